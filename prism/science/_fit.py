@@ -175,9 +175,9 @@ class Fit:
         held = table.filter(held_out=True)
         said = [
             f"Parameters ({bounds}; flat priors) were fitted to "
-            f"{counted(table.height - held.height, 'figure')} by approximate Bayesian computation with an adaptive population (Lenormand, "
-            "Jabot and Deffuant 2013) and local linear regression (Beaumont, Zhang and Balding "
-            "2002).",
+            f"{counted(table.height - held.height, 'figure')} by approximate Bayesian computation "
+            "with an adaptive population (Lenormand, Jabot and Deffuant 2013) and local linear "
+            "regression (Beaumont, Zhang and Balding 2002).",
             f"{len(self.points)} samples were drawn (seed {self.seed}), each the mean of "
             f"{counted(len(plan.seeds), 'run')} with seeds of their own in every arm; "
             f"{len(self.population.places)} were kept.",
@@ -185,8 +185,8 @@ class Fit:
         if held.height:
             inside = held["within"].sum()
             said.append(
-                f"Of {counted(held.height, 'figure')} held out, {inside} lay within the {LEVEL:.0%} "
-                "interval of the samples that were kept."
+                f"Of {counted(held.height, 'figure')} held out, {inside} lay within the "
+                f"{LEVEL:.0%} interval of the samples that were kept."
             )
         said.append(f"Of {len(self.batch.runs)} runs {len(self.batch.failed)} failed.")
         said.append(f"Software: {versions('numpy', 'polars', 'scipy')}.")
