@@ -151,8 +151,8 @@ class Door(AbstractContextManager["Door"]):
 
         Raises:
             InputError: If the executor broke, or one of its machines cannot carry it out.
-            KeyboardInterrupt: After an interruption, once the current runs have a checkpoint; at once
-                after a second one.
+            KeyboardInterrupt: After an interruption, once the current runs have a checkpoint;
+                after a second one, at once.
         """
         self._waiting, self._configs = deque(runs), configs
         with self._interruptible():
