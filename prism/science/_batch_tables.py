@@ -1,4 +1,4 @@
-"""The tables of a batch, one row a run or a run and round, and what the logs of a feed add."""
+"""The tables of a batch, by run and by round, and what the logs of a feed add to them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _STATES = "states."
 def run_row(
     head: Mapping[str, Any], parameters: Mapping[str, Any], results: Mapping[str, Any]
 ) -> Row:
-    """Return the row of one run: what it was, its totals, and its measures in the end.
+    """Return the row of one run: its parameters, its totals, and its final measures.
 
     Args:
         head: What comes first: run, configuration, arm, seed.
@@ -58,10 +58,10 @@ def round_rows(
 
 
 def table_of(rows: Sequence[Row]) -> pl.DataFrame:
-    """Return rows as a table with the columns of all, in the order in which they come up.
+    """Return rows as a table with all their columns, in the order of their first appearance.
 
-    The numbers of agents in each state stand together, and 0 in a round without the state: a chart
-    with regions has other states in each round.
+    The numbers of agents by state stand together. They are 0 in rounds without the state, as a
+    chart with regions can have different states in each round.
     """
     import polars as pl
 
@@ -160,7 +160,7 @@ def measure_log(run: Path) -> list[Mapping[str, Any]]:
 
 
 def all_results(batch: Path, run: str, results: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the results of a run of a batch; for the feed, with what its log says besides."""
+    """Return the results of a run of a batch; for the feed, with the measures of its log."""
     if not is_of_feed(results) or "measures" in results:
         return results
 
@@ -176,8 +176,8 @@ def with_measures(results: Mapping[str, Any], rows: Sequence[Mapping[str, Any]])
     """Return the results of a run with its measures, by round and in total.
 
     Args:
-        results: What ``run.json`` says.
-        rows: What `measure_run` returned.
+        results: The results in ``run.json``.
+        rows: The rows of `measure_run`.
     """
     told = (*results["totals"], *_ALSO_IN_RESULTS, "run", "round")
     by_round = {

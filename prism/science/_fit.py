@@ -285,7 +285,7 @@ def fit(
         workers: How many processes; by default as many as there are processors.
         executor: Carries out the runs instead; see `batch`.
         checkpoint_every: Seconds between checkpoints of a run.
-        observer: What to tell of the batch.
+        observer: Receives the progress of the batch.
 
     Raises:
         InputError: If the plan has no bounds or targets or varies anything else, if a run is
@@ -332,9 +332,9 @@ def resume_fit(
         folder: Where it is kept.
         workers: How many processes; by default as many as there are processors.
         executor: Carries out the runs instead; see `batch`.
-        hosts: Addresses of its servers with names and passwords, which no batch keeps.
+        hosts: Addresses of its servers with user names and passwords, which a batch does not keep.
         checkpoint_every: Seconds between checkpoints of a run.
-        observer: What to tell of the batch.
+        observer: Receives the progress of the batch.
 
     Raises:
         InputError: If the folder holds none, or it cannot be resumed.

@@ -1,4 +1,4 @@
-"""A run as one row of numbers: what plans, comparisons and presets go by."""
+"""A run as one row of numbers, for plans, comparisons and presets."""
 
 from __future__ import annotations
 
