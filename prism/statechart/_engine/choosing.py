@@ -71,6 +71,28 @@ class Chooser(Checks[StateT]):
             self._discard(agent, trigger, state, answer.target, reason)
         return None
 
+    def _unguarded_to(
+        self, agent: Any, trigger: str, target: Any, asked_in: Any
+    ) -> Candidate[StateT] | None:
+        """Return the candidate for an answer if it is plain that there is no other; else None.
+
+        This is the usual case of `_first_enabled`, without its calls.
+        """
+        try:
+            state = agent.state
+            candidates = self._rows[state][trigger]
+        except (AttributeError, KeyError, TypeError):
+            return None
+
+        if self._nested is not None or not (asked_in is None or asked_in is state):
+            return None
+
+        for candidate in candidates:
+            if candidate[2] == target:
+                is_plain = candidate[0] is None and candidate[3].from_state is state
+                return candidate if is_plain else None
+        return None
+
     def _is_overtaken(self, agent: Any, trigger: str, asked_in: Any) -> bool:
         """Return whether an agent is no longer where it was asked about an event."""
         now = agent.state

@@ -295,7 +295,8 @@ class Interpreter(Running[StateT]):
         if engine_hooks or self._firing:
             return self._fire_or_queue(agent, trigger, context, answer)
 
-        candidate = self._first_enabled(agent, trigger, context, answer)
+        candidate = self._unguarded_to(agent, trigger, target, asked_in)
+        candidate = candidate or self._first_enabled(agent, trigger, context, answer)
         if candidate is None:
             return None
         write = self._quiet_writers.get(agent.__class__)
