@@ -75,17 +75,17 @@ def rehearse(
 ) -> list[Finding]:
     """Run a world in fresh processes, straight and resumed at each round, and compare the runs.
 
-    The class is checked first. Then two processes, whose hash seeds differ, run it from the
-    beginning to the end, and a third makes each round without having seen the others. Fields and
-    logs must be the same. Unless its ``order`` is ``"listed"``, the world is run once more with
-    every loop over its agents turned round, in a ``together`` world their turns, too, which must
-    not change a field. Decisions are drawn by their weights; no model is asked.
+    First, the class is checked. Then two processes with different hash seeds run it from beginning
+    to end, and a third carries out each round without having seen the others. Fields and logs must
+    be the same. Unless its ``order`` is ``"listed"``, the world is run once more with every loop
+    over its agents reversed (in a ``together`` world, their turns, too), which must not change any
+    field. Decisions are drawn by their weights; no model is asked.
 
     Args:
-        world: The world's class, or where it is, as `Run` takes it.
-        agents: How many agents, or a file of them.
-        rounds: Number of rounds; by default what the class says, 20 at most.
-        ticks: Ticks in a round; by default what the class says.
+        world: The world's class or address, as for `Run`.
+        agents: Number of agents, or a file of them.
+        rounds: Number of rounds; by default that of the class, but at most 20.
+        ticks: Ticks in a round; by default that of the class.
         seed: Seed of every random number.
         parameters: The world's parameters by name.
         treatments: Treatments and their rounds; by default all that the class does not apply by
@@ -93,7 +93,7 @@ def rehearse(
         keep: Columns of the file of agents to keep.
 
     Returns:
-        What was found; nothing if all runs are the same.
+        The findings; none if all runs are the same.
 
     Raises:
         InputError: If there is no such world, parameter, treatment or file.

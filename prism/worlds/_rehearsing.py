@@ -1,11 +1,11 @@
 """One run of a rehearsal, in a process of its own: ``python -m prism.worlds._rehearsing FOLDER``.
 
-It notes what a world does past prism: calls that give another answer each time, and values kept
+It notes what a world does without prism: calls whose result differs each time, and values kept
 elsewhere.
 
-A file per round tells what the fields were when it ended, and what was logged in it. A straight run
-goes through all rounds, and so does one that goes backwards, whose loops over the agents begin with
-the last; a resumed one makes each round in a process that has not seen the others.
+For each round, a file holds the fields at its end and what was logged in it. A straight run goes
+through all rounds, as does a backward one, whose loops begin with the last agent. A resumed run
+carries out each round in a process that has not seen the others.
 """
 
 from __future__ import annotations

@@ -319,7 +319,7 @@ class AgentStage:
         await self.ticks.close()
 
     def picture(self, *, first: bool) -> dict[str, Any]:
-        """Return the positions of the agents and how each is drawn, or nothing without a picture."""
+        """Return the positions and drawings of the agents, or nothing without a picture."""
         agents, world = self.host.agents, self._world
         if len(agents) > _MOST_DRAWN:
             return {}

@@ -1,7 +1,7 @@
-"""Ticks of a world whose agents all act on what was there when the tick began.
+"""Ticks of a world whose agents all act on the state at the beginning of the tick.
 
-What an agent fires and sends waits for the end of the tick, and so does what it writes into its own
-fields: after its turn they are again what they were, until all have acted.
+What an agent fires, sends and writes into its own fields takes effect at the end of the tick: after
+its turn, the fields have their earlier values again until all agents have acted.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Whose turn it is: who has something to do in a tick, in which order, and how long since it moved.
+"""Turns: which agents have something to do in a tick, in which order, and when they last moved.
 
-`Roster` knows where agents are, so that nobody is visited who has neither a step nor a time-out.
-The classes below it are the ways in which a tick gives turns (`World.activation`).
+`Roster` knows the state of every agent, so that agents without a step or a time-out are not
+visited. The classes below it are the kinds of activation (`World.activation`).
 """
 
 from __future__ import annotations
