@@ -308,12 +308,13 @@ class BaseReasoner(ABC):
         tells_all = is_heard(given)
         for question, decision in zip(questions, decisions, strict=True):
             if tells_all or decision.source == "fallback":
-                _announce(given, question, decision)
+                announce_decision(given, question, decision)
 
         return decisions
 
 
-def _announce(given: EventLogger | None, question: Question, decision: Decision) -> None:
+def announce_decision(given: EventLogger | None, question: Question, decision: Decision) -> None:
+    """Log a decision; a fallback is a warning."""
     how = {"reason": decision.reason, "probabilities": decision.probabilities}
     more: dict[str, Any] | None = None
     # a policy has nothing more to tell
