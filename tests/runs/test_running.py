@@ -4,10 +4,13 @@ import asyncio
 import json
 import logging
 import signal
+import sys
 from collections.abc import Iterator
+from concurrent.futures import Future
 from contextvars import ContextVar
 from pathlib import Path
 from threading import current_thread, main_thread
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -31,6 +34,7 @@ from tests.kit.dice import (
     tree,
 )
 from tests.kit.kept import begin
+from tests.kit.waiting import MOST_SECONDS, until
 
 
 class Heard(Observer):
@@ -289,14 +293,19 @@ def interruptible() -> Iterator[None]:
 def test_an_interruption_ends_the_run() -> None:
     """Ctrl-C in the waiting thread cancels what it waits for."""
     ended: list[str] = []
+    waiting_thread = main_thread().ident or 0
 
-    def interrupt() -> None:
-        signal.pthread_kill(main_thread().ident or 0, signal.SIGINT)
+    def is_waiting() -> bool:
+        frame: FrameType | None = sys._current_frames()[waiting_thread]
+        while frame is not None and frame.f_code is not Future.result.__code__:
+            frame = frame.f_back
+        return frame is not None
 
     async def forever() -> None:
-        asyncio.get_running_loop().call_later(0.05, interrupt)
+        await until(is_waiting)
+        signal.pthread_kill(waiting_thread, signal.SIGINT)
         try:
-            await asyncio.wait_for(asyncio.Event().wait(), 10)
+            await asyncio.wait_for(asyncio.Event().wait(), MOST_SECONDS)
         except asyncio.CancelledError:
             ended.append("cancelled")
             raise
