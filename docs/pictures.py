@@ -21,11 +21,11 @@ from shutil import which
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from prism import Run
+from prism import Agent, Run
 from prism.agents import opening_posts, synthetic_population
 from prism.analysis import read_log
 from prism.cognition import CognitiveAgent, CognitiveState, Config, Memory, cognitive_chart
-from prism.drawing import beside, draw_curves
+from prism.drawing import draw_curves
 from prism.report import make_report
 from prism.report._figures.page_figures import dark_rules
 from prism.runlog import RunLog, SimulatedClock
@@ -69,6 +69,16 @@ def tour(folder: Path) -> str:
     command = [sys.executable, "-c", "from prism.cli import main; main()", "tour"]
     subprocess.run(command, cwd=folder, check=True, capture_output=True)
     return (folder / "tour" / "rumour.svg").read_text(encoding="utf-8")
+
+
+def part_of_tour(place: int) -> Callable[[Path], str]:
+    """Return what draws one of the two pictures that the tour shows side by side."""
+
+    def draw(_folder: Path) -> str:
+        both = (DOCS / "pictures/tour.svg").read_text(encoding="utf-8")
+        return re.findall(r"<g [^>]*>(<svg.*?</svg>\n)</g>", both, re.DOTALL)[place]
+
+    return draw
 
 
 def chart(_folder: Path) -> str:
@@ -186,22 +196,20 @@ def thinking(_folder: Path) -> str:
 
 def curves_of(
     world: Any,
-    chart: Any,
     measure: str,
     title: str,
     rounds: int,
     up: str = "share",
     **varied: Sequence[float],
 ) -> Callable[[Path], str]:
-    """Return what draws a chart, if any, beside curves for the values of one parameter."""
+    """Return what draws the curves of a measure for the values of one parameter."""
     ((name, values),) = varied.items()
 
     def draw(_folder: Path) -> str:
         groups = {
             f"{name} {value}": list(map(partial(curve, value), (1, 2, 3))) for value in values
         }
-        curves = draw_curves(groups, title=title, across="round", up=up)
-        return beside([chart.to_svg(), curves] if chart else [curves])
+        return draw_curves(groups, title=title, across="round", up=up)
 
     def curve(value: float, seed: int) -> list[float]:
         found = Run(world(**{name: value}), 100, seed=seed, rounds=rounds).run().series(measure)
@@ -211,18 +219,18 @@ def curves_of(
     return draw
 
 
-_EPIDEMIC = curves_of(Epidemic, Patient.chart, "ill", "People who are ill", 60, rewired=(0.0, 0.3))
-_DAY = curves_of(
-    Day, Person.chart, "hours_lost", "Work lost to the phone", 10, "hours", messages=(0.0, 0.8)
-)
-_LAKE = curves_of(Lake, None, "left", "Fish left", 30, rest_below=(0.0, 0.5))
-_MARKET = curves_of(Market, Buyer.chart, "bought", "Buyers served", 20, raised=(1.1, 2.0))
-_THRESHOLD = curves_of(
-    Threshold, Joiner.chart, "joined", "People who have joined", 30, caution=(0.6, 0.8)
-)
-_VACCINATED = curves_of(
-    Vaccination, Parent.chart, "covered", "Children vaccinated", 10, friends=(2, 8)
-)
+_EPIDEMIC = curves_of(Epidemic, "ill", "People who are ill", 60, rewired=(0.0, 0.3))
+_DAY = curves_of(Day, "hours_lost", "Work lost to the phone", 10, "hours", messages=(0.0, 0.8))
+_LAKE = curves_of(Lake, "left", "Fish left", 30, rest_below=(0.0, 0.5))
+_MARKET = curves_of(Market, "bought", "Buyers served", 20, raised=(1.1, 2.0))
+_THRESHOLD = curves_of(Threshold, "joined", "People who have joined", 30, caution=(0.6, 0.8))
+_VACCINATED = curves_of(Vaccination, "covered", "Children vaccinated", 10, friends=(2, 8))
+
+
+def chart_of(agent: type[Agent]) -> Callable[[Path], str]:
+    """Return what draws the chart of a class of agents."""
+    return lambda _folder: agent.chart.to_svg()
+
 
 _THOUGHT = json.dumps({"next_state": "executing", "thinking_log": "Let me act."})
 
@@ -337,15 +345,22 @@ PICTURES: dict[str, Callable[[Path], str]] = {
     "pictures/cognition.svg": thinking,
     "pictures/comparison.svg": comparison,
     "pictures/council.svg": council,
+    "pictures/epidemic-chart.svg": chart_of(Patient),
     "pictures/epidemic.svg": _EPIDEMIC,
     "pictures/fit.svg": fitted,
+    "pictures/day-chart.svg": chart_of(Person),
     "pictures/day.svg": _DAY,
     "pictures/lake.svg": _LAKE,
+    "pictures/market-chart.svg": chart_of(Buyer),
     "pictures/market.svg": _MARKET,
     "pictures/states.svg": states,
     "pictures/town.svg": town,
+    "pictures/threshold-chart.svg": chart_of(Joiner),
     "pictures/threshold.svg": _THRESHOLD,
     "pictures/tour.svg": tour,
+    "pictures/tour-chart.svg": part_of_tour(0),
+    "pictures/tour-curves.svg": part_of_tour(1),
+    "pictures/vaccination-chart.svg": chart_of(Parent),
     "pictures/vaccination.svg": _VACCINATED,
     "pictures/viewer.svg": viewer,
 }

@@ -138,6 +138,8 @@ SUB_ROOMS = {
         "_watched",
         "_facts",
         "_looking",
+        "_agents",
+        "_agent_page",
         "_views",
         "_player",
         "_playing",

@@ -174,7 +174,7 @@ def test_modules_with_names_of_their_own_are_documented() -> None:
     assert any(type(explanation).__name__ in import_module(name).__all__ for name in apart)
 
 
-PICTURE = r"!\[([^\]]+)\]\(((?:docs/)?pictures/tour\.svg)\)"
+PICTURE = r"!\[[^\]]+\]\((?:docs/)?pictures/tour(?:-chart|-curves)?\.svg\)"
 OPENINGS = [ROOT / "README.md", DOCS / "index.md"]
 
 
@@ -192,9 +192,9 @@ PICTURES = pictures_script()
 
 @pytest.mark.parametrize("page", OPENINGS, ids=name_of)
 def test_first_pages_say_what_prism_is_show_it_and_answer_a_question(page: Path) -> None:
-    """After two sentences comes one picture, then the line that installs and the one that runs."""
+    """After two sentences come the pictures, then the line that installs and the one that runs."""
     text = page.read_text(encoding="utf-8")
-    opening = re.match(rf"# prism\n\n([^!]+)\n\n{PICTURE}\n", text)
+    opening = re.match(rf"# prism\n\n([^!]+)\n\n(?:{PICTURE}\n)+\n", text)
     assert opening is not None
     assert len(re.findall(r"\.(?=\s|$)", opening[1])) == 2
     install, first = (block.code for block in blocks_of(text)[:2])

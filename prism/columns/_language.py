@@ -11,35 +11,17 @@ import ast
 import builtins
 import inspect
 import math
+import operator
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from copy import copy
 from enum import Enum
+from functools import reduce
 from typing import Any
 
 from prism.columns import _types as types
 from prism.columns._types import Layout, RefusedError, Type, Value
 from prism.worlds import Agent, World
-
-_COMPARED: Mapping[type, str] = {
-    ast.Lt: "<",
-    ast.LtE: "<=",
-    ast.Gt: ">",
-    ast.GtE: ">=",
-    ast.Eq: "==",
-    ast.NotEq: "!=",
-    ast.Is: "==",
-    ast.IsNot: "!=",
-}
-_OPERATIONS: Mapping[type, tuple[str, str]] = {
-    ast.Add: ("plus(run, {}, {}, {})", "({} + {})"),
-    ast.Sub: ("minus(run, {}, {}, {})", "({} - {})"),
-    ast.Mult: ("times(run, {}, {}, {})", "({} * {})"),
-    ast.FloorDiv: ("whole_floor(run, {}, {}, {})", "float_floor(run, {}, {}, {})"),
-    ast.Mod: ("whole_rest(run, {}, {}, {})", "float_rest(run, {}, {}, {})"),
-    ast.Div: ("", "divided(run, {}, {}, {})"),
-    ast.Pow: ("", "power(run, {}, {}, {})"),
-}
-"""Operations of whole numbers, and of floats: both sides and the line."""
 
 MATH: Sequence[Callable[[float], float]] = (
     *(math.sqrt, math.exp, math.expm1, math.log, math.log1p, math.log10, math.fabs),
@@ -48,45 +30,106 @@ MATH: Sequence[Callable[[float], float]] = (
 )
 """Functions of `math` that take a float and return one."""
 
-_Signature = tuple[tuple[Type, ...], Type, str]
-_FUNCTIONS: Mapping[Any, _Signature] = {
-    len: ((types.NEIGHBOURS,), types.INT, "degree(run, {0})"),
-    math.floor: ((types.FLOAT,), types.INT, "truncated(run, np.floor({0}), {line})"),
-    math.ceil: ((types.FLOAT,), types.INT, "truncated(run, np.ceil({0}), {line})"),
-    math.pow: ((types.FLOAT, types.FLOAT), types.FLOAT, "power(run, {0}, {1}, {line})"),
-    **{
-        each: ((types.FLOAT,), types.FLOAT, f"{each.__name__}_of(run, {{0}}, {{line}})")
-        for each in MATH
+_Form = tuple[tuple[Type, ...], Type, str]
+"""What something takes and gives, and its text."""
+
+INT, FLOAT, NUMBER, BOOL = types.INT, types.FLOAT, types.NUMBER, types.BOOL
+
+
+def _of_both(whole: str, real: str, gives: Type | None = None) -> Sequence[_Form]:
+    """Return the forms of an operation on two whole numbers, and on any two numbers."""
+    return ((INT, INT), gives or INT, whole), ((NUMBER, NUMBER), gives or FLOAT, real)
+
+
+_OPERATIONS: Mapping[type, Sequence[_Form]] = {
+    ast.Add: _of_both("plus(run, {0}, {1}, {line})", "({0} + {1})"),
+    ast.Sub: _of_both("minus(run, {0}, {1}, {line})", "({0} - {1})"),
+    ast.Mult: _of_both("times(run, {0}, {1}, {line})", "({0} * {1})"),
+    ast.FloorDiv: _of_both(
+        "whole_floor(run, {0}, {1}, {line})", "float_floor(run, {0}, {1}, {line})"
+    ),
+    ast.Mod: _of_both("whole_rest(run, {0}, {1}, {line})", "float_rest(run, {0}, {1}, {line})"),
+    ast.Div: [((NUMBER, NUMBER), FLOAT, "divided(run, {0}, {1}, {line})")],
+    ast.Pow: _of_both("whole_power(run, {0}, {1}, {line})", "power(run, {0}, {1}, {line})"),
+    ast.USub: [((INT,), INT, "minus(run, 0, {0}, {line})"), ((FLOAT,), FLOAT, "(-{0})")],
+    ast.UAdd: [((INT,), INT, "{0}"), ((FLOAT,), FLOAT, "{0}")],
+}
+_COMPARED: Mapping[type, str] = {
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+    **dict.fromkeys((ast.Eq, ast.Is), "=="),
+    **dict.fromkeys((ast.NotEq, ast.IsNot), "!="),
+}
+_FOLDED: Mapping[type, Callable[..., Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.Div: operator.truediv,
+    ast.Pow: operator.pow,
+    ast.USub: operator.neg,
+}
+"""Operations on constants, which Python carries out beforehand."""
+
+_MOST_POWER = 64
+_FUNCTIONS: Mapping[Any, Sequence[_Form]] = {
+    len: [((types.NEIGHBOURS,), INT, "degree(run, {0})")],
+    min: [((kind, kind), kind, "smaller({0}, {1})") for kind in (INT, FLOAT)],
+    max: [((kind, kind), kind, "larger({0}, {1})") for kind in (INT, FLOAT)],
+    abs: [((INT,), INT, "whole_size(run, {0}, {line})"), ((FLOAT,), FLOAT, "abs({0})")],
+    int: [
+        ((BOOL,), INT, "(1 if {0} else 0)"),
+        ((INT,), INT, "{0}"),
+        ((FLOAT,), INT, "truncated(run, {0}, {line})"),
+    ],
+    float: [((NUMBER,), FLOAT, "{0}")],
+    bool: [((types.CONDITION,), BOOL, "{0}")],
+    math.floor: [((NUMBER,), INT, "truncated(run, np.floor({0}), {line})")],
+    math.ceil: [((NUMBER,), INT, "truncated(run, np.ceil({0}), {line})")],
+    math.pow: [((NUMBER, NUMBER), FLOAT, "power(run, {0}, {1}, {line})")],
+    **{each: [((NUMBER,), FLOAT, f"{each.__name__}_of(run, {{0}}, {{line}})")] for each in MATH},
+}
+_VALUES: Mapping[tuple[Type, str], Value] = {
+    (types.WORLD, "round"): Value("run.round", INT),
+    (types.WORLD, "tick"): Value("run.tick", INT),
+    (types.AGENT, "state"): Value("state_of(run, {of})", types.STATE),
+    (types.AGENT, "ticks_in_state"): Value("ticks_of(run, {of})", INT),
+    (types.AGENT, "neighbours"): Value("{of}", types.NEIGHBOURS),
+    (types.AGENT, "random"): Value("{of}", types.STREAM),
+}
+_METHODS: Mapping[Type, Mapping[str, _Form]] = {
+    types.WORLD: {
+        "count": ((types.STATE,), INT, "get_i8(run.counts, {0})"),
+        "share": ((types.STATE,), FLOAT, "(get_i8(run.counts, {0}) / run.size)"),
+    },
+    types.NEIGHBOURS: {"count": ((types.STATE,), INT, "count_neighbours(run, {of}, {0})")},
+    types.STREAM: {
+        "random": ((), FLOAT, "draw(run, {of}, {line})"),
+        "chance": ((NUMBER,), BOOL, "chance(run, {of}, {0}, {line})"),
+        "index": ((NUMBER,), INT, "index(run, {of}, {0}, {line})"),
+        "between": ((NUMBER, NUMBER), FLOAT, "between(run, {of}, {0}, {1}, {line})"),
+        "exponential": ((NUMBER,), FLOAT, "exponential(run, {of}, {0}, {line})"),
+        "choice": ((types.NEIGHBOURS,), types.AGENT, "choose(run, {of}, {0}, {line})"),
     },
 }
-"""Functions: what they take, what they return, and the text of a call."""
-
-_OF_WORLD: Mapping[str, _Signature] = {
-    "count": ((types.STATE,), types.INT, "get_i8(run.counts, {0})"),
-    "share": ((types.STATE,), types.FLOAT, "(get_i8(run.counts, {0}) / run.size)"),
+_CONVERSIONS: Mapping[tuple[Type, Type], str] = {
+    (INT, NUMBER): "real(run, {0}, {line})",
+    (FLOAT, NUMBER): "{0}",
+    (BOOL, types.CONDITION): "{0}",
+    (types.TRUTH, types.CONDITION): "{0}",
+    **{(each, types.CONDITION): "({0} != 0)" for each in (INT, FLOAT)},
+    **{
+        (each, types.CONDITION): "({0} >= 0)"
+        for each in (types.AGENT, types.MAYBE_AGENT, types.STATE, types.MAYBE_STATE)
+    },
+    (types.NEIGHBOURS, types.CONDITION): "(degree(run, {0}) > 0)",
+    (types.MAYBE_AGENT, types.AGENT): "somebody(run, {0}, {line})",
+    **{(each, types.MAYBE_AGENT): "{0}" for each in (types.AGENT, types.NONE)},
 }
-_METHODS: Mapping[Type, tuple[str, Mapping[str, _Signature]]] = {
-    types.NEIGHBOURS: (
-        "count(state), len, for and in",
-        {"count": ((types.STATE,), types.INT, "count_neighbours(run, {of}, {0})")},
-    ),
-    types.STREAM: (
-        "random, chance, index, between, exponential and choice",
-        {
-            "random": ((), types.FLOAT, "draw(run, {of}, {line})"),
-            "chance": ((types.FLOAT,), types.BOOL, "chance(run, {of}, {0}, {line})"),
-            "index": ((types.FLOAT,), types.INT, "index(run, {of}, {0}, {line})"),
-            "between": (
-                (types.FLOAT, types.FLOAT),
-                types.FLOAT,
-                "between(run, {of}, {0}, {1}, {line})",
-            ),
-            "exponential": ((types.FLOAT,), types.FLOAT, "exponential(run, {of}, {0}, {line})"),
-            "choice": ((types.NEIGHBOURS,), types.AGENT, "choose(run, {of}, {0}, {line})"),
-        },
-    ),
-}
-"""Methods: which there are in words, and the signature of each."""
+"""What makes a value of one type one of another."""
 
 _ELSEWHERE = "run this world without columns"
 IN_THE_MIDDLE = "an answer in the middle of something: give it a name first, name = await ..."
@@ -192,61 +235,68 @@ class Language:
         found: Value = method(node)
         return found
 
-    def truth(self, node: ast.expr) -> str:
-        """Return an expression as a condition."""
-        return self.truth_of(self.value(node), node)
+    def value_as(self, wanted: Type, node: ast.expr) -> str:
+        """Return an expression as a value of a type."""
+        return self.as_type(wanted, self.value(node), node)
 
-    def truth_of(self, value: Value, node: ast.AST) -> str:
-        """Return a value as a condition."""
-        kind = value.type
-        if kind in (types.BOOL, types.TRUTH):
-            return value.text
-        if kind.is_number:
-            return f"({value.text} != 0)"
-        if kind in (types.AGENT, types.MAYBE_AGENT, types.STATE, types.MAYBE_STATE):
-            return f"({value.text} >= 0)"
-        if kind is types.NEIGHBOURS:
-            return f"(degree(run, {value.text}) > 0)"
-
-        raise RefusedError(node, f"{kind.name} has no truth value here: compare it with something")
-
-    def number(self, node: ast.expr, wanted: Type = types.FLOAT) -> str:
-        """Return an expression as a number of a type."""
-        return self.number_of(self.value(node), node, wanted)
-
-    def number_of(self, value: Value, node: Any, wanted: Type = types.FLOAT) -> str:
-        """Return a value as a number of a type."""
-        if value.type == wanted:
-            return value.text
-        if wanted is types.FLOAT and value.type is types.INT:
-            if value.constant is not None and abs(value.constant) <= 2**53:
-                return repr(float(value.constant))
-            return f"real(run, {value.text}, {node.lineno})"
-
-        told = f"must be {wanted.name} here, not {value.type.name}"
-        raise RefusedError(node, f"{_shown(node)} {told}")
-
-    def agent(self, node: ast.expr) -> str:
-        """Return an expression as an agent."""
-        value = self.value(node)
-        if value.type is types.MAYBE_AGENT:
-            return f"somebody(run, {value.text}, {node.lineno})"
-        if value.type is not types.AGENT:
-            raise RefusedError(node, f"{_shown(node)} is {value.type.name}, not an agent")
-        return value.text
+    def as_type(self, wanted: Type, value: Value, node: ast.AST) -> str:
+        """Return a value as one of a type."""
+        found = _converted(wanted, value, node)
+        if found is None:
+            more = ": compare it with something" if wanted is types.CONDITION else ""
+            told = f"must be {wanted.name} here, not {value.type.name}{more}"
+            raise RefusedError(node, f"{_shown(node)} {told}")
+        return found
 
     def state(self, node: ast.expr) -> int:
         """Return the number of a state that is named."""
-        found = self._outside(node)
-        number = self.layout.number_of(found)
+        number = self.layout.number_of(self.outside(node))
         if number is None:
             raise RefusedError(
                 node, f"{_shown(node)} is not a state of the chart: name one, such as Mind.SPREADER"
             )
         return number
 
+    def _formed(
+        self, forms: Sequence[_Form], given: Sequence[Value], node: Any, of: str = ""
+    ) -> Value:
+        """Return the first form that takes the values."""
+        for takes, gives, text in forms:
+            if len(takes) == len(given):
+                texts = [_converted(*each, node) for each in zip(takes, given, strict=True)]
+                if None not in texts:
+                    return Value(text.format(*texts, of=of, line=node.lineno), gives)
+
+        listed = ", or ".join(_listed(takes) for takes, _, _ in forms)
+        told = f"takes {listed}, but gets {_listed([each.type for each in given])}"
+        raise RefusedError(node, f"{_shown(node)} {told}")
+
+    def _known(self, value: Any, node: ast.AST) -> Value:
+        """Return a value that does not change: a number, a text, a state or another member."""
+        number = self.layout.number_of(value)
+        if number is not None:
+            return Value(str(number), types.STATE, value)
+        if value is None:
+            return Value("-1", types.NONE)
+        if isinstance(value, bool):
+            return Value(str(value), BOOL, value)
+        if isinstance(value, Enum):
+            options = tuple(type(value))
+            return Value(str(options.index(value)), Type(type(value).__name__, options), value)
+        if isinstance(value, int) and -(2**63) <= value < 2**63:
+            return Value(repr(value), INT, value)
+        if isinstance(value, float):
+            text = repr(value).replace("inf", "np.inf").replace("nan", "np.nan")
+            return Value(f"({text})", FLOAT, value if math.isfinite(value) else None)
+        if isinstance(value, str):
+            return Value("-1", types.TEXT, value)
+
+        raise RefusedError(
+            node, f"{_shown(node)} is not supported in columns: use numbers, states, agents"
+        )
+
     def _constant(self, node: ast.Constant) -> Value:
-        return _constant(node.value, node)
+        return self._known(node.value, node)
 
     def _name(self, node: ast.Name) -> Value:
         scope = self.scope
@@ -259,141 +309,100 @@ class Language:
                 )
             return scope.names[node.id]
 
-        return _constant(self._outside(node), node)
+        return self._known(self.outside(node), node)
 
-    def _outside(self, node: ast.expr) -> Any:
+    def outside(self, node: ast.expr) -> Any:
         """Return what an expression of names outside of the function is."""
         if isinstance(node, ast.Name):
             if node.id not in self.scope.names and node.id in self.scope.outside:
                 return self.scope.outside[node.id]
         elif isinstance(node, ast.Attribute):
-            owner = self._outside(node.value)
+            owner = self.outside(node.value)
             if owner is not _UNKNOWN and hasattr(owner, node.attr):
                 return getattr(owner, node.attr)
         return _UNKNOWN
 
+    # What the world and agents have
+
+    def _owner(self, node: ast.expr) -> Value:
+        """Return whose attribute is looked at; an agent is somebody."""
+        value = self.value(node)
+        if value.type is types.MAYBE_AGENT:
+            return Value(self.as_type(types.AGENT, value, node), types.AGENT)
+        return value
+
     def _attribute(self, node: ast.Attribute) -> Value:
-        if (found := self._outside(node)) is not _UNKNOWN:
-            return self._state_or(found, node)
-        if self._is_self(node.value):
-            return self._of_world(node)
+        if (found := self.outside(node)) is not _UNKNOWN:
+            return self._known(found, node)
 
-        return self._of_agent(self.agent(node.value), node)
+        owner, name, layout = self._owner(node.value), node.attr, self.layout
+        if (owner.type, name) in _VALUES:
+            value = _VALUES[owner.type, name]
+            if value.type is types.NEIGHBOURS:
+                self.is_apart = False
+            return Value(value.text.format(of=owner.text), value.type)
+        if owner.type is types.WORLD and name in layout.values:
+            return layout.values[name].of("run")
+        if owner.type is types.AGENT and name in layout.fields:
+            return layout.fields[name].of(f"agent_at(run, {owner.text})")
 
-    def _state_or(self, found: Any, node: ast.AST) -> Value:
-        number = self.layout.number_of(found)
-        if number is not None:
-            return Value(str(number), types.STATE, found)
-        return _constant(found, node)
-
-    def _is_self(self, node: ast.expr) -> bool:
-        value = self.scope.names.get(node.id) if isinstance(node, ast.Name) else None
-        return value is not None and value.text == "self"
-
-    def _of_world(self, node: ast.Attribute) -> Value:
-        name = node.attr
-        if name in self.layout.values:
-            stored = self.layout.values[name]
-            return stored.of("run")
-        if name in ("round", "tick"):
-            return Value(f"run.{name}", types.INT)
-        if name in self.layout.cls.fields:
-            raise RefusedError(
-                node,
-                f"self.{name} is not a number, bool, enum or Literal: columns support only these",
-            )
-        if hasattr(World, name):
-            why = _WORLDS_OWN.get(name, "it is not supported in columns")
-            raise RefusedError(node, f"self.{name} in a step: {why}")
-
-        found = getattr(self.layout.cls, name, _UNKNOWN)
+        found = self._member(owner, name, node)
         if isinstance(found, property) and found.fget is not None:
-            return self._called(found.fget, [], node)
-        return _constant(found, node)
+            return self._called(found.fget, [owner], node)
+        return self._known(found, node)
 
-    def _of_agent(self, agent: str, node: ast.Attribute) -> Value:
-        name, cls = node.attr, self.layout.agent
-        if name == "state":
-            return Value(f"state_of(run, {agent})", types.STATE)
-        if name == "ticks_in_state":
-            return Value(f"ticks_of(run, {agent})", types.INT)
-        if name == "neighbours":
-            self.is_apart = False
-            return Value(agent, types.NEIGHBOURS)
-        if name == "random":
-            return Value(agent, types.STREAM)
-        if name in self.layout.fields:
-            stored = self.layout.fields[name]
-            return stored.of(f"agent_at(run, {agent})")
-        if name in self.layout.others:
-            raise RefusedError(node, self.layout.others[name])
-        if name in _AGENTS_OWN:
-            raise RefusedError(node, f"{_shown(node)}: {_AGENTS_OWN[name]}: {_ELSEWHERE}")
-
-        found = inspect.getattr_static(cls, name, _UNKNOWN)
-        if isinstance(found, property) and found.fget is not None:
-            return self._called(found.fget, [Value(agent, types.AGENT)], node, is_bound=False)
-        return _constant(found, node)
+    def _member(self, owner: Value, name: str, node: ast.AST) -> Any:
+        """Return what the user's class has of a name; refuse what has no column."""
+        is_world = owner.type is types.WORLD
+        if not is_world:
+            self.as_type(types.AGENT, owner, node)
+        others = self.layout.other_values if is_world else self.layout.others
+        cls: Any = self.layout.cls if is_world else self.layout.agent
+        base, own = (World, _WORLDS_OWN) if is_world else (Agent, _AGENTS_OWN)
+        if name in others:
+            raise RefusedError(node, others[name])
+        if name in own or hasattr(base, name):
+            why = own.get(name, "it is not supported in columns")
+            raise RefusedError(node, f"{_shown(node)}: {why}: {_ELSEWHERE}")
+        return inspect.getattr_static(cls, name, _UNKNOWN)
 
     # Operations
 
     def _binop(self, node: ast.BinOp) -> Value:
-        return self.operate(node.op, self.value(node.left), self.value(node.right), node)
-
-    def operate(self, op: ast.operator, left: Value, right: Value, node: Any) -> Value:
-        """Return an operation on two numbers."""
-        for each in (left, right):
-            if not each.type.is_number:
-                told = "in arithmetic: use whole numbers and floats"
-                raise RefusedError(node, f"{each.type.name} {told}")
-        if type(op) not in _OPERATIONS:
-            raise RefusedError(node, f"{_shown(node)}: the operators are + - * / // % and **")
-
-        whole, real = _OPERATIONS[type(op)]
-        if left.type is right.type is types.INT:
-            if isinstance(op, ast.Pow):
-                return self._whole_power(left, right, node)
-            if whole:
-                return Value(whole.format(left.text, right.text, node.lineno), types.INT)
-
-        one, other = self.number_of(left, node), self.number_of(right, node)
-        return Value(real.format(one, other, node.lineno), types.FLOAT)
-
-    def _whole_power(self, left: Value, right: Value, node: Any) -> Value:
-        if not (isinstance(right.constant, int) and 0 <= right.constant <= 64):
-            raise RefusedError(
-                node,
-                "a whole number to a whole power may or may not be a float: write one of them as a "
-                "float, or the power as a number from 0 to 64",
-            )
-        text = f"whole_power(run, {left.text}, {right.constant}, {node.lineno})"
-        return Value(text, types.INT)
+        return self._operated(node.op, [self.value(node.left), self.value(node.right)], node)
 
     def _unaryop(self, node: ast.UnaryOp) -> Value:
         if isinstance(node.op, ast.Not):
-            return Value(f"(not {self.truth(node.operand)})", types.BOOL)
+            return Value(f"(not {self.value_as(types.CONDITION, node.operand)})", BOOL)
+        return self._operated(node.op, [self.value(node.operand)], node)
 
-        value = self.value(node.operand)
-        if not value.type.is_number or isinstance(node.op, ast.Invert):
-            raise _unsupported(node)
-        if isinstance(node.op, ast.UAdd):
-            return value
-        if value.constant is not None:
-            return _constant(-value.constant, node)
-        if value.type is types.INT:
-            return Value(f"minus(run, 0, {value.text}, {node.lineno})", types.INT)
-        return Value(f"(-{value.text})", types.FLOAT)
+    def _operated(self, op: ast.AST, given: Sequence[Value], node: Any) -> Value:
+        if type(op) not in _OPERATIONS:
+            raise RefusedError(node, f"{_shown(node)}: the operators are + - * / // % and **")
+        if (folded := _folded(op, given)) is not None:
+            return self._known(folded, node)
+
+        if isinstance(op, ast.Pow) and given[0].type is given[1].type is INT:
+            power = given[1].constant
+            if power is None or not 0 <= power <= _MOST_POWER:
+                raise RefusedError(
+                    node,
+                    "a whole number to a whole power may or may not be a float: write one of them "
+                    f"as a float, or the power as a number from 0 to {_MOST_POWER}",
+                )
+        return self._formed(_OPERATIONS[type(op)], given, node)
 
     def _boolop(self, node: ast.BoolOp) -> Value:
         values = [self.value(each) for each in node.values]
         word = " and " if isinstance(node.op, ast.And) else " or "
-        text = word.join(self.truth_of(each, node) for each in values)
+        text = word.join(self.as_type(types.CONDITION, each, node) for each in values)
         # Python returns one of the operands, which is a bool if all are
-        kind = types.BOOL if all(each.type is types.BOOL for each in values) else types.TRUTH
+        kind = BOOL if all(each.type is BOOL for each in values) else types.TRUTH
         return Value(f"({text})", kind)
 
     def _ifexp(self, node: ast.IfExp) -> Value:
-        test, one, other = self.truth(node.test), self.value(node.body), self.value(node.orelse)
+        test = self.value_as(types.CONDITION, node.test)
+        one, other = self.value(node.body), self.value(node.orelse)
         if one.type != other.type:
             raise RefusedError(
                 node, f"{one.type.name} or {other.type.name}: give both the same type"
@@ -402,240 +411,151 @@ class Language:
 
     def _compare(self, node: ast.Compare) -> Value:
         operands = [node.left, *node.comparators]
-        if any(
-            not isinstance(each, (ast.Name, ast.Constant, ast.Attribute, ast.UnaryOp))
-            for each in operands[1:-1]
-        ):
-            raise RefusedError(node, "the middle of a comparison: give it a name first")
+        if len(node.ops) > 1:
+            for each in operands[1:-1]:
+                self._require_plain(each, "the middle of a comparison")
+            pairs = zip(operands[:-1], node.ops, operands[1:], strict=True)
+            every: list[ast.expr] = [
+                ast.copy_location(ast.Compare(one, [op], [other]), node) for one, op, other in pairs
+            ]
+            return self._boolop(ast.copy_location(ast.BoolOp(ast.And(), every), node))
+        if isinstance(node.ops[0], (ast.In, ast.NotIn)):
+            return self._among(node, *operands)
 
-        found = [
-            self._compared(op, one, other, node)
-            for op, one, other in zip(node.ops, operands[:-1], operands[1:], strict=True)
-        ]
-        return Value(f"({' and '.join(found)})", types.BOOL)
-
-    def _compared(self, op: ast.cmpop, one: ast.expr, other: ast.expr, node: ast.AST) -> str:
-        if isinstance(op, (ast.In, ast.NotIn)):
-            return self._among(op, one, other)
-
-        left, right = self._pair(self.value(one), self.value(other), node)
-        word = _COMPARED[type(op)]
+        op, left, right = node.ops[0], self.value(operands[0]), self.value(operands[1])
+        if left.type.options and right.type is types.TEXT:
+            right = as_option(right, left.type, node)
+        if right.type.options and left.type is types.TEXT:
+            left = as_option(left, right.type, node)
+        word = f"({{0}} {_COMPARED[type(op)]} {{1}})"
         if left.type.is_number and right.type.is_number:
             if isinstance(op, (ast.Is, ast.IsNot)):
                 raise RefusedError(node, "numbers are compared with == and !=")
-            if left.type is right.type:
-                return f"({left.text} {word} {right.text})"
-            return f"({self.number_of(left, node)} {word} {self.number_of(right, node)})"
+            return self._formed(_of_both(word, word, BOOL), [left, right], node)
 
-        is_ordered = not isinstance(op, (ast.Eq, ast.NotEq, ast.Is, ast.IsNot))
-        if is_ordered or not _are_alike(left.type, right.type):
-            raise RefusedError(
-                node,
-                f"{left.type.name} compared with {right.type.name}: compare values of the "
-                "same type",
-            )
-        return f"({left.text} {word} {right.text})"
+        kinds = {self._family(left.type), self._family(right.type)}
+        is_nothing = types.NONE in kinds and bool(kinds & {types.AGENT, types.STATE})
+        is_alike = len(kinds) == 1 and (left.type.options or kinds & _COMPARABLE)
+        if _COMPARED[type(op)] not in ("==", "!=") or not (is_nothing or is_alike):
+            told = f"{left.type.name} compared with {right.type.name}"
+            raise RefusedError(node, f"{told}: compare values of the same type")
+        return Value(word.format(left.text, right.text), BOOL)
 
-    def _pair(self, left: Value, right: Value, node: ast.AST) -> tuple[Value, Value]:
-        """Return two values, a text or a member among them as the number of an option."""
-        if left.type.options and right.type is types.TEXT:
-            return left, as_option(right, left.type, node)
-        if right.type.options and left.type is types.TEXT:
-            return as_option(left, right.type, node), right
-        left, right = map(self._as_state, (left, right))
-        nothing = {types.AGENT: types.MAYBE_AGENT, types.STATE: types.MAYBE_STATE}
-        if types.NONE in (left.type, right.type):
-            kinds = [nothing.get(each.type, each.type) for each in (left, right)]
-            known = next((each for each in kinds if each is not types.NONE), types.NONE)
-            if known in (types.MAYBE_AGENT, types.MAYBE_STATE):
-                return Value(left.text, known), Value(right.text, known)
+    def _require_plain(self, node: ast.expr, what: str) -> None:
+        """Refuse to carry out twice what draws or calls something."""
+        inner = node.operand if isinstance(node, ast.UnaryOp) else node
+        is_plain = isinstance(inner, (ast.Name, ast.Constant, ast.Attribute))
+        if not is_plain or self.value(inner).text.startswith("help_"):
+            raise RefusedError(node, f"{what}: give it a name first")
 
-        return left, right
+    def _family(self, kind: Type) -> Type:
+        """Return the type of agents or states, if a value can be compared with these."""
+        if kind is types.MAYBE_AGENT:
+            return types.AGENT
+        if kind is types.MAYBE_STATE or kind.options == tuple(self.layout.states):
+            return types.STATE
+        return kind
 
-    def _as_state(self, value: Value) -> Value:
-        """Return the value of a field whose type is that of the states as a state."""
-        is_state = value.type.options and value.type.options == tuple(self.layout.states)
-        return Value(value.text, types.STATE) if is_state else value
-
-    def _among(self, op: ast.cmpop, one: ast.expr, other: ast.expr) -> str:
-        if not isinstance(other, (ast.Tuple, ast.List, ast.Set)) or not other.elts:
-            value = self.value(other)
-            if value.type is not types.NEIGHBOURS:
-                raise RefusedError(other, "write the values to look for in brackets: in (A, B)")
-            found = f"is_neighbour(run, {value.text}, {self.agent(one)})"
+    def _among(self, node: ast.Compare, one: ast.expr, others: ast.expr) -> Value:
+        if isinstance(others, (ast.Tuple, ast.List, ast.Set)) and others.elts:
+            self._require_plain(one, "what is looked for")
+            every: list[ast.expr] = [
+                ast.copy_location(ast.Compare(one, [ast.Eq()], [each]), node)
+                for each in others.elts
+            ]
+            found = self._boolop(ast.copy_location(ast.BoolOp(ast.Or(), every), node)).text
         else:
-            if not isinstance(one, (ast.Name, ast.Attribute)):
-                raise RefusedError(one, "what is looked for: give it a name first")
-            found = " or ".join(self._compared(ast.Eq(), one, each, other) for each in other.elts)
-        return f"(not ({found}))" if isinstance(op, ast.NotIn) else f"({found})"
+            value = self.value(others)
+            if value.type is not types.NEIGHBOURS:
+                raise RefusedError(node, "write the values to look for in brackets: in (A, B)")
+            found = f"is_neighbour(run, {value.text}, {self.value_as(types.AGENT, one)})"
+        return Value(f"(not {found})" if isinstance(node.ops[0], ast.NotIn) else found, BOOL)
 
     # Calls
 
     def _call(self, node: ast.Call) -> Value:
-        if isinstance(node.func, ast.Attribute):
-            found = self._method(node, node.func)
-            if found is not None:
-                return found
+        func, called = node.func, self.outside(node.func)
+        if called is not _UNKNOWN:
+            return self._function(called, node)
+        if not isinstance(func, ast.Attribute):
+            raise _unsupported(node)
 
-        called = self._outside(node.func)
-        if called is _UNKNOWN and isinstance(node.func, ast.Attribute):
-            return self._own_method(node, node.func)
-        return self._function(called, node)
-
-    def _method(self, node: ast.Call, func: ast.Attribute) -> Value | None:
-        """Return a call of what agents, their numbers and their neighbours have."""
-        if self._outside(func.value) is not _UNKNOWN:
-            return None
-        if self._is_self(func.value):
-            if func.attr not in _OF_WORLD:
-                return None
-            self.is_apart = False
-            return self._applied(_OF_WORLD[func.attr], node)
-
-        value = self.value(func.value)
-        if value.type in _METHODS:
-            told, methods = _METHODS[value.type]
-            if func.attr not in methods:
-                raise RefusedError(node, f"{_shown(func)}: {value.type.name} support {told}")
-            return self._applied(methods[func.attr], node, value.text)
-        if func.attr == "fire":
-            return self._fired(node, func)
-        if func.attr == "decide":
+        owner, name = self._owner(func.value), func.attr
+        methods = _METHODS.get(owner.type, {})
+        if name in methods:
+            if owner.type is types.WORLD:
+                self.is_apart = False
+            return self._formed([methods[name]], self._arguments(node), node, owner.text)
+        if methods and owner.type is not types.WORLD:
+            told = f"in columns, {owner.type.name} support {', '.join(methods)}"
+            raise RefusedError(node, f"{_shown(func)}: {told}")
+        if name == "decide":
             raise RefusedError(node, "decide is awaited: write  await  before it")
-        return None
+        if name == "fire" and owner.type is types.AGENT:
+            self.is_apart &= owner.text == "me"
+            trigger, context = self.event(node)
+            return Value(f"fire(run, {owner.text}, {trigger}, {context})", types.MAYBE_STATE)
 
-    def _applied(self, signature: _Signature, node: ast.Call, of: str = "") -> Value:
-        """Return a call of what takes arguments of known types."""
-        takes, gives, text = signature
-        if len(node.args) != len(takes) or node.keywords:
-            told = f"takes {len(takes)} positional argument{'s' * (len(takes) != 1)} here"
-            raise RefusedError(node, f"{_shown(node.func)} {told}")
-        given = (
-            self.state(each) if kind is types.STATE else self.number(each, kind)
-            for each, kind in zip(node.args, takes, strict=True)
-        )
-        return Value(text.format(*given, of=of, line=node.lineno), gives)
-
-    def _fired(self, node: ast.Call, func: ast.Attribute) -> Value:
-        agent = self.agent(func.value)
-        if not (isinstance(func.value, ast.Name) and agent == "me"):
-            self.is_apart = False
-        trigger, context = self.event(node)
-        return Value(f"fire(run, {agent}, {trigger}, {context})", types.MAYBE_STATE)
+        found = self._member(owner, name, func)
+        if isinstance(found, staticmethod):
+            return self._called(found.__func__, self._arguments(node), node)
+        if not inspect.isfunction(found):
+            raise RefusedError(node, f"{_shown(func)}(...) is unknown here: {_ELSEWHERE}")
+        return self._called(found, [owner, *self._arguments(node)], node)
 
     def event(self, node: ast.Call) -> tuple[int, str]:
         """Return the trigger and the context that a call of fire or decide names."""
         given = dict(zip(("trigger", "context"), node.args, strict=False))
         given |= {each.arg: each.value for each in node.keywords if each.arg in _EVENT}
         name = given.get("trigger")
-        text = self._text_of(name)
+        text = name.value if isinstance(name, ast.Constant) else name and self.outside(name)
         if text not in self.layout.triggers:
-            where = node if name is None else name
             known = ", ".join(self.layout.triggers)
-            raise RefusedError(where, f"the trigger must be named, one of {known}")
+            raise RefusedError(name or node, f"the trigger must be named, one of {known}")
+
+        number = self.layout.triggers.index(text)
         if "context" not in given:
-            return self.layout.triggers.index(text), "-1"
-
-        context = self.value(given["context"])
-        if context.type not in (types.AGENT, types.MAYBE_AGENT, types.NONE):
-            raise RefusedError(
-                given["context"], f"{context.type.name} as context: an agent or None can be one"
-            )
-        return self.layout.triggers.index(text), context.text
-
-    def _text_of(self, node: ast.expr | None) -> Any:
-        if isinstance(node, ast.Constant):
-            return node.value
-        return None if node is None else self._outside(node)
-
-    def _own_method(self, node: ast.Call, func: ast.Attribute) -> Value:
-        """Return a call of a method of the user's world or agent."""
-        is_worlds = self._is_self(func.value)
-        cls = self.layout.cls if is_worlds else self.layout.agent
-        base: Any = World if is_worlds else Agent
-        own = _WORLDS_OWN if is_worlds else _AGENTS_OWN
-        if hasattr(base, func.attr):
-            why = own.get(func.attr, f"it is not supported in columns: {_ELSEWHERE}")
-            raise RefusedError(node, f"{_shown(func)}(...) in a step: {why}")
-
-        found = inspect.getattr_static(cls, func.attr, None)
-        if isinstance(found, staticmethod):
-            return self._called(found.__func__, self._arguments(node), node, is_bound=False)
-        if not inspect.isfunction(found):
-            raise RefusedError(node, f"{_shown(func)}(...) is unknown here: {_ELSEWHERE}")
-        owner = [] if is_worlds else [Value(self.agent(func.value), types.AGENT)]
-        return self._called(found, [*owner, *self._arguments(node)], node, is_bound=is_worlds)
+            return number, "-1"
+        return number, self.value_as(types.MAYBE_AGENT, given["context"])
 
     def _arguments(self, node: ast.Call) -> list[Value]:
-        if node.keywords:
-            raise RefusedError(node, "keyword arguments: use positional ones")
+        if node.keywords or any(isinstance(each, ast.Starred) for each in node.args):
+            raise RefusedError(node, "keyword arguments and *: use positional ones")
         return [self.value(each) for each in node.args]
 
-    def _called(
-        self, function: Any, given: Sequence[Value], node: ast.AST, *, is_bound: bool = True
-    ) -> Value:
-        kinds = [each.type for each in given]
-        name, returned = self._compile((function, is_bound), kinds, node)
-        return Value(
-            f"{name}({', '.join(['run', 'me', *(each.text for each in given)])})", returned
-        )
+    def _called(self, function: Any, given: Sequence[Value], node: ast.AST) -> Value:
+        """Return a call of a function that is compiled, too; the world is there anyway."""
+        name, returned = self._compile(function, [each.type for each in given], node)
+        texts = [each.text for each in given if each.type is not types.WORLD]
+        return Value(f"{name}({', '.join(['run', 'me', *texts])})", returned)
 
     def _function(self, called: Any, node: ast.Call) -> Value:
         if called in _LOOPS and node.args and isinstance(node.args[0], ast.GeneratorExp):
             return self._part(called.__name__, node.args[0], node)
-        if called in (min, max):
-            return self._least(called, node)
-        if called in (abs, int, float, bool):
-            return self._converted(called, node)
         if called in _FUNCTIONS:
-            return self._applied(_FUNCTIONS[called], node)
+            forms, given = _FUNCTIONS[called], self._arguments(node)
+            if called in (min, max) and len(given) > 1:
+                return reduce(lambda *pair: self._formed(forms, pair, node), given)
+            return self._formed(forms, given, node)
         if inspect.isfunction(called):
-            return self._called(called, self._arguments(node), node, is_bound=False)
+            return self._called(called, self._arguments(node), node)
 
         raise _unsupported(node, f"{_shown(node.func)}(...)")
-
-    def _converted(self, to: Any, node: ast.Call) -> Value:
-        value, line = self.value(self._only(node)), node.lineno
-        if to is bool:
-            return Value(self.truth_of(value, node.args[0]), types.BOOL)
-        if to is int and value.type is types.BOOL:
-            return Value(f"(1 if {value.text} else 0)", types.INT)
-        if not value.type.is_number:
-            raise RefusedError(node, f"{to.__name__}() of {value.type.name}: give it a number")
-        if to is float:
-            return Value(self.number_of(value, node), types.FLOAT)
-        if value.type is types.INT:
-            return (
-                value if to is int else Value(f"whole_size(run, {value.text}, {line})", types.INT)
-            )
-        if to is int:
-            return Value(f"truncated(run, {value.text}, {line})", types.INT)
-        return Value(f"abs({value.text})", types.FLOAT)
-
-    def _least(self, called: Any, node: ast.Call) -> Value:
-        if len(node.args) < 2 or node.keywords:
-            raise _unsupported(node)
-        first, *others = [self.value(each) for each in node.args]
-        if any(each.type is not first.type for each in others) or not first.type.is_number:
-            name = called.__name__
-            raise RefusedError(node, f"{name} of values of several types: make all of them floats")
-
-        text, chosen = first.text, "smaller" if called is min else "larger"
-        for each in others:
-            text = f"{chosen}({text}, {each.text})"
-        return Value(text, first.type)
 
     # Loops in expressions
 
     def _part(self, name: str, node: ast.GeneratorExp, call: ast.Call) -> Value:
         """Return what goes through neighbours, in a function of its own."""
-        loop = node.generators[0]
-        source, variable = self._gone_through(name, node)
-        outer = self.scope
+        loop, source = node.generators[0], self.value(node.generators[0].iter)
+        is_plain = len(node.generators) == 1 and isinstance(loop.target, ast.Name)
+        if not is_plain or source.type is not types.NEIGHBOURS:
+            raise RefusedError(node, f"{name}(...) goes through the neighbours of one agent")
+
+        outer, variable = self.scope, loop.target.id  # type: ignore[attr-defined]
         taken = {each: outer.names[each] for each in outer.names if outer.can_be_given(each)}
         self.scope = outer.inside({each: value.type for each, value in taken.items()}, variable)
         try:
-            test = " and ".join(self.truth(each) for each in loop.ifs) or "True"
+            conditions = [self.value_as(types.CONDITION, each) for each in loop.ifs]
             element = self.value(node.elt)
             body, returned = (
                 self._summed(element, call) if name == "sum" else self._found(name, element, node)
@@ -645,49 +565,32 @@ class Language:
 
         part, names = f"part_{len(self.parts)}", [f"v_{each}" for each in taken]
         head = f"def {part}({', '.join(['run', 'me', 'source', *names])}):"
+        test = " and ".join(conditions) or "True"
         self.parts.append(_PART.format(head=head, variable=f"v_{variable}", test=test, **body))
         given = ["run", "me", source.text, *(value.text for value in taken.values())]
         return Value(f"{part}({', '.join(given)})", returned)
 
-    def _gone_through(self, name: str, node: ast.GeneratorExp) -> tuple[Value, str]:
-        """Return the neighbours that a loop goes through, and what it calls each."""
-        loop = node.generators[0]
-        source = self.value(loop.iter)
-        is_plain = len(node.generators) == 1 and isinstance(loop.target, ast.Name)
-        if not is_plain or source.type is not types.NEIGHBOURS:
-            raise RefusedError(node, f"{name}(...) goes through the neighbours of one agent")
-        return source, loop.target.id  # type: ignore[attr-defined]
-
     def _found(self, name: str, element: Value, node: ast.AST) -> tuple[dict[str, str], Type]:
-        if element.type is types.FLOAT:
-            raise RefusedError(node, "a float has no truth value here: compare it with something")
-        truth, is_any = self.truth_of(element, node), name == "any"
+        truth, is_any = self.as_type(types.CONDITION, element, node), name == "any"
         do = f"if {truth if is_any else f'not {truth}'}:\n                return {is_any}"
-        return {"begin": "pass", "do": do, "end": f"return {not is_any}"}, types.BOOL
+        return {"begin": "pass", "do": do, "end": f"return {not is_any}"}, BOOL
 
     def _summed(self, element: Value, call: ast.Call) -> tuple[dict[str, str], Type]:
         begin = [self.value(each).constant for each in call.args[1:]]
-        if begin != ([0.0] if element.type is types.FLOAT else []):
+        if begin != ([0.0] if element.type is FLOAT else []):
             raise RefusedError(
                 call,
                 "begin a sum of floats with 0.0, so that an empty one is a float, too: sum(..., "
                 "0.0); a sum of whole numbers needs no start",
             )
-        if element.type is types.FLOAT:
+        if element.type is FLOAT:
             do = f"total, lost = added(total, lost, {element.text})"
             end = "return summed(total, lost)"
-            return {"begin": "total, lost = 0.0, 0.0", "do": do, "end": end}, types.FLOAT
-        if element.type not in (types.INT, types.BOOL):
-            raise RefusedError(call, f"a sum of {element.type.name}: sum numbers")
+            return {"begin": "total, lost = 0.0, 0.0", "do": do, "end": end}, FLOAT
 
-        more = element.text if element.type is types.INT else f"(1 if {element.text} else 0)"
+        more = self._formed(_FUNCTIONS[int], [element], call).text
         do = f"total = plus(run, total, {more}, {call.lineno})"
-        return {"begin": "total = 0", "do": do, "end": "return total"}, types.INT
-
-    def _only(self, node: ast.Call) -> ast.expr:
-        if len(node.args) != 1 or node.keywords or isinstance(node.args[0], ast.Starred):
-            raise RefusedError(node, f"{_shown(node.func)} takes one argument here")
-        return node.args[0]
+        return {"begin": "total = 0", "do": do, "end": "return total"}, INT
 
     def _await(self, node: ast.Await) -> Value:
         raise RefusedError(node, IN_THE_MIDDLE)
@@ -696,6 +599,7 @@ class Language:
 _UNKNOWN: Any = object()
 _EVENT = ("trigger", "context")
 _LOOPS = (sum, any, all)
+_COMPARABLE = {types.AGENT, types.STATE, BOOL}
 
 _PART = """
 {head}
@@ -719,32 +623,34 @@ def as_option(value: Value, kind: Type, node: ast.AST) -> Value:
     return Value(str(options.index((type(value.constant), value.constant))), kind)
 
 
-def _constant(value: Any, node: ast.AST) -> Value:
-    if value is None:
-        return Value("-1", types.NONE)
-    if isinstance(value, bool):
-        return Value(str(value), types.BOOL, value)
-    if isinstance(value, Enum):
-        options = tuple(type(value))
-        return Value(str(options.index(value)), Type(type(value).__name__, options), value)
-    if isinstance(value, int) and -(2**63) <= value < 2**63:
-        return Value(repr(value), types.INT, value)
-    if isinstance(value, float):
-        text = repr(value).replace("inf", "np.inf").replace("nan", "np.nan")
-        return Value(f"({text})", types.FLOAT, value if math.isfinite(value) else None)
-    if isinstance(value, str):
-        return Value("-1", types.TEXT, value)
-
-    raise RefusedError(
-        node, f"{_shown(node)} is not supported in columns: use numbers, states, agents"
-    )
+def _converted(wanted: Type, value: Value, node: Any) -> str | None:
+    """Return a value as one of a type; None if it cannot be."""
+    if value.type == wanted:
+        return value.text
+    if (value.type, wanted) not in _CONVERSIONS:
+        return None
+    if wanted is NUMBER and type(value.constant) is int and abs(value.constant) <= 2**53:
+        return repr(float(value.constant))
+    return _CONVERSIONS[value.type, wanted].format(value.text, line=node.lineno)
 
 
-def _are_alike(one: Type, other: Type) -> bool:
-    agents, states = (types.AGENT, types.MAYBE_AGENT), (types.STATE, types.MAYBE_STATE)
-    if one in agents or one in states:
-        return other in (agents if one in agents else states)
-    return one == other and (one is types.BOOL or bool(one.options))
+def _folded(op: ast.AST, given: Sequence[Value]) -> int | float | None:
+    """Return what an operation on constants gives; None if Python or a column would refuse it."""
+    constants = [each.constant for each in given if each.type.is_number]
+    if type(op) not in _FOLDED or len(constants) < len(given) or None in constants:
+        return None
+    if isinstance(op, ast.Pow) and abs(constants[1]) > _MOST_POWER:
+        return None
+
+    with suppress(ArithmeticError):
+        found = _FOLDED[type(op)](*constants)
+        if type(found) is float or (type(found) is int and -(2**63) <= found < 2**63):
+            return found
+    return None
+
+
+def _listed(kinds: Sequence[Type]) -> str:
+    return " and ".join(kind.name for kind in kinds) or "nothing"
 
 
 def _unsupported(node: ast.AST, what: str = "") -> RefusedError:

@@ -34,7 +34,8 @@ from prism.columns._memory import (
     records, run_at
 )
 
-jit = njit(error_model="numpy")
+# only compiled code calls these: what Python would call them by is half as much again to compile
+jit = njit(error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
 whole = np.int64
 """
 _DOORS = """

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
+from copy import copy
 from typing import Any
 
 from prism.columns import _types as types
@@ -119,7 +120,7 @@ class Writer:
                 )
             value = self._language.value(node.value)
             if self._is_guard:
-                value = Value(self._language.truth_of(value, node), types.BOOL)
+                value = Value(self._truth(value, node), types.BOOL)
             self._returned(value, node)
             self._line(f"return {value.text}")
         self._scope.defined = set(self._scope.names)
@@ -147,15 +148,10 @@ class Writer:
         self._set(node.targets[0], self._given(node.value))
 
     def _augassign(self, node: ast.AugAssign) -> None:
-        if _waits(node):
-            raise RefusedError(node, IN_THE_MIDDLE)
-        target: Any = ast.copy_location(ast.parse(ast.unparse(node.target), mode="eval").body, node)
-        for each in ast.walk(target):
-            ast.copy_location(each, node)
-        found = self._language.operate(
-            node.op, self._language.value(target), self._language.value(node.value), node
-        )
-        self._set(node.target, found)
+        before: Any = copy(node.target)
+        before.ctx = ast.Load()
+        value = ast.copy_location(ast.BinOp(before, node.op, node.value), node)
+        self._set(node.target, self._given(value))
 
     def _given(self, node: ast.expr) -> Value | dict[int, str]:
         """Return what an assignment gives; weights by state."""
@@ -168,7 +164,7 @@ class Writer:
         for key, value in zip(node.keys, node.values, strict=True):
             if key is None:
                 raise RefusedError(node, _WRITTEN_OUT)
-            found[self._language.state(key)] = self._language.number(value)
+            found[self._language.state(key)] = self._language.value_as(types.NUMBER, value)
         return found
 
     def _set(self, target: ast.expr, value: Value | dict[int, str]) -> None:
@@ -204,37 +200,29 @@ class Writer:
             self._line(f"{text} = {value.text}")
 
     def _set_field(self, target: ast.Attribute, value: Value) -> None:
-        language = self._language
-        if language._is_self(target.value):
+        language, name = self._language, target.attr
+        owner = language.value(target.value)
+        if owner.type is types.WORLD:
             raise RefusedError(
                 target,
-                f"self.{target.attr} is set in a step, where the order of agents would "
+                f"self.{name} is set in a step, where the order of agents would "
                 "decide: let a hook do it, such as tick_ends",
             )
-        agent, name = language.agent(target.value), target.attr
+        agent = language.as_type(types.AGENT, owner, target)
         stored = language.layout.fields.get(name)
         if stored is None:
             told = f"{ast.unparse(target)} cannot be set in a step: a step sets fields of agents"
             raise RefusedError(target, language.layout.others.get(name, told))
-        if stored.type.options and value.type != stored.type:
-            is_state = value.type is types.STATE and stored.type.options == tuple(
-                language.layout.states
-            )
-            value = (
-                Value(value.text, stored.type)
-                if is_state
-                else as_option(value, stored.type, target)
-            )
+        if stored.type.options == tuple(language.layout.states) and value.type is types.STATE:
+            value = Value(value.text, stored.type)
+        if stored.type.options:
+            value = as_option(value, stored.type, target)
         if value.type != stored.type:
-            raise RefusedError(
-                target,
-                f"{name} is {stored.type.name}, and gets {value.type.name}: "
-                + (
-                    "write 0.0 for 0, or float(...)"
-                    if stored.type is types.FLOAT
-                    else "use one type"
-                ),
+            more = (
+                "write 0.0 for 0, or float(...)" if stored.type is types.FLOAT else "use one type"
             )
+            told = f"{name} is {stored.type.name}, and gets {value.type.name}: {more}"
+            raise RefusedError(target, told)
 
         if agent != "me":
             language.is_apart = False
@@ -246,7 +234,7 @@ class Writer:
 
     def _if(self, node: ast.If) -> None:
         if not _waits(node):
-            test = self._language.truth(node.test)
+            test = self._language.value_as(types.CONDITION, node.test)
             self._line(f"if {test}:")
             before = set(self._scope.defined)
             self._block(node.body)
@@ -258,7 +246,7 @@ class Writer:
             return
 
         value = self._lifted(node.test)
-        test = self._language.truth_of(value, node)
+        test = self._truth(value, node)
         then, other, behind = self._new(), self._new(), self._new()
         self._go(f"{then} if {test} else {other}")
         before = set(self._scope.defined)
@@ -277,7 +265,7 @@ class Writer:
         if node.orelse:
             raise RefusedError(node, "an else of a loop: put it behind the loop")
         self._refuse_waiting(node)
-        self._line(f"while {self._language.truth(node.test)}:")
+        self._line(f"while {self._language.value_as(types.CONDITION, node.test)}:")
         self._loop(node.body)
 
     def _for(self, node: ast.For) -> None:
@@ -286,10 +274,10 @@ class Writer:
         self._refuse_waiting(node)
         name = node.target.id
         source = node.iter
-        if isinstance(source, ast.Call) and self._language._outside(source.func) is range:
+        if isinstance(source, ast.Call) and self._language.outside(source.func) is range:
             if len(source.args) > 2 or source.keywords:
                 raise RefusedError(node, "range takes one or two numbers here")
-            ends = ", ".join(self._language.number(each, types.INT) for each in source.args)
+            ends = ", ".join(self._language.value_as(types.INT, each) for each in source.args)
             self._bind(node.target, types.INT)
             self._line(f"for v_{name} in range({ends}):")
             self._loop(node.body, name)
@@ -346,7 +334,7 @@ class Writer:
             return self._asked(node)
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
             value = self._lifted(node.operand)
-            return Value(f"(not {self._language.truth_of(value, node)})", types.BOOL)
+            return Value(f"(not {self._truth(value, node)})", types.BOOL)
         if isinstance(node, ast.BoolOp):
             return self._one_by_one(node)
         if isinstance(node, ast.Compare) and not any(map(_waits, node.comparators)):
@@ -363,7 +351,7 @@ class Writer:
         name = self._temporary(Value("False", types.TRUTH))
         text, behind = f"v_{name}", self._new()
         for number, each in enumerate(node.values):
-            truth = self._language.truth_of(self._lifted(each), node)
+            truth = self._truth(self._lifted(each), node)
             self._line(f"{text} = {truth}")
             if number + 1 < len(node.values):
                 following = self._new()
@@ -391,7 +379,7 @@ class Writer:
         language = self._language
         language.is_apart = False
         self._scope.is_waiting = True
-        agent = language.agent(call.func.value)  # type: ignore[attr-defined]
+        agent = language.value_as(types.AGENT, call.func.value)  # type: ignore[attr-defined]
         trigger, context = language.event(call)
         self._line("if slot < 0:")
         self._line(f"    slot = new_slot(run, me, {self._number}, other)")
@@ -401,8 +389,8 @@ class Writer:
 
         following = self._new()
         self._line("if answer == T.ASKED:")
-        for name, kind in self._needed_after(node).items():
-            self.kept[name] = kind
+        self.kept |= self._scope.locals
+        for name, kind in self._scope.locals.items():
             self._line(f"    slot_at(run, slot).{self._place(name, kind)} = {name}")
         self._line(f"    return {following}")
         self._go(str(following))
@@ -456,29 +444,8 @@ class Writer:
             self._line(f"put_f8(run.weights, slot * N_STATES + {state}, {weight})")
         return 1
 
-    def _needed_after(self, node: ast.expr) -> dict[str, Type]:
-        """Return the local values that are read behind an await."""
-        end = node.end_lineno or 0, node.end_col_offset or 0
-        read = {
-            f"v_{each.id}"
-            for each in ast.walk(self._node)
-            if isinstance(each, ast.Name) and (each.lineno, each.col_offset) >= end
-        }
-        found: dict[str, Type] = {}
-        for name in self._scope.names.keys() - self._scope.fixed:
-            if f"v_{name}" in read or name.startswith("_"):
-                found |= self._locals_of(name)
-
-        return dict(sorted(found.items()))
-
-    def _locals_of(self, name: str) -> dict[str, Type]:
-        """Return the local values that a name stands for, if it has a value here."""
-        value = self._scope.names[name]
-        if value.type is types.WEIGHTS:
-            states = range(len(self._language.layout.states))
-            return dict.fromkeys((f"{value.text}_{state}" for state in states), types.FLOAT)
-        is_local = name in self._scope.defined and value.text in self._scope.locals
-        return {value.text: value.type} if is_local else {}
+    def _truth(self, value: Value, node: ast.AST) -> str:
+        return self._language.as_type(types.CONDITION, value, node)
 
     # Text
 

@@ -7,7 +7,7 @@ holds it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
 from types import MappingProxyType
 from typing import Any
@@ -117,35 +117,16 @@ class RowSet(AgentSet[Any]):
         """Hash as a tuple does."""
         return hash(tuple(self))
 
-    def __reversed__(self) -> Iterator[Any]:
-        """Yield the rows, the last first."""
-        return (self[number] for number in range(len(self) - 1, -1, -1))
+    __reversed__ = Sequence.__reversed__
+    index = Sequence.index  # type: ignore[assignment]
 
     def __add__(self, other: Any) -> Any:
         """Return the rows of both as a plain tuple."""
         return tuple(self) + tuple(other)
 
-    def where(
-        self,
-        chosen: Callable[[Any], object] | None = None,
-        *,
-        kind: type[Any] | None = None,
-        state: Enum | Iterable[Enum] | None = None,
-    ) -> AgentSet[Any]:
-        """Return those to which all that is asked for applies, in their order."""
-        found: AgentSet[Any] = self
-        if state is not None:
-            found = self._in_state(state)
-        if kind is not None and not issubclass(self._rows.cls, kind):
-            return RowSet(self._rows, np.zeros(0, np.int32))
-        if chosen is not None:
-            places = [row._place for row in found if chosen(row)]
-            found = RowSet(self._rows, np.array(places, np.int32))
-        return found
-
-    def count(self, state: Any) -> int:
-        """Return how many are in a state."""
-        return len(self._in_state(state))
+    def __mul__(self, times: Any) -> Any:
+        """Return the rows several times as a plain tuple."""
+        return tuple(self) * times
 
     def values(self, of: Any) -> list[Any]:
         """Return a value of each."""
@@ -154,6 +135,12 @@ class RowSet(AgentSet[Any]):
         if stored is None:
             return super().values(of)
         return columns.values(stored, self._places)
+
+    def _listed(self) -> Iterator[Any]:
+        return iter(self)
+
+    def _some(self, agents: Iterable[Any]) -> RowSet:
+        return RowSet(self._rows, np.array([row._place for row in agents], np.int32))
 
     def _numbers(self) -> Any:
         if self._places is None:

@@ -32,6 +32,9 @@ TRUTH = Type("a truth of several kinds of values")
 AGENT, MAYBE_AGENT = Type("an agent"), Type("an agent or None")
 STATE, MAYBE_STATE = Type("a state"), Type("a state or None")
 NEIGHBOURS, STREAM = Type("neighbours"), Type("random numbers")
+NUMBER, CONDITION = Type("a number"), Type("a condition")
+"""What a value may become: a float where a number is wanted, and a condition."""
+
 WEIGHTS, TEXT, NONE, WORLD = Type("weights"), Type("a text"), Type("None"), Type("the world")
 
 ZERO: Mapping[Type, str] = {FLOAT: "0.0", BOOL: "False", TRUTH: "False"}
@@ -92,6 +95,7 @@ class Layout:
         fields: Fields of agents that have columns.
         values: Fields of the world that steps can read.
         others: Fields that have none, each with why.
+        other_values: Fields of the world that steps cannot read, each with why.
     """
 
     cls: Any
@@ -101,6 +105,7 @@ class Layout:
     fields: dict[str, Stored] = field(default_factory=dict)
     values: dict[str, Stored] = field(default_factory=dict)
     others: dict[str, str] = field(default_factory=dict)
+    other_values: dict[str, str] = field(default_factory=dict)
 
     def number_of(self, state: Any) -> int | None:
         """Return the number of a state; None if the chart does not have it."""

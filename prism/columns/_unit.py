@@ -191,6 +191,11 @@ class _Builder:
             kind = type_of(hints.get(name, each.annotation))
             if kind is not None:
                 layout.values[name] = Stored(f"w_{name}", kind)
+            else:
+                layout.other_values[name] = (
+                    f"self.{name} is not a number, bool, enum or Literal: columns support only "
+                    "these"
+                )
 
     # Functions
 
@@ -219,39 +224,35 @@ class _Builder:
             scope = Scope(guard, _named(node, values), own)
             self._write(scope, node, f"guard_{number}(run, me, agent, context)", is_guard=True)
 
-    def _called(
-        self, called: tuple[Any, bool], kinds: Sequence[Type], node: ast.AST
-    ) -> tuple[str, Type]:
+    def _called(self, function: Any, kinds: Sequence[Type], node: ast.AST) -> tuple[str, Type]:
         """Translate a function that another one calls, once for each types of its arguments."""
-        function = called[0]
         key = function, tuple(kinds)
         if key not in self._helpers:
             name = f"help_{len(self._helpers)}"
             self._helpers[key] = name, None
-            self._helpers[key] = name, self._helper(name, *called, kinds, node)
+            self._helpers[key] = name, self._helper(name, function, kinds, node)
 
         name, returned = self._helpers[key]
         if returned is None:
             raise RefusedError(node, f"{function.__qualname__} calls itself: use a loop")
         return name, returned
 
-    def _helper(
-        self, name: str, function: Any, is_bound: bool, kinds: Sequence[Type], node: ast.AST
-    ) -> Type:
+    def _helper(self, name: str, function: Any, kinds: Sequence[Type], node: ast.AST) -> Type:
         own = function.__qualname__
         source = self._source(function, own)
         if source is None:
             raise RefusedError(node, f"{own} cannot be read")
 
         given = source.args
-        names = [each.arg for each in given.args][is_bound:]
-        more = given.vararg, given.kwonlyargs, given.kwarg
-        if len(names) != len(kinds) or any(more):
+        if len(given.args) != len(kinds) or given.vararg or given.kwonlyargs or given.kwarg:
             raise RefusedError(node, f"{own} takes other arguments: give all of them, in order")
-        values = [Value(f"v_{each}", of) for each, of in zip(names, kinds, strict=True)]
-        first = [Value("self", types.WORLD)] if is_bound else []
-        scope = Scope(function, _named(source, [*first, *values]), own)
-        head = f"{name}({', '.join(['run', 'me', *(each.text for each in values)])})"
+        values = [
+            Value("self" if of is types.WORLD else f"v_{each.arg}", of)
+            for each, of in zip(given.args, kinds, strict=True)
+        ]
+        scope = Scope(function, _named(source, values), own)
+        texts = [each.text for each in values if each.type is not types.WORLD]
+        head = f"{name}({', '.join(['run', 'me', *texts])})"
         self._write(scope, source, head)
         return scope.returned or types.NONE
 

@@ -81,6 +81,8 @@ def _colour_rules(colours: Mapping[str, str]) -> str:
 _MARGIN = 14.0
 _MIN_BOX_WIDTH = 64.0
 _BOX_PADDING, _MARKED_BOX_PADDING = 26.0, 46.0
+_MARK_SHIFT = 4.0
+"""How far a mark moves the name to the right."""
 _LOOP_WIDTH = 26.0
 _THINNEST, _THICKEST = 1.3, 7.0
 
@@ -225,8 +227,7 @@ class Drawing:
 
     def _box(self, state: str) -> Box:
         name = self._names[state]
-        is_marked = state in self._diagram.decision_states | self._diagram.final_states
-        width = name.width + (_MARKED_BOX_PADDING if is_marked else _BOX_PADDING)
+        width = name.width + (_MARKED_BOX_PADDING if self._is_marked(state) else _BOX_PADDING)
         height = name.height + 14
         right_margin = 0.0
         if state in self._loops:
@@ -235,6 +236,9 @@ class Drawing:
             right_margin = _LOOP_WIDTH + 6 + label.width
 
         return Box(max(width, _MIN_BOX_WIDTH), height, right_margin)
+
+    def _is_marked(self, state: str) -> bool:
+        return state in self._diagram.decision_states | self._diagram.final_states
 
     def svg(self) -> str:
         """Return the picture as text."""
@@ -325,8 +329,8 @@ class Drawing:
         found = "" if self._agents is None else f' data-state="{escape(showable(state))}"'
         yield (
             f"<g{found}>{title(name.full)}"
-            f'<rect class="box{" decision" if is_decision else ""}" '
-            f'{rectangle(box)} rx="7"/>{name.at(box.x, box.y)}</g>'
+            f'<rect class="box{" decision" if is_decision else ""}" {rectangle(box)} rx="7"/>'
+            f"{name.at(box.x + (_MARK_SHIFT if self._is_marked(state) else 0), box.y)}</g>"
         )
         if is_decision:
             diamond = f"M{box.left + 12:.1f} {box.y - 4.5:.1f} l4.5 4.5 l-4.5 4.5 l-4.5 -4.5 z"

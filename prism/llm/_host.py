@@ -120,7 +120,11 @@ class Host(BaseHost):
         return ChatReply(said.text, model, self.address, said.input_tokens, said.output_tokens)
 
     async def systemone(
-        self, state: str, questions: Mapping[str, Mapping[str, Any]], cost: Cost
+        self,
+        state: str,
+        questions: Mapping[str, Mapping[str, Any]],
+        cost: Cost,
+        variation: int = 0,
     ) -> DecisionReply:
         """Put choice questions about one state, and remember whether the host takes them.
 
@@ -131,7 +135,8 @@ class Host(BaseHost):
             return await self._decide(self.dialect.decision, state, questions, cost)
 
         answers = {
-            name: await self._choose(state, question, cost) for name, question in questions.items()
+            name: await self._choose(state, question, cost, variation)
+            for name, question in questions.items()
         }
         counts = {"input_tokens": cost.input_tokens, "output_tokens": cost.output_tokens}
         return DecisionReply(answers, _known(counts), self.settings.model, self.address)
@@ -158,7 +163,7 @@ class Host(BaseHost):
         return DecisionReply(answers, _known(counts), settings.model, self.address)
 
     async def _choose(
-        self, state: str, question: Mapping[str, Any], cost: Cost
+        self, state: str, question: Mapping[str, Any], cost: Cost, variation: int
     ) -> Mapping[str, Any]:
         """Put one choice question as a conversation whose options have letters."""
         try:
@@ -171,7 +176,7 @@ class Host(BaseHost):
             raise self._takes_none(lacks)
 
         messages = [{"role": "user", "content": choice.prompt}]
-        chat = Chat(messages, choice.schema, self._reply_room, chances=True)
+        chat = Chat(messages, choice.schema, self._reply_room, chances=True, variation=variation)
         said = await self._complete(chat, cost)
         # once it has given some, their lack is a bad reply
         if not said.tokens and (not self.known_to_decide or "logprobs" in self._dropped):

@@ -328,6 +328,13 @@ EVENTS = (
                 "model was told them. Only where the order of options is shuffled.",
                 required=False,
             ),
+            Key(
+                "sampling_seed",
+                keys.COUNT,
+                "What was drawn for the agent and its question, and added to the seed of the "
+                "model's sampling. Only where the model's temperature is not 0.",
+                required=False,
+            ),
             keys.CONTEXT,
             Key(
                 "said",

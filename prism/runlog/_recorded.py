@@ -333,6 +333,7 @@ def _decision_in(event: Mapping[str, Any], question: Question) -> Decision | Non
         prompt_hash=event.get("prompt_hash"),
         option_mass=event.get("option_mass"),
         rotation=event.get("rotation"),
+        sampling_seed=event.get("sampling_seed"),
     )
 
 

@@ -265,7 +265,14 @@ class CountingClient:
     concurrency = 64
 
     def __init__(self, counted: Counted, *, writes: bool) -> None:
-        self.model = counted.model.model
+        model = counted.model
+        self.model = model.model
+        # what is sampled is asked for each agent
+        self.temperature: float | None = (
+            model.temperature or 0.0
+            if model.client is None
+            else getattr(model.client, "temperature", None)
+        )
         self.counted = counted
         self._counts = counted.counts
         self._writes = writes

@@ -46,7 +46,7 @@ class EventDescriptor(str):
 
 
 def _without_asterisk(descriptor: str) -> str:
-    return descriptor if descriptor == "*" else descriptor.removesuffix("*").removesuffix(".")
+    return descriptor.removesuffix("*").removesuffix(".") or "*"
 
 
 @dataclass(frozen=True, slots=True, init=False)

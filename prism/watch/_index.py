@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import re
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
+from mmap import ACCESS_READ, mmap
 from tempfile import TemporaryFile
 
 import polars as pl
@@ -14,12 +14,11 @@ import polars as pl
 from prism.runlog._reader import Block
 from prism.telemetry.events import POST_LIKED, POST_PUBLISHED
 
-INDEXED = ("agent_id", "author_id", "parent_id")
+INDEXED = ("agent_id", "author_id", "parent_id", "post_id", "root_id")
 """Columns that name what a line can be found by."""
 
 _LINE_FEED = re.compile(rb"\n")
 _BITS = 32
-_ENTRY_BYTES = 8
 
 
 class Lines:
@@ -54,7 +53,7 @@ class Lines:
 
 
 class Index:
-    """The places of lines by what they name: an agent, or the post that a reply answers.
+    """The places of lines by what they name: an agent, or a post that is published or answered.
 
     An entry is half a hash of the name and the place of the line in its block. The entries of each
     block stand sorted in a temporary file, which costs a log of two gigabytes no memory. Two names
@@ -77,6 +76,8 @@ class Index:
             pl.col("agent_id"),
             pl.when(event == POST_LIKED).then("author_id"),
             pl.when(event == POST_PUBLISHED).then("parent_id"),
+            pl.when(event == POST_PUBLISHED).then("post_id"),
+            pl.when(event == POST_PUBLISHED).then("root_id"),
         )
         names = pl.concat([frame.select("line", name=each) for each in named]).drop_nulls()
         places = lines.places(names["line"])
@@ -88,14 +89,23 @@ class Index:
     def places(self, names: Iterable[str]) -> Iterator[int]:
         """Yield where the lines begin that seem to name one of some things."""
         firsts = [one >> _BITS << _BITS for one in pl.Series(list(names), dtype=pl.String).hash()]
-        position = 0
-        for offset, count in self._parts:
-            entries = array("Q")
-            entries.frombytes(os.pread(self._file.fileno(), count * _ENTRY_BYTES, position))
-            position += count * _ENTRY_BYTES
-            for first in firsts:
-                begin, end = bisect_left(entries, first), bisect_left(entries, first + (1 << _BITS))
-                yield from (offset + entry - first for entry in entries[begin:end])
+        if not any(count for _, count in self._parts):
+            return
+
+        begin = 0
+        # of a file that is mapped, only the pages are read that the search comes by
+        with (
+            mmap(self._file.fileno(), 0, access=ACCESS_READ) as data,
+            memoryview(data).cast("Q") as entries,
+        ):
+            for offset, count in self._parts:
+                end = begin + count
+                for first in firsts:
+                    place = bisect_left(entries, first, begin, end)
+                    while place < end and entries[place] - first < 1 << _BITS:
+                        yield offset + entries[place] - first
+                        place += 1
+                begin = end
 
     def close(self) -> None:
         """Delete the file."""

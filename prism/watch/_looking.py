@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import orjson
 import polars as pl
 
-from prism.analysis import RunLogs, agent_story, faults, read_log
+from prism.analysis import RunLogs, agent_story, faults, let_pass, read_log
 from prism.analysis._reading.parsing import parse
+from prism.analysis._reading.scanning import read_object
 from prism.analysis._tables.agent_story import happenings
+from prism.analysis._tables.cascades import MISSING, TreePost, grow, posts_below
 from prism.analysis._tables.faults import is_fault
 from prism.analysis._tables.states import closes_round, how_closing
 from prism.drawing import showable
@@ -24,6 +28,7 @@ from prism.runlog._keys import WORLD_EVENTS
 from prism.runlog._prompts import asked_in, find_prompts
 from prism.runlog._reader import BLOCK_BYTES, LOG_NAME, Block
 from prism.telemetry import events
+from prism.watch._tail import Tail
 from prism.watch._watched import Watched
 
 MOST_BYTES = 8 << 20
@@ -120,18 +125,6 @@ def agents_between(
     return counts.most_common()
 
 
-def agents_entering(watched: Watched, state: str) -> Sequence[tuple[str, int]]:
-    """Return the agents that entered a state in the whole run, and how often each did."""
-    counts: Counter[str] = Counter()
-    for frame in _moves(watched, 0, None):
-        entered = frame.drop_nulls("from_state").group_by("agent_id", "to_state").len()
-        for agent, target, count in entered.iter_rows():
-            if showable(target) == state:
-                counts[agent] += count
-
-    return counts.most_common()
-
-
 def agents_with(
     watched: Watched, number: int | None, column: str, value: str
 ) -> Sequence[tuple[str, int]]:
@@ -147,7 +140,7 @@ def agents_with(
     wanted = pl.col("event").str.starts_with(WORLD_EVENTS)
     if column != "event":
         wanted = pl.col("event") == events.DECISION
-    for block in _blocks(watched, *_span(watched, number)):
+    for block, _ in blocks(watched, *_span(watched, number)):
         frame = parse(block, ("event", "round", "agent_id", "chosen", "source")).frame
         own = frame.filter(wanted & pl.col("round").eq_missing(pl.lit(number)))
         rows = own.drop_nulls("agent_id").group_by("agent_id", column).len()
@@ -158,72 +151,139 @@ def agents_with(
     return counts.most_common()
 
 
-def agents_named(watched: Watched, words: str) -> Sequence[str]:
-    """Return the agents whose ids hold a text, and first the one that is called so."""
-    known = _joined(watched) or _places(watched, None)
-    found = [agent for agent in known if words.lower() in agent.lower()]
-    return sorted(found, key=lambda agent: (agent != words, len(agent)))
+@dataclass(frozen=True, slots=True)
+class Doings:
+    """What one agent did.
+
+    Args:
+        story: Its events in the order of the log; see `prism.analysis.agent_story`.
+        passed: The posts that it let pass; see `prism.analysis.let_pass`.
+        asked: Its decisions and texts of the round that is looked at, and the last of the others.
+        posts: Author and text of the posts that the round and the decisions are about.
+    """
+
+    story: pl.DataFrame
+    passed: pl.DataFrame
+    asked: Sequence[Recorded]
+    posts: Mapping[str, tuple[str, str]]
 
 
-def doings_of(watched: Watched, agent: str) -> tuple[pl.DataFrame, list[Recorded]]:
-    """Return all that an agent did, and its last decisions and texts as far as they were recorded.
+def doings_of(watched: Watched, agent: str, number: int | None) -> Doings:
+    """Return what an agent did, with what was recorded of its decisions.
 
     The lines of the agent are found by the index of the log, so that no others are read.
+
+    Args:
+        watched: The run.
+        agent: The agent.
+        number: The round that is looked at.
 
     Raises:
         InputError: If the log has no such agent.
     """
     with _as_log(_lines_of(watched, agent)) as part:
-        story = agent_story(read_log(part), agent)
-        asked = list(asked_in(part, _ignore, agent, beside=watched.folder))[-MOST_DECISIONS:]
+        logs = read_log(part)
+        story, passed = agent_story(logs, agent), let_pass(logs, agent)
+        every = list(asked_in(part, _ignore, agent, beside=watched.folder))
 
-    ids = [each.id for each in asked if each.id is not None]
+    here = [each for each in every if each.event.get("round") == number][:MOST_DECISIONS]
+    others = [each for each in every if each.event.get("round") != number][-MOST_DECISIONS:]
+    asked = [*here, *others]
     try:
+        ids = [each.id for each in asked if each.id is not None]
         records = find_prompts(watched.folder, ids, _ignore)
     except InputError:  # a damaged file of prompts: the log has the decisions nevertheless
         records = {}
 
-    return story, [
-        Recorded(each.id or "", "", each.event, records.get(each.id or "", {}), watched.folder)
-        for each in asked
+    then = story.filter(pl.col("round").eq_missing(pl.lit(number)))
+    about = dict.fromkeys(post_ids(event) for event in then.iter_rows(named=True))
+    about |= dict.fromkeys(post_ids(each.event) for each in asked)
+    posts = _posts(watched, {post for ids in about for post in ids})
+
+    return Doings(
+        story,
+        passed,
+        [
+            Recorded(each.id or "", "", each.event, records.get(each.id or "", {}), watched.folder)
+            for each in asked
+        ],
+        posts,
+    )
+
+
+def post_ids(event: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the posts that an event names."""
+    context = event.get("context")
+    if isinstance(context, str):
+        context = read_object(context)
+    about = context.get("post_id") if isinstance(context, Mapping) else None
+    named = (event.get("post_id"), event.get("parent_id"), about)
+    return tuple(dict.fromkeys(post for post in named if isinstance(post, str) and post))
+
+
+def thread_of(watched: Watched, post: str) -> tuple[TreePost, ...]:
+    """Return the thread that a post belongs to, as far as the log was read.
+
+    Raises:
+        InputError: If the log has no such post.
+    """
+    with watched.reading() as (tally, tail):
+        published = _published_at(tally.index.places([post]), tail)
+        root = next((each.get("root_id") for each in published if each["post_id"] == post), None)
+        wanted = [post, root] if isinstance(root, str) else [post]
+        below = _published_at(tally.index.places(wanted), tail)
+        # likes are found by those who are liked
+        authors = {str(each.get("agent_id")) for each in below}
+        places = tally.index.places([*wanted, *authors])
+        lines = {place: tail.line_at(place) for place in places}
+    with _as_log(b"".join(line for _, line in sorted(lines.items()))) as part:
+        tree = grow(wanted[-1], posts_below(read_log(part), wanted[-1:]))
+    if all(each.post_id != post or each.kind == MISSING for each in tree):
+        raise InputError(f"the log has no post {post!r} so far")
+
+    return tree
+
+
+def _posts(watched: Watched, ids: Collection[str]) -> dict[str, tuple[str, str]]:
+    """Return author and text of some posts, as far as the log was read."""
+    with watched.reading() as (tally, tail):
+        return {
+            each["post_id"]: (str(each.get("agent_id")), str(each.get("text") or ""))
+            for each in _published_at(tally.index.places(ids), tail)
+            if each["post_id"] in ids
+        }
+
+
+def _published_at(places: Iterable[int], tail: Tail) -> list[Mapping[str, Any]]:
+    """Return the posts that are published by some lines of the log."""
+    lines = [line for place in places if POST_MARK in (line := tail.line_at(place))]
+    found = [event for line in lines if isinstance(event := _parsed(line), dict)]
+    return [
+        event
+        for event in found
+        if event.get("event") == events.POST_PUBLISHED and isinstance(event.get("post_id"), str)
     ]
+
+
+def _parsed(line: bytes) -> object:
+    try:
+        return orjson.loads(line)
+    except orjson.JSONDecodeError:
+        return None
 
 
 def _lines_of(watched: Watched, agent: str) -> bytes:
     """Return the lines that name an agent or answer its posts; the first ones if there are none."""
     with watched.reading() as (tally, tail):
-        lines = {place: tail.line_at(place) for place in tally.index.places([agent])}
-        own = (_post_of(line, agent) for line in lines.values() if POST_MARK in line)
-        posts = [post for post in own if post is not None]
-        lines |= {place: tail.line_at(place) for place in tally.index.places(posts)}
+        own = list(tally.index.places([agent]))
+        published = _published_at(own, tail)
+        posts = [each["post_id"] for each in published if each.get("agent_id") == agent]
+        places = {*own, *tally.index.places(posts)}
+        lines = {place: tail.line_at(place) for place in places}
         if not lines:
             return tail.read(0, MOST_BYTES)
 
     return b"".join(line for _, line in sorted(lines.items()))
-
-
-def _post_of(line: bytes, agent: str) -> str | None:
-    """Return the post that an agent published by this line."""
-    try:
-        event = orjson.loads(line)
-    except orjson.JSONDecodeError:
-        return None
-
-    is_own = event.get("event") == events.POST_PUBLISHED and event.get("agent_id") == agent
-    post = event.get("post_id") if is_own else None
-    return post if isinstance(post, str) else None
-
-
-def _joined(watched: Watched) -> Sequence[str]:
-    """Return the agents that joined, all of them at the beginning of a log."""
-    found: list[str] = []
-    for block in _blocks(watched, 0, None):
-        frame = parse(block, _OF_MOVES).frame.filter(pl.col("event") == events.AGENT_JOINED)
-        if frame.is_empty():
-            break
-        found += frame["agent_id"].drop_nulls().to_list()
-
-    return found
 
 
 def _places(watched: Watched, number: int | None, tick: int | None = None) -> dict[str, str]:
@@ -254,7 +314,7 @@ def _places(watched: Watched, number: int | None, tick: int | None = None) -> di
 
 def _moves(watched: Watched, begin: int, end: int | None) -> Iterator[pl.DataFrame]:
     """Return the joins and transitions in a part of the log."""
-    return map(_moves_in, _blocks(watched, begin, end))
+    return (_moves_in(block) for block, _ in blocks(watched, begin, end))
 
 
 def _moves_in(block: Block) -> pl.DataFrame:
@@ -265,7 +325,8 @@ def _moves_in(block: Block) -> pl.DataFrame:
     return steps.with_columns(to_state=target).drop_nulls(["agent_id", "to_state"])
 
 
-def _blocks(watched: Watched, begin: int, end: int | None) -> Iterator[Block]:
+def blocks(watched: Watched, begin: int, end: int | None) -> Iterator[tuple[Block, int]]:
+    """Yield the blocks of a part of the log, each with the place where the next one begins."""
     with watched.reading() as (_, tail):
         stop = tail.position if end is None else end
     while begin < stop:
@@ -275,7 +336,7 @@ def _blocks(watched: Watched, begin: int, end: int | None) -> Iterator[Block]:
         # a line that is longer than a block is left out, as it is everywhere
         begin += whole or max(len(data), 1)
         if whole:
-            yield Block(data[:whole], 1, data.count(b"\n", 0, whole))
+            yield Block(data[:whole], 1, data.count(b"\n", 0, whole)), begin
 
 
 def _blocks_back(watched: Watched, end: int | None) -> Iterator[Block]:

@@ -73,7 +73,9 @@ class _Pages:
             "/time": lambda asked: self._runs.views(asked["run"]).over_time().to_json(),
             "/round": self._round,
             "/agents": self._agents,
+            "/table": self._table,
             "/agent": self._agent,
+            "/post": self._post,
         }
         return [
             Route("/", self._page),
@@ -101,7 +103,17 @@ class _Pages:
 
     def _agent(self, asked: Mapping[str, str]) -> Any:
         with self._searching:
-            return self._runs.views(asked["run"]).of_agent(asked["agent"]).to_json()
+            number = _number_in(asked, "round")
+            return self._runs.views(asked["run"]).of_agent(asked["agent"], number).to_json()
+
+    def _post(self, asked: Mapping[str, str]) -> Any:
+        return self._runs.views(asked["run"]).of_post(asked["post"]).to_json()
+
+    def _table(self, asked: Mapping[str, str]) -> Any:
+        with self._searching:
+            return self._runs.views(asked["run"]).agents.page(
+                asked.get("words", ""), asked.get("sort", ""), _number_in(asked, "first") or 0
+            )
 
     def _agents(self, asked: Mapping[str, str]) -> Any:
         found: Iterable[tuple[str, int]]
@@ -112,13 +124,9 @@ class _Pages:
                 found = looking.agents_between(watched, number, asked["source"], asked["target"])
             elif column is not None:
                 found = looking.agents_with(watched, number, _COLUMNS[column], asked[column])
-            elif "entered" in asked:
-                found = looking.agents_entering(watched, asked["entered"])
-            elif "state" in asked:
+            else:
                 tick = _number_in(asked, "tick")
                 found = _once(looking.agents_in(watched, number, asked["state"], tick))
-            else:
-                found = _once(looking.agents_named(watched, asked.get("words", "")))
         rows = [{"agent": agent, "times": times} for agent, times in found]
 
         return {"agents": rows[: looking.MOST_AGENTS], "found": len(rows)}

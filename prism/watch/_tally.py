@@ -52,7 +52,8 @@ class Tally:
         begins: Where each round begins in the log, in bytes, in the order of the log.
         treated: The events of treatments, in the order of the log.
         pictures: Where the picture of each round is in the log: its first byte and the one behind.
-        index: Where the lines of each agent are.
+        index: Where the lines of each agent and post are.
+        end: Where the next line begins in the log, in bytes.
         round: The last round that the log names; None if it names none.
         tick: Tick of the last line.
         at: The time of the last line.
@@ -64,6 +65,7 @@ class Tally:
         self.treated: list[Mapping[str, Any]] = []
         self.pictures: dict[int, tuple[int, int]] = {}
         self.index: Index = Index()
+        self.end: int = 0
         self.round: int | None = None
         self.tick: int | None = None
         self._survey = FileSurvey(path, label, 0)
@@ -89,6 +91,7 @@ class Tally:
             self._survey.take_fault(block.first_line, block.fault)
             return
 
+        self.end = offset + len(block.data)
         frame = self._survey.take(block, parse(block, _COLUMNS))
         lines = Lines(block, offset)
         self._note_rounds(lines, frame)

@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from prism.drawing import draw_svg, showable
 from prism.errors import InputError
-from prism.report._facts.run_facts import Recorded, RunFacts, with_tables
+from prism.report._facts.run_facts import RunFacts, with_tables
 from prism.report._figures.html_table import html_table, shown
 from prism.report._figures.page_figures import PageFigures
 from prism.report._figures.timeline import are_many
@@ -20,7 +20,7 @@ from prism.report._sections.cascades import CASCADES
 from prism.report._sections.costs import COSTS, CYCLES, STEPS
 from prism.report._sections.decisions import DECISIONS
 from prism.report._sections.diagram import diagram_of, traffic_of
-from prism.report._sections.faults import FAULTS, RECORDED, cut, texts_of
+from prism.report._sections.faults import FAULTS, RECORDED, cut
 from prism.report._sections.kinds import Kind, Section
 from prism.report._sections.picture import draw_picture
 from prism.report._sections.states import DWELLING, STATES
@@ -28,9 +28,9 @@ from prism.report._sections.thinking import ACTIONS, SIZES, THOUGHTS
 from prism.report._sections.turns import CALLS, REFUSED, TURNS
 from prism.report._sections.worlds import MEASURES, TREATMENTS, WORLD_EVENTS
 from prism.runlog._reader import BLOCK_BYTES
-from prism.runlog._words import in_words
-from prism.telemetry.events import DECISION, TRANSITION
 from prism.watch import _looking as looking
+from prism.watch._agent_page import AgentPage, agent_link, thread_page, with_links
+from prism.watch._agents import AgentTable
 from prism.watch._facts import (
     blank_facts,
     busiest,
@@ -53,7 +53,6 @@ _WHOLE: tuple[Kind, ...] = (
 )
 """Sections of a run whose log is short enough to be read again and again."""
 
-_MOST_STORY = 300
 _TOLD = ("agent_ticks", "transitions", "decisions_asked", "decisions_answered")
 _POSTED = ("posts", "replies", "reshares", "likes")
 _EMPTY = Markup("")
@@ -84,10 +83,18 @@ class View:
 
 
 class Views:
-    """What can be seen of one run."""
+    """What can be seen of one run.
+
+    Args:
+        watched: The run.
+
+    Attributes:
+        agents: The table of its agents.
+    """
 
     def __init__(self, watched: Watched) -> None:
         self._watched = watched
+        self.agents: AgentTable = AgentTable(watched)
         self._blank: RunFacts | None = None
 
     def over_time(self) -> View:
@@ -138,24 +145,23 @@ class Views:
             where = f"After round {picture.round:,}. Choose an agent for all that it did."
             yield Section("picture", "The world", where, [draw_picture(picture, "now", figures)])
 
-    def of_agent(self, agent: str) -> View:
-        """Return what an agent did, what it was asked, and its way on the chart.
+    def of_agent(self, agent: str, number: int | None) -> View:
+        """Return what an agent did in a round and in all, and what it was asked.
 
         Raises:
             InputError: If the log has no such agent.
         """
-        story, decisions = looking.doings_of(self._watched, agent)
-        asked = _EMPTY.join(map(_decision, reversed(decisions)))
-        facts = self._counted()
-        sections = [
-            Section("way", "Its path on the chart", "", [_way(facts, story, agent)]),
-            Section(
-                "dwell", "How long it stayed in each state", _IN_TICKS, [_dwelling(story, agent)]
-            ),
-            Section("asked", "Its decisions", "", [asked]),
-            Section("story", "What it did", self._so_far(), [_told(story)]),
-        ]
-        return View([each for each in sections if each.parts[0]], PageFigures(()))
+        doings = looking.doings_of(self._watched, agent, number)
+        page = AgentPage(agent, doings, self._counted(), number, self._watched.unit)
+        return View(list(page.sections(self._so_far())), PageFigures(()))
+
+    def of_post(self, post: str) -> View:
+        """Return the thread that a post belongs to.
+
+        Raises:
+            InputError: If the log has no such post.
+        """
+        return View([thread_page(looking.thread_of(self._watched, post), post)], PageFigures(()))
 
     def _happened(self, number: int | None, kind: str, facts: RunFacts) -> Iterator[Section]:
         wrong = looking.faults_in(self._watched, number)
@@ -195,7 +201,6 @@ _HOW_TO_READ = (
     "the round, on one scale for all rounds. Choose a state or the number of an arrow to see its "
     "agents."
 )
-_IN_TICKS = "Ticks from entering a state to leaving it."
 
 
 def _check_begun(tally: Tally, number: int | None) -> None:
@@ -264,133 +269,15 @@ def _happenings(rows: pl.DataFrame) -> Markup:
     """Write events as a list, the last first."""
     items = _EMPTY.join(
         Markup('<li><span class="soft">{}</span> {} {}</li>').format(
-            "" if tick is None else f"tick {tick:,}", _link(agent), cut(what or event)
+            "" if row["tick"] is None else f"tick {row['tick']:,}",
+            agent_link(row["agent_id"]),
+            with_links(row["what"] or row["event"], looking.post_ids(row)),
         )
-        for _, tick, agent, event, what in reversed(rows.rows())
+        for row in rows.reverse().iter_rows(named=True)
     )
     return Markup('<ol class="happened tall" tabindex="0">{}</ol>').format(
         items or Markup("<li>Nothing of this kind.</li>")
     )
-
-
-def _link(agent: str | None) -> Markup:
-    if agent is None:
-        return _EMPTY
-    return Markup('<button class="agent" data-agent="{}">{}</button>').format(
-        showable(agent), showable(agent)
-    )
-
-
-def _way(facts: RunFacts | None, story: pl.DataFrame, agent: str) -> Markup:
-    own = story.filter(agent_id=agent, event=TRANSITION).drop_nulls(["from_state", "to_state"])
-    if facts is None or own.is_empty():
-        return _EMPTY
-
-    counts: dict[tuple[str, str], int] = {}
-    for source, target in own.select("from_state", "to_state").iter_rows():
-        ends = showable(source), showable(target)
-        counts[ends] = counts.get(ends, 0) + 1
-
-    parts = []
-    for chart in facts.chart_names:
-        diagram = diagram_of(chart, [facts])
-        states = set(diagram.states)
-        its = {ends: count for ends, count in counts.items() if states.issuperset(ends)}
-        if its:
-            svg = Markup(draw_svg(diagram, its))
-            parts.append(Markup('<div class="scroll" tabindex="0">{}</div>').format(svg))
-
-    return parts[0] if parts else _EMPTY
-
-
-def _dwelling(story: pl.DataFrame, agent: str) -> Markup:
-    ticks = pl.col("ticks_in_state")
-    visits = story.filter(agent_id=agent, event=TRANSITION).drop_nulls("ticks_in_state")
-    if visits.is_empty():
-        return _EMPTY
-
-    table = visits.group_by(state="from_state", maintain_order=True).agg(
-        visits=pl.len(), mean=ticks.mean(), longest=ticks.max()
-    )
-    return html_table(
-        "agent-dwell",
-        table.with_columns(pl.col("state").map_elements(showable, return_dtype=pl.String)),
-    )
-
-
-def _told(story: pl.DataFrame) -> Markup:
-    last = story.tail(_MOST_STORY).reverse()
-    items = _EMPTY.join(
-        Markup('<li><span class="soft">{}</span> {}</li>').format(_when(row), cut(row["what"]))
-        for row in last.select("round", "tick", "what").iter_rows(named=True)
-    )
-    more = _EMPTY
-    if story.height > last.height:
-        more = Markup('<p class="soft">The last {:,} of {:,} events.</p>').format(
-            last.height, story.height
-        )
-
-    return more + Markup('<ol class="happened tall" tabindex="0">{}</ol>').format(items)
-
-
-def _when(row: Mapping[str, Any]) -> str:
-    named = (f"{name} {row[name]:,}" for name in ("round", "tick") if row.get(name) is not None)
-    return ", ".join(named)
-
-
-def _decision(asked: Recorded) -> Markup:
-    """Write a decision or a text with all that is known of it."""
-    event = asked.event
-    if event.get("event") == DECISION:
-        what = f"{event.get('state')} on {event.get('trigger')}: {event.get('chosen')}"
-    else:
-        what = f"a text for {event.get('key')}"
-    title = f"{_when(event)}: {what} ({event.get('source')})"
-
-    about = event.get("context")
-    texts = {"About": in_words(about)} if isinstance(about, dict) and about else {}
-    texts |= dict(texts_of(asked))
-    for name in ("said", "text"):
-        if isinstance(event.get(name), str):
-            texts.setdefault(name.capitalize(), event[name])
-    parts = _EMPTY.join(
-        Markup("<p>{}</p><pre>{}</pre>").format(heading, cut(text))
-        for heading, text in texts.items()
-    )
-
-    return Markup("<details><summary>{}</summary>{}{}{}</details>").format(
-        cut(title), _options(event), _asked_how(event), parts
-    )
-
-
-def _options(event: Mapping[str, Any]) -> Markup:
-    options, chances = event.get("options"), event.get("probabilities")
-    if not isinstance(options, list):
-        return _EMPTY
-
-    known = chances if isinstance(chances, dict) else {}
-    rows = _EMPTY.join(
-        Markup("<li>{}{} {}</li>").format(
-            cut(str(option)),
-            f" {known[option]:.1%}" if _is_number(known.get(option)) else "",
-            Markup("<b>chosen</b>") if option == event.get("chosen") else "",
-        )
-        for option in options
-        if isinstance(option, str)
-    )
-    return Markup('<ul class="options">{}</ul>').format(rows)
-
-
-def _asked_how(event: Mapping[str, Any]) -> Markup:
-    names = ("model", "option_mass", "latency", "queue_seconds", "attempts", "input_tokens")
-    told = (
-        f"{name.replace('_', ' ')} {event[name]:.4g}"
-        if type(event[name]) is float
-        else f"{name.replace('_', ' ')} {event[name]}"
-        for name in (*names, "output_tokens")
-        if event.get(name) is not None
-    )
-    return Markup('<p class="soft">{}</p>').format(cut(", ".join(told)))
 
 
 def _plain(section: Section) -> dict[str, str]:

@@ -75,6 +75,17 @@ class Watched:
         """The folder of the log."""
         return self.path.parent
 
+    @property
+    def unit(self) -> str:
+        """What a round is called in this run: an agent that is run alone has turns or cycles."""
+        with self.lock:
+            counts, agents = self.tally.events(), self.tally.joined()
+        if sum(agents.values()) > 1:
+            return "round"
+        if any(name.startswith("workflow.") for name in counts):
+            return "turn"
+        return "cycle" if any(name.startswith("cognition.") for name in counts) else "round"
+
     def close(self) -> None:
         """Stop following."""
         self._stopped.set()
@@ -100,6 +111,7 @@ class Watched:
             return {
                 **self.tally.described(),
                 "label": self.label,
+                "unit": self.unit,
                 "version": self.version,
                 "state": status.state,
                 "rounds": max(rounds, default=None),

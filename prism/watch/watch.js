@@ -5,7 +5,7 @@
   const kindsOfEvents = get("kinds");
   const counted = (count) => Number(count).toLocaleString("en");
   const isPlayed = typeof worldPlayed !== "undefined";
-  const PANEL = ["agent", "state", "tick", "entered", "source", "target", "words", "chosen", "by", "event"];
+  const PANEL = ["agent", "post", "state", "tick", "source", "target", "words", "sort", "first", "chosen", "by", "event"];
   const KEYS = ["run", "round", "kind", ...PANEL];
   const SECONDS_OF_LIST = 2;
   const LEAST_PAUSE = 1000;
@@ -146,6 +146,10 @@
     document.body.dataset.drawn = document.querySelectorAll(".figure svg").length;
   };
 
+  // An agent that is run alone has turns or cycles in place of rounds.
+  const unit = () => state.head?.unit ?? "round";
+  const capital = (word) => word[0].toUpperCase() + word.slice(1);
+
   const lastRound = () => state.head?.rounds ?? null;
   const isLive = () => !looked().has("round");
   const wantedRound = () => {
@@ -164,8 +168,8 @@
 
   const stateWords = (head) => {
     const words = [];
-    if (head.rounds !== null) words.push(`round ${outOf(head.rounds, head.planned)}`);
-    if (head.tick !== null && head.state !== "complete") words.push(`tick ${outOf(head.tick, head.ticks)}`);
+    if (head.rounds !== null) words.push(`${unit()} ${outOf(head.rounds, head.planned)}`);
+    if (head.tick !== null && head.state !== "complete" && head.ticks !== 1) words.push(`tick ${outOf(head.tick, head.ticks)}`);
     if (head.questions) words.push(`${counted(head.questions)} question${head.questions === 1 ? "" : "s"} open`);
     if (head.seconds_left !== null && !isPlayed) words.push(`${timeText(head.seconds_left)} left`);
     if (head.spent) {
@@ -233,9 +237,14 @@
     get("before").disabled = number === null || number <= Number(slider.min);
     get("after").disabled = number === null || number >= Number(slider.max);
     get("live").setAttribute("aria-pressed", String(isLive()));
-    const words = number === null ? "no rounds yet" : `Round ${counted(number)}${isLive() ? " (the last)" : ` of ${counted(last ?? number)}`}`;
+    const words = number === null ? `no ${unit()}s yet` : `${capital(unit())} ${counted(number)}${isLive() ? " (the last)" : ` of ${counted(last ?? number)}`}`;
     get("where").textContent = words;
     slider.setAttribute("aria-valuetext", words);
+    slider.setAttribute("aria-label", capital(unit()));
+    for (const [id, key] of [["before", "left"], ["after", "right"]]) {
+      get(id).setAttribute("aria-label", `${capital(unit())} ${id}`);
+      get(id).title = `${capital(unit())} ${id} (${key} arrow)`;
+    }
   };
 
   const showDark = (id, view) => { get(id).textContent = `@media screen and (prefers-color-scheme: dark) { ${view.dark} }`; };
@@ -290,7 +299,7 @@
   const agentButton = ({ agent, times }) => {
     const item = document.createElement("li");
     const button = document.createElement("button");
-    button.className = "agent";
+    button.className = "link";
     button.dataset.agent = agent;
     button.textContent = agent.length > 200 ? `${agent.slice(0, 200)}\u2026` : agent;
     item.append(button, times > 1 ? ` ${counted(times)} times` : "");
@@ -308,21 +317,77 @@
     if (where === null) return;
     const more = document.createElement("button");
     more.type = "button";
-    more.textContent = `Who entered ${where} most often, in the whole run`;
-    more.addEventListener("click", () => go({ ...nothing, entered: where }));
+    more.textContent = `All agents, by how often they entered ${where}`;
+    more.addEventListener("click", () => go({ ...nothing, words: "", sort: `-entered ${where}` }));
     list.before(more);
   };
 
+  const buttonOf = (text, act) => {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.textContent = text;
+    button.disabled = !act;
+    if (act) button.addEventListener("click", act);
+    return button;
+  };
+
+  // All agents, or those whose ids and states hold the words: a page of a table that is sorted by any column.
+  const showTable = ({ columns, rows, found, read }, now) => {
+    const sort = now.get("sort") ?? "";
+    const first = Number(now.get("first") ?? 0);
+    const table = document.createElement("table");
+    table.id = "all-agents";
+    const head = table.createTHead().insertRow();
+    columns.forEach((name, place) => {
+      const cell = document.createElement("th");
+      cell.scope = "col";
+      const isFalling = sort === `-${name}`;
+      if (isFalling || sort === name) cell.setAttribute("aria-sort", isFalling ? "descending" : "ascending");
+      const next = isFalling || (place < 2 && sort !== name) ? name : `-${name}`;
+      cell.append(buttonOf(name, () => go({ sort: next, first: null })));
+      head.append(cell);
+    });
+    const body = table.createTBody();
+    for (const [agent, ...values] of rows) {
+      const row = body.insertRow();
+      row.insertCell().append(...agentButton({ agent, times: 1 }).childNodes);
+      for (const value of values) {
+        const cell = row.insertCell();
+        if (typeof value === "number") cell.className = "number";
+        cell.textContent = typeof value === "number" ? value.toLocaleString("en") : value ?? "";
+      }
+    }
+    const words = document.createElement("p");
+    words.className = "soft";
+    words.setAttribute("role", "status");
+    const last = Math.min(first + rows.length, found);
+    words.textContent = `${found ? `${counted(first + 1)} to ${counted(last)} of ` : ""}${counted(found)} agent${found === 1 ? "" : "s"}. Choose a heading to sort by it, and an agent for all that it did. "entered" counts how often it entered a state in the whole run.${read < 1 ? ` So far, ${Math.floor(100 * read)} % of the log is counted.` : ""}`;
+    const scroll = document.createElement("div");
+    scroll.className = "scroll";
+    scroll.tabIndex = 0;
+    scroll.append(table);
+    const pages = document.createElement("p");
+    pages.className = "tools";
+    const size = Math.max(rows.length, 1);
+    const before = first > 0 && (() => go({ first: String(Math.max(first - 100, 0)) }));
+    const after = last < found && (() => go({ first: String(first + size) }));
+    if (before || after) pages.append(buttonOf("Before", before), buttonOf("Next", after));
+    const focused = document.activeElement?.closest("#all-agents th")?.cellIndex;
+    get("panel-body").replaceChildren(words, scroll, pages);
+    if (focused !== undefined) head.cells[focused]?.firstChild.focus();
+    if (read < 1) setTimeout(() => { shownPanel = ""; loadPanel(); }, SECONDS_OF_LIST * 100);
+  };
+
   const panelTitle = (now, number) => {
-    const when = number === null ? "" : `, round ${counted(number)}`;
-    if (now.has("agent")) return now.get("agent");
+    const when = number === null ? "" : `, ${unit()} ${counted(number)}`;
+    if (now.has("agent")) return `${now.get("agent")}${when}`;
+    if (now.has("post")) return `Post ${now.get("post")}`;
+    if (now.has("words")) return now.get("words") ? `Agents with ${now.get("words")}` : "All agents";
     if (now.has("state")) return `Agents in ${now.get("state")}${when}${now.has("tick") ? `, tick ${now.get("tick")}` : ""}`;
-    if (now.has("entered")) return `Agents that entered ${now.get("entered")}, whole run`;
     if (now.has("chosen")) return `Agents that chose ${now.get("chosen")}${when}`;
     if (now.has("by")) return `Agents answered by ${now.get("by")}${when}`;
     if (now.has("event")) return `Agents with the event ${now.get("event")}${when}`;
-    if (now.has("source")) return `${now.get("source")} to ${now.get("target")}${when}`;
-    return `Agents called ${now.get("words")}`;
+    return `${now.get("source")} to ${now.get("target")}${when}`;
   };
 
   let shownPanel = "";
@@ -335,23 +400,28 @@
       return;
     }
     const number = wantedRound();
-    const wanted = `${state.run} ${PANEL.map((name) => now.get(name)).join(" ")} ${now.has("agent") ? "" : number}`;
+    // an agent that is looked at stays as it is while a run goes on
+    const isSteady = (now.has("agent") && isLive()) || now.has("post") || now.has("words");
+    const wanted = `${state.run} ${PANEL.map((name) => now.get(name)).join(" ")} ${isSteady ? "" : number}`;
     if (wanted === shownPanel && panel.open) return;
+    const isOther = shownPanel !== "" || !panel.open;
     shownPanel = wanted;
     get("panel-title").textContent = panelTitle(now, number).slice(0, 300);
     const waiting = document.createElement("p");
     waiting.textContent = "Looking through the log\u2026";
-    get("panel-body").replaceChildren(waiting);
+    if (isOther && !get("all-agents")) get("panel-body").replaceChildren(waiting);
     if (!panel.open) panel.showModal();
-    get("panel-title").focus();
+    if (isOther && !panel.contains(document.activeElement)) get("panel-title").focus();
+    const query = Object.fromEntries(PANEL.filter((name) => now.has(name)).map((name) => [name, now.get(name)]));
+    const path = ["agent", "post"].find((name) => now.has(name)) ?? (now.has("words") ? "table" : "agents");
     try {
-      if (now.has("agent")) {
-        const view = await ask("/agent", { run: state.run, agent: now.get("agent") });
+      const found = await ask(`/${path}`, { run: state.run, round: number ?? "", ...query });
+      if (path === "table") showTable(found, now);
+      else if (path === "agents") showNames(found, now.get("state"));
+      else {
         get("panel-body").replaceChildren();
-        await showSections(get("panel-body"), "agent", view);
-      } else {
-        const query = Object.fromEntries(PANEL.filter((name) => now.has(name)).map((name) => [name, now.get(name)]));
-        showNames(await ask("/agents", { run: state.run, round: number ?? "", ...query }), now.get("state"));
+        await showSections(get("panel-body"), path, found);
+        get("panel").scrollTop = 0;
       }
     } catch (error) {
       waiting.textContent = error.message;
@@ -362,10 +432,12 @@
 
   const nothing = Object.fromEntries(PANEL.map((name) => [name, null]));
   const chooseAt = (event) => {
-    const found = event.target.closest?.("[data-agent], [data-state], [data-source]");
+    const found = event.target.closest?.("[data-agent], [data-post], [data-state], [data-source], button[data-round]");
     if (!found || !found.closest("main, dialog")) return;
-    const { agent, state: where, source, target } = found.dataset;
-    if (agent !== undefined) go({ ...nothing, agent });
+    const { agent, post, round, state: where, source, target } = found.dataset;
+    if (round !== undefined) slide({ round });
+    else if (post !== undefined) go({ ...nothing, post });
+    else if (agent !== undefined) go({ ...nothing, agent });
     else if (where !== undefined) go({ ...nothing, state: where });
     else go({ ...nothing, source, target });
     event.preventDefault();
@@ -515,7 +587,7 @@
   get("live").addEventListener("click", () => slide({ round: isLive() ? String(lastRound() ?? 0) : null }));
   get("search").addEventListener("submit", (event) => {
     event.preventDefault();
-    if (get("words").value.trim()) go({ ...nothing, words: get("words").value.trim() });
+    go({ ...nothing, words: get("words").value.trim() });
   });
   get("close").addEventListener("click", () => go(nothing));
   get("skip").addEventListener("click", (event) => {
@@ -532,6 +604,8 @@
     const isField = event.target.matches?.("input, textarea, select");
     if (event.altKey || event.ctrlKey || event.metaKey || get("panel").open) {
       if (event.key === "Enter" && event.target.matches?.("[data-state], [data-source]")) chooseAt(event);
+      const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+      if (by && looked().has("agent") && !event.target.closest?.(".scroll, .tall")) step(by);
       return;
     }
     if ((event.key === "Enter" || event.key === " ") && event.target.matches?.("g[data-state], g[data-source]")) chooseAt(event);

@@ -80,8 +80,11 @@ class Host(Protocol):
     def late(self) -> str | None:
         """Why a step may not change the world at the moment, or None if it may."""
 
-    def stream_of(self, agent: Any) -> RandomStream:
-        """Return an agent's random stream for the current epoch."""
+    def keys_of(self, agent: Any) -> tuple[int, ...]:
+        """Return an agent's own 64-bit keys for its places, its steps and its decisions."""
+
+    def require_drawing(self, who: str) -> None:
+        """Refuse a draw if nothing may be drawn at the moment."""
 
     def world_stream(self) -> RandomStream:
         """Return the world's random stream for this round."""
@@ -100,9 +103,6 @@ class Host(Protocol):
 
     def stop(self, reason: str) -> None:
         """End the run."""
-
-    def decision_stream_of(self, agent: Any) -> RandomStream:
-        """Return the random stream for an agent's decisions in this round."""
 
     def chart_stream_of(self, agent: Any) -> RandomStream:
         """Return the random stream for an agent's chart in this round."""
@@ -212,6 +212,8 @@ class _Parts:
     )
 
     if TYPE_CHECKING:
+        _decision_epoch: int
+        _epoch: int
         inbox: deque[Message]
         neighbours: AgentSet[Self]
         state_memory: dict[str, Any] | None
@@ -313,16 +315,25 @@ class Agent(_Parts, metaclass=Fields):
     def random(self) -> RandomStream:
         """The random stream for this agent's steps in this round."""
         host = self._host or self._joined("random")
-        if self._epoch != host.epoch:
-            return host.stream_of(self)
-
         stream: RandomStream = self._random
+        if self._epoch != host.epoch:
+            if host.refusing is not None:
+                host.require_drawing(f"agent {self.agent_id!r}")
+            self._epoch = host.epoch
+            stream.begin_epoch((self._keys or host.keys_of(self))[1], host.epoch)
+
         return stream
 
     @property
     def decision_random(self) -> RandomStream:
         """The random stream for this agent's decisions in this round, for reasoners that draw."""
-        return (self._host or self._joined("decision_random")).decision_stream_of(self)
+        host = self._host or self._joined("decision_random")
+        stream: RandomStream = self._decision_random
+        if self._decision_epoch != host.epoch:
+            self._decision_epoch = host.epoch
+            stream.begin_epoch((self._keys or host.keys_of(self))[2], host.epoch)
+
+        return stream
 
     @property
     def chart_random(self) -> RandomStream:
@@ -602,12 +613,6 @@ class Waited:
     running: Coroutine[Any, Any, Any]
     was_late: bool
 
-    def begin(self, owner: Any, running: Coroutine[Any, Any, Any]) -> None:
-        """Note whose step waits."""
-        self.owner, self.running = owner, running
-        self.was_late = self.is_open = False
-        self.answer = None
-
     def put(self) -> Any:
         """Return what somebody is to answer; None if there is nothing to ask."""
 
@@ -761,5 +766,7 @@ def _begin_waiting(waiting: Waited, doing: str, instead: str) -> None:
         )
 
     host.unawaited = waiting
+    waiting.was_late = waiting.is_open = False
+    waiting.answer = None
     caller = sys._getframe(_TO_CALLER)
     waiting.called_at = caller.f_code, caller.f_lasti

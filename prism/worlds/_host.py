@@ -7,7 +7,7 @@ import re
 import sys
 import threading
 import warnings
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from ctypes import string_at
@@ -16,7 +16,6 @@ from datetime import timedelta
 from functools import lru_cache
 from itertools import takewhile
 from math import inf, prod
-from operator import attrgetter
 from typing import Any
 
 from prism._faults import note_place
@@ -205,7 +204,7 @@ class RunHost:
         self._has_until = type(world).until is not World.until
         self._networks = 0
         self._guarded = 0
-        self._able: dict[tuple[type, Any], int] = {}
+        self._kinds: Mapping[type, Kind] = {}
         # events of setup wait for those that begin the run
         self._buffer: list[tuple[str, dict[str, Any]]] | None = []
 
@@ -326,6 +325,7 @@ class RunHost:
     def join(self, kinds: Mapping[type, Kind]) -> None:
         """Give every agent its chart, its state, and the fields without a value."""
         self.has_proxies = any(issubclass(cls, Proxy) for cls in kinds)
+        self._kinds = kinds
         for place, agent in enumerate(self.agents):
             kind = kinds[type(agent)]
             kind.agents.append(agent)
@@ -457,30 +457,6 @@ class RunHost:
 
         return self.stopped is not None
 
-    def stream_of(self, agent: Any) -> RandomStream:
-        """Return an agent's random stream for the current epoch.
-
-        Raises:
-            SimulationError: If nothing may be drawn at the moment.
-        """
-        if self.refusing is not None:
-            self._require_drawing(f"agent {agent.agent_id!r}")
-
-        stream: RandomStream = agent._random
-        agent._epoch = self.epoch
-        stream.begin_epoch((agent._keys or self.keys_of(agent))[1], self.epoch)
-
-        return stream
-
-    def decision_stream_of(self, agent: Any) -> RandomStream:
-        """Return the random stream for an agent's decisions in this round."""
-        stream: RandomStream = agent._decision_random
-        if agent._decision_epoch != self.epoch:
-            stream.begin_epoch((agent._keys or self.keys_of(agent))[2], self.epoch)
-            agent._decision_epoch = self.epoch
-
-        return stream
-
     def chart_stream_of(self, agent: Any) -> RandomStream:
         """Return the random stream for an agent's chart in this round."""
         # few charts draw, so an agent has the stream of its chart when it first does
@@ -498,7 +474,7 @@ class RunHost:
             SimulationError: If nothing may be drawn at the moment, or the draw would depend on the
                 order of agents.
         """
-        self._require_drawing("the world")
+        self.require_drawing("the world")
         if self.late is not None:
             raise SimulationError(f"the world cannot draw random numbers: {self.late}")
         if self.acting is not None and self._world.together:
@@ -617,15 +593,8 @@ class RunHost:
 
     def able_to_be_in(self, state: Any) -> int:
         """Return the number of agents whose chart contains a state."""
-        # not by the state alone: states of two charts with one text are equal
-        key = type(state), state
-        if key not in self._able:
-            charts = Counter(map(attrgetter("_chart"), self.agents))
-            self._able[key] = sum(
-                number for chart, number in charts.items() if chart.definition.leaves_of(state)
-            )
-
-        return self._able[key]
+        kinds = self._kinds.values()
+        return sum(len(kind.agents) for kind in kinds if kind.definition.leaves_of(state))
 
     def end_setup(self, *, is_resumed: bool) -> None:
         """Write the events that `setup` logged, unless the run was resumed."""
@@ -709,7 +678,12 @@ class RunHost:
 
             setattr(agent, name, value)
 
-    def _require_drawing(self, who: str) -> None:
+    def require_drawing(self, who: str) -> None:
+        """Refuse a draw if nothing may be drawn at the moment.
+
+        Raises:
+            SimulationError: If nothing may.
+        """
         if self.refusing is not None:
             raise SimulationError(f"{who} cannot draw random numbers: {self.refusing}")
 

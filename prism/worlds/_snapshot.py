@@ -66,7 +66,7 @@ class Encoder:
         Raises:
             SimulationError: If a value cannot be kept; names class, object and field.
         """
-        values = [read(owner) for owner in owners]
+        values = list(map(read, owners))
         if _is_plain(values):
             return values
 
@@ -238,6 +238,8 @@ def find_class(name: str, home: str) -> Any:
 def _is_plain(values: Sequence[Any]) -> bool:
     """Return True if JSON gives values back as they are."""
     kinds = set(map(type, values))
+    if kinds == {float}:
+        return all(map(isfinite, values))
     if not kinds <= _WITH_FLOATS or (str in kinds and not _are_whole(values)):
         return False
     if float in kinds and not all(isfinite(each) for each in values if type(each) is float):

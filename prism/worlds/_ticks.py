@@ -228,7 +228,7 @@ class Ticks:
         if self._host.unawaited is not None:
             running.close()
             self._refuse_unawaited()
-        if type(wanted) not in (Asked, Receiving, Writing):
+        if type(wanted) is not Asked and type(wanted) not in (Receiving, Writing):
             if self._elsewhere.takes(owner, running, wanted):
                 return
 
@@ -239,7 +239,7 @@ class Ticks:
                 "chart"
             )
 
-        wanted.begin(owner, running)
+        wanted.owner, wanted.running = owner, running
         self._waiting.append(wanted)
 
     async def _waves(self) -> None:
@@ -265,10 +265,12 @@ class Ticks:
     async def _wave(self, wave: Sequence[Waited]) -> None:
         """Ask for all decisions and texts together; let steps go on in the order of the turns."""
         late = self._open(wave)
-        if self._host.draws is not None:
-            self._draw(self._host.draws, wave)
+        policy = self._host.draws
+        if policy is not None:
+            self._draw(policy, wave)
+        if policy is None or any(type(each) is Writing for each in wave):
+            await self._ask(wave)
 
-        await self._ask(wave)
         with self._host.guarding():
             await self._go_on(wave, late)
 
@@ -286,6 +288,7 @@ class Ticks:
     async def _go_on(self, wave: Sequence[Waited], late: set[int]) -> None:
         # those who wait for a message that nobody will send any more get none
         is_quiet = all(type(each) is Receiving and not each.agent.inbox for each in wave)
+        host, elsewhere = self._host, self._elsewhere
 
         for each in wave:
             stays = type(each) is Receiving and not (is_quiet or each.agent.inbox)
@@ -293,10 +296,10 @@ class Ticks:
                 self._waiting.append(each)
                 continue
 
-            self._host.acting = each.owner
+            host.acting = each.owner
             self._advance(each.owner, each.running, self._value_of(each))
-            if self._elsewhere.is_open:
-                await self._elsewhere.settle(self._advance)
+            if elsewhere.is_open:
+                await elsewhere.settle(self._advance)
 
     def _value_of(self, waited: Waited) -> Any:
         """Return what a step goes on with; what it has decided is carried out."""

@@ -278,7 +278,8 @@ class _ByState:
         if agent._due <= self._roster.now:
             return self._time_out
 
-        return self.own_step_of(agent)
+        step: Step | None = agent._kind.steps.get(agent._state)
+        return step
 
     def own_step_of(self, agent: Any) -> Step | None:
         """Return the step of an agent's kind and state."""
@@ -349,6 +350,10 @@ class Drawn(_ByState):
             yield due
         if drawn is not None and drawn not in due:
             yield (drawn,)
+
+    def step_of(self, agent: Any) -> Step | None:
+        """Return the time-out if one is due, else the step of the agent that was drawn."""
+        return self._time_out if agent._due <= self._roster.now else self.own_step_of(agent)
 
     def own_step_of(self, agent: Any) -> Step | None:
         """Return the step of the agent that was drawn; nobody else has one."""

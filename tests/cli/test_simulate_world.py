@@ -288,7 +288,7 @@ def test_a_run_ends_where_too_many_decisions_fall_back(
 def test_texts_are_counted_once(prism: Prism) -> None:
     """What is printed has a line for each source of texts."""
     with FakeOllama(models=["tiny"]) as server:
-        writes = ("--writer", "ollama", "--model", "tiny", "--host", server.host)
+        writes = ("--writer", f"ollama:tiny@{server.host}")
         ran = prism("run", "council", "--agents", "3", "--rounds", "1", *writes)
     assert ran.status == 0, ran.err
     assert ran.out.count("texts") == ran.out.count("texts, ") == 1

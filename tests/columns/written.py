@@ -40,6 +40,10 @@ class Person(Agent):
     seen: float = state(0.0)
     counted: int = state(0)
 
+    @property
+    def luck(self) -> int:
+        return self.random.index(7)
+
 class Town(World[Person]):
     rounds = 3
     ticks = 2

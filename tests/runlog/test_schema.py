@@ -46,6 +46,7 @@ def test_counts_and_calls_are_those_of_the_code() -> None:
     assert optional == [
         "option_mass",
         "rotation",
+        "sampling_seed",
         "said",
         *COST_KEYS,
         *KNOWN_COST_KEYS,

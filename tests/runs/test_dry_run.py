@@ -1,5 +1,6 @@
 """What a run is to cost, estimated without asking anybody."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,20 @@ def test_nothing_is_sent_or_written(tmp_path: Path) -> None:
     assert asked.decisions > 0
     assert asked.input_tokens > 50 * asked.calls > 0
     assert list(tmp_path.iterdir()) == []
+
+
+def test_equal_questions_are_counted_as_they_are_asked() -> None:
+    """Agents with one prompt share a request, unless the model samples an answer for each."""
+    told = "You are offered a vaccination.\n{options}"
+    model = Model("llama3.2", mode="chat", prompt=told)
+    calls = []
+    for temperature in (None, 0.8):
+        sampled = replace(model, temperature=temperature)
+        (asked,) = estimate(Run("vaccination", 40, rounds=3, model=sampled)).models
+        calls.append((asked.calls, asked.decisions))
+    (shared, decisions), (sampled_calls, sampled_decisions) = calls
+    assert shared < decisions / 2
+    assert sampled_calls == sampled_decisions > 0
 
 
 @pytest.mark.slow

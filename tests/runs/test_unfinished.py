@@ -83,6 +83,30 @@ def test_a_budget_knows_of_requests_behind_the_last_checkpoint(tmp_path: Path) -
     assert not (tmp_path / "checkpoints").exists()
 
 
+def drawn(folder: Path) -> list[tuple[Any, ...]]:
+    """Return who chose what by which seed."""
+    names = ("agent_id", "state", "chosen", "sampling_seed", "timestamp")
+    return [tuple(event.get(name) for name in names) for event in decisions(folder)]
+
+
+def test_a_resumed_run_samples_as_one_that_was_not_stopped(tmp_path: Path) -> None:
+    """A model with a temperature is asked with the same seeds, and a replay needs no model."""
+    with FakeOllama(models=["tiny"], reader=ReadingModel()) as server:
+        options(server, temperature=0.9).keep(tmp_path / "whole")
+        stopped(server, tmp_path / "stopped", temperature=0.9)
+        asked = server.asked
+        resume(tmp_path / "stopped")
+        assert server.asked > asked
+    whole = drawn(tmp_path / "whole")
+    assert drawn(tmp_path / "stopped") == whole
+    assert len({seed for *_, seed, _ in whole}) == len(whole)
+
+    repeated = options(server).replace(reasoner=ReplayOptions(tmp_path / "whole"))
+    repeated.keep(tmp_path / "again")
+    logs = [(tmp_path / name / "events.jsonl").read_bytes() for name in ("whole", "again")]
+    assert logs[0] == logs[1]
+
+
 @pytest.mark.slow
 def test_recorded_prompts_are_asked_again(tmp_path: Path) -> None:
     """Where every prompt is to be on record the model is asked anew, and each has its record."""

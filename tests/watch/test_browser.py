@@ -84,7 +84,7 @@ def test_a_run_is_seen_from_its_first_round_to_its_end_killed_and_resumed(
 def test_hostile_names_stay_texts(browser: Any, shown: Show, hostile_log: Path) -> None:
     """No name, text or reason of a log gets out of its place, wherever it is shown."""
     see(browser, shown(hostile_log))
-    for step in ("document.querySelector('button.agent').click()", "0"):
+    for step in ("document.querySelector('button.link').click()", "0"):
         browser.run(step)
         browser.wait("document.getElementById('panel').dataset.shown !== undefined")
         for details in ("details", "#panel details"):

@@ -10,15 +10,19 @@ from time import perf_counter
 from typing import Any
 
 import httpx
+import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from prism.analysis import agent_story, read_log
+from prism.analysis import agent_measures, agent_story, agents, read_log, threads
 from prism.errors import InputError
 from prism.watch import Watching, watch
 from prism.watch._looking import doings_of
 from prism.watch._watched import Watched
+from prism.worlds import Run
+from tests.kit.lamps import Street
 from tests.kit.waiting import wait_until
+from tests.kit.worlds import run_in
 
 Show = Callable[[Path], Watching]
 Visit = Callable[[Watching], httpx.Client]
@@ -205,28 +209,93 @@ def test_agents_behind_a_state_and_an_arrow_are_as_many_as_shown(
         assert {each["agent"] for each in found["agents"]} == set(own)
 
 
-def test_who_entered_a_state_most_often_comes_first(
-    client: httpx.Client, events: list[dict[str, Any]]
+def counted_table(client: httpx.Client, **query: Any) -> dict[str, Any]:
+    """Return a page of the table of agents, once all of the log is counted."""
+    wait_until(lambda: ask(client, "/table")["read"] == 1)
+    found: dict[str, Any] = ask(client, "/table", **query)
+    return found
+
+
+def test_all_agents_are_a_table_that_any_column_sorts(
+    client: httpx.Client, events: list[dict[str, Any]], folder: Path
 ) -> None:
-    """Entries of a whole run are counted by agent, the most first, and joins are none."""
+    """The counts are those of the log, the highest come first, and pages follow each other."""
     moves = [each for each in events if each["event"] == "statechart.transition"]
     for state in {each["to_state"] for each in moves}:
         own = Counter(each["agent_id"] for each in moves if each["to_state"] == state)
-        found = ask(client, "/agents", entered=state)["agents"]
-        assert {each["agent"]: each["times"] for each in found} == own
-        assert found[0]["times"] == max(own.values())
+        found = counted_table(client, sort=f"-entered {state}")
+        place = found["columns"].index(f"entered {state}")
+        counts = [row[place] for row in found["rows"]]
+        assert {row[0]: row[place] for row in found["rows"] if row[place]} == own
+        assert counts == sorted(counts, reverse=True)
+
+    whole = agents(read_log(folder)).rows_by_key("agent_id", named=True, unique=True)
+    names = ("state", "transitions", "posts", "replies", "reshares", "likes", "decisions")
+    rows = counted_table(client)
+    for row in rows["rows"]:
+        shown = dict(zip(rows["columns"], row, strict=True))
+        assert all(shown.get(name, 0) == whole[row[0]][name] for name in names)
+    assert counted_table(client, first=1)["rows"] == rows["rows"][1:]
+    assert rows["found"] == len(whole)
+
+
+def test_the_table_of_agents_holds_what_was_measured_of_each(
+    shown: Show, visit: Visit, tmp_path: Path
+) -> None:
+    """A world's measures of agents are columns of their own, with the last values."""
+    run_in(tmp_path / "real", Run(Street, 6, seed=3))
+    client = visit(shown(tmp_path / "real"))
+    wait_until(lambda: ask(client, "/head")["read"] == ask(client, "/head")["size"] > 0)
+    found = counted_table(client)
+    measured = agent_measures(read_log(tmp_path / "real")).drop_nulls("agent_id")
+    assert measured.height
+    last = measured.filter(pl.col("round") == pl.col("round").max())
+    for name, own in last.group_by("measure"):
+        place = found["columns"].index(name[0])
+        values = dict(own.select("agent_id", "value").iter_rows())
+        assert {row[0]: row[place] for row in found["rows"]} == values
+
+
+def test_words_find_agents_by_id_and_state(client: httpx.Client) -> None:
+    """Each word has to be in an agent's id or state, and an unknown column is an error."""
+    (row,) = counted_table(client, words="AGENT_0007")["rows"]
+    assert row[0] == "agent_0007"
+    assert counted_table(client, words=f"0007 {row[1]}")["found"] == 1
+    assert counted_table(client, words="0007 nowhere")["found"] == 0
+    refused = client.get("/table", params={"run": "real", "sort": "-height"})
+    assert (refused.status_code, "no column '-height'" in refused.json()["problem"]) == (400, True)
 
 
 def test_an_agent_is_found_and_its_story_told(client: httpx.Client) -> None:
-    """An agent is found and its story told."""
-    found = ask(client, "/agents", words="agent_0007")
-    assert found["agents"][0]["agent"] == "agent_0007"
-    view = ask(client, "/agent", agent="agent_0007")
-    assert {"way", "asked", "story"} <= {each["anchor"] for each in view["sections"]}
-    (asked,) = (each["html"] for each in view["sections"] if each["anchor"] == "asked")
-    assert re.search(r"<p>About</p><pre>post_id post_\d+", asked)
+    """An agent's page tells the chosen round first, then the run, with posts and conditions."""
+    view = ask(client, "/agent", agent="agent_0007", round=2)
+    html = {each["anchor"]: each["html"] for each in view["sections"]}
+    headings = {each["anchor"]: each["heading"] for each in view["sections"]}
+    assert next(iter(html)) == "then"
+    assert headings["then"] == "What it did in round 2"
+    assert {"then", "way", "story"} <= set(html)
+    assert "round 2, tick" in html["then"]
+    assert not re.search(r"round [13], tick", html["then"])
+    assert 'data-round="3"' in html["then"]
+    asked = html.get("asked", "") + html.get("others", "")
+    assert re.search(r"<p>About <button[^>]*data-post=\"post_\d+\".*<br>", asked)
+    assert "decides [should_engage]" in asked
     missing = client.get("/agent", params={"run": "real", "agent": "nobody"})
     assert (missing.status_code, "no agent 'nobody'" in missing.json()["problem"]) == (400, True)
+
+
+def test_a_post_leads_to_its_thread(client: httpx.Client, folder: Path) -> None:
+    """Any post of a thread leads to all of it, with likes, as the analysis tells it."""
+    whole = threads(read_log(folder), most=3)
+    for root, own in whole.group_by("root_id", maintain_order=True):
+        for post in {own["post_id"][0], own["post_id"][-1]}:
+            (thread,) = ask(client, "/post", post=post)["sections"]
+            shown = re.findall(r'data-post="([^"]*)"', thread["html"])
+            assert shown == own["post_id"].to_list(), root
+            likes = re.findall(r"(\d+) likes?", thread["html"])
+            assert likes == [str(count) for count in own["likes"] if count]
+    missing = client.get("/post", params={"run": "real", "post": "nothing"})
+    assert (missing.status_code, "no post 'nothing'" in missing.json()["problem"]) == (400, True)
 
 
 def bars(client: httpx.Client, figure: str) -> list[dict[str, Any]]:
@@ -265,7 +334,7 @@ def test_one_agent_is_told_from_its_own_lines_alone(
     watched = Watched(folder, "real")
     wait_until(lambda: watched.tail.position == watched.tail.size > 0)
     for agent in joined[:agents]:
-        story, _ = doings_of(watched, agent)
+        story = doings_of(watched, agent, None).story
         assert_frame_equal(story.drop("line"), agent_story(whole, agent).drop("line"))
 
     read: list[int] = []
@@ -276,7 +345,7 @@ def test_one_agent_is_told_from_its_own_lines_alone(
         return data
 
     monkeypatch.setattr("os.pread", pread)
-    doings_of(watched, joined[0])
+    doings_of(watched, joined[0], None)
     assert sum(read) < watched.tail.size / 5
     watched.close()
 

@@ -70,7 +70,8 @@ def happenings(logs: RunLogs, condition: pl.Expr, *, most: int) -> pl.DataFrame:
         most: Most events to return.
 
     Returns:
-        ``round``, ``tick``, ``agent_id``, ``event`` and ``what``, in the order of the log.
+        ``round``, ``tick``, ``agent_id``, ``event``, ``what``, and what names a post: ``post_id``,
+        ``parent_id`` and ``context``, in the order of the log.
     """
     last = pl.DataFrame()
     for frame in logs.blocks_where(condition, columns=_READ):
@@ -78,8 +79,9 @@ def happenings(logs: RunLogs, condition: pl.Expr, *, most: int) -> pl.DataFrame:
 
     sentences = [_sentence(event, event["agent_id"]) for event in last.iter_rows(named=True)]
 
+    posts = last.select("post_id", "parent_id", "context")
     return last.select("round", "tick", "agent_id", "event").with_columns(
-        what=pl.Series(sentences, dtype=pl.String)
+        posts, what=pl.Series(sentences, dtype=pl.String)
     )
 
 

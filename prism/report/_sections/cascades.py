@@ -149,7 +149,7 @@ def _tree(tree: tuple[TreePost, ...], name: str, figures: PageFigures, *, is_ope
         len(tree),
         left_out,
         figures.add_drawing(name, draw_tree(tree)),
-        _thread(tree),
+        thread_of(tree, _named),
     )
 
 
@@ -159,13 +159,18 @@ MOST_POSTS_READ = 100
 _MOST_STEPS = 8
 
 
-def _thread(tree: tuple[TreePost, ...]) -> Markup:
-    """Write a thread as people read it: each answer below its post, moved to the right."""
+def thread_of(tree: tuple[TreePost, ...], named: Callable[[TreePost], Markup]) -> Markup:
+    """Write a thread as people read it: each answer below its post, moved to the right.
+
+    Args:
+        tree: Its posts, the root first.
+        named: Writes who did what in a post.
+    """
     read = islice(read_through(tree), MOST_POSTS_READ)
     posts = Markup("").join(
-        Markup('<li class="below-{}"><b>{}</b> <span class="soft">{}</span> {}{}</li>').format(
+        Markup('<li class="below-{}">{} <span class="soft">{}</span> {}{}</li>').format(
             min(depth, _MOST_STEPS),
-            showable(_short_id(told_of(post))),
+            named(post),
             "" if post.round is None else f"round {post.round:,}",
             _shortened(showable(post.text)),
             Markup('<span class="soft">{}</span>').format(remarks_on(post)),
@@ -180,6 +185,10 @@ def _thread(tree: tuple[TreePost, ...]) -> Markup:
         ).format(MOST_POSTS_READ, _short_id(tree[0].post_id))
 
     return Markup('<ol class="thread tall" tabindex="0">{}</ol>{}').format(posts, more)
+
+
+def _named(post: TreePost) -> Markup:
+    return Markup("<b>{}</b>").format(showable(_short_id(told_of(post))))
 
 
 def _shortened(text: str) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
 from prism.expressions import ExpressionError
-from prism.statechart._engine.documents import PROCESSOR, Event, Session
+from prism.statechart._engine.documents import PROCESSOR, SHORT_PROCESSOR, Event, Session
 from prism.statechart.formats._scxml_data import (
     SYSTEM,
     ContentError,
@@ -21,7 +21,7 @@ from prism.statechart.formats._scxml_data import (
 from prism.statechart.transitions import DocumentPart
 from prism.telemetry._loggers import inform_standard
 
-_TYPES = frozenset({"scxml", PROCESSOR, PROCESSOR.partition("#")[0]})
+_TYPES = frozenset({SHORT_PROCESSOR, PROCESSOR, PROCESSOR.partition("#")[0]})
 _INTERNAL = "#_internal"
 
 

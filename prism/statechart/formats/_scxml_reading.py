@@ -44,6 +44,7 @@ _STATES = ("state", "parallel", "final")
 _GUARD = re.compile(r"_event\.data\.guard_?(\w*)")
 _ACTIVE = re.compile(r"In\(\s*(['\"])([^'\"]*)\1\s*\)")
 _PLAIN = re.compile(r"[^\s*]+")
+_DESCRIPTOR = re.compile(r"\.?\*|[^\s.*]+(\.[^\s.*]+)*(\.\*?)?")
 _INSIDE: Mapping[str, frozenset[str]] = {
     "scxml": frozenset({*_STATES, "datamodel"}),
     "state": frozenset(
@@ -219,9 +220,6 @@ class _Reader:
         """Read everything, and collect the problems."""
         self._require_known_children()
         self._content.declare(self._root)
-        if self._problems.found:
-            return
-
         self._tree = [self._state(place) for place in self._top]
         for place in self._places.values():
             for element in place.element.all("transition"):
@@ -330,7 +328,7 @@ class _Reader:
         probability, rate = own.get("probability"), own.get("rate")
         try:
             item = Transition(
-                self._trigger(given),
+                self._trigger(element),
                 ANY_STATE if own.get("source") == ANY_STATE else self._members[place.text],
                 targets,
                 self._guard(element),
@@ -347,13 +345,25 @@ class _Reader:
         number = own.get("place", "")
         self._made.append((int(number) if number.isdecimal() else len(self._made), item))
 
-    def _trigger(self, given: Mapping[str, str]) -> str | None:
-        if "event" not in given:
+    def _trigger(self, element: Element) -> str | None:
+        if "event" not in element.attributes:
             return None
-        events = given["event"].split()
+        events = element.attributes["event"].split()
         if self._is_own:
             # behind it stands what its timer sends
             return done_text(events[0]) if events else ""
+        if not events:
+            self._problems.add(
+                element,
+                "the event is empty: name one, or leave event out of an eventless transition",
+            )
+        for event in events:
+            if not _DESCRIPTOR.fullmatch(event):
+                self._problems.add(
+                    element,
+                    f"{event!r} describes no event: write a name such as 'error.execution', a "
+                    "prefix of whole parts such as 'error.*', or '*' for any event",
+                )
         return EventDescriptor(" ".join(events))
 
     def _is_internal(self, place: _Place, targets: Sequence[Any] | None) -> bool:

@@ -221,7 +221,9 @@ class AsksModel:
             patience or 0.0,
         )
         self._taken_by_chat = parameters(self.pool.chat)[0]
-        self._checks_decisions = "lacks" in parameters(self.pool.systemone)[0]
+        self._taken_by_decisions = parameters(self.pool.systemone)[0]
+        # a server samples unless it is told not to
+        self._samples: bool = getattr(client, "temperature", None) != 0
         self._timeout = timeout
         self._model: str | None = model or _text_or_none(getattr(client, "model", None))
         self._replies = None if cache is None else ReplyCache(cache, logger)
@@ -306,13 +308,14 @@ class AsksModel:
             def lacks(decided: ChoiceReply) -> int:
                 return int(problem_in(chances_of(decided), asked) is not None)
 
-            check = {"lacks": lacks} if self._checks_decisions else {}
+            offered: dict[str, Any] = {"lacks": lacks, "variation": asked.variation}
+            more = {name: offered[name] for name in offered if name in self._taken_by_decisions}
             questions = {QUESTION: asked.choice or {}}
-            return chances_of(await self.pool.systemone(asked.text, questions, cost=cost, **check))
+            return chances_of(await self.pool.systemone(asked.text, questions, cost=cost, **more))
 
         chat = request if isinstance(request, TextRequest) else choosing(request)
         messages = [{"role": "user", "content": chat.text}]
-        offered: dict[str, Any] = {"lacks": chat.lacks, "variation": chat.variation}
+        offered = {"lacks": chat.lacks, "variation": chat.variation}
         more = {name: offered[name] for name in offered if name in self._taken_by_chat}
         said = await self.pool.chat(messages, format=chat.schema, cost=cost, **more)
 
@@ -519,7 +522,7 @@ def choosing(request: Request) -> TextRequest:
     def lacks(said: TextReply) -> int:
         return int(problem_in(Reply(said.text), request) is not None)
 
-    return TextRequest(request.text, schema, lacks)
+    return TextRequest(request.text, schema, lacks, request.variation)
 
 
 def reworded(request: Request, problem: Exception) -> Request:
@@ -584,6 +587,12 @@ def _chosen_in(text: str, options: Sequence[Any]) -> Any:
             return option
 
     return parse_reasoner_response(text, list(options))
+
+
+def is_bare_choice(reply: Reply) -> bool:
+    """Return True if a decision's reply has a choice and no probabilities."""
+    has_chances = reply.answers.get(QUESTION) is not None
+    return not has_chances and "choice" in reply.choices.get(QUESTION, {})
 
 
 def mass_in(reply: Reply) -> float | None:

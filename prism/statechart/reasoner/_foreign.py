@@ -159,7 +159,11 @@ class ForeignHost(Host):
         return _Call(ask, (message["content"],), {"options": known} if takes_options else {})
 
     async def systemone(
-        self, state: str, questions: Mapping[str, Mapping[str, Any]], cost: Cost
+        self,
+        state: str,
+        questions: Mapping[str, Mapping[str, Any]],
+        cost: Cost,
+        variation: int = 0,  # noqa: ARG002 - nothing is sampled
     ) -> DecisionReply:
         """Put choice questions about one state to a decision model.
 

@@ -92,7 +92,9 @@ class ModelClient(Protocol):
 
     A method that also takes ``lacks`` is given a function that returns how many of the answers that
     were asked for a reply lacks, so that what one server answers badly can be put to another. One
-    that takes ``variation`` is given a number to add to the seed of its sampling.
+    that takes ``variation`` is given a number to add to the seed of its sampling. A client whose
+    ``temperature`` is 0 samples nothing, so it is asked equal questions once; any other is asked
+    for each agent.
     """
 
     async def chat(

@@ -208,6 +208,7 @@ class Pool(Generic[HostT]):
         *,
         cost: Cost | None = None,
         lacks: Callable[[DecisionReply], int] | None = None,
+        variation: int = 0,
     ) -> DecisionReply:
         """Put choice questions to a decision model.
 
@@ -216,6 +217,7 @@ class Pool(Generic[HostT]):
             questions: By name, in the wire format of ``/v1/systemone``.
             cost: Where to add what it costs, however it ends.
             lacks: As for `chat`.
+            variation: As for `chat`.
 
         Raises:
             DecisionsUnsupportedError: If no server takes decision questions.
@@ -224,7 +226,7 @@ class Pool(Generic[HostT]):
         """
         cost = Cost() if cost is None else cost
         question: Question[DecisionReply] = Question(
-            lambda host, own: host.systemone(state, questions, own),
+            lambda host, own: host.systemone(state, questions, own, variation),
             cost,
             lacks,
             _deciding,

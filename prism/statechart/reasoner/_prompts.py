@@ -497,6 +497,8 @@ class Request:
         hash: The hash of the question's prompt, that of a chat with the options as the chart has
             them; None if it cannot be asked.
         before: Requests that have asked the same before, in another way.
+        variation: What is added to the seed of the model's sampling.
+        is_apart: Whether it is asked for its agent alone, so that the answer is of its own seed.
     """
 
     kind: Kind
@@ -509,11 +511,18 @@ class Request:
     rotation: int | None = None
     hash: str | None = None
     before: int = 0
+    variation: int = 0
+    is_apart: bool = False
 
     def identity(self) -> str:
         """Return what is asked as text; two requests with one identity have the same answer."""
         options = [state_text(option) for option in self.question.options]
-        return json.dumps([self.kind, self.text, options, self.choice])
+        own = [self.variation] if self.is_apart else []
+        return json.dumps([self.kind, self.text, options, self.choice, *own])
+
+    def apart(self) -> Request:
+        """Return the same request for its agent alone."""
+        return replace(self, is_apart=True)
 
     def offered(self) -> tuple[Any, ...]:
         """Return the options in the order in which the model is told them."""
@@ -591,7 +600,7 @@ def shuffled(request: Request, settings: PromptSettings, seed: int) -> Request:
         settings: What prompts say beside the question.
         seed: Seed of the order.
     """
-    rotation = rotation_of(request.question, seed, request.hash)
+    rotation = rotation_of(request, seed)
     told = replace(request, rotation=rotation)
     if not rotation:
         return told
@@ -602,16 +611,19 @@ def shuffled(request: Request, settings: PromptSettings, seed: int) -> Request:
     return replace(told, text=text, choice=choice)
 
 
-def rotation_of(question: Question, seed: int, prompt_hash: str | None) -> int:
-    """Draw how many options go from the beginning of a question's list to its end.
+def rotation_of(request: Request, seed: int) -> int:
+    """Draw how many options go from the beginning of a request's list to its end.
+
+    Whoever shares an answer is told the same order: it is drawn by the prompt, and by the agent and
+    its question where the request is for that agent alone.
 
     Args:
-        question: The question.
+        request: The request.
         seed: Seed of the draw.
-        prompt_hash: The hash of its prompt: whoever is asked the same is told the same order.
     """
-    count = len(question.options)
+    count = len(request.question.options)
     rotations = min(count, MOST_ROTATIONS)
-    drawn = RandomStream(seed, "order", prompt_hash or "").index(rotations)
+    own = [request.variation] if request.is_apart else []
+    drawn = RandomStream(seed, "order", request.hash or "", *own).index(rotations)
 
     return drawn * count // rotations

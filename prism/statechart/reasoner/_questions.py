@@ -25,8 +25,9 @@ from prism.telemetry._loggers import EventLogger
 
 _HASH_DIGITS = 16
 
-_OF_A_MODEL = attrgetter("cost", "said", "option_mass", "rotation", "prompt_hash", "decision_id")
-_NOTHING = (None,) * 6
+_HOW_ASKED = ("option_mass", "rotation", "sampling_seed")
+_OF_A_MODEL = attrgetter("cost", "said", *_HOW_ASKED, "prompt_hash", "decision_id")
+_NOTHING = (None,) * 7
 """What `_OF_A_MODEL` returns of a decision that no model has made."""
 
 DEFAULT_PULL = 2.0
@@ -139,6 +140,8 @@ class Decision:
             log-probabilities: what it would rather say than any of them has the rest.
         rotation: How many options went from the beginning of the list to its end where the model
             was told them; None where it was told them as the chart has them, or is not known.
+        sampling_seed: What was drawn for the question and added to the seed of the model, where the
+            model samples its answers.
     """
 
     chosen: Any
@@ -151,6 +154,7 @@ class Decision:
     prompt_hash: str | None = field(default=None, compare=False)
     option_mass: float | None = None
     rotation: int | None = None
+    sampling_seed: int | None = None
 
     def __init__(
         self,
@@ -164,6 +168,7 @@ class Decision:
         prompt_hash: str | None = None,
         option_mass: float | None = None,
         rotation: int | None = None,
+        sampling_seed: int | None = None,
     ) -> None:
         """Set all fields, as `Question` does."""
         vars(self).update(
@@ -177,6 +182,7 @@ class Decision:
             prompt_hash=prompt_hash,
             option_mass=option_mass,
             rotation=rotation,
+            sampling_seed=sampling_seed,
         )
 
 
@@ -302,17 +308,18 @@ class BaseReasoner(ABC):
         tells_all = is_heard(given)
         for question, decision in zip(questions, decisions, strict=True):
             if tells_all or decision.source == "fallback":
-                _announce(given, question, decision)
+                announce_decision(given, question, decision)
 
         return decisions
 
 
-def _announce(given: EventLogger | None, question: Question, decision: Decision) -> None:
+def announce_decision(given: EventLogger | None, question: Question, decision: Decision) -> None:
+    """Log a decision; a fallback is a warning."""
     how = {"reason": decision.reason, "probabilities": decision.probabilities}
     more: dict[str, Any] | None = None
     # a policy has nothing more to tell
     if _OF_A_MODEL(decision) != _NOTHING:
-        how |= known(option_mass=decision.option_mass, rotation=decision.rotation)
+        how |= known(**{name: getattr(decision, name) for name in _HOW_ASKED})
         cost = {} if decision.cost is None else cost_told(decision.cost)
         ids = known(prompt_hash=decision.prompt_hash, decision_id=decision.decision_id)
         more = {**known(said=decision.said), **cost, **ids}

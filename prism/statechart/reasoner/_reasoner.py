@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal, Unpack, get_args
+from typing import Any, Literal, NamedTuple, Unpack, get_args
 
 from prism.errors import (
     CircuitOpenError,
@@ -26,6 +26,7 @@ from prism.statechart.reasoner._asking import (
     Limits,
     ModeFinder,
     answer_in,
+    is_bare_choice,
     kind_by,
     mass_in,
 )
@@ -78,6 +79,22 @@ class _Probabilities:
 
 
 Found = Decision | _Probabilities
+
+
+class _Asked(NamedTuple):
+    """A request under way.
+
+    Args:
+        request: The request.
+        told: The same in the order in which the model is told the options.
+        identity: What is asked.
+        is_first: Whether nobody had asked it, so that its answer is of this agent's seed.
+    """
+
+    request: Request
+    told: Request
+    identity: str
+    is_first: bool = False
 
 
 class Reasoner(AsksModel, BaseReasoner):
@@ -208,7 +225,7 @@ class Reasoner(AsksModel, BaseReasoner):
     ) -> list[Decision]:
         """Ask what can be asked, and choose with the numbers that were drawn before."""
         drawn = list(zip(questions, draws, strict=True))
-        readable = [question for question, draw in drawn if draw.fault is None]
+        readable = [(question, draw) for question, draw in drawn if draw.fault is None]
         found = iter(await self._find(readable, recording) if readable else ())
 
         return [self._decided(question, draw, found) for question, draw in drawn]
@@ -230,7 +247,7 @@ class Reasoner(AsksModel, BaseReasoner):
         """Take what a question needs besides an answer: an agent with a name, and a number."""
         try:
             agent_name(question.agent)
-            if self._pick == "argmax" or self._kind == "chat":
+            if not self._samples and (self._pick == "argmax" or self._kind == "chat"):
                 return Draw()
 
             stream = self._streams.of(question.agent)
@@ -239,7 +256,7 @@ class Reasoner(AsksModel, BaseReasoner):
             return Draw(fault=error)
 
     async def _find(
-        self, questions: Sequence[Question], recording: Recording | None
+        self, drawn: Sequence[tuple[Question, Draw]], recording: Recording | None
     ) -> list[Found]:
         """Return what the model says to each question."""
         kind = self._kind or await self._find_kind()
@@ -247,11 +264,28 @@ class Reasoner(AsksModel, BaseReasoner):
             self._say_without_reasons()
 
         placed: dict[int, Found] = {}
-        requests = requests_for(kind, questions, self._settings)
-        chats = await self._ask_all(requests, placed, recording)
-        await self._ask_all(chats, placed, recording)
+        further = await self._ask_all(self._requests(kind, drawn), placed, recording)
+        while further:
+            further = await self._ask_all(further, placed, recording)
 
-        return [placed[number] for number in range(len(questions))]
+        return [placed[number] for number in range(len(drawn))]
+
+    def _requests(self, kind: Kind, drawn: Sequence[tuple[Question, Draw]]) -> Iterator[Request]:
+        """Yield a request for each question."""
+        requests = requests_for(kind, [question for question, _ in drawn], self._settings)
+        if not self._samples:
+            yield from requests
+            return
+
+        for request in requests:
+            yield self._sampled(request, drawn[request.place][1].variation)
+
+    def _sampled(self, request: Request, variation: int) -> Request:
+        """Return a request with a seed of its own, of a model that samples.
+
+        What is asked for probabilities is shared: the agents draw from these.
+        """
+        return replace(request, variation=variation, is_apart=request.kind == "chat")
 
     def _say_without_reasons(self) -> None:
         if self._settings.asks_reason and not self._has_said:
@@ -287,11 +321,12 @@ class Reasoner(AsksModel, BaseReasoner):
             recording: Where to note what was asked and said.
 
         Returns:
-            The chats that may help where decision questions failed.
+            What is to be asked besides: chats where decision questions failed, and for each agent
+            alone what it cannot share.
         """
         flights: dict[str, Flight[Reply]] = {}
-        asked: list[tuple[Request, str]] = []
-        chats: list[Request] = []
+        asked: list[_Asked] = []
+        further: list[Request] = []
         try:
             for request in requests:
                 identity = request.identity()
@@ -300,33 +335,60 @@ class Reasoner(AsksModel, BaseReasoner):
                     placed[request.place] = replace(known, prompt_hash=request.hash)
                     continue
 
-                told = self._in_order(request)
-                # what was asked together is not asked again, also if it failed
-                if identity not in flights:
-                    flights[identity] = self._flights.join(identity, partial(self._decision, told))
-
-                asked.append((told, identity))
+                asked.append(self._put(request, identity, flights))
                 # so that the first are under way before the last prompt is built
                 if len(asked) % _STARTS_PER_TURN == 0:
                     await asyncio.sleep(0)
 
-            for request, identity in asked:
-                outcome = await flights[identity].outcome()
-                cost = outcome.charge()
-                cost.attempts += request.before
-                if outcome.error is not None and self._may_chat(request, outcome.error):
-                    if recording is not None:
-                        recording.failed(request, outcome)
-                    chats.append(self._chat_instead(request, cost.attempts))
+            for each in asked:
+                outcome = await flights[each.identity].outcome()
+                again = self._again(each, outcome, recording)
+                if again is not None:
+                    further.append(again)
                 else:
-                    if recording is not None:
-                        recording.answered(request, outcome)
-                    found = self._read_outcome(request, identity, outcome, cost)
-                    placed[request.place] = replace(found, prompt_hash=request.hash)
+                    placed[each.told.place] = self._answered(each, outcome, recording)
 
-            return chats
+            return further
         finally:
             await self._flights.leave(flights.values())
+
+    def _put(self, request: Request, identity: str, flights: dict[str, Flight[Reply]]) -> _Asked:
+        """Put a request, unless the same is among those under way."""
+        told = self._in_order(request)
+        # what was asked together is not asked again, also if it failed
+        if identity in flights:
+            return _Asked(request, told, identity)
+
+        flight = self._flights.join(identity, partial(self._decision, told))
+        flights[identity] = flight
+
+        return _Asked(request, told, identity, is_first=flight.waiting == 1)
+
+    def _again(
+        self, asked: _Asked, outcome: Outcome[Reply], recording: Recording | None
+    ) -> Request | None:
+        """Return what is asked in place of a request, if its outcome is no answer for its agent."""
+        request, error = asked.request, outcome.error
+        if not asked.is_first and self._is_of_one_agent(request, outcome.result):
+            return request.apart()
+        if error is None or not self._may_chat(request, error):
+            return None
+
+        if recording is not None:
+            recording.failed(asked.told, outcome)
+        return self._chat_instead(request, outcome.charge().attempts + request.before)
+
+    def _answered(
+        self, asked: _Asked, outcome: Outcome[Reply], recording: Recording | None
+    ) -> Found:
+        """Return what was found by a request."""
+        if recording is not None:
+            recording.answered(asked.told, outcome)
+
+        cost = outcome.charge()
+        cost.attempts += asked.told.before
+        found = self._read_outcome(asked.told, asked.identity, outcome, cost)
+        return replace(found, prompt_hash=asked.told.hash)
 
     def _in_order(self, request: Request) -> Request:
         """Return a request that tells the options in the order in which the model is told them."""
@@ -341,10 +403,7 @@ class Reasoner(AsksModel, BaseReasoner):
             if recording is not None and request.text:
                 recording.unsent(request)
             return self._without_asking(request.question, request.fault)
-        if self._replies is None:
-            return None
-
-        reply = self._replies.get(self._replies.key(self._depends_on, identity))
+        reply = self._kept(request, identity)
         if reply is None:
             return None
 
@@ -355,6 +414,21 @@ class Reasoner(AsksModel, BaseReasoner):
             recording.stored(request, reply)
 
         return found
+
+    def _kept(self, request: Request, identity: str) -> Reply | None:
+        """Return the reply in the cache to a request, or to the same for its agent alone."""
+        if self._replies is None:
+            return None
+
+        reply = self._replies.get(self._replies.key(self._depends_on, identity))
+        if reply is None and self._samples and not request.is_apart:
+            return self._kept(request.apart(), request.apart().identity())
+        return reply
+
+    def _is_of_one_agent(self, request: Request, reply: Reply | None) -> bool:
+        """Return True if a reply is sampled for the agent that was the first to ask."""
+        is_shared = self._samples and not request.is_apart
+        return is_shared and reply is not None and is_bare_choice(reply)
 
     def _may_chat(self, request: Request, error: Exception) -> bool:
         """Return True if a chat may help after a failure; where nobody decides, from now on."""
@@ -370,6 +444,7 @@ class Reasoner(AsksModel, BaseReasoner):
     def _chat_instead(self, request: Request, attempts: int) -> Request:
         """Return the chat that asks the same, with the requests so far."""
         (chat,) = requests_for("chat", [request.question], self._settings)
+        chat = self._sampled(chat, request.variation) if self._samples else chat
         return replace(chat, place=request.place, before=attempts)
 
     def _read_outcome(
@@ -382,8 +457,9 @@ class Reasoner(AsksModel, BaseReasoner):
         assert outcome.result is not None
         found = self._read(request, outcome.result, "model", cost)
         if self._replies is not None and found.source != "fallback":
-            key = self._replies.key(self._depends_on, identity)
-            self._replies.put(key, outcome.result)
+            if self._is_of_one_agent(request, outcome.result):
+                identity = request.apart().identity()
+            self._replies.put(self._replies.key(self._depends_on, identity), outcome.result)
 
         return found
 
@@ -409,7 +485,7 @@ class Reasoner(AsksModel, BaseReasoner):
 
         found = next(answers)
         if isinstance(found, Decision):
-            return found
+            return replace(found, sampling_seed=draw.variation) if self._samples else found
 
         weights = list(found.by_option.values())
         is_drawn = self._pick == "draw"

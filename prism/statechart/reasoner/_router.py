@@ -444,8 +444,9 @@ class _Fallbacks:
 
 
 def _was_drawn(decision: Decision) -> bool:
-    """Return whether a number was taken for a decision, as it was to go by probabilities."""
-    return decision.probabilities is not None or decision.option_mass is not None
+    """Return whether a number was taken for a decision: to go by probabilities, or as a seed."""
+    drawn = (decision.probabilities, decision.option_mass, decision.sampling_seed)
+    return any(each is not None for each in drawn)
 
 
 def models_told(agents: Iterable[Any], *askers: Any) -> dict[str, Any]:

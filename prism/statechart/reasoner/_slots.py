@@ -311,7 +311,11 @@ class Host(ABC):
 
     @abstractmethod
     async def systemone(
-        self, state: str, questions: Mapping[str, Mapping[str, Any]], cost: Cost
+        self,
+        state: str,
+        questions: Mapping[str, Mapping[str, Any]],
+        cost: Cost,
+        variation: int = 0,
     ) -> DecisionReply:
         """Put choice questions about one state.
 

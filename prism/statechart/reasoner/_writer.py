@@ -14,6 +14,7 @@ from prism.errors import (
     ModelMissingError,
     UselessReplyError,
 )
+from prism.randomness import RandomStream
 from prism.statechart.reasoner._asking import (
     AsksModel,
     Limits,
@@ -22,6 +23,7 @@ from prism.statechart.reasoner._asking import (
 )
 from prism.statechart.reasoner._faults import is_permanent_refusal
 from prism.statechart.reasoner._model_client import Reply, TextReply
+from prism.statechart.reasoner._policy import SEEDS
 from prism.statechart.reasoner._recording import record_text
 from prism.statechart.reasoner._spending import Cost
 from prism.statechart.reasoner._texts import BaseWriter, TextCall, Written, or_fallback, read_as
@@ -59,6 +61,7 @@ class Writer(AsksModel, BaseWriter):
     def __init__(self, client: Any, **limits: Unpack[Limits]) -> None:
         BaseWriter.__init__(self, limits.get("logger"))
         AsksModel.__init__(self, client, **limits)
+        self._seed = limits.get("seed", 0)
         # a text and a decision never share an answer
         self._depends_on = ["text", *self._depends_on]
 
@@ -95,8 +98,17 @@ class Writer(AsksModel, BaseWriter):
         if self._replies is None:
             return None
 
-        varied = [call.variation] if call.variation else []
+        variation = self._variation_of(call)
+        varied = [variation] if variation else []
         return self._replies.key([*self._depends_on, call.schema, *varied], call.prompt)
+
+    def _variation_of(self, call: TextCall) -> int:
+        """Return what is added to the seed: another number for each agent, if texts are sampled."""
+        if not self._samples:
+            return call.variation
+
+        own = RandomStream(self._seed, "text", call.agent_id, call.key, call.prompt_hash)
+        return call.variation + own.index(SEEDS)
 
     async def _asked(self, call: TextCall) -> Written:
         """Ask until there is a text that can be used, or no request is left."""
@@ -106,7 +118,7 @@ class Writer(AsksModel, BaseWriter):
             is_repaired = prompt != call.prompt
             cost = Cost(repaired=is_repaired or None)
             cost.allowance.most_attempts = _left_of(call, total)
-            variation = call.variation + total.attempts
+            variation = self._variation_of(call) + total.attempts
             request = TextRequest(prompt, schema, _lacking(call), variation)
             found, is_useless, is_final = await self._asked_once(call, request, cost)
             total.follow(cost)

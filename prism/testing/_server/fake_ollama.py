@@ -155,6 +155,10 @@ class FakeOllama(ModelServer):
         options = asked.body.get("options") or {}
         return options.get("num_ctx"), options.get("num_predict")
 
+    def _sampling(self, asked: Asked) -> tuple[float, int | None]:
+        options = asked.body.get("options") or {}
+        return options.get("temperature", 0.8), options.get("seed")
+
     def _windows(self) -> dict[str, int]:
         """Return the windows of the models that are loaded, where they have one."""
         if self.reader is None:

@@ -414,13 +414,23 @@ class ModelServer(ABC):
             return Said.simply(asked, self._content(asked))
 
         window, most_tokens = self._limits(asked)
+        temperature, seed = self._sampling(asked)
         return self.reader.reply(
-            asked.body["messages"], asked.schema, window=window, most_tokens=most_tokens
+            asked.body["messages"],
+            asked.schema,
+            window=window,
+            most_tokens=most_tokens,
+            temperature=temperature,
+            seed=seed,
         )
 
     def _limits(self, asked: Asked) -> tuple[int | None, int | None]:
         """Return the window and the length of the reply that a request asks for, if it does."""
         return None, asked.body.get("max_tokens")
+
+    def _sampling(self, asked: Asked) -> tuple[float, int | None]:
+        """Return the temperature and the seed of a request, with the usual where it has none."""
+        return asked.body.get("temperature", 1.0), asked.body.get("seed")
 
     def _content(self, asked: Asked) -> str:
         """Return what a model writes that reads nothing."""

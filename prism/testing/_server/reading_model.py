@@ -70,7 +70,8 @@ class ReadingModel:
             for; other tokens have the rest.
         junk: Share of all questions that are answered with something of no use, until they are put
             in other words or a further message says what was wrong.
-        seed: Seed of what is drawn; the same conversation has the same answer.
+        seed: Seed of what is drawn. The same conversation has the same answer at temperature 0;
+            at any other, options are drawn by their probabilities and the seed of the request.
 
     Raises:
         FieldValueError: If a share is not between 0 and 1, or the window has no room.
@@ -108,6 +109,7 @@ class ReadingModel:
         self._option_mass = option_mass
         self._junk = junk
         self._seed = seed
+        self._unseeded = 0
         self._junked: dict[str, list[frozenset[str]]] = {}
 
     def reply(
@@ -117,6 +119,8 @@ class ReadingModel:
         *,
         window: int | None = None,
         most_tokens: int | None = None,
+        temperature: float = 0.0,
+        seed: int | None = None,
     ) -> Said:
         """Return what it says to a conversation.
 
@@ -125,6 +129,8 @@ class ReadingModel:
             schema: JSON Schema that the reply has to follow; None for a text.
             window: Tokens of the window for this request; None for its own.
             most_tokens: Tokens that the reply may have; None for as many as fit.
+            temperature: Temperature of the sampling; 0 takes the likeliest option.
+            seed: Seed of the sampling; without one, every answer is drawn anew.
 
         Raises:
             PromptTooLongError: If the prompt does not fit, and the model refuses such prompts.
@@ -132,7 +138,11 @@ class ReadingModel:
         window = min(window or self.window, self.longest_window)
         conversation = self._read(messages, window)
         reading = Reading(conversation.text)
-        chosen = self._chosen(reading)
+        likeliest = self._chosen(reading)
+        weights = self._weights(reading, likeliest)
+        chosen = likeliest
+        if temperature > 0 and likeliest is not None:
+            chosen = self._sampled(reading, weights, temperature, seed)
 
         text = self._text(conversation, reading, chosen, schema)
         room = max(0, window - conversation.tokens)
@@ -143,7 +153,7 @@ class ReadingModel:
             conversation.tokens,
             written,
             "stop" if kept == text else "length",
-            self._weights(reading, chosen),
+            weights,
         )
 
     def choose(self, prompt: str, options: Sequence[str]) -> str:
@@ -184,6 +194,21 @@ class ReadingModel:
         if reading.options and self._draw("first", reading.text) < self._first_option:
             return reading.options[0]
         return reading.choose()
+
+    def _sampled(
+        self,
+        reading: Reading,
+        weights: Mapping[str, float],
+        temperature: float,
+        seed: int | None,
+    ) -> Option:
+        """Draw an option by the probabilities that log-probabilities would show."""
+        if seed is None:
+            self._unseeded += 1
+        owner = ("unseeded", self._unseeded) if seed is None else ("seeded", seed)
+        odds = [weights[option.answer] ** (1 / temperature) for option in reading.options]
+
+        return reading.options[RandomStream(self._seed, *owner, reading.text).weighted_index(odds)]
 
     def _text(
         self,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import pickle
+import re
 from types import SimpleNamespace
 from typing import Any
 
@@ -108,6 +109,9 @@ def test_the_states_may_be_members_of_an_enum() -> None:
         ("a.b", "a", False),
         ("x a.b", "a.b.c", True),
         ("*", "whatever", True),
+        (".*", "whatever", True),
+        ("error.*", "error.execution", True),
+        ("error.*", "errors.execution", False),
     ],
 )
 def test_events_are_matched_by_descriptors(descriptor: str, event: str, is_meant: bool) -> None:
@@ -368,6 +372,11 @@ def test_everything_that_is_not_read_is_told_at_once_with_lines() -> None:
     for line, part in (
         (2, "<script>"),
         (3, "<invoke>"),
+        (4, "names 'nowhere'"),
+        (4, "the expression '(lambda: 1)()'"),
+        (5, "an agent can send events only to itself"),
+        (6, "the Basic HTTP processor"),
+        (7, "a history's default must name states, got 'no'"),
     ):
         assert f"line {line}: {part}" in message, message
 
@@ -416,6 +425,24 @@ def test_what_is_not_xml_names_its_line() -> None:
         Statechart.from_scxml(f"{HEAD}>\n<state></scxml>")
     with pytest.raises(DefinitionError, match="must be <scxml>"):
         Statechart.from_scxml("<state/>")
+
+
+@pytest.mark.parametrize(
+    ("descriptor", "told"),
+    [
+        ("", "the event is empty"),
+        *(
+            (wrong, f"'{wrong}' describes no event")
+            for wrong in ("err*", "*.error", "a.*.b", "a..b", ".a", "**", ".")
+        ),
+        ("error.* *x", "'*x' describes no event"),
+    ],
+)
+def test_what_describes_no_event_is_refused(descriptor: str, told: str) -> None:
+    """A descriptor that could never match is a mistake, told with its line."""
+    inside = f'<state id="a">\n<transition event="{descriptor}" target="a"/></state>'
+    with pytest.raises(DefinitionError, match=f"line 3: {re.escape(told)}"):
+        Statechart.from_scxml(document(inside))
 
 
 def test_a_tick_must_be_a_duration() -> None:

@@ -14,7 +14,7 @@ from prism.statechart import Question
 from prism.statechart.reasoner import Reasoner
 from prism.statechart.reasoner._prompts import MOST_DECISION_BYTES, decision_state
 from prism.testing import FakeOllama, Fault
-from tests.kit.clients import Model, Weighing
+from tests.kit.clients import NeverSampled, Weighing
 from tests.kit.reasoners import OPTIONS, POST, S, answer, ask, crowd, outcomes
 from tests.kit.servers import Connect
 
@@ -206,13 +206,13 @@ async def test_a_fallback_shifts_no_later_draw(together: bool, no_pauses: None) 
 
 
 async def test_chats_and_argmax_draw_nothing(server: FakeOllama, connect: Connect) -> None:
-    """Where nothing is drawn an agent's stream stays as it is."""
+    """Where nothing is drawn or sampled an agent's stream stays as it is."""
     agent = SimpleNamespace(agent_id="a1", random=RandomStream(3, "a1"))
     client = connect(model="nimble")
     for reasoner in (
         Reasoner(client, mode="chat"),
         Reasoner(client, mode="decision", pick="argmax"),
-        Reasoner(Model(answer("scrolling"))),
+        Reasoner(NeverSampled(answer("scrolling"))),
     ):
         await reasoner.decide(agent, S.EVALUATING, "decides", list(OPTIONS), POST)
     assert agent.random.random() == RandomStream(3, "a1").random()

@@ -12,7 +12,7 @@ from prism.statechart import Question, Reasoner, TextCall, Writer
 from prism.statechart.reasoner._model_client import Reply
 from prism.statechart.reasoner._recording import ReplyCache
 from prism.testing import FakeOllama, FakeOpenAI, Fault
-from tests.kit.clients import Model, Weighing
+from tests.kit.clients import Model, NeverSampled, Weighing
 from tests.kit.clocks import Clock
 from tests.kit.pools import paced, unpaused
 from tests.kit.reasoners import OPTIONS, POST, S, Store, answer, ask, crowd
@@ -81,7 +81,8 @@ async def test_equal_questions_of_two_agents_share_a_request(kept: Kept) -> None
     """What one request answered for two agents is recorded once, and named by the other."""
     agents = [SimpleNamespace(agent_id=each, name="Ada", interests=[]) for each in "ab"]
     questions = [Question(agent, S.EVALUATING, "decides", OPTIONS, POST) for agent in agents]
-    await Reasoner(Model(answer("composing")), record=kept).decide_many(questions)
+    client = NeverSampled(answer("composing"))
+    await Reasoner(client, record=kept).decide_many(questions)
     assert [record["id"] for record in kept] == ["a:1", "b:1"]
     assert [len(record["attempts"]) for record in kept] == [1, 0]
     assert kept[1]["same_request_as"] == "a:1"

@@ -95,9 +95,9 @@ async def test_cancelling_all_equal_questions_cancels_the_request(
 ) -> None:
     """When all who share a request are cancelled it is, and no connection stays open."""
     server.fail_always(Fault.hang())
-    reasoner = Reasoner(
-        connect(kind=kind, model=model), model=model if kind == "ollama" else None, mode=mode
-    )
+    client = connect(kind=kind, model=model)
+    client.temperature = 0
+    reasoner = Reasoner(client, model=model if kind == "ollama" else None, mode=mode)
     tasks = [asyncio.create_task(reasoner.decide_many([ask()])) for _ in range(3)]
     await until(lambda: len(server.questions) == 1)
     for task in tasks:

@@ -82,6 +82,7 @@ async def test_every_request_for_a_text_has_a_seed_of_its_own(
 ) -> None:
     """A call says what is added to the seed; each further request for it adds one more."""
     asked, options = client()
+    asked.temperature = 0
     await Writer(asked, **options).write(call(read=refuse, most_requests=3, variation=10))
     assert [body["options"]["seed"] for body in chats_of(counting)] == [10, 11, 12]
 
