@@ -4,13 +4,11 @@ import asyncio
 import json
 import logging
 import signal
-import sys
 from collections.abc import Iterator
 from concurrent.futures import Future
 from contextvars import ContextVar
 from pathlib import Path
-from threading import current_thread, main_thread
-from types import FrameType
+from threading import Event, current_thread, main_thread
 from typing import Any
 
 import pytest
@@ -290,20 +288,21 @@ def interruptible() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("interruptible")
-def test_an_interruption_ends_the_run() -> None:
+def test_an_interruption_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C in the waiting thread cancels what it waits for."""
     ended: list[str] = []
-    waiting_thread = main_thread().ident or 0
+    is_waiting, result = Event(), Future.result
 
-    def is_waiting() -> bool:
-        frame: FrameType | None = sys._current_frames()[waiting_thread]
-        while frame is not None and frame.f_code is not Future.result.__code__:
-            frame = frame.f_back
-        return frame is not None
+    def noted(future: Future[Any], timeout: float | None = None) -> Any:
+        if current_thread() is main_thread():
+            is_waiting.set()
+        return result(future, timeout)
+
+    monkeypatch.setattr(Future, "result", noted)
 
     async def forever() -> None:
-        await until(is_waiting)
-        signal.pthread_kill(waiting_thread, signal.SIGINT)
+        await until(is_waiting.is_set)
+        signal.pthread_kill(main_thread().ident or 0, signal.SIGINT)
         try:
             await asyncio.wait_for(asyncio.Event().wait(), MOST_SECONDS)
         except asyncio.CancelledError:
