@@ -1,4 +1,4 @@
-"""Deciding with a language model, and what happens when it does not answer.
+"""Deciding with a language model, and falling back when it does not answer.
 
 The contract is the specification's; the prompts are in `_prompts`, the reading of replies
 in `_replies`.
@@ -199,7 +199,7 @@ class Reasoner(AsksModel, BaseReasoner):
         self._has_said = False
 
     async def answer(self, questions: Sequence[Question]) -> list[Decision]:
-        """Ask the model every question, as many at once as the client may be asked.
+        """Ask every question, as many at once as the client allows.
 
         What a draw will need is taken before anything is awaited, so that no draw depends on which
         answer comes first.
@@ -240,7 +240,7 @@ class Reasoner(AsksModel, BaseReasoner):
         return True
 
     def skip(self, question: Question) -> None:
-        """Draw what a question takes of random numbers, as somebody else has answered it."""
+        """Draw the random numbers of a question that was answered elsewhere."""
         self._draw(question)
 
     def _draw(self, question: Question) -> Draw:
