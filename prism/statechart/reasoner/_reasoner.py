@@ -103,6 +103,10 @@ class Reasoner(AsksModel, BaseReasoner):
     Whatever goes wrong with the model, a decision is made: the fallback, with a warning that says
     why.
 
+    Equal questions are asked once where the client's ``temperature`` is 0. At any other, and where
+    a client does not say, each agent is asked with a seed of its own, drawn from the agent's random
+    stream: agents with one prompt answer independently, and the same in every run with that seed.
+
     Args:
         client: A `prism.llm.Model`, or anything with an async ``chat``, ``get_response`` or
             ``run``: prism's `OllamaChatClient`, ``ollama.AsyncClient`` and ``openai.AsyncOpenAI``
