@@ -118,7 +118,7 @@ def rerun(
 
     Raises:
         InputError: If there is no complete run of the feed or of a world, a file that it reads has
-            changed, or a treatment is of an earlier round.
+            changed, a treatment is of an earlier round, or the rounds before came out differently.
     """
     source, target = Path(run), Path(folder)
     options = _changed(source, from_round, tuple(treatments), then, hosts)
@@ -279,6 +279,15 @@ def _told(outcome: Outcome[Any] | None, folder: Path, run: Path, from_round: int
     decision, transition = (
         first_difference(read_log(run), read_log(folder), event) for event in _COMPARED
     )
+    early = [each for each in (decision, transition) if each and each.round < from_round]
+    if early:
+        problem = (
+            f"its rounds before round {from_round} came out differently, first in round "
+            f"{min(each.round for each in early)}: another version of prism made it, or its world "
+            "is not repeatable (see prism world check)"
+        )
+        raise InputError(problem, path=run)
+
     found = Rerun(outcome, folder, run, from_round, decision, transition)
     _note(folder, found.to_dict())
 

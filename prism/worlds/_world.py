@@ -426,7 +426,7 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
         return None
 
     def _prism_summary(self, summary: Any) -> Any:
-        """Return what a round came to."""
+        """Return the summary of a round."""
         return summary
 
     def _prism_ended(self, summary: Any) -> Mapping[str, Any]:
@@ -439,7 +439,7 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
         return WorldRound.from_event(event)
 
     def _prism_results(self, rounds: Sequence[Any]) -> Any:
-        """Return what a run came to."""
+        """Return the results of a run."""
         return WorldResults(len(self._hosted("results").agents), tuple(rounds))
 
     def _prism_recall(self, event: Mapping[str, Any]) -> None:
