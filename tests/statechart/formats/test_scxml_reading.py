@@ -390,7 +390,7 @@ def test_everything_that_is_not_read_is_told_at_once_with_lines() -> None:
         ('<state id="a"/><state id="a"/>', "", "the id 'a' is already used in line 2"),
         ('<datamodel><data id="x" src="file:x"/></datamodel><state/>', "", "has a src"),
         ("<datamodel><data id='x'><a/></data></datamodel><state/>", "", "XML in <data>"),
-        ("<datamodel><data id='_event'/></datamodel><state/>", "", "cannot be the name"),
+        ("<datamodel><data id='_event'/></datamodel><state/>", "", "cannot be the id"),
         ("<state><transition target='a'/></state>", "", "names 'a', which is not a state"),
         ("<state><transition event='e' target=''/></state>", "", "names no state"),
         (
@@ -399,8 +399,12 @@ def test_everything_that_is_not_read_is_told_at_once_with_lines() -> None:
             "line 2: the expression 'x.__class__'",
         ),
         ("<state><transition cond='x'/></state>", 'datamodel="null"', "null data model"),
-        ("<state><onentry><foreach/></onentry></state>", "", "<foreach> needs array"),
-        ("<state><onentry><send event='x' delay='soon'/></onentry></state>", "", "not a delay"),
+        ("<state><onentry><foreach/></onentry></state>", "", "<foreach> has no array"),
+        (
+            "<state><onentry><send event='x' delay='soon'/></onentry></state>",
+            "",
+            "the delay must be a duration",
+        ),
         (
             "<state><onentry><send event='x' target='#_parent'/></onentry></state>",
             "",
