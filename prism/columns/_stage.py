@@ -155,7 +155,7 @@ class ColumnStage(AgentStage):
             raise FieldValueError("a run needs at least one agent")
 
         self._kinds = make_kinds(
-            world, [cls], self._setting.parts, self.logger, self._count_transition
+            world, [cls], self._setting.parts, self.logger, self.host.count_transition
         )
         kind = self._kinds[cls]
         host.columns = self._columns = Columns(self.unit, size)
@@ -292,7 +292,7 @@ class ColumnStage(AgentStage):
         host = self.host
         host.begin_round()
         host.fires = self._fire
-        self._counted.counts, self._transitions, self._turns = Counts(), 0, 0
+        self._counted.counts, self._turns = Counts(), 0
         run = self._columns.run
         run["moved"] = run["decided"] = 0
         self._columns["timed_out"][:] = 0
@@ -339,7 +339,7 @@ class ColumnStage(AgentStage):
             self._tell()
 
         counts = self._counted.counts
-        self._transitions = int(run["moved"])
+        self.host.transitions = int(run["moved"])
         counts.decisions_asked = counts.decisions_answered = int(run["decided"])
         counts.timeouts = +Counter(self._by_state("timed_out"))
         return found

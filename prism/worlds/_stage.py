@@ -42,7 +42,7 @@ from prism.worlds._snapshot import Decoder, Encoder
 from prism.worlds._spaces import Plane, Space
 from prism.worlds._ticks import Counts, Ticks
 from prism.worlds._together import TogetherTicks
-from prism.worlds._world import World
+from prism.worlds._world import World, defines
 
 _MOST_DRAWN = 10_000
 """Agents up to which their picture is logged."""
@@ -102,7 +102,6 @@ class AgentStage:
         self._setting = setting
         self._world = world
         self._kinds: dict[type, Kind] = {}
-        self._transitions = 0
         self._turns = 0
         self.ticks: Ticks
         given = world._prism_logger(setting)
@@ -129,7 +128,7 @@ class AgentStage:
         world._prism_begin(self._setting, self.host)
         classes = self.host.populate(world._prism_invite(population(world, agents)))
         self._kinds = make_kinds(
-            self._world, classes, self._setting.parts, self.logger, self._count_transition
+            self._world, classes, self._setting.parts, self.logger, self.host.count_transition
         )
         self.host.join(self._kinds)
         if (most := self.logged_agents()) is not None:
@@ -148,7 +147,7 @@ class AgentStage:
         """Give objects of other classes access to what they need of the run."""
         if guests:
             seed = None if self._world._prism_is_alone else self._setting.seed
-            clock = self._count_transition
+            clock = self.host.count_transition
             join(guests, partial(Lent, logger=self.logger, clock=clock, seed=seed))
 
     def ready(self) -> None:
@@ -242,7 +241,7 @@ class AgentStage:
     def begin_round(self) -> None:
         """Reset the counts, and begin new random streams."""
         self.host.begin_round()
-        self.ticks.counts, self._transitions, self._turns = Counts(), 0, 0
+        self.ticks.counts, self._turns = Counts(), 0
         self._world._prism_begin_round()
 
     async def tick(self) -> None:
@@ -292,7 +291,7 @@ class AgentStage:
             states,
             measures,
             self._turns,
-            self._transitions,
+            self.host.transitions,
             counts.decisions_asked,
             counts.decisions_answered,
             dict(sorted(counts.timeouts.items())),
@@ -434,11 +433,6 @@ class AgentStage:
     def _count_time_out(self, state: Any) -> None:
         self.ticks.counts.timeouts[state_text(state)] += 1
 
-    def _count_transition(self) -> float:
-        # the charts ask for the time exactly once for each transition
-        self._transitions += 1
-        return self._setting.clock.moment.seconds
-
 
 @lru_cache(maxsize=256)
 def _own_fields(cls: type[Agent]) -> tuple[str, ...]:
@@ -452,11 +446,7 @@ def _require_overlapping(cls: type[World[Any]]) -> None:
     Raises:
         DefinitionError: If it has it.
     """
-    hooks = [
-        name
-        for name in ("tick_begins", "tick_ends")
-        if getattr(cls, name) is not getattr(World, name)
-    ]
+    hooks = [name for name in ("tick_begins", "tick_ends") if defines(cls, name)]
     if hooks or cls.together:
         raise DefinitionError(
             f"{cls.__name__} has overlap = True, so its ticks have no common beginning and end: "

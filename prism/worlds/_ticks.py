@@ -25,7 +25,7 @@ from prism.worlds._phase import Phase
 from prism.worlds._rates import ByRate
 from prism.worlds._results import fallback_group
 from prism.worlds._turns import Activation, Drawn, DrawnPair, InTurn, Roster
-from prism.worlds._world import World
+from prism.worlds._world import World, defines
 
 Running = Coroutine[Any, Any, Any]
 Advance = Callable[[Any, Running, Any], None]
@@ -100,6 +100,8 @@ class Ticks:
         self._waiting: list[Waited] = []
         self._elsewhere = Elsewhere()
         self._is_by_event = world.activation == "rate"
+        self._has_beginning = defines(type(world), "tick_begins")
+        self._has_end = defines(type(world), "tick_ends")
         self._activation = self._activated_by()
         host.roster = self.roster
         host.draws = answerers.policy
@@ -119,13 +121,14 @@ class Ticks:
         host, world = self._host, self._world
         with host.explaining():
             try:
-                host.phase = Phase.BEGINNING
+                host.enter(Phase.BEGINNING)
                 self.roster.begin_tick(host.ticks, host.ticks)
-                with host.guarding():
-                    world.tick_begins()
+                if self._has_beginning:
+                    with host.guarding():
+                        world.tick_begins()
 
                 for agents in self._activation.batches():
-                    host.phase = Phase.STEPPING
+                    host.enter(Phase.STEPPING)
                     with host.guarding():
                         await self._take_turns(agents)
 
@@ -133,12 +136,14 @@ class Ticks:
                     if host.stopped is not None or (self._is_by_event and host.is_to_end()):
                         break
 
-                host.phase, host.acting = Phase.ENDING, None
+                host.enter(Phase.ENDING)
+                host.acting = None
                 with host.guarding():
                     self._finish()
-                    world.tick_ends()
+                    if self._has_end:
+                        world.tick_ends()
             finally:
-                host.phase = Phase.ENDING
+                host.enter(Phase.ENDING)
                 self.roster.end_turns()
                 self._elsewhere.close()
                 for left in self._waiting:
@@ -343,12 +348,13 @@ class Ticks:
 
         self.open_questions = len(asked)
         # whose step went on last has nothing to do with who decides now
-        self._host.phase, self._host.acting = Phase.WAITING, None
+        self._host.acting = None
+        self._host.enter(Phase.WAITING)
         try:
             answers = await self._answerers.answers_to([*asked.values()], self._logger)
         finally:
             self.open_questions = 0
-            self._host.phase = Phase.STEPPING
+            self._host.enter(Phase.STEPPING)
 
         self.counts.add(answers)
         told = iter(answers)
