@@ -42,10 +42,13 @@ WORKFLOW_EVENTS = (
         "The host application has carried out an action that a step of a workflow asked for, or "
         "has failed to.",
         (
-            keys.AGENT, keys.TURN, keys.STEP, Key("key", keys.TEXT, "Name of the action; the same
-            where a turn is taken again."), Key("action", keys.OBJECT, "What the model asked for."),
-            Key("result", _ANY, "What the host returned, or why it failed."), Key("succeeded",
-            Kind("boolean", {"type": "boolean"}), "Whether it succeeded."),
+            keys.AGENT,
+            keys.TURN,
+            keys.STEP,
+            Key("key", keys.TEXT, "Name of the action; the same where a turn is taken again."),
+            Key("action", keys.OBJECT, "What the model asked for."),
+            Key("result", _ANY, "What the host returned, or why it failed."),
+            Key("succeeded", Kind("boolean", {"type": "boolean"}), "Whether it did not fail."),
         ),
     ),
     Event(
