@@ -88,7 +88,8 @@ class Model(RunSettings):
         load_timeout: Seconds to wait for the model to be loaded; 600 by default.
         keep_alive: How long Ollama keeps the model loaded; ``30m`` by default.
         temperature: Sampling temperature of the model; 0 (the default) always takes the most likely
-            token. The probabilities of decision models do not depend on it.
+            token, and asks equal questions once. At any other, each agent is asked with a seed of
+            its own. The probabilities of decision models do not depend on it.
         seed: Seed of its sampling; None for that of the run, and 0 elsewhere.
         think: Whether the model may think before it answers, or how much (``"low"``, ...).
         hedge: Whether a question that takes longer than 95 % of the latest is put a second time, on

@@ -183,7 +183,7 @@ class PolicyReasoner(BaseReasoner):
         return chosen
 
     def skip(self, question: Question) -> None:
-        """Draw what a question takes of random numbers, as somebody else has answered it."""
+        """Draw the random numbers of a question that was answered elsewhere."""
         self._streams.of(question.agent).random()
 
     def _draw(self, question: Question, chances: Sequence[float]) -> Decision:

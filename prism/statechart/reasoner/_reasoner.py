@@ -1,4 +1,4 @@
-"""Deciding with a language model, and what happens when it does not answer.
+"""Deciding with a language model, and falling back when it does not answer.
 
 The contract is the specification's; the prompts are in `_prompts`, the reading of replies
 in `_replies`.
@@ -103,6 +103,10 @@ class Reasoner(AsksModel, BaseReasoner):
     Whatever goes wrong with the model, a decision is made: the fallback, with a warning that says
     why.
 
+    Equal questions are asked once where the client's ``temperature`` is 0. At any other, and where
+    a client does not say, each agent is asked with a seed of its own, drawn from the agent's random
+    stream: agents with one prompt answer independently, and the same in every run with that seed.
+
     Args:
         client: A `prism.llm.Model`, or anything with an async ``chat``, ``get_response`` or
             ``run``: prism's `OllamaChatClient`, ``ollama.AsyncClient`` and ``openai.AsyncOpenAI``
@@ -199,7 +203,7 @@ class Reasoner(AsksModel, BaseReasoner):
         self._has_said = False
 
     async def answer(self, questions: Sequence[Question]) -> list[Decision]:
-        """Ask the model every question, as many at once as the client may be asked.
+        """Ask every question, as many at once as the client allows.
 
         What a draw will need is taken before anything is awaited, so that no draw depends on which
         answer comes first.
@@ -240,7 +244,7 @@ class Reasoner(AsksModel, BaseReasoner):
         return True
 
     def skip(self, question: Question) -> None:
-        """Draw what a question takes of random numbers, as somebody else has answered it."""
+        """Draw the random numbers of a question that was answered elsewhere."""
         self._draw(question)
 
     def _draw(self, question: Question) -> Draw:
