@@ -15,8 +15,7 @@ from prism.report._document import Document
 from prism.report._figures.html_table import html_table
 from prism.report._figures.page_figures import AXIS, HEIGHT, PAPER, PageFigures, colour_of
 from prism.report._sections.kinds import Section
-from prism.science._compare import SAME
-from prism.science._comparison import Comparison, Difference
+from prism.science._comparison import SAME, Comparison, Difference
 
 _MOST_SEEDS = 24
 _HEADINGS = {
