@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from threading import Lock
 from typing import Any
 
 import polars as pl
@@ -95,7 +96,9 @@ class Views:
     def __init__(self, watched: Watched) -> None:
         self._watched = watched
         self.agents: AgentTable = AgentTable(watched)
+        self._lock = Lock()
         self._blank: RunFacts | None = None
+        self._has_begun = False
 
     def over_time(self) -> View:
         """Return what a report shows, as far as the run has come."""
@@ -186,12 +189,12 @@ class Views:
         return f"So far, {tail.position / tail.size:.0%} of the log has been read."
 
     def _counted(self) -> RunFacts | None:
-        blank = self._blank
-        if blank is None:
-            blank = blank_facts(self._watched)
-            # the first lines say how the agents begin, so they are read once all of them are there
-            if self._watched.tally.begins:
-                self._blank = blank
+        with self._lock:
+            # the first lines say how the agents begin, so they are read once more with all of them
+            are_all = bool(self._watched.tally.begins)
+            if self._blank is None or are_all != self._has_begun:
+                self._blank, self._has_begun = blank_facts(self._watched), are_all
+            blank = self._blank
 
         return None if blank is None else counted_facts(blank, self._watched)
 

@@ -510,8 +510,10 @@
       if (!head) return;
       showHead(head);
       const isNew = first || before.read !== state.head.read || before.rounds !== state.head.rounds;
-      if (isNew && (first || isLive())) loadRound();
-      if (first || ended !== state.head.ended || isNew) loadTime();
+      const round = isNew && (first || isLive()) ? loadRound() : null;
+      // what is over time can wait for the first round
+      if (first) round.then(loadTime);
+      else if (ended !== state.head.ended || isNew) loadTime();
       ended = state.head.ended;
       if (first) loadPanel();
     };
