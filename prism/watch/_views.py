@@ -131,11 +131,11 @@ class Views:
             charts = _charts(facts, here, states, tally)
             counts = tally.events()
 
-        figures = _figures(facts)
+        figures, unit = _figures(facts), self._watched.unit
         sections = [
             *self._pictured(number, figures),
-            Section("chart", "The chart", _HOW_TO_READ, [charts]),
-            Section("numbers", "Numbers of the round", "", [_numbers(event)]),
+            Section("chart", "The chart", _HOW_TO_READ.replace("round", unit), [charts]),
+            Section("numbers", f"Numbers of the {unit}", "", [_numbers(event)]),
             *self._happened(number, kind, here),
         ]
         more = {"kinds": ["faults", *looking.kinds_of(counts)], "ended": event is not None}
@@ -145,7 +145,7 @@ class Views:
     def _pictured(self, number: int | None, figures: PageFigures) -> Iterator[Section]:
         picture = looking.picture_at(self._watched, number)
         if picture is not None:
-            where = f"After round {picture.round:,}. Choose an agent for all that it did."
+            where = f"After {self._watched.unit} {picture.round:,}. Choose an agent for all that it did."
             yield Section("picture", "The world", where, [draw_picture(picture, "now", figures)])
 
     def of_agent(self, agent: str, number: int | None) -> View:

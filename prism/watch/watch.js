@@ -89,8 +89,12 @@
     [...place.querySelectorAll(".tall, .scroll, .happened")].forEach((each, number) => {
       if (scrolled[number]) [each.scrollLeft, each.scrollTop] = scrolled[number];
     });
-    // a chart shrinks as long as its letters can be read, then it scrolls
-    for (const each of place.querySelectorAll(".scroll svg")) each.style.minWidth = `${Math.min(620, 0.75 * each.width.baseVal.value)}px`;
+    // a chart shrinks as long as its letters can be read, then it scrolls in its box, from the middle
+    for (const each of place.querySelectorAll(".scroll svg")) {
+      each.style.minWidth = `${0.85 * each.width.baseVal.value}px`;
+      const box = each.closest(".scroll");
+      if (!scrolled.length) box.scrollLeft = (box.scrollWidth - box.clientWidth) / 2;
+    }
     for (const each of place.querySelectorAll("[data-state], [data-source]")) {
       each.setAttribute("tabindex", "0");
       each.setAttribute("role", "button");
