@@ -145,7 +145,8 @@ class Views:
     def _pictured(self, number: int | None, figures: PageFigures) -> Iterator[Section]:
         picture = looking.picture_at(self._watched, number)
         if picture is not None:
-            where = f"After {self._watched.unit} {picture.round:,}. Choose an agent for all that it did."
+            after = f"After {self._watched.unit} {picture.round:,}."
+            where = f"{after} Choose an agent for all that it did."
             yield Section("picture", "The world", where, [draw_picture(picture, "now", figures)])
 
     def of_agent(self, agent: str, number: int | None) -> View:
