@@ -33,7 +33,7 @@ def ask(
         question: What to ask.
         config: The agent's configuration: role, goal and limits.
 
-    [bold]Examples[/bold]
+    [bold]Example[/bold]
 
     prism ask story/memory.json "Who is Alba?" --model llama3.2
     """

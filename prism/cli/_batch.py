@@ -86,7 +86,7 @@ Figures = Annotated[
     typer.Option(
         "--figures",
         metavar="FORMAT",
-        help="Also draw the indices of each outcome: svg, pdf or png.",
+        help="Format of the figures, which are drawn beside the tables.",
     ),
 ]
 
@@ -149,7 +149,7 @@ def batch(
 
 def merge(
     *,
-    parts: Annotated[list[Path], typer.Argument(metavar="PARTS...")],
+    parts: Annotated[list[Path], typer.Argument(metavar="PART")],
     out: Annotated[Path, typer.Option(metavar="DIR")],
     as_json: Annotated[bool, typer.Option("--json")] = False,
 ) -> None:
@@ -162,7 +162,7 @@ def merge(
         out: Folder for the whole batch.
         as_json: Print JSON.
 
-    [bold]Examples[/bold]
+    [bold]Example[/bold]
 
     prism merge runs/part-1 runs/part-2 --out runs/whole
     """
@@ -188,7 +188,7 @@ def sensitivity(
     keeping: KeepingBatch,
     figures: Figures = "svg",
 ) -> None:
-    """Sample the parameters that a plan gives bounds for, and measure what depends on them.
+    """Vary the parameters that a plan bounds, and measure how the results depend on them.
 
     The runs form a batch, which can be stopped and resumed like any other. The indices are in
     sensitivity.csv and sensitivity.parquet, beside its tables.

@@ -182,9 +182,9 @@ def fits(
 ) -> None:
     """List what a chart needs and a class or agent lacks, one name on each line.
 
-    Every chart needs a state, one that remembers histories or times state_memory, and its guards
-    and actions need what the chart declares. A class is judged by its code, an agent by the
-    attributes that it has.
+    Every chart needs the attribute state, and one with histories or timers also state_memory.
+    Guards and actions need what the chart declares for them. Of a class, its code is read; of an
+    agent, the attributes that it has.
 
     The exit status is 0 if nothing is missing, 1 if something is, and 2 if the input is wrong.
 

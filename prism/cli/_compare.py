@@ -38,7 +38,7 @@ Paper = Annotated[
 
 
 def compare(
-    groups: Annotated[list[str], typer.Argument(metavar="GROUP...", show_default=False)],
+    groups: Annotated[list[str], typer.Argument(metavar="GROUP", show_default=False)],
     by: Annotated[str | None, typer.Option(metavar="FACTOR", show_default=False)] = None,
     within: Annotated[list[str] | None, typer.Option(metavar="FACTOR", show_default=False)] = None,
     from_round: Annotated[int, typer.Option(min=1)] = 1,

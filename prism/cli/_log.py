@@ -161,7 +161,7 @@ _DEPTH = option(
     None,
     metavar="N",
     min=1,
-    help="The level of states inside states to count: 1 for the outermost.",
+    help="How deep to look into nested states; 1 counts the outermost only.",
 )
 _OF_DECISIONS = ("asked", "fallback_share", "latency_p50", "latency_p99", "entropy")
 _BY_ROUND = _flag("by_round", "Add rows for each round, before those for all rounds.")
@@ -307,7 +307,7 @@ TABLES = (
     ),
     LogTable(
         "why",
-        """Explain why an agent let posts pass: relevance, threshold, options and choice.
+        """Explain what an agent did about each post: relevance, threshold, options and choice.
 
         In a world without posts, list the agent's decisions.""",
         made_by="let_pass",
@@ -479,8 +479,8 @@ def check(
 ) -> None:
     """Replay a log against a chart, and report every step that the chart does not allow.
 
-    A table to read shows the first; the other formats have all. Exit status 0 if there are none, 1
-    if there are some, or if nothing of a run belongs to the chart.
+    The printed table shows the first of them; the other formats have all. The exit status is 0 if
+    there are none, and 1 if there are some or if nothing in a run belongs to the chart.
 
     Options:
         chart: Name of a chart, a .json or .scxml file, a workflow (.yaml), or

@@ -36,8 +36,8 @@ NetworkFile = Annotated[
     Literal["table", "csv", "csv-raw", "json", "parquet", "edges", "graphml"] | None,
     typer.Option(
         "--format",
-        help="Output format; by default that of the file's name, else a table to read. edges has "
-        "a line for each pair, separated by tabs: who, whose posts, how often.",
+        help="Output format. By default, the name of the file decides; without one, a table is "
+        "printed. edges has a line for each pair, separated by tabs: who, whose posts, how often.",
     ),
 ]
 

@@ -82,7 +82,7 @@ def show(
 @memories.command()
 def search(
     file: File,
-    words: Annotated[list[str], typer.Argument(metavar="WORD...")],
+    words: Annotated[list[str], typer.Argument(metavar="WORD")],
     most: Annotated[int, typer.Option(min=1)] = DEFAULT_MOST,
     as_json: AsJson = False,
 ) -> None:
@@ -94,7 +94,7 @@ def search(
         words: What to search for.
         most: Maximum number of matches to list.
 
-    [bold]Examples[/bold]
+    [bold]Example[/bold]
 
     prism memory search memory.json who is alice
     """
@@ -155,14 +155,14 @@ def export(
 def edit(file: File) -> None:
     """Edit a memory as JSON in your editor, and save it if it is valid.
 
-    The editor is that of VISUAL or EDITOR. Mistakes are reported with their line; you can then
+    VISUAL or EDITOR names the editor. Mistakes are reported with their line; you can then
     continue editing, or give up and leave the memory as it was. A damaged JSON memory is opened as
     it is, so that you can repair it. No agent may be using the memory meanwhile. Without a
     terminal, EDITOR must be a program that needs none.
 
     The exit status is 1 if nothing was changed.
 
-    [bold]Examples[/bold]
+    [bold]Example[/bold]
 
     EDITOR=nano prism memory edit memory.json
     """
@@ -206,7 +206,7 @@ def forget(
     Options:
         tags: Tags of the memories to forget.
 
-    [bold]Examples[/bold]
+    [bold]Example[/bold]
 
     prism memory forget memory.json character_alice
     """
@@ -237,7 +237,7 @@ def compact(
         backups: Keep only the newest N backups.
         versions: Keep only the newest N old values of each memory.
 
-    [bold]Examples[/bold]
+    [bold]Example[/bold]
 
     prism memory compact memory.db --backups 1
     """

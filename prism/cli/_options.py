@@ -44,7 +44,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print the results as JSON 
 Runs = Annotated[
     list[Path],
     typer.Argument(
-        metavar="RUN...",
+        metavar="RUN",
         help="Folders of runs, or their logs (.jsonl, also .gz or .zst). Several runs are shown "
         "side by side, or in one table with a column for the run.",
         show_default=False,
@@ -63,7 +63,8 @@ TableFile = Annotated[
     TableFormat | None,
     typer.Option(
         "--format",
-        help="Output format; by default that of the file's name, else a table to read.",
+        help="Output format. By default, the name of the file decides; without one, a table is "
+        "printed.",
     ),
 ]
 Parameters = Annotated[
@@ -308,15 +309,16 @@ def writer_panel() -> Panel:
     """Return the options that say who writes texts, and how."""
 
     def options() -> tuple[Parameter, ...]:
-        from prism.llm._settings import Server, WriterSettings, settings_of
+        from prism.llm._settings import WriterSettings, settings_of
 
         writer = option(
-            *("writer", Server | None),
-            help="Have a model write the texts, instead of templates: ollama or openai, the kind "
-            "of its server. It shares servers, limits and budget with the model that decides.",
+            *("writer", str | None),
+            metavar="MODEL",
+            help="Have a model write the texts, instead of templates: a model as for --model, or "
+            "only ollama or openai, to use the one of --model.",
             **MODEL,
         )
-        declared = settings_of(WriterSettings).values()
+        declared = [each for each in settings_of(WriterSettings).values() if each.is_option]
         return (writer, *(_option_of(each, name=f"writer_{each.name}") for each in declared))
 
     return Panel(options, essential=("writer",))

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import typer
 
@@ -188,6 +188,8 @@ def run(
 
     prism run agent.yaml --rounds 20 --model ollama:llama3.2 --set balance=100 --out runs/agent
 
+    prism run council --agents 5 --writer ollama:llama3.2 --out runs/council
+
     prism run story/config.json --memory story/memory.json --model ollama:llama3.2 --rounds 30
     """
     carry_out_new(world, asked, model, writer, keeping, alone=alone, is_watched=watch)
@@ -224,7 +226,7 @@ def simulate(
 
     prism simulate --agents 50 --model ollama:llama3.2 --price-in 0.1 --price-out 0.4 --dry-run
 
-    prism simulate --agents 50 --reasoner ollama --writer ollama --model llama3.2
+    prism simulate --agents 50 --model ollama:llama3.2 --writer ollama
 
     prism simulate --agents 50 --policy policy.json --out runs/calibrated
     """
@@ -544,7 +546,7 @@ def who_answers(
     if reasoner == "policy" and not any((model, writer, policy)):
         return None, None
     if writer and "writer" not in writer:
-        raise InputError(f"{option_of(next(iter(writer)))} needs --writer ollama or openai")
+        raise InputError(f"{option_of(next(iter(writer)))} needs --writer MODEL")
 
     given = settings_from(model)
     if policy is not None:
@@ -572,13 +574,25 @@ def _asked(reasoner: Reasoner, given: Given, writer: Given) -> tuple[Model, Writ
     decides = model_options({**given, "server": None if reasoner == "policy" else reasoner})
     if "writer" not in writer:
         return decides, None
-    if writer["writer"] != decides.server:
-        raise InputError(
-            f"--writer {writer['writer']} and --reasoner {decides.server} are two kinds of "
-            "servers: use the same for both, with another --writer-model if you like"
-        )
 
-    return decides, _writes(writer.get("writer_model"), writer)
+    named = _writer_named(writer["writer"])
+    if "model" not in named and named["server"] != decides.server:
+        raise InputError(
+            f"--writer {named['server']} and --reasoner {decides.server} are two kinds of "
+            f"servers: name the model that writes, as in --writer {named['server']}:NAME@HOST"
+        )
+    # a model without hosts of its own is asked on those of the one that decides
+    if "hosts" not in named and named.get("server", decides.server) == decides.server:
+        return decides, _writes(named.get("model"), writer)
+    return decides, _writes(writer["writer"], writer)
+
+
+def _writer_named(text: str) -> Given:
+    """Return what ``--writer`` says: a kind of server alone, or a model as ``--model`` has it."""
+    from prism.llm._model_text import model_in_text
+    from prism.llm._settings import Server
+
+    return {"server": text} if text in get_args(Server) else model_in_text(text)
 
 
 def _refuse_beside_policy(reasoner: str, models: Path | None) -> None:
@@ -595,25 +609,35 @@ def _only_writes(given: Given, writer: Given) -> WriterOptions | None:
 
     if "writer" not in writer:
         if given:
-            first = next(iter(given))
-            others = "" if first in ONLY_DECIDES else ", or --writer"
-            text = ", or a server in its name (ollama:llama3.2)" if first == "model" else ""
-            needs = f"needs --reasoner ollama or openai{others}{text}"
-            raise InputError(f"{option_of(first)} {needs}")
+            raise _lacks_server(next(iter(given)), given)
         return None
 
-    model = writer.get("writer_model") or given.get("model")
-    if model is None:
-        raise _lacks_model("--writer", writer["writer"])
+    named = _writer_named(writer["writer"])
+    if "model" not in {**named, **given}:
+        raise _lacks_model("--writer", named["server"])
 
-    for name in ONLY_DECIDES:
+    for name in (*ONLY_DECIDES, *named.keys() & {"model"}):
         if name in given:
             raise InputError(
                 f"{option_of(name)} needs --reasoner ollama or openai, for a model that decides"
             )
 
     of_server = {name: value for name, value in given.items() if name != "model"}
-    return _writes(Model.of(model, **of_server, server=writer["writer"]), writer)
+    if "model" in named:
+        return _writes(Model.of(writer["writer"], **of_server), writer)
+    return _writes(Model.of(given["model"], **of_server, server=named["server"]), writer)
+
+
+def _lacks_server(name: str, given: Given) -> InputError:
+    """Return the error about an option of a model where nothing says who serves it."""
+    if name == "model":
+        named = f"ollama:{given['model']}"
+        return InputError(f"--model must say who serves it: --model {named}, or --writer {named}")
+
+    from prism.llm._model import ONLY_DECIDES
+
+    others = "" if name in ONLY_DECIDES else ", or --writer"
+    return InputError(f"{option_of(name)} needs --reasoner ollama or openai{others}")
 
 
 def _writes(model: str | Model | None, writer: Given) -> WriterOptions:

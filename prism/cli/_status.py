@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Runs = Annotated[
     list[Path] | None,
     typer.Argument(
-        metavar="[RUN]...",
+        metavar="RUN",
         help="Folders of runs, their logs, or folders that hold runs; by default the current "
         "folder.",
         show_default=False,

@@ -66,7 +66,7 @@ def check(
 ) -> None:
     """List mistakes in a configuration, one on each line.
 
-    Exit status 0 if there is nothing, 1 if there is something, 2 if the file cannot be read.
+    The exit status is 0 if there are none, 1 if there are some, and 2 if the file cannot be read.
 
     Options:
         config: The configuration, a JSON file.

@@ -48,15 +48,15 @@ def watch(
 ) -> None:
     """Show a run in the browser, live or afterwards, or play with a world.
 
-    The page shows the chart with its agents, what happens, is asked and goes wrong, at any round.
-    It works for a run that is under way in another process, has ended, or was killed, and only
-    reads its folder. A world is played in a process of its own, with its parameters as sliders.
-    The address is good for one browser, once. End it with Ctrl-C.
+    For any round, the page shows the chart with its agents, what happened, what a model was asked,
+    and what went wrong. It only reads the folder of the run, which may still be under way in
+    another process. A world is played in a process of its own, with its parameters as sliders.
+    The address works once, in one browser. End it with Ctrl-C.
 
     Options:
         run: A run to watch (its folder or log), a folder that holds runs, or a world to play with:
             package.module:Name, file.py:Name, or a name that prism world list shows.
-        host: Address to listen on; with any other than this, other machines have access.
+        host: Address to listen on; any other than the default lets other machines in.
         port: Port to listen on; 0 picks a free one.
         no_browser: Print the address instead of opening a browser.
         agents: Number of agents, or a file of them, as for prism run.

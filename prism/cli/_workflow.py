@@ -39,10 +39,10 @@ def check(
     components: Components = None,
     as_json: AsJson = False,
 ) -> None:
-    """List mistakes in a workflow, and what is probably not intended, one on each line.
+    """List certain and probable mistakes in a workflow, one on each line.
 
-    The exit status is 0 if there is nothing, or only parts that prism ignores, 1 if there is
-    something, and 2 if the file cannot be read.
+    The exit status is 0 if there are none (parts that prism ignores do not count), 1 if there are
+    some, and 2 if the file cannot be read.
 
     Options:
         provided: Variables that the host application provides, separated by commas.

@@ -1,4 +1,4 @@
-"""Rows: the agents of columns, as hooks, measures and treatments see them.
+"""Rows: agents in columns, as hooks, measures and treatments see them.
 
 A row is an object of the user's own class, whose state, fields and random numbers are those of its
 place in the columns. Rows are made when they are asked for, and there is one of each while somebody
@@ -7,7 +7,7 @@ holds it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
 from types import MappingProxyType
 from typing import Any
@@ -54,7 +54,7 @@ class Rows:
         return own or f"{self._prefix}_{place + 1}"
 
     def at(self, place: int) -> Any:
-        """Return the row of a place."""
+        """Return the row at a place."""
         row = self._made.get(place)
         if row is None:
             row = self.cls.__new__(self.cls)
@@ -65,7 +65,7 @@ class Rows:
 
 
 class RowSet(AgentSet[Any]):
-    """Rows, by their places: everybody, neighbours, or those who are in a state.
+    """A set of rows by their places: all, neighbours, or the agents in a state.
 
     Args:
         rows: The rows of the run.
@@ -73,7 +73,7 @@ class RowSet(AgentSet[Any]):
     """
 
     def __new__(cls, rows: Rows, places: Any = None) -> RowSet:
-        """Make a set that holds places alone."""
+        """Make a set that holds only places."""
         made = super().__new__(cls)
         made._rows, made._places = rows, places
         return made
@@ -93,7 +93,7 @@ class RowSet(AgentSet[Any]):
         return map(at, self._places.tolist())
 
     def __getitem__(self, which: Any) -> Any:
-        """Return one, or a set of several."""
+        """Return a row, or a set of several."""
         if isinstance(which, slice):
             return RowSet(self._rows, self._numbers()[which])
         size = len(self)
@@ -103,7 +103,7 @@ class RowSet(AgentSet[Any]):
         return self._rows.at(which if self._places is None else int(self._places[which]))
 
     def __contains__(self, item: object) -> bool:
-        """Return whether an agent is one of them."""
+        """Return whether the set contains an agent."""
         if type(item) is not self._rows.cls:
             return False
         place = item._place  # type: ignore[attr-defined]
@@ -117,43 +117,30 @@ class RowSet(AgentSet[Any]):
         """Hash as a tuple does."""
         return hash(tuple(self))
 
-    def __reversed__(self) -> Iterator[Any]:
-        """Yield the rows, the last first."""
-        return (self[number] for number in range(len(self) - 1, -1, -1))
+    __reversed__ = Sequence.__reversed__
+    index = Sequence.index  # type: ignore[assignment]
 
     def __add__(self, other: Any) -> Any:
         """Return the rows of both as a plain tuple."""
         return tuple(self) + tuple(other)
 
-    def where(
-        self,
-        chosen: Callable[[Any], object] | None = None,
-        *,
-        kind: type[Any] | None = None,
-        state: Enum | Iterable[Enum] | None = None,
-    ) -> AgentSet[Any]:
-        """Return those to which all that is asked for applies, in their order."""
-        found: AgentSet[Any] = self
-        if state is not None:
-            found = self._in_state(state)
-        if kind is not None and not issubclass(self._rows.cls, kind):
-            return RowSet(self._rows, np.zeros(0, np.int32))
-        if chosen is not None:
-            places = [row._place for row in found if chosen(row)]
-            found = RowSet(self._rows, np.array(places, np.int32))
-        return found
-
-    def count(self, state: Any) -> int:
-        """Return how many are in a state."""
-        return len(self._in_state(state))
+    def __mul__(self, times: Any) -> Any:
+        """Return the rows several times as a plain tuple."""
+        return tuple(self) * times
 
     def values(self, of: Any) -> list[Any]:
-        """Return a value of each."""
+        """Return a value of every row."""
         columns = self._rows.columns
         stored = columns.unit.layout.fields.get(of) if isinstance(of, str) else None
         if stored is None:
             return super().values(of)
         return columns.values(stored, self._places)
+
+    def _listed(self) -> Iterator[Any]:
+        return iter(self)
+
+    def _some(self, agents: Iterable[Any]) -> RowSet:
+        return RowSet(self._rows, np.array([row._place for row in agents], np.int32))
 
     def _numbers(self) -> Any:
         if self._places is None:
@@ -175,7 +162,7 @@ class RowSet(AgentSet[Any]):
 
 
 class RowStream(RandomStream):
-    """The random numbers of a row, of which columns keep how many were drawn.
+    """The random stream of a row, whose position is kept in columns.
 
     Args:
         row: The record of the agent.

@@ -332,7 +332,7 @@ class AgentSettings:
         "model",
         "Model to ask, as the server lists it. The text may include the kind of server and its "
         "hosts, separated by commas: ollama:llama3.2@127.0.0.1, or "
-        "openai:llama3.2@http://127.0.0.1:8000.",
+        "openai:llama3.2@http://gpu1:8000.",
     )
     hosts: Sequence[str] | None = setting(
         "model",
@@ -384,7 +384,8 @@ class AgentSettings:
     )
     temperature: float | None = setting(
         "request",
-        "Sampling temperature of the model; 0 (the default) always takes the most likely token.",
+        "Sampling temperature of the model; 0 (the default) always takes the most likely token. "
+        "At any other, equal questions are asked for each agent, with seeds of their own.",
         least=0,
     )
     concurrency: int | None = setting(
@@ -524,8 +525,8 @@ class WriterSettings:
 
     model: str | None = setting(
         "model",
-        "Model that writes, if other than --model.",
-        option="--writer-model",
+        "Model that writes, if other than the one that decides.",
+        is_option=False,
     )
     max_length: int = setting(
         "request",

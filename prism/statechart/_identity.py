@@ -58,7 +58,7 @@ def identify(context: object) -> dict[str, Any] | None:
         if type(value) is str:
             return {known[1]: value}
 
-    return _reduce(context)
+    return _plain_mapping(context, _DEEPEST) if type(context) is dict else _reduce(context)
 
 
 def pack(context: object) -> tuple[Keys, Any]:

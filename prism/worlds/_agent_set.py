@@ -60,15 +60,13 @@ class AgentSet(tuple[AgentT, ...]):
             kind: Their class.
             state: Their state or one that contains it, or several of these.
         """
-        found: Iterable[Any] = self._listed()
-        if state is not None:
-            found = in_state(found, state)
+        found = self if state is None else self._in_state(state)
         if kind is not None:
-            found = [agent for agent in found if isinstance(agent, kind)]
+            found = found._some(agent for agent in found._listed() if isinstance(agent, kind))
         if chosen is not None:
-            found = filter(chosen, found)
+            found = found._some(filter(chosen, found._listed()))
 
-        return type(self)(found)
+        return found
 
     def sample(self, number: int) -> AgentSet[AgentT]:
         """Draw several agents without replacement.
@@ -138,11 +136,18 @@ class AgentSet(tuple[AgentT, ...]):
         for agent, value in zip(self._listed(), self.values(by), strict=True):
             groups.setdefault(value, []).append(agent)
 
-        return {value: type(self)(agents) for value, agents in groups.items()}
+        return {value: self._some(agents) for value, agents in groups.items()}
 
     def count(self, state: Any) -> int:
         """Return the number of agents in a state."""
-        return len(in_state(self, state))
+        return len(self._in_state(state))
+
+    def _in_state(self, state: Any) -> AgentSet[AgentT]:
+        return self._some(in_state(self._listed(), state))
+
+    def _some(self, agents: Iterable[AgentT]) -> AgentSet[AgentT]:
+        """Return a set of some of them."""
+        return type(self)(agents)
 
     def _listed(self) -> Iterator[AgentT]:
         """Iterate over them in their order, whatever the class's loops do."""

@@ -177,6 +177,22 @@ def test_a_model_writes_and_a_replay_has_its_words(prism: Prism) -> None:
     assert log.count(b'"text":"Words."') == asked > 0
 
 
+@pytest.mark.parametrize("decides", [False, True], ids=["policy", "model"])
+@pytest.mark.parametrize("hosts", [False, True], ids=["--host", "@host"])
+def test_the_writer_is_named_as_the_model_is(decides: bool, hosts: bool, prism: Prism) -> None:
+    """``--writer`` takes what ``--model`` takes, and asks the hosts that are named with either."""
+    with FakeOllama(models=["tiny", "poet"], write=lambda *_: {"text": "Oh."}) as server:
+        writer = f"ollama:poet@{server.url}" if hosts else "ollama:poet"
+        given = [] if hosts and not decides else ["--host", server.url]
+        given += ["--model", "ollama:tiny"] if decides else []
+        ran = prism("simulate", "--agents", "30", "--rounds", "3", "--writer", writer, *given)
+        asked = {each["model"] for each in chats_of(server)}
+
+    assert (ran.status, troubles(ran.err)) == (0, [])
+    assert "texts, model" in ran.out
+    assert "poet" in asked
+
+
 def test_nothing_is_written_without_a_folder(prism: Prism) -> None:
     """Without ``--out`` the results are shown and nothing is left on the disk."""
     ran = prism("simulate", "--agents", "5", "--rounds", "1")
@@ -339,11 +355,16 @@ def test_defaults_and_extremes_run(given: list[str], prism: Prism) -> None:
         (["--out", ""], "--out must name a folder of its own"),
         (["--max-calls", "3"], "--max-calls needs --reasoner ollama"),
         (["--writer", "ollama"], "--writer ollama needs --model"),
-        (["--writer-length", "9"], "--writer-length needs --writer ollama or openai"),
+        (["--writer-length", "9"], "--writer-length needs --writer MODEL"),
         (
             ["--writer", "openai", "--reasoner", "ollama", "--model", "m"],
             "--writer openai and --reasoner ollama are two kinds of servers",
         ),
+        (
+            ["--writer", "ollama:w", "--model", "m"],
+            "--model needs --reasoner ollama or openai, for a model that decides",
+        ),
+        (["--writer", "gpt:4"], "'gpt' is not a kind of server: use ollama, or openai"),
         (
             ["--writer", "ollama", "--model", "m", "--mode", "chat"],
             "--mode needs --reasoner ollama or openai",

@@ -1,5 +1,6 @@
 """Columns make the same run as objects, to the byte."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,13 @@ from tests.columns.same import fields_of, require_same
 from tests.columns.worlds import (
     Deffuant,
     Epidemic,
+    Health,
     ListedEpidemic,
     MoodyPairs,
     MoodyVoters,
+    Patient,
     Together,
+    Voter,
     Voters,
 )
 
@@ -41,6 +45,44 @@ def test_worlds_are_the_same(world: Any, tmp_path: Path) -> None:
 def test_fields_are_the_same(world: Any) -> None:
     """Not only moves are the same, but every field of every agent."""
     assert fields_of(Run(world, 49, seed=7)) == fields_of(Run(world, 49, seed=7, columns=True))
+
+
+OF_AGENTS: dict[str, Callable[[Any], Any]] = {
+    "values": lambda agents: agents.values(lambda each: each.age),
+    "mean": lambda agents: (agents.mean("age"), agents.mean(lambda each: each.strength)),
+    "sum": lambda agents: agents.sum(lambda each: each.age),
+    "group": lambda agents: list(agents.group("party").items()),
+    "group of a state": lambda agents: agents.group("state")[Health.WELL].group("town")["north"],
+    "where": lambda agents: agents.where(lambda each: each.age > 60, state=Health.WELL),
+    "several states": lambda agents: agents.where(state=[Health.WELL, Health.IMMUNE]).values("age"),
+    "kind": lambda agents: (agents.where(kind=Patient)[:3], agents.where(kind=Voter)),
+    "count": lambda agents: agents.count(Health.WELL),
+    "neighbours": lambda agents: agents[3].neighbours.where(lambda each: each.age > 20),
+    "draws": lambda agents: (agents.sample(3), agents.shuffled()),
+    "index": lambda agents: agents.index(agents[7]),
+    "membership": lambda agents: (agents[7] in agents, agents[7] in agents[:7]),
+    "slices": lambda agents: (agents[3:5], agents[-1], agents[:0]),
+    "backwards": lambda agents: list(reversed(agents)),
+    "joined": lambda agents: (agents[:2] + agents[5:7], agents[:2] * 2),
+}
+
+
+@pytest.mark.parametrize("what", OF_AGENTS)
+def test_a_set_of_rows_is_a_set_of_agents(what: str) -> None:
+    """Whatever is asked of sets of agents, rows answer as objects do."""
+    answers = []
+    for columns in (False, True):
+        run: Run[Any] = Run(Epidemic, 40, seed=1, columns=columns)
+        run.run()
+        answers.append(plain(OF_AGENTS[what](run.agents)))
+    assert answers[0] == answers[1]
+
+
+def plain(found: Any) -> Any:
+    """Return ids instead of agents."""
+    if isinstance(found, (tuple, list)):
+        return list(map(plain, found))
+    return getattr(found, "agent_id", found)
 
 
 def test_agents_of_a_table_are_the_same(tmp_path: Path) -> None:

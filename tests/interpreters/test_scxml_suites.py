@@ -33,8 +33,8 @@ REFUSED = ("<invoke>", "<script>", "src", "c89", "Basic HTTP", "XML in", "Lambda
 """What no document may have, as refusals name it."""
 
 ALTERED = "test352"
-"""It expects ``scxml`` as the type of an event's origin. W3C's own, which is in npm's package,
-expects the address of the processor (C.1), as prism gives it."""
+"""In Python it expects ``scxml`` as the type of an event's origin. W3C's own, which is in npm's
+package, expects the address of the processor (C.1). Each passes."""
 
 OLD_RULE = {"more-parallel/test10", "more-parallel/test10b"}
 """They let a parallel state be the common ancestor, which Appendix D does not."""
@@ -79,7 +79,8 @@ def test_w3c(tmp_path: Path) -> None:
         (passed if passes(chart) else failed).append(path.stem)
 
     assert len(passed) >= 128
-    assert failed == [ALTERED]
+    assert ALTERED in passed
+    assert failed == []
     assert len(passed) + len(failed) + len(refused) == 193
     assert [
         name for name, said in refused.items() if not any(each in said for each in REFUSED)

@@ -60,18 +60,37 @@ class Chooser(Checks[StateT]):
         if answer is None:
             return next(self._passing(candidates, agent, context), None)
 
-        target, asked_in, is_quiet = answer
-        state = agent.state if asked_in is None else asked_in
-        if self._is_overtaken(agent, trigger, state):
-            reason: Discarded = "moved"
-        else:
+        state = agent.state if answer.asked_in is None else answer.asked_in
+        reason: Discarded = "moved"
+        if not self._is_overtaken(agent, trigger, state):
             reason = "not_enabled"
-            found = self._carrying_out(candidates, agent, trigger, context, target, state)
-            if found is not None:
-                return found
+            for candidate in self._carrying_out(answer, candidates, agent, trigger, context):
+                return candidate
 
-        if not is_quiet:
-            self._discard(agent, trigger, state, target, reason)
+        if not answer.is_quiet:
+            self._discard(agent, trigger, state, answer.target, reason)
+        return None
+
+    def _unguarded_to(
+        self, agent: Any, trigger: str, target: Any, asked_in: Any
+    ) -> Candidate[StateT] | None:
+        """Return the candidate for an answer if it is plain that there is no other; else None.
+
+        This is the usual case of `_first_enabled`, without its calls.
+        """
+        try:
+            state = agent.state
+            candidates = self._rows[state][trigger]
+        except (AttributeError, KeyError, TypeError):
+            return None
+
+        if self._nested is not None or not (asked_in is None or asked_in is state):
+            return None
+
+        for candidate in candidates:
+            if candidate[2] == target:
+                is_plain = candidate[0] is None and candidate[3].from_state is state
+                return candidate if is_plain else None
         return None
 
     def _is_overtaken(self, agent: Any, trigger: str, asked_in: Any) -> bool:
@@ -94,32 +113,35 @@ class Chooser(Checks[StateT]):
 
     def _carrying_out(
         self,
+        answer: Answer,
         candidates: Iterable[Candidate[StateT]],
         agent: Any,
         trigger: str,
         context: Any,
-        target: Any,
-        asked_in: Any,
-    ) -> Candidate[StateT] | None:
-        """Return the enabled transition that carries out an answer; None if there is none."""
-        now = agent.state
+    ) -> Iterator[Candidate[StateT]]:
+        """Yield the transitions that carry out an answer and are enabled now."""
+        target, asked_in, _, chosen = answer
         if self._nested is None:
-            leading = (each for each in candidates if each[2] == target)
-            return next(self._passing(leading, agent, context), None)
-        if asked_in == now:
-            opened = self._opened(candidates, agent, context)
-            return next((each for each in opened if each[2] == target), None)
+            meant = [each for each in candidates if each[2] == target]
+            meant = meant if chosen is None else [chosen]
+            yield from self._passing(meant, agent, context)
+            return
 
-        # other regions have moved, so the target is another one, reached by the same transitions
-        about = self._nested.leaves_asked(asked_in, trigger)
-        then = self._nested.about(asked_in, trigger, about)[3].plan
-        meant = {
-            each[3].plan.numbers
-            for each in then.possible(partial(self._histories, agent))
-            if each[2] == target
-        }
-        found = self._opened([self._nested.about(now, trigger, about)], agent, context)
-        return next((each for each in found if each[3].plan.numbers in meant), None)
+        numbers = None if chosen is None else {chosen[3].plan.numbers}
+        if asked_in not in (None, agent.state):
+            # other regions have moved, so the same transitions lead to another target now
+            about = self._nested.leaves_asked(asked_in, trigger)
+            candidates = [self._nested.about(agent.state, trigger, about)]
+            then = self._nested.about(asked_in, trigger, about)[3].plan
+            numbers = numbers or {
+                each[3].plan.numbers
+                for each in then.possible(partial(self._histories, agent))
+                if each[2] == target
+            }
+
+        for each in self._opened(candidates, agent, context):
+            if each[2] == target if numbers is None else each[3].plan.numbers in numbers:
+                yield each
 
     def _decides(self, state: Any) -> bool:
         """Return whether a reasoner chooses in a state, or in one of its leaves."""

@@ -20,6 +20,9 @@ from prism.statechart.transitions import ALWAYS, Edge
 PROCESSOR = "http://www.w3.org/TR/scxml/#SCXMLEventProcessor"
 """What sends events to the agent itself (SCXML, appendix C.1)."""
 
+SHORT_PROCESSOR = "scxml"
+"""Its short name."""
+
 _NO_EVENT = ("begin", ALWAYS)
 
 
@@ -53,8 +56,13 @@ class Event(dict[str, Any]):
         self.sendid: str | None = sendid
         self.session: Session | None = session
 
-    def fields(self, own_address: str) -> dict[str, Any] | None:
-        """Return what expressions see; None while nothing has happened."""
+    def fields(self, own_address: str, processor: str) -> dict[str, Any] | None:
+        """Return what expressions see; None while nothing has happened.
+
+        Args:
+            own_address: Where events for the agent go.
+            processor: What the document calls what sends them.
+        """
         if self.name is None:
             return None
         is_sent = self.kind == "external" and self.sendid is not None
@@ -63,7 +71,7 @@ class Event(dict[str, Any]):
             "type": self.kind,
             "sendid": (self.sendid or None) if self.kind != "internal" else None,
             "origin": own_address if is_sent else None,
-            "origintype": PROCESSOR if is_sent else None,
+            "origintype": processor if is_sent else None,
             "invokeid": None,
             "data": self.data,
         }

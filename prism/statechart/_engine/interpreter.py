@@ -19,7 +19,7 @@ from prism.statechart._engine.arguments import (
     refuse_state,
     require_reasoner,
 )
-from prism.statechart._engine.machine import Candidate, Rows, distinct, require_option
+from prism.statechart._engine.machine import Candidate, Rows, distinct, leading_to
 from prism.statechart._engine.pending import (
     MOST_QUEUED_FIRES,
     Answer,
@@ -212,11 +212,10 @@ class Interpreter(Running[StateT]):
 
         In a decision state with more than one distinct enabled target the reasoner chooses among
         them. Everywhere else, and inside an action, where nothing can wait for an answer, this is
-        exactly `fire`. When the answer arrives, guards are evaluated again. If no enabled
-        transition leads to the chosen target now, or the agent has moved, even if it came back, the
-        answer is discarded and logged. In a chart with regions an answer is about the regions that
-        react to the event: it holds though others have moved. A cancelled call leaves the agent as
-        it was.
+        exactly `fire`. When the answer arrives, the guard of the chosen transition is evaluated
+        again. If it fails now, or the agent has moved, even if it came back, the answer is
+        discarded and logged. In a chart with regions an answer is about the regions that react to
+        the event: it holds though others have moved. A cancelled call leaves the agent as it was.
 
         The decision is announced as ``reasoner.decision``, by the reasoner or in its place.
 
@@ -260,8 +259,8 @@ class Interpreter(Running[StateT]):
             self._reporter.discarded(agent, trigger, state, chosen, "moved")
             return None
 
-        require_option(chosen, options)
-        candidate = self._first_enabled(agent, trigger, context, Answer(chosen, state))
+        answer = Answer(chosen, state, transition=leading_to(chosen, candidates))
+        candidate = self._first_enabled(agent, trigger, context, answer)
         return None if candidate is None else self._run(agent, candidate, context)
 
     def fire_to(
@@ -296,7 +295,8 @@ class Interpreter(Running[StateT]):
         if engine_hooks or self._firing:
             return self._fire_or_queue(agent, trigger, context, answer)
 
-        candidate = self._first_enabled(agent, trigger, context, answer)
+        candidate = self._unguarded_to(agent, trigger, target, asked_in)
+        candidate = candidate or self._first_enabled(agent, trigger, context, answer)
         if candidate is None:
             return None
         write = self._quiet_writers.get(agent.__class__)

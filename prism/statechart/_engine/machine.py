@@ -8,7 +8,7 @@ one have the same definition.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from transitions import EventData, Machine
@@ -67,17 +67,20 @@ def distinct(items: Iterable[ItemT]) -> list[ItemT]:
     return list(dict.fromkeys(items))
 
 
-def require_option(chosen: Any, options: Collection[Any]) -> None:
-    """Refuse a reasoner's answer that is not among the options.
+def leading_to(target: Any, candidates: list[Candidate[StateT]]) -> Candidate[StateT]:
+    """Return the first candidate that leads to a target that a reasoner chose.
 
     Raises:
-        ReasonerError: If it is not.
+        ReasonerError: If there is none.
     """
-    if chosen not in options:
-        listing = ", ".join(map(state_text, options))
-        raise ReasonerError(
-            f"the reasoner chose {chosen!r}, which is not among the options ({listing})"
-        )
+    for candidate in candidates:
+        if candidate[2] == target:
+            return candidate
+
+    options = ", ".join(distinct(state_text(found) for _, _, found, _ in candidates))
+    raise ReasonerError(
+        f"the reasoner chose {target!r}, which is not among the options ({options})"
+    )
 
 
 Failed = Callable[[Exception, Any, Edge], None]

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Protocol
 
 from prism.errors import RunawayError
 from prism.statechart._definition import Definition
+from prism.statechart._engine.machine import Candidate
 from prism.statechart._engine.writing import Reporter
 from prism.statechart._identity import awaiting_announcement, name_or_address
 from prism.statechart._nesting import Configuration, leaf_texts
@@ -137,11 +138,13 @@ class Answer(NamedTuple):
         target: The target that was chosen.
         asked_in: State in which the agent was asked; None for the one that it is in.
         is_quiet: Whether the caller says itself that it no longer applied.
+        transition: The transition that was chosen; None for any that leads to the target.
     """
 
     target: Any
     asked_in: Any
     is_quiet: bool = False
+    transition: Candidate[Any] | None = None
 
 
 class QueuedFire(NamedTuple):

@@ -7,7 +7,6 @@ has settled (SCXML, appendix D, ``mainEventLoop``). Only then follows what its a
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from prism.statechart._engine.committing import Committing
@@ -15,12 +14,12 @@ from prism.statechart._engine.machine import EVENTLESS, Candidate
 from prism.statechart._engine.memory import memory_of, remember
 from prism.statechart._engine.pending import MOST_QUEUED_FIRES, restless
 from prism.statechart.states import state_text
-from prism.statechart.transitions import Edge, StateT
+from prism.statechart.transitions import StateT
 from prism.telemetry._instrument import engine_hooks
 
 if TYPE_CHECKING:
     from prism.statechart._engine.documents import Session
-    from prism.statechart._tree.plans import Call, Plan
+    from prism.statechart._tree.plans import Plan
 
 
 class Running(Committing[StateT]):
@@ -81,8 +80,11 @@ class Running(Committing[StateT]):
                 return False
             candidate = resolved
 
-        self._make_nested(agent, candidate, context)
         plan = candidate[3].plan
+        if plan.before or plan.after or plan.remembers:
+            self._make_nested(agent, candidate, context)
+        else:
+            self._make(agent, candidate, context)
         if plan.settles:
             # nothing says what is done is about
             self._settle(agent, context, deque((each, None) for each in plan.raised))
@@ -133,8 +135,13 @@ class Running(Committing[StateT]):
             return self._resolved(candidate, agent, context)
         return None
 
-    def _make_nested(self, agent: Any, candidate: Candidate[StateT], context: Any) -> None:
-        """Run exit actions and the transition's own, commit, and run entry actions."""
+    def _make_nested(  # noqa: C901 - written out for speed, as it says below
+        self, agent: Any, candidate: Candidate[StateT], context: Any
+    ) -> None:
+        """Run exit actions and the transition's own, commit, and run entry actions.
+
+        Each action runs while its states are active. One that fails does not stop the others.
+        """
         _, _, target, edge = candidate
         plan: Plan = edge.plan
         # looked up before actions run, since both refuse what the chart cannot drive
@@ -143,29 +150,10 @@ class Running(Committing[StateT]):
         if engine_hooks:
             self._observe_transition("transition_began", agent, edge, context)
 
-        made = edge
-        if plan.before:
-            self._call(agent, plan.before, edge, context)
-            if agent.state is not edge.from_state:
-                made = self._edge_after_action(agent, edge)
-
-        if memory is not None:
-            remember(memory, plan)
-        if target != made.from_state:
-            self._commit(agent, made, write, context)
-        if plan.after and not self._definition.strict:
-            self._call(agent, plan.after, edge, context)
-        elif plan.after:
-            self._enter_strictly(agent, plan, edge, context)
-
-        if engine_hooks:
-            self._observe_transition("transition", agent, edge, context)
-
-    def _call(self, agent: Any, calls: Iterable[Call], edge: Edge, context: Any) -> None:
-        """Run actions, each while its states are active; a failing one does not stop the others."""
-        instants, key = self._instants, id(agent)
+        # both loops are written out, since calls would be a twentieth of the step
+        instants, key, made = self._instants, id(agent), edge
         try:
-            for action, active in calls:
+            for action, active in plan.before:
                 instants[key] = active
                 try:
                     action(agent, context)
@@ -174,14 +162,29 @@ class Running(Committing[StateT]):
         finally:
             instants.pop(key, None)
 
-    def _enter_strictly(self, agent: Any, plan: Plan, edge: Edge, context: Any) -> None:
-        for number, call in enumerate(plan.after):
-            try:
-                self._call(agent, (call,), edge, context)
-            except Exception as error:
-                left_out = len(plan.after) - number - 1
-                error.add_note(
-                    f"the agent is in {edge.to_text!r} all the same; "
-                    f"{left_out} further entry actions did not run"
-                )
-                raise
+        if agent.state is not edge.from_state:
+            made = self._edge_after_action(agent, edge)
+        if memory is not None:
+            remember(memory, plan)
+        if target != made.from_state:
+            self._commit(agent, made, write, context)
+
+        entries = iter(plan.after)
+        try:
+            for action, active in entries:
+                instants[key] = active
+                try:
+                    action(agent, context)
+                except Exception as error:
+                    self._reporter.action_failed(error, agent, edge)
+        except Exception as error:
+            error.add_note(
+                f"the agent is in {edge.to_text!r} all the same; "
+                f"{len([*entries])} further entry actions did not run"
+            )
+            raise
+        finally:
+            instants.pop(key, None)
+
+        if engine_hooks:
+            self._observe_transition("transition", agent, edge, context)

@@ -1,12 +1,13 @@
 """A chart's JSON form as it is declared, and read.
 
-pydantic reads it, so this module is imported only where a chart is read.
+Schema 1 is that of flat charts, schema 2 that of charts with composites. pydantic reads them, so
+this module is imported only where a chart is read.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from enum import Enum
 from reprlib import repr as brief
 from typing import Annotated, Any
@@ -17,31 +18,31 @@ from prism.errors import DefinitionError
 from prism.files._declarations import AnyText, Declaration, WholeNumber, keys_at, shaped
 from prism.files._source import Problem, Problems, Source, Where
 from prism.statechart._definition import Definition
+from prism.statechart._nesting import In, State
 from prism.statechart.formats._document import SCHEMA_VERSION
 from prism.statechart.formats._names import Functions, joined, looked_up, unknown
 from prism.statechart.formats._nested_document import NESTED_VERSION
-from prism.statechart.formats._nested_reading import read_nested
 from prism.statechart.states import state_enum, state_text
-from prism.statechart.transitions import ANY_STATE, Transition
+from prism.statechart.transitions import ANY_STATE, History, Transition
 
 MOST_TRANSITIONS = 100_000
 """Transitions that a document may stand for; a wildcard counts once for every state."""
 
-_NO_STATE = "which is not among the states"
+MOST_LEVELS = 100
+"""Levels of states inside states that a document may have."""
+
 _NEXT_LINE = "\n  "
-_NOT_FINAL = ("decision_states", "timeouts")
-_FINAL = "which is a final state: no transition is enabled there"
 
 
 def _version(number: int) -> int:
-    if number != SCHEMA_VERSION:
+    if number not in (SCHEMA_VERSION, NESTED_VERSION):
         raise ValueError(f"must be {SCHEMA_VERSION}, got {number}")
     return number
 
 
 def _trigger(name: str) -> str:
     if name == "state" or not name.strip():
-        raise ValueError(f"a trigger cannot be called {brief(name)}, rename it")
+        raise ValueError(f"a trigger cannot be called {brief(name)}: rename it")
     return name
 
 
@@ -51,10 +52,15 @@ def _attribute(name: str) -> str:
     return name
 
 
+Name = Annotated[AnyText, Field(min_length=1)]
+Names = AnyText | list[AnyText]
+Trigger = Annotated[AnyText, AfterValidator(_trigger)]
+
+
 class TransitionDocument(Declaration):
     """One entry of ``transitions``; guard and action are names of functions."""
 
-    trigger: Annotated[AnyText, AfterValidator(_trigger)]
+    trigger: Trigger
     source: AnyText
     target: AnyText
     guard: AnyText | None = None
@@ -65,7 +71,7 @@ class ChartDocument(Declaration):
     """The document: ``docs/charts.md`` describes it."""
 
     version: Annotated[WholeNumber, AfterValidator(_version)] = Field(alias="schema")
-    states: list[Annotated[AnyText, Field(min_length=1)]] = Field(min_length=1)
+    states: list[Name] = Field(min_length=1)
     initial: AnyText
     transitions: list[TransitionDocument]
     name: AnyText = "statechart"
@@ -75,6 +81,54 @@ class ChartDocument(Declaration):
     strict: bool = False
     final_states: list[AnyText] = Field(default_factory=list)
     needs: list[Annotated[AnyText, AfterValidator(_attribute)]] = Field(default_factory=list)
+
+
+class StateDocument(Declaration):
+    """A state with others inside, or with actions; they stand in it by name."""
+
+    state: Name
+    states: list[Name | StateDocument] = Field(default_factory=list)
+    initial: Names | None = None
+    parallel: bool = False
+    entry: Names | None = None
+    exit: Names | None = None
+
+
+class HistoryDocument(Declaration):
+    """A history as a target."""
+
+    history: AnyText
+    deep: bool = False
+    default: Names | None = None
+
+
+class InDocument(Declaration):
+    """A guard: a state is active."""
+
+    state: AnyText = Field(alias="in")
+
+
+Place = AnyText | HistoryDocument
+
+
+class NestedTransitionDocument(TransitionDocument):
+    """One entry of ``transitions`` in schema 2; a rate may be the name of a function, too."""
+
+    trigger: Trigger | None  # type: ignore[assignment]
+    target: Place | list[Place] | None  # type: ignore[assignment]
+    guard: AnyText | InDocument | None = None  # type: ignore[assignment]
+    internal: bool = False
+    after: WholeNumber | None = None
+    rate: float | AnyText | None = None
+    probability: float | None = None
+
+
+class NestedChartDocument(ChartDocument):
+    """The document of schema 2."""
+
+    states: list[Name | StateDocument] = Field(min_length=1)  # type: ignore[assignment]
+    initial: Names  # type: ignore[assignment]
+    transitions: list[NestedTransitionDocument]  # type: ignore[assignment]
 
 
 def read_chart(
@@ -90,11 +144,9 @@ def read_chart(
     if problem := _without_remedy(source.value, data):
         raise DefinitionError(f"chart {name}: {problem}")
 
-    if data.get("schema") == NESTED_VERSION:
-        return read_nested(source, functions["guard"], functions["action"], enum, _refused)
-
+    kind = NestedChartDocument if data.get("schema") == NESTED_VERSION else ChartDocument
     problems = Problems(source)
-    document = shaped(ChartDocument, data, problems)
+    document = shaped(kind, data, problems)
     # of what has the wrong shape, the rest is looked at, too: all offences are told at once
     for where, message in _contradictions(data, functions, enum):
         problems.add(where, message)
@@ -102,7 +154,7 @@ def read_chart(
     if document is None or problems.found:
         raise _refused(name, problems)
 
-    return _definition(document, functions, enum)
+    return _definition(document, _texts(data), functions, enum)
 
 
 def _refused(name: str, problems: Problems) -> DefinitionError:
@@ -135,7 +187,16 @@ def _without_remedy(value: object, data: Mapping[Any, Any]) -> str | None:
             f"has schema {version}, but this prism reads up to {NESTED_VERSION}: use a newer prism"
         )
 
-    states, sources = _texts(data, "states"), [item.get("source") for item in _moves(data)]
+    depth, level = 0, [data.get("states")]
+    while level and depth <= MOST_LEVELS:
+        # without recursion, as nobody has looked at the document yet
+        inside = [each for one in level if isinstance(one, list) for each in one]
+        level = [each.get("states") for each in inside if isinstance(each, Mapping)]
+        depth += 1
+    if depth > MOST_LEVELS:
+        return f"states are nested more than {MOST_LEVELS} levels deep"
+
+    states, sources = _texts(data), [item.get("source") for item in _moves(data)]
     wildcards = sources.count(ANY_STATE) if ANY_STATE not in states else 0
     if len(sources) + wildcards * (len(states) - 1) > MOST_TRANSITIONS:
         return (
@@ -150,10 +211,12 @@ def _contradictions(
     data: Mapping[Any, Any], functions: Mapping[str, Functions], enum: type[Enum] | None
 ) -> Iterator[tuple[Where, str]]:
     """Yield where a document names something unknown, or contradicts itself about a state."""
-    states = _texts(data, "states")
+    states = _texts(data)
     yield from _about_states(states, enum)
     yield from _about_places(data, set(states))
-    yield from _about_functions(data, functions)
+    for where, kind, name in _functions_named(data):
+        if isinstance(name, str) and looked_up(functions[kind], name) is None:
+            yield where, unknown(kind, name, functions[kind])
 
 
 def _about_states(states: Sequence[str], enum: type[Enum] | None) -> Iterator[tuple[Where, str]]:
@@ -167,54 +230,87 @@ def _about_states(states: Sequence[str], enum: type[Enum] | None) -> Iterator[tu
 
 def _about_places(data: Mapping[Any, Any], states: Set[str]) -> Iterator[tuple[Where, str]]:
     """Yield where an unknown state is named, or a final one where something is enabled."""
-    final = set(_texts(data, "final_states"))
+    final = {each for each in _list(data.get("final_states")) if isinstance(each, str)}
     for where, state in _states_named(data):
         is_source = where[-1] == "source"
         is_wildcard = is_source and state == ANY_STATE
         if states and state not in states and not is_wildcard:
-            yield where, f"names {brief(state)}, {_NO_STATE}"
-        if state in final and (is_source or where[0] in _NOT_FINAL):
-            yield where, f"names {brief(state)}, {_FINAL}"
+            yield where, f"names {brief(state)}, which is not among the states"
+        if state in final and (is_source or where[0] in ("decision_states", "timeouts")):
+            problem = "which is a final state: no transition is enabled there"
+            yield where, f"names {brief(state)}, {problem}"
 
 
-def _about_functions(
-    data: Mapping[Any, Any], functions: Mapping[str, Functions]
-) -> Iterator[tuple[Where, str]]:
-    for number, item in enumerate(_moves(data)):
-        for kind, known in functions.items():
-            name = item.get(kind)
-            if isinstance(name, str) and looked_up(known, name) is None:
-                yield ("transitions", number, kind), unknown(kind, name, known)
-
-
-def _states_named(data: Mapping[Any, Any]) -> Iterable[tuple[Where, str]]:
-    """Return the texts that name a state, and where."""
-    named: list[tuple[Where, object]] = [(("initial",), data.get("initial"))]
-    for key in ("decision_states", "final_states"):
-        named += [((key, number), item) for number, item in enumerate(_list(data, key))]
+def _states_named(data: Mapping[Any, Any]) -> Iterator[tuple[Where, str]]:
+    """Yield the texts that name a state, and where."""
+    named: list[tuple[Where, Any]] = [
+        *((("initial",), state) for state in _one_or_more(data.get("initial"))),
+        *(
+            ((key, number), state)
+            for key in ("decision_states", "final_states")
+            for number, state in enumerate(_list(data.get(key)))
+        ),
+    ]
     if isinstance(timeouts := data.get("timeouts"), dict):
         named += [(("timeouts", state), state) for state in timeouts]
-    named += [
-        (("transitions", number, key), item.get(key))
-        for number, item in enumerate(_moves(data))
-        for key in ("source", "target")
-    ]
+    for where, state in _composites(data.get("states"), ("states",)):
+        named += [((*where, "initial"), each) for each in _one_or_more(state.get("initial"))]
+
+    for number, item in enumerate(_moves(data)):
+        at = ("transitions", number)
+        named.append(((*at, "source"), item.get("source")))
+        if isinstance(guard := item.get("guard"), Mapping):
+            named.append(((*at, "guard"), guard.get("in")))
+        for target in _one_or_more(item.get("target")):
+            history = target if isinstance(target, Mapping) else {"history": target}
+            states = (history.get("history"), *_one_or_more(history.get("default")))
+            named += [((*at, "target"), each) for each in states]
 
     return ((where, state) for where, state in named if isinstance(state, str))
 
 
-def _list(data: Mapping[Any, Any], key: str) -> list[Any]:
-    found = data.get(key)
+def _functions_named(data: Mapping[Any, Any]) -> Iterator[tuple[Where, str, object]]:
+    """Yield the names of functions, where they stand, and what they are."""
+    for where, state in _composites(data.get("states"), ("states",)):
+        for key in ("entry", "exit"):
+            yield from (((*where, key), "action", name) for name in _one_or_more(state.get(key)))
+    is_nested = data.get("schema") == NESTED_VERSION
+    for number, item in enumerate(_moves(data)):
+        for key in ("guard", "action", *(("rate",) if is_nested else ())):
+            kind = "action" if key == "action" else "guard"
+            yield ("transitions", number, key), kind, item.get(key)
+
+
+def _composites(states: Any, where: Where) -> Iterator[tuple[Where, Mapping[Any, Any]]]:
+    """Yield the states that are written as mappings, and where."""
+    for number, state in enumerate(_list(states)):
+        if isinstance(state, Mapping):
+            yield (*where, number), state
+            yield from _composites(state.get("states"), (*where, number, "states"))
+
+
+def _texts(data: Mapping[Any, Any]) -> list[str]:
+    """Return the texts of all states, in document order."""
+    found: list[str] = []
+    for state in _list(data.get("states")):
+        text = state.get("state") if isinstance(state, Mapping) else state
+        found += [text] if isinstance(text, str) else []
+        found += _texts(state) if isinstance(state, Mapping) else []
+    return found
+
+
+def _list(found: Any) -> list[Any]:
     return found if isinstance(found, list) else []
 
 
-def _texts(data: Mapping[Any, Any], key: str) -> list[str]:
-    return [text for text in _list(data, key) if isinstance(text, str)]
+def _one_or_more(found: Any) -> list[Any]:
+    return found if isinstance(found, list) else [found]
 
 
 def _moves(data: Mapping[Any, Any]) -> list[dict[Any, Any]]:
     """Return the transitions; what is none stays as an empty one, so that each keeps its place."""
-    return [item if isinstance(item, dict) else {} for item in _list(data, "transitions")]
+    found = _list(data.get("transitions"))
+    return [item if isinstance(item, dict) else {} for item in found]
 
 
 def _told(problem: Problem) -> str:
@@ -223,30 +319,68 @@ def _told(problem: Problem) -> str:
 
 
 def _definition(
-    document: ChartDocument, functions: Mapping[str, Functions], enum: type[Enum] | None
+    document: ChartDocument,
+    texts: Sequence[str],
+    functions: Mapping[str, Functions],
+    enum: type[Enum] | None,
 ) -> Definition[Any]:
     """Make the definition of a document in which nothing is wrong."""
-    known = enum or state_enum("State", document.states)
-    by_text = {state_text(member): member for member in known}
-    members = {text: by_text[text] for text in document.states}
+    known = {state_text(member): member for member in enum or state_enum("State", texts)}
+    by_text = {text: known[text] for text in texts}
+
+    def function(kind: str, name: Any) -> Any:
+        return looked_up(functions[kind], name)
+
+    def place(given: Any) -> Any:
+        if isinstance(given, list):
+            return tuple(map(place, given))
+        if isinstance(given, HistoryDocument):
+            return History(by_text[given.history], given.deep, place(given.default))
+        return None if given is None else by_text[given]
+
+    def state(given: Any) -> Any:
+        if not isinstance(given, StateDocument):
+            return by_text[given]
+        entry, leaving = (_one_or_more(names or []) for names in (given.entry, given.exit))
+        return State(
+            by_text[given.state],
+            map(state, given.states),
+            initial=place(given.initial),
+            parallel=given.parallel,
+            entry=[function("action", name) for name in entry],
+            exit=[function("action", name) for name in leaving],
+        )
 
     def transition(item: TransitionDocument) -> Transition[Any]:
-        source = members.get(item.source, ANY_STATE)
-        guard, action = (
-            looked_up(functions[kind], name)
-            for kind, name in (("guard", item.guard), ("action", item.action))
+        guard: Any = item.guard
+        is_active = isinstance(guard, InDocument)
+        basis = (
+            item.trigger,
+            by_text.get(item.source, ANY_STATE),
+            place(item.target),
+            In(by_text[guard.state]) if is_active else function("guard", guard),
+            function("action", item.action),
         )
-        return Transition(item.trigger, source, members[item.target], guard, action)
+        if not isinstance(item, NestedTransitionDocument):
+            return Transition(*basis)
+        rate = function("guard", item.rate) if isinstance(item.rate, str) else item.rate
+        return Transition(
+            *basis,
+            internal=item.internal,
+            after=item.after,
+            rate=rate,
+            probability=item.probability,
+        )
 
     return Definition(
-        [members[text] for text in document.states],
-        [transition(item) for item in document.transitions],
-        members[document.initial],
+        map(state, document.states),
+        map(transition, document.transitions),
+        place(document.initial),
         document.name,
-        [members[text] for text in document.decision_states],
-        {members[text]: ticks for text, ticks in document.timeouts.items()},
+        map(by_text.__getitem__, document.decision_states),
+        {by_text[text]: ticks for text, ticks in document.timeouts.items()},
         document.strict,
-        [members[text] for text in document.final_states],
+        map(by_text.__getitem__, document.final_states),
         needs=document.needs,
         description=document.description,
     )

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from prism.errors import DefinitionError
 from prism.expressions import Budget, Dialect, Expression, ExpressionError, MalformedError
-from prism.statechart._engine.documents import PROCESSOR, Event, Session, event_of
+from prism.statechart._engine.documents import PROCESSOR, SHORT_PROCESSOR, Event, Session, event_of
 from prism.statechart._engine.memory import FIELD
 from prism.statechart._identity import given_name
 from prism.statechart._nesting import leaf_texts
@@ -143,13 +143,16 @@ class Model:
         else:
             data = (getattr(agent, FIELD, None) or {}).get("data", {})
 
-        address = {"location": self.address(agent)}
+        own = self.address(agent)
+        address = {"location": own}
+        # python-statemachine, whose data model is Python, calls it by its short name
+        processor = PROCESSOR if self.dialect.is_ecmascript else SHORT_PROCESSOR
         return {
             **data,
-            "_event": event.fields(self.address(agent)),
+            "_event": event.fields(own, processor),
             "_name": self.name,
             "_sessionid": self.session_id(agent),
-            "_ioprocessors": {"scxml": address, PROCESSOR: address},
+            "_ioprocessors": {SHORT_PROCESSOR: address, PROCESSOR: address},
             "In": _Active(self, event, agent),
         }
 
@@ -204,7 +207,9 @@ class Model:
         self.start(session)
         data = session.memory["data"]
         if location.name not in data:
-            raise ContentError(f"there is no variable {location.name!r} to assign to")
+            raise ContentError(
+                f"there is no variable {location.name!r} to assign to: declare it by <data>"
+            )
         if not location.parts:
             self.put(session, location.name, value)
             return
@@ -325,8 +330,8 @@ def plain(value: Any) -> Any:
     if isinstance(value, dict) and not isinstance(value, _Active):
         if all(isinstance(key, str) for key in value):
             return {key: plain(each) for key, each in value.items()}
-        raise ContentError("a key must be text, as in JSON")
-    raise ContentError(f"{type(value).__name__} is not a JSON type")
+        raise ContentError("the keys of a mapping must be text, as in JSON")
+    raise ContentError(f"a value must be one that JSON has, got one of type {type(value).__name__}")
 
 
 def literal_of(text: str, dialect: Dialect) -> Any:

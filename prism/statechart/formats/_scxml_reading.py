@@ -44,6 +44,7 @@ _STATES = ("state", "parallel", "final")
 _GUARD = re.compile(r"_event\.data\.guard_?(\w*)")
 _ACTIVE = re.compile(r"In\(\s*(['\"])([^'\"]*)\1\s*\)")
 _PLAIN = re.compile(r"[^\s*]+")
+_DESCRIPTOR = re.compile(r"\.?\*|[^\s.*]+(\.[^\s.*]+)*(\.\*?)?")
 _INSIDE: Mapping[str, frozenset[str]] = {
     "scxml": frozenset({*_STATES, "datamodel"}),
     "state": frozenset(
@@ -138,11 +139,16 @@ class _Reader:
         language = root.attributes.get("datamodel", DEFAULT_LANGUAGE)
         if language not in DIALECTS:
             self._problems.add(
-                root, f"data models are {', '.join(DIALECTS)}: {language!r} is not supported"
+                root,
+                f"the data model {language!r} is not supported: use one of {', '.join(DIALECTS)}",
             )
         for element in root.walk():
             if "src" in element.attributes or "srcexpr" in element.attributes:
-                self._problems.add(element, f"<{element.tag}> has a src, which is not fetched")
+                self._problems.add(
+                    element,
+                    f"<{element.tag}> has a src, which is not fetched: write its content into the "
+                    "document",
+                )
 
     # States
 
@@ -150,9 +156,11 @@ class _Reader:
         self._top = [self._place(child) for child in self._root.all(*_STATES)]
         count = len(self._places)
         if not self._top:
-            self._problems.add(self._root, "there are no states: give at least one")
+            self._problems.add(self._root, "there are no states: add a <state>")
         if count > MOST_STATES:
-            self._problems.add(self._root, f"there are more than {MOST_STATES:,} states")
+            self._problems.add(
+                self._root, f"there are more than {MOST_STATES:,} states: split the document"
+            )
             return
         if self._problems.found:
             return
@@ -171,7 +179,9 @@ class _Reader:
         text = self._id(element) or self._unused(element.tag)
         if text in self._texts:
             line = self._texts[text].line
-            self._problems.add(element, f"the id {text!r} is already used in line {line}")
+            self._problems.add(
+                element, f"the id {text!r} is already used in line {line}: rename one of the two"
+            )
         self._texts[text] = element
         place = _Place(element, text, [])
         self._places[id(element)] = place
@@ -219,9 +229,6 @@ class _Reader:
         """Read everything, and collect the problems."""
         self._require_known_children()
         self._content.declare(self._root)
-        if self._problems.found:
-            return
-
         self._tree = [self._state(place) for place in self._top]
         for place in self._places.values():
             for element in place.element.all("transition"):
@@ -298,11 +305,16 @@ class _Reader:
             elif name in self._histories:
                 found.append(self._history(*self._histories[name]))
             else:
-                self._problems.add(element, f"names {name!r}, which is not a state")
+                self._problems.add(
+                    element,
+                    f"names {name!r}, which is not a state: use the id of a state or history",
+                )
         if not names.split():
-            self._problems.add(element, "names no state")
+            self._problems.add(element, "names no state: give an id, or leave the attribute out")
         if len(found) > MOST_TARGETS:
-            self._problems.add(element, f"names more than {MOST_TARGETS} states")
+            self._problems.add(
+                element, f"names more than {MOST_TARGETS} states: name one in each region"
+            )
             return ()
         return tuple(found)
 
@@ -330,7 +342,7 @@ class _Reader:
         probability, rate = own.get("probability"), own.get("rate")
         try:
             item = Transition(
-                self._trigger(given),
+                self._trigger(element),
                 ANY_STATE if own.get("source") == ANY_STATE else self._members[place.text],
                 targets,
                 self._guard(element),
@@ -347,13 +359,25 @@ class _Reader:
         number = own.get("place", "")
         self._made.append((int(number) if number.isdecimal() else len(self._made), item))
 
-    def _trigger(self, given: Mapping[str, str]) -> str | None:
-        if "event" not in given:
+    def _trigger(self, element: Element) -> str | None:
+        if "event" not in element.attributes:
             return None
-        events = given["event"].split()
+        events = element.attributes["event"].split()
         if self._is_own:
             # behind it stands what its timer sends
             return done_text(events[0]) if events else ""
+        if not events:
+            self._problems.add(
+                element,
+                "the event is empty: name one, or leave event out of an eventless transition",
+            )
+        for event in events:
+            if not _DESCRIPTOR.fullmatch(event):
+                self._problems.add(
+                    element,
+                    f"{event!r} describes no event: write a name such as 'error.execution', a "
+                    "prefix of whole parts such as 'error.*', or '*' for any event",
+                )
         return EventDescriptor(" ".join(events))
 
     def _is_internal(self, place: _Place, targets: Sequence[Any] | None) -> bool:

@@ -10,8 +10,13 @@ from weakref import finalize
 
 from prism.errors import FieldValueError
 from prism.randomness import RandomStream, Taken
-from prism.statechart._identity import announce, given_name, is_heard
-from prism.statechart.reasoner._questions import BaseReasoner, Decision, Question
+from prism.statechart._identity import given_name, is_heard
+from prism.statechart.reasoner._questions import (
+    BaseReasoner,
+    Decision,
+    Question,
+    announce_decision,
+)
 from prism.statechart.states import AgentState, state_text
 from prism.telemetry._loggers import EventLogger
 
@@ -150,14 +155,7 @@ class PolicyReasoner(BaseReasoner):
 
     def probabilities(self, question: Question) -> list[float]:
         """Return the probability of every option, in the options' order; they sum to one."""
-        if question.weights is not None:
-            given = [question.weights.get(option, 0.0) for option in question.options]
-            in_all = sum(given)
-            return [weight / in_all for weight in given]
-
-        utilities = self._utilities(question)
-        highest = max(utilities)
-        weights = [exp((utility - highest) / self._temperature) for utility in utilities]
+        weights = self._weights(question)
         total = sum(weights)
         return [weight / total for weight in weights]
 
@@ -173,33 +171,37 @@ class PolicyReasoner(BaseReasoner):
         is_told = is_heard(given)
         chosen = []
         for question in asked:
-            chances = self.probabilities(question)
-            stream = self._streams.of(question.agent)
-            chosen.append(question.options[stream.weighted_index(chances)])
-            if is_told:
-                announce(
-                    given,
-                    agent=question.agent,
-                    state=question.state,
-                    trigger=question.trigger,
-                    options=question.options,
-                    chosen=chosen[-1],
-                    source="policy",
-                    context=question.context,
-                    how={"reason": None, "probabilities": _rounded(question, chances)},
-                )
+            weights = self._weights(question)
+            if not is_told:
+                chosen.append(self._choice(question, weights))
+                continue
+
+            decision = self._draw(question, weights)
+            announce_decision(given, question, decision)
+            chosen.append(decision.chosen)
 
         return chosen
 
     def skip(self, question: Question) -> None:
-        """Draw what a question takes of random numbers, as somebody else has answered it."""
+        """Draw the random numbers of a question that was answered elsewhere."""
         self._streams.of(question.agent).random()
 
     def _draw(self, question: Question, chances: Sequence[float]) -> Decision:
-        stream = self._streams.of(question.agent)
-        chosen = question.options[stream.weighted_index(chances)]
-
+        chosen = self._choice(question, chances)
         return Decision(chosen, "policy", probabilities=_rounded(question, chances))
+
+    def _choice(self, question: Question, chances: Sequence[float]) -> Any:
+        return question.options[self._streams.of(question.agent).weighted_index(chances)]
+
+    def _weights(self, question: Question) -> list[float]:
+        """Return what the probabilities of the options are proportional to."""
+        given = question.weights
+        if given is not None:
+            return [given.get(option, 0.0) for option in question.options]
+
+        utilities = self._utilities(question)
+        highest = max(utilities)
+        return [exp((utility - highest) / self._temperature) for utility in utilities]
 
     def _utilities(self, question: Question) -> list[float]:
         agent = question.agent
@@ -221,8 +223,10 @@ class PolicyReasoner(BaseReasoner):
         ]
 
 
-def _rounded(question: Any, chances: Sequence[float]) -> dict[str, float]:
+def _rounded(question: Any, weights: Sequence[float]) -> dict[str, float]:
+    """Return the probabilities that a log tells, which are proportional to weights."""
+    total = sum(weights)
     return {
-        state_text(option): round(chance, 6)
-        for option, chance in zip(question.options, chances, strict=True)
+        state_text(option): round(weight / total, 6)
+        for option, weight in zip(question.options, weights, strict=True)
     }

@@ -108,6 +108,9 @@ def test_the_states_may_be_members_of_an_enum() -> None:
         ("a.b", "a", False),
         ("x a.b", "a.b.c", True),
         ("*", "whatever", True),
+        (".*", "whatever", True),
+        ("error.*", "error.execution", True),
+        ("error.*", "errors.execution", False),
     ],
 )
 def test_events_are_matched_by_descriptors(descriptor: str, event: str, is_meant: bool) -> None:
@@ -368,6 +371,11 @@ def test_everything_that_is_not_read_is_told_at_once_with_lines() -> None:
     for line, part in (
         (2, "<script>"),
         (3, "<invoke>"),
+        (4, "names 'nowhere'"),
+        (4, "the expression '(lambda: 1)()'"),
+        (5, "an agent can send events only to itself"),
+        (6, "the Basic HTTP processor"),
+        (7, "a history's default must name states, got 'no'"),
     ):
         assert f"line {line}: {part}" in message, message
 
@@ -381,7 +389,7 @@ def test_everything_that_is_not_read_is_told_at_once_with_lines() -> None:
         ('<state id="a"/><state id="a"/>', "", "the id 'a' is already used in line 2"),
         ('<datamodel><data id="x" src="file:x"/></datamodel><state/>', "", "has a src"),
         ("<datamodel><data id='x'><a/></data></datamodel><state/>", "", "XML in <data>"),
-        ("<datamodel><data id='_event'/></datamodel><state/>", "", "cannot be the name"),
+        ("<datamodel><data id='_event'/></datamodel><state/>", "", "cannot be the id"),
         ("<state><transition target='a'/></state>", "", "names 'a', which is not a state"),
         ("<state><transition event='e' target=''/></state>", "", "names no state"),
         (
@@ -390,8 +398,12 @@ def test_everything_that_is_not_read_is_told_at_once_with_lines() -> None:
             "line 2: the expression 'x.__class__'",
         ),
         ("<state><transition cond='x'/></state>", 'datamodel="null"', "null data model"),
-        ("<state><onentry><foreach/></onentry></state>", "", "<foreach> needs array"),
-        ("<state><onentry><send event='x' delay='soon'/></onentry></state>", "", "not a delay"),
+        ("<state><onentry><foreach/></onentry></state>", "", "<foreach> has no array"),
+        (
+            "<state><onentry><send event='x' delay='soon'/></onentry></state>",
+            "",
+            "the delay must be a duration",
+        ),
         (
             "<state><onentry><send event='x' target='#_parent'/></onentry></state>",
             "",
