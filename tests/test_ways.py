@@ -28,6 +28,7 @@ from prism.statechart import (
 )
 from prism.testing import FakeOllama, ReadingModel
 from prism.worlds._loop import Loop
+from prism.worlds.examples import Rumour
 from tests.kit.ways import Way, table_of_ways
 
 Light = StrEnum("Light", ["OFF", "ON"])
@@ -169,6 +170,17 @@ def a_world(monkeypatch: pytest.MonkeyPatch) -> Way:
     return way
 
 
+def a_tick() -> Way:
+    """Follow a tick of a rumour whose agents move and decide, and nobody logs it."""
+    way = Way("worlds/_ticks.py:Ticks.run", "worlds/_ticks.py:Ticks.run", returned=True, after=12)
+    run = Run(Rumour(), 200, rounds=30, seed=1)
+    run.prepare(None)
+    way.take(run.run)
+
+    assert "worlds/examples/rumour.py" in way.files
+    return way
+
+
 def _stop_counting(make: Any) -> Any:
     def made(*arguments: Any, **options: Any) -> None:
         sys.setprofile(None)
@@ -207,6 +219,12 @@ def test_a_simulation_is_reached_through_few_files(monkeypatch: pytest.MonkeyPat
 def test_a_step_of_a_world_is_reached_through_few_files(monkeypatch: pytest.MonkeyPatch) -> None:
     """``prism run rumour`` reaches its first step through at most 34 files."""
     assert len(a_world(monkeypatch).files) <= 34
+
+
+def test_a_tick_of_a_world_is_read_in_few_files() -> None:
+    """A tick of a world enters at most 5 files of the kernel of worlds."""
+    of_worlds = [each for each in a_tick().files if each.startswith("worlds/_")]
+    assert len(of_worlds) <= 5, of_worlds
 
 
 def test_the_architecture_page_has_the_counts(

@@ -15,24 +15,24 @@ with their labels.
 `activity`            posts, replies, reshares and likes that every agent gave and received
 `engagement`          how unequally they are distributed: Gini, share of the top 1 % and 10 %
 `participation`       who is silent, writes, creates, and the shares of what the top 1 % wrote
-`views`               what came of the posts that agents opened: decided, ignored, cut
+`views`               how views of posts ended: decided, ignored, cut
 `reach`               how far posts and cascades reached, and what agents were exposed to
 `rhythm`              times between acts: mean, burstiness, memory; `agent_rhythms` by agent
 `run_measures`        each run as one row of numbers, for plans and comparisons
-`agents`              what every agent is, and how much it did
+`agents`              the attributes of every agent, and how much it did
 `interactions`        who replied to, reshared and liked whom
 `interaction_graph`   the same as a graph of networkx
 `follows`             who follows whom, where the log tells it
-`follow_networks`     how the follow network of each run is: mean, reciprocity, Gini
+`follow_networks`     the follow network of each run: mean, reciprocity, Gini
 `cascades`            size, depth, breadth, structural virality and lifetime of every cascade
 `threads`             posts with the replies and reshares below them, as people read them
 `agent_story`         all that one agent did, in order
 `let_pass`            why one agent let posts pass
 `faults`              guards and actions that raised, answers that were not used
-`measures`            what the measures of a world came to, round by round
-`agent_measures`      what was measured of each agent, round by round
-`treatments`          when a world was treated, and what that changed
-`assignments`         who and what was assigned to the arms of experiments
+`measures`            the measures of a world, round by round
+`agent_measures`      the measures of each agent, round by round
+`treatments`          the treatments of worlds, and what they changed
+`assignments`         agents and posts assigned to the arms of experiments
 `treated_posts`       what became of the posts of experiments
 `arms`                the arms of experiments, compared
 `parameters`          the runs, with the parameters of their worlds

@@ -609,11 +609,7 @@ def _only_writes(given: Given, writer: Given) -> WriterOptions | None:
 
     if "writer" not in writer:
         if given:
-            first = next(iter(given))
-            others = "" if first in ONLY_DECIDES else ", or --writer"
-            text = ", or a server in its name (ollama:llama3.2)" if first == "model" else ""
-            needs = f"needs --reasoner ollama or openai{others}{text}"
-            raise InputError(f"{option_of(first)} {needs}")
+            raise _lacks_server(next(iter(given)), given)
         return None
 
     named = _writer_named(writer["writer"])
@@ -630,6 +626,18 @@ def _only_writes(given: Given, writer: Given) -> WriterOptions | None:
     if "model" in named:
         return _writes(Model.of(writer["writer"], **of_server), writer)
     return _writes(Model.of(given["model"], **of_server, server=named["server"]), writer)
+
+
+def _lacks_server(name: str, given: Given) -> InputError:
+    """Return the error about an option of a model where nothing says who serves it."""
+    if name == "model":
+        named = f"ollama:{given['model']}"
+        return InputError(f"--model must say who serves it: --model {named}, or --writer {named}")
+
+    from prism.llm._model import ONLY_DECIDES
+
+    others = "" if name in ONLY_DECIDES else ", or --writer"
+    return InputError(f"{option_of(name)} needs --reasoner ollama or openai{others}")
 
 
 def _writes(model: str | Model | None, writer: Given) -> WriterOptions:

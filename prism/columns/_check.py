@@ -1,4 +1,4 @@
-"""Whether a world runs in columns, and makes the same run there."""
+"""Checks whether a world runs in columns, and whether the run is the same there."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _finding(problem: str) -> Finding:
 
 
 def _rounds(run: Run[Any], path: Path) -> list[tuple[bytes, bytes]]:
-    """Run it; return its log and the fields of its agents as they are after each round."""
+    """Run a world, and return its log and its agents' fields after each round."""
     clock = SimulatedClock()
     found: list[tuple[bytes, bytes]] = []
     with RunLog(path, clock) as log:

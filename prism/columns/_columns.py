@@ -58,12 +58,12 @@ class Columns:
         return self._arrays[name]
 
     def set(self, name: str, array: Any) -> None:
-        """Set a column, and tell compiled code where it is."""
+        """Set a column, and pass its address to compiled code."""
         self._arrays[name] = array
         self.run[name] = array.ctypes.data
 
     def make(self, name: str, length: int) -> Any:
-        """Make a column of zeros, whose records begin where a line of memory does."""
+        """Make a column of zeros, aligned to cache lines."""
         kind = self._kinds[name]
         # memory that nobody writes to is not taken
         whole: Any = np.zeros(max(length, 1) * kind.itemsize + _LINE, np.uint8)
@@ -73,11 +73,11 @@ class Columns:
 
     @property
     def address(self) -> int:
-        """Where the record of the run is."""
+        """The address of the run's record."""
         return int(self._run.ctypes.data)
 
     def prepare(self, logged: int) -> None:
-        """Make what ticks work with.
+        """Allocate the columns that ticks use.
 
         Args:
             logged: How many agents the log covers.
@@ -105,7 +105,7 @@ class Columns:
         self.set("heap_places", self["spare_keys"])
 
     def take_keys(self, keys: Any) -> None:
-        """Take 64 bits of each agent's own for each of: its places, its steps, its decisions."""
+        """Store each agent's 64-bit keys for its places, its steps and its decisions."""
         for number, name in enumerate(("key_place", "key_step", "key_decision")):
             if name in self.agents.dtype.names:
                 self.agents[name] = keys[:, number]
@@ -125,7 +125,7 @@ class Columns:
 
 
 def number_in(stored: Stored, value: Any, what: str) -> Any:
-    """Return the number that stands for a value in a column.
+    """Return the number that represents a value in a column.
 
     Raises:
         FieldTypeError: If the column cannot hold it.

@@ -37,7 +37,7 @@ INT, FLOAT, NUMBER, BOOL = types.INT, types.FLOAT, types.NUMBER, types.BOOL
 
 
 def _of_both(whole: str, real: str, gives: Type | None = None) -> Sequence[_Form]:
-    """Return the forms of an operation on two whole numbers, and on any two numbers."""
+    """Return the forms of an operation for two integers, and for any two numbers."""
     return ((INT, INT), gives or INT, whole), ((NUMBER, NUMBER), gives or FLOAT, real)
 
 
@@ -158,7 +158,7 @@ _WORLDS_OWN: Mapping[str, str] = {
 
 
 class Scope:
-    """The names of one function, and what it is made of.
+    """The names and the parts of one function.
 
     Args:
         function: The function.
@@ -185,12 +185,12 @@ class Scope:
         }
 
     def can_be_given(self, name: str) -> bool:
-        """Return whether a name has a value that a function can be called with."""
+        """Return whether the value of a name can be an argument of a function."""
         value = self.names[name]
         return name in self.defined and value.type is not types.WEIGHTS and value.text != "self"
 
     def inside(self, given: Mapping[str, Type], variable: str) -> Scope:
-        """Return the scope of a loop in an expression, which is given names as arguments."""
+        """Return the scope of a loop in an expression, which takes names as arguments."""
         inner = copy(self)
         own = {name: Value(f"v_{name}", kind) for name, kind in given.items()}
         inner.names = {**self.names, **own, variable: Value(f"v_{variable}", types.AGENT)}
@@ -224,7 +224,7 @@ class Language:
     # Values
 
     def value(self, node: ast.expr) -> Value:
-        """Return an expression, translated.
+        """Translate an expression.
 
         Raises:
             RefusedError: If it cannot be.
@@ -236,11 +236,11 @@ class Language:
         return found
 
     def value_as(self, wanted: Type, node: ast.expr) -> str:
-        """Return an expression as a value of a type."""
+        """Translate an expression into a value of a type."""
         return self.as_type(wanted, self.value(node), node)
 
     def as_type(self, wanted: Type, value: Value, node: ast.AST) -> str:
-        """Return a value as one of a type."""
+        """Convert a value to a type."""
         found = _converted(wanted, value, node)
         if found is None:
             more = ": compare it with something" if wanted is types.CONDITION else ""
@@ -249,7 +249,7 @@ class Language:
         return found
 
     def state(self, node: ast.expr) -> int:
-        """Return the number of a state that is named."""
+        """Return the number of a named state."""
         number = self.layout.number_of(self.outside(node))
         if number is None:
             raise RefusedError(
@@ -260,7 +260,7 @@ class Language:
     def _formed(
         self, forms: Sequence[_Form], given: Sequence[Value], node: Any, of: str = ""
     ) -> Value:
-        """Return the first form that takes the values."""
+        """Return the first form that accepts the values."""
         for takes, gives, text in forms:
             if len(takes) == len(given):
                 texts = [_converted(*each, node) for each in zip(takes, given, strict=True)]
@@ -272,7 +272,7 @@ class Language:
         raise RefusedError(node, f"{_shown(node)} {told}")
 
     def _known(self, value: Any, node: ast.AST) -> Value:
-        """Return a value that does not change: a number, a text, a state or another member."""
+        """Return a constant: a number, a text, a state or another member."""
         number = self.layout.number_of(value)
         if number is not None:
             return Value(str(number), types.STATE, value)
@@ -312,7 +312,7 @@ class Language:
         return self._known(self.outside(node), node)
 
     def outside(self, node: ast.expr) -> Any:
-        """Return what an expression of names outside of the function is."""
+        """Evaluate an expression of names outside the function."""
         if isinstance(node, ast.Name):
             if node.id not in self.scope.names and node.id in self.scope.outside:
                 return self.scope.outside[node.id]
@@ -325,7 +325,7 @@ class Language:
     # What the world and agents have
 
     def _owner(self, node: ast.expr) -> Value:
-        """Return whose attribute is looked at; an agent is somebody."""
+        """Return the owner of an attribute, which must be an agent."""
         value = self.value(node)
         if value.type is types.MAYBE_AGENT:
             return Value(self.as_type(types.AGENT, value, node), types.AGENT)
@@ -352,7 +352,7 @@ class Language:
         return self._known(found, node)
 
     def _member(self, owner: Value, name: str, node: ast.AST) -> Any:
-        """Return what the user's class has of a name; refuse what has no column."""
+        """Return the member of the user's class with this name, and refuse one without a column."""
         is_world = owner.type is types.WORLD
         if not is_world:
             self.as_type(types.AGENT, owner, node)
@@ -450,7 +450,7 @@ class Language:
         return self._boolop(ast.copy_location(ast.BoolOp(op, every), node))
 
     def _require_plain(self, node: ast.expr, what: str) -> None:
-        """Refuse to carry out twice what draws or calls something."""
+        """Refuse to evaluate twice an expression that draws or calls something."""
         inner = node.operand if isinstance(node, ast.UnaryOp) else node
         is_plain = isinstance(inner, (ast.Name, ast.Constant, ast.Attribute))
         if not is_plain or self.value(inner).text.startswith("help_"):
@@ -529,7 +529,7 @@ class Language:
         return [self.value(each) for each in node.args]
 
     def _called(self, function: Any, given: Sequence[Value], node: ast.AST) -> Value:
-        """Return a call of a function that is compiled, too; the world is there anyway."""
+        """Translate a call of a function that is also compiled; the world is always available."""
         name, returned = self._compile(function, [each.type for each in given], node)
         texts = [each.text for each in given if each.type is not types.WORLD]
         return Value(f"{name}({', '.join(['run', 'me', *texts])})", returned)
@@ -550,7 +550,7 @@ class Language:
     # Loops in expressions
 
     def _part(self, name: str, node: ast.GeneratorExp, call: ast.Call) -> Value:
-        """Return what goes through neighbours, in a function of its own."""
+        """Translate a loop over neighbours into a function of its own."""
         loop, source = node.generators[0], self.value(node.generators[0].iter)
         is_plain = len(node.generators) == 1 and isinstance(loop.target, ast.Name)
         if not is_plain or source.type is not types.NEIGHBOURS:
@@ -618,7 +618,7 @@ _PART = """
 
 
 def as_option(value: Value, kind: Type, node: ast.AST) -> Value:
-    """Return a text, or a member of an enum, as the number of one of a field's options."""
+    """Return the number of a text or enum member among a field's options."""
     options = [(type(each), each) for each in kind.options]
     if kind == value.type:
         return value
@@ -629,7 +629,7 @@ def as_option(value: Value, kind: Type, node: ast.AST) -> Value:
 
 
 def _converted(wanted: Type, value: Value, node: Any) -> str | None:
-    """Return a value as one of a type; None if it cannot be."""
+    """Convert a value to a type; return None if that is impossible."""
     if value.type == wanted:
         return value.text
     if (value.type, wanted) not in _CONVERSIONS:
@@ -640,7 +640,7 @@ def _converted(wanted: Type, value: Value, node: Any) -> str | None:
 
 
 def _folded(op: ast.AST, given: Sequence[Value]) -> int | float | None:
-    """Return what an operation on constants gives; None if Python or a column would refuse it."""
+    """Evaluate an operation on constants; return None if Python or a column would refuse it."""
     constants = [each.constant for each in given if each.type.is_number]
     if type(op) not in _FOLDED or len(constants) < len(given) or None in constants:
         return None

@@ -17,7 +17,7 @@ _BITS = {"u1": 8, "i4": 32, "i8": 64, "u8": 64}
 
 
 def run_at(run: Any) -> Any:
-    """Return what finds the record of a run at an address."""
+    """Return a function that finds the record of a run at an address."""
     record = from_dtype(run)
 
     def find(context: Any, builder: Any, _signature: Any, given: Any) -> Any:
@@ -30,7 +30,7 @@ def run_at(run: Any) -> Any:
 
 
 def records(run: Any, column: str, kind: Any) -> Any:
-    """Return what finds a record of a column by its number."""
+    """Return a function that finds a record of a column by its number."""
     run_record, record = from_dtype(run), from_dtype(kind)
     offset = run.fields[column][1]
 
@@ -87,7 +87,7 @@ put_u1, put_i4, put_i8, put_u8, put_f8 = map(_putter, ("u1", "i4", "i8", "u8", "
 
 
 def _fetch(typing: Any, address: Any) -> Any:  # noqa: ARG001
-    """Fetch a line of memory that is soon to be looked at, without waiting for it."""
+    """Prefetch a cache line that is needed soon, without waiting for it."""
 
     def ask(context: Any, builder: Any, _signature: Any, given: Any) -> Any:
         pointer, number = ir.IntType(8).as_pointer(), ir.IntType(32)

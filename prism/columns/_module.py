@@ -1,4 +1,4 @@
-"""Machine code of a world: its text with the kernel's, compiled once and kept in a cache."""
+"""Machine code of a world: its text and the kernel's, compiled once and cached."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Machine:
 
 
 def machine_of(unit: Unit) -> Machine:
-    """Return the machine code of a world, from the cache where it is there."""
+    """Return the machine code of a world, from the cache if possible."""
     return _machine(unit.text)
 
 
@@ -98,7 +98,7 @@ def _text(name: str) -> str:
 
 
 def _loaded(text: str, *, cached: bool) -> ModuleType | None:
-    """Import the module from the cache; None if that cannot be written."""
+    """Import the module from the cache, or return None if the cache cannot be written."""
     import numba
 
     whole = whole_text(text, cached=cached)
@@ -120,7 +120,7 @@ def _loaded(text: str, *, cached: bool) -> ModuleType | None:
 
 
 def _write(path: Path, whole: str) -> None:
-    """Write the module, unless it is there: machine code is of a file that has not changed."""
+    """Write the module, unless it exists: machine code is valid only for an unchanged file."""
     with suppress(OSError, UnicodeDecodeError):
         if path.read_text(encoding="utf-8") == whole:
             return

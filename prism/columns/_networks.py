@@ -18,7 +18,7 @@ _compiled = njit(cache=True, error_model="numpy")
 
 
 class ColumnNetwork(Network[Any]):
-    """Who is connected with whom, as two arrays.
+    """The connections of agents, as two arrays.
 
     Args:
         agents: All agents.
@@ -49,7 +49,7 @@ class ColumnNetwork(Network[Any]):
         self.connect(one, other)
 
     def wire(self) -> None:
-        """Tell the run who is connected with whom."""
+        """Pass the connections to the run."""
         everybody: Any = self._agents
         everybody.host.take_network(self._offsets, self._places)
 
@@ -60,7 +60,7 @@ class ColumnNetwork(Network[Any]):
     _links: Any = property(_by_agent)
 
     def restore(self, links: list[list[int]]) -> None:
-        """Make the connections those of a snapshot."""
+        """Restore the connections from a snapshot."""
         lengths = np.array([0, *map(len, links)], np.int64)
         self._offsets = np.cumsum(lengths)
         places: Iterable[int] = (other for others in links for other in others)
@@ -75,7 +75,7 @@ class ColumnNetwork(Network[Any]):
 
 @_compiled
 def _linked(size: int, pairs: Any, directed: bool) -> Any:
-    """Return where the neighbours of each begin, and their places, in the order of the pairs."""
+    """Return where each agent's neighbours begin, and their places, in the order of the pairs."""
     offsets = np.zeros(size + 1, np.int64)
     for one, other in pairs:
         offsets[one + 1] += 1
@@ -117,7 +117,7 @@ def ring_twin(size: int, neighbours: int) -> Any:
 
 
 def small_world_twin(size: int, links: int, rewired: float, stream: RandomStream) -> Any:
-    """Return a ring of which some connections are rewired, as `small_world_pairs` does."""
+    """Return a ring with some connections rewired, as `small_world_pairs` does."""
     if not links or links % size or 2 * (links // size) >= size:
         return small_world_pairs(size, links, rewired, stream)
 
@@ -142,7 +142,7 @@ def _key(size: int, one: int, other: int) -> int:
 
 @_compiled
 def _rewired(size: int, pairs: Any, rewired: float, at: Any) -> Any:
-    """Rewire connections in place; return the stream's place in its sequence."""
+    """Rewire connections in place, and return the position of the random stream."""
     degrees = np.zeros(size, np.int64)
     links: set[int] = set()
     for one, other in pairs:

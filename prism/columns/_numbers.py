@@ -24,7 +24,7 @@ BY_30, BY_27, BY_31, BY_11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uin
 
 
 def fault(run: Any, code: int, line: int) -> None:
-    """End the tick: what is wrong, and where, stands in the record of the run."""
+    """End the tick, and record in the run what is wrong and where."""
     run.fault = code
     run.line = line
     raise RuntimeError("a fault in a step")
@@ -34,24 +34,24 @@ def fault(run: Any, code: int, line: int) -> None:
 
 
 def mixed(number: Any) -> Any:
-    """Return the 64 bits that splitmix64 makes of a number."""
+    """Return the splitmix64 hash of a number."""
     number = (number ^ (number >> BY_30)) * ONE
     number = (number ^ (number >> BY_27)) * ANOTHER
     return number ^ (number >> BY_31)
 
 
 def unit(number: Any) -> float:
-    """Return the float from 0 to 1 that a counter gives."""
+    """Return the float from 0 to 1 for a counter."""
     return np.float64(mixed(number) >> BY_11) * 1.1102230246251565e-16
 
 
 def drawn(run: Any, key: Any, number: int) -> float:
-    """Return a number of the stream that a key has in this epoch."""
+    """Return the next number of a key's stream in this epoch."""
     return unit(mixed(key + np.uint64(run.epoch) * GOLDEN) + np.uint64(number) * GOLDEN)
 
 
 def draw(run: Any, agent: int, line: int) -> float:
-    """Draw a number of an agent's steps."""
+    """Draw a number for an agent's steps."""
     if W.TOGETHER and agent != run.acting:
         fault(run, T.OTHERS, line)
     me = W.agent_at(run, agent)
@@ -63,7 +63,7 @@ def draw(run: Any, agent: int, line: int) -> float:
 
 
 def draw_decision(run: Any, agent: int) -> float:
-    """Draw a number of an agent's decisions."""
+    """Draw a number for an agent's decisions."""
     me = W.agent_at(run, agent)
     if me.decided_in != run.epoch:
         me.decided_in = run.epoch
@@ -73,7 +73,7 @@ def draw_decision(run: Any, agent: int) -> float:
 
 
 def draw_turn(run: Any) -> float:
-    """Draw a number that says whose turn it is."""
+    """Draw a number for choosing whose turn it is."""
     run.turn_at = run.turn_at + GOLDEN
     return unit(run.turn_at)
 
@@ -89,7 +89,7 @@ def index(run: Any, whose: int, length: float, line: int) -> int:
 
 
 def between(run: Any, whose: int, low: float, high: float, line: int) -> float:
-    """Draw a float between two."""
+    """Draw a float between two bounds."""
     return low + (high - low) * draw(run, whose, line)
 
 
@@ -143,14 +143,14 @@ def is_neighbour(run: Any, agent: int, other: int) -> bool:
 
 
 def somebody(run: Any, agent: int, line: int) -> int:
-    """Return an agent that is not nobody."""
+    """Return an agent, and fault if it is none."""
     if agent < 0:
         fault(run, T.NOBODY, line)
     return agent
 
 
 def own(run: Any, agent: int, line: int) -> int:
-    """Return an agent whose field is set: in a together world, the one whose step it is."""
+    """Return an agent whose field is set; in a together world, it must be the acting one."""
     if W.TOGETHER and agent != run.acting:
         fault(run, T.OTHERS, line)
     return agent
@@ -160,14 +160,14 @@ def own(run: Any, agent: int, line: int) -> int:
 
 
 def real(run: Any, number: int, line: int) -> float:
-    """Return a whole number as a float, which has it exactly."""
+    """Return an integer as a float that represents it exactly."""
     if number > 9007199254740992 or number < -9007199254740992:
         fault(run, T.EXACT, line)
     return float(number)
 
 
 def plus(run: Any, one: int, other: int, line: int) -> int:
-    """Add whole numbers."""
+    """Add integers."""
     found = one + other
     if (one ^ found) & (other ^ found) < 0:
         fault(run, T.WHOLE, line)
@@ -175,7 +175,7 @@ def plus(run: Any, one: int, other: int, line: int) -> int:
 
 
 def minus(run: Any, one: int, other: int, line: int) -> int:
-    """Subtract whole numbers."""
+    """Subtract integers."""
     found = one - other
     if (one ^ other) & (one ^ found) < 0:
         fault(run, T.WHOLE, line)
@@ -183,7 +183,7 @@ def minus(run: Any, one: int, other: int, line: int) -> int:
 
 
 def times(run: Any, one: int, other: int, line: int) -> int:
-    """Multiply whole numbers."""
+    """Multiply integers."""
     about = float(one) * float(other)
     if about > 9.2e18 or about < -9.2e18:
         fault(run, T.WHOLE, line)
@@ -191,7 +191,7 @@ def times(run: Any, one: int, other: int, line: int) -> int:
 
 
 def whole_power(run: Any, base: int, exponent: int, line: int) -> int:
-    """Raise a whole number to a whole power."""
+    """Raise an integer to an integer power."""
     found = 1
     for _ in range(exponent):
         found = times(run, found, base, line)
@@ -199,7 +199,7 @@ def whole_power(run: Any, base: int, exponent: int, line: int) -> int:
 
 
 def nonzero(run: Any, number: Any, line: int) -> Any:
-    """Return what something is divided by."""
+    """Return a divisor, and fault if it is 0."""
     if number == 0:
         fault(run, T.DIVISION, line)
     return number
@@ -211,7 +211,7 @@ def divided(run: Any, one: float, other: float, line: int) -> float:
 
 
 def float_rest(run: Any, one: float, other: float, line: int) -> float:
-    """Return what a division of floats leaves, with the sign of the divisor."""
+    """Return the remainder of a division of floats, with the sign of the divisor."""
     rest = np.fmod(one, nonzero(run, other, line))
     if rest == 0.0:
         return math.copysign(0.0, other)
@@ -219,7 +219,7 @@ def float_rest(run: Any, one: float, other: float, line: int) -> float:
 
 
 def float_floor(run: Any, one: float, other: float, line: int) -> float:
-    """Divide floats, and round down, in CPython's steps."""
+    """Divide floats and round down, exactly as CPython does."""
     rest = np.fmod(one, nonzero(run, other, line))
     quotient = (one - rest) / other
     if rest != 0.0 and (other < 0.0) != (rest < 0.0):
@@ -231,17 +231,17 @@ def float_floor(run: Any, one: float, other: float, line: int) -> float:
 
 
 def whole_floor(run: Any, one: int, other: int, line: int) -> int:
-    """Divide whole numbers, and round down."""
+    """Divide integers, and round down."""
     return minus(run, 0, one, line) if other == -1 else one // nonzero(run, other, line)
 
 
 def whole_rest(run: Any, one: int, other: int, line: int) -> int:
-    """Return what a division of whole numbers leaves."""
+    """Return the remainder of a division of integers."""
     return 0 if other == -1 else one % nonzero(run, other, line)
 
 
 def finite(run: Any, found: float, given: float, line: int) -> float:
-    """Return the result of a function, unless Python would refuse what it was given."""
+    """Return the result of a function, and fault where Python would refuse its arguments."""
     if (math.isnan(found) and not math.isnan(given)) or (
         math.isinf(found) and math.isfinite(given)
     ):
@@ -255,22 +255,22 @@ def power(run: Any, base: float, exponent: float, line: int) -> float:
 
 
 def whole_size(run: Any, number: int, line: int) -> int:
-    """Return a whole number without its sign."""
+    """Return the absolute value of an integer."""
     return minus(run, 0, number, line) if number < 0 else number
 
 
 def smaller(one: Any, other: Any) -> Any:
-    """Return the smaller number, the first where neither is."""
+    """Return the smaller number, or the first if they are equal."""
     return other if other < one else one
 
 
 def larger(one: Any, other: Any) -> Any:
-    """Return the larger number, the first where neither is."""
+    """Return the larger number, or the first if they are equal."""
     return other if other > one else one
 
 
 def added(total: float, lost: float, more: float) -> tuple[float, float]:
-    """Add to a sum as the Python that runs does: compensated since 3.12."""
+    """Add to a sum as the running Python does: compensated since 3.12."""
     if not W.COMPENSATED:
         return total + more, lost
     after = total + more
@@ -282,12 +282,12 @@ def added(total: float, lost: float, more: float) -> tuple[float, float]:
 
 
 def summed(total: float, lost: float) -> float:
-    """Return what a sum came to."""
+    """Return a finished sum."""
     return total + lost if lost != 0.0 and math.isfinite(lost) else total
 
 
 def truncated(run: Any, number: float, line: int) -> int:
-    """Return a float as a whole number."""
+    """Return a float truncated to an integer."""
     if not abs(number) < 9223372036854774784.0:
         fault(run, T.WHOLE, line)
     return int(number)

@@ -1,4 +1,4 @@
-"""Orders in compiled code: sorting by places, and a heap of those who come late."""
+"""Orders in compiled code: sorting by places, and a heap of latecomers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ AHEAD = 12
 
 
 def fetch_ahead(run: Any, number: int, count: int) -> None:
-    """Fetch what turns that are soon to come look at, so that it is there when they come."""
+    """Prefetch the memory that the next turns will read."""
     agent = W.get_i4(run.acts, min(number + AHEAD, count - 1))
     W.fetch(run.agents + agent * W.AGENT_SIZE)
     if run.has_network:
@@ -25,7 +25,7 @@ def fetch_ahead(run: Any, number: int, count: int) -> None:
 
 
 def sort(run: Any, count: int, keys: int, items: int) -> None:
-    """Sort items by keys that are spread evenly over 64 bits; equal keys keep their order."""
+    """Sort items by evenly distributed 64-bit keys; the sort is stable."""
     bits = 0
     while bits < MOST_BITS and (1 << bits) < count:
         bits += 1
@@ -43,7 +43,7 @@ def sort(run: Any, count: int, keys: int, items: int) -> None:
 
 
 def scatter(run: Any, count: int, keys: int, items: int, bits: int) -> None:
-    """Put items into about as many buckets as there are items, by the first bits of their keys."""
+    """Distribute items over about as many buckets, by the first bits of their keys."""
     buckets, shift = run.buckets, np.uint64(64 - bits)
     spare_keys, spare_items = run.spare_keys, run.spare_items
     for each in range((1 << bits) + 1):
@@ -66,7 +66,7 @@ def scatter(run: Any, count: int, keys: int, items: int, bits: int) -> None:
 
 
 def push(run: Any, place: Any, agent: int) -> None:
-    """Put a newcomer among those whose turn is to come."""
+    """Add a newcomer to the agents whose turn is yet to come."""
     heap, places, at = run.heap, run.heap_places, run.newcomers
     run.newcomers = at + 1
     while at > 0 and W.get_u8(places, (at - 1) // 2) > place:
@@ -78,7 +78,7 @@ def push(run: Any, place: Any, agent: int) -> None:
 
 
 def pop(run: Any) -> int:
-    """Take out the newcomer whose turn is next."""
+    """Remove the newcomer whose turn is next."""
     heap, places, size = run.heap, run.heap_places, run.newcomers - 1
     run.newcomers = size
     first, agent, place, at = W.get_i4(heap, 0), W.get_i4(heap, size), W.get_u8(places, size), 0

@@ -49,7 +49,7 @@ class Writer:
         self.kept: dict[str, Type] = {}
 
     def body(self, node: Any) -> list[str]:
-        """Return the lines of a function's body."""
+        """Translate a function's body into lines."""
         is_lambda = isinstance(node, ast.Lambda)
         # a lambda is the return of its expression
         nodes = [ast.copy_location(ast.Return(node.body), node)] if is_lambda else node.body
@@ -65,7 +65,7 @@ class Writer:
         return self._pieces[0]
 
     def beginning(self) -> Iterator[str]:
-        """Yield what gives local values their types, and what a step had kept."""
+        """Yield the lines that give local variables their types and restore kept values."""
         for name, kind in self._scope.locals.items():
             yield f"{name} = {types.ZERO.get(kind, '0')}"
         if self.kept:
@@ -153,7 +153,7 @@ class Writer:
         self._set(node.target, self._given(value))
 
     def _given(self, node: ast.expr) -> Value | dict[int, str]:
-        """Return what an assignment gives; weights by state."""
+        """Translate the value of an assignment, such as weights by state."""
         if isinstance(node, ast.Dict):
             return self._weights(node)
         return self._lifted(node)
@@ -307,7 +307,7 @@ class Writer:
     # Awaits
 
     def _lifted(self, node: ast.expr) -> Value:
-        """Return an expression; what it awaits is asked before, and the step cut there."""
+        """Translate an expression; what it awaits is asked first, and the step is cut there."""
         if not _waits(node):
             return self._language.value(node)
         if isinstance(node, ast.Await):
@@ -327,7 +327,7 @@ class Writer:
         raise RefusedError(node, IN_THE_MIDDLE)
 
     def _one_by_one(self, node: ast.BoolOp) -> Value:
-        """Ask for a part of an and, or of an or, only where those before leave it open."""
+        """Ask for a part of ``and`` or ``or`` only if the earlier parts leave the result open."""
         name = self._temporary(Value("False", types.TRUTH))
         text, behind = f"v_{name}", self._new()
         for number, each in enumerate(node.values):
@@ -354,7 +354,7 @@ class Writer:
         return name
 
     def _asked(self, node: ast.Await) -> Value:
-        """Ask, and cut the step."""
+        """Ask a question, and cut the step there."""
         call = self._question(node)
         language = self._language
         language.is_apart = False
@@ -379,7 +379,7 @@ class Writer:
         return self._scope.names[self._temporary(Value("answer", types.MAYBE_STATE))]
 
     def _question(self, node: ast.Await) -> ast.Call:
-        """Return the call of decide that is awaited; refuse whatever else is."""
+        """Return the awaited call of decide, and refuse any other await."""
         call = node.value
         func = call.func if isinstance(call, ast.Call) else None
         if not isinstance(func, ast.Attribute) or func.attr != "decide":
@@ -406,7 +406,7 @@ class Writer:
         return call
 
     def _put_weights(self, call: ast.Call) -> int:
-        """Keep the weights of a question; return 1 if it has some."""
+        """Store the weights of a question, and return 1 if it has any."""
         given = next((each.value for each in call.keywords if each.arg == "weights"), None)
         if given is None or _is_nothing(given):
             return 0
@@ -453,7 +453,7 @@ class Writer:
 
 
 def kept_name(kind: str, number: int) -> str:
-    """Return the name that a value has in the record of a step that waits."""
+    """Return the name of a value in the record of a waiting step."""
     return f"kept_{kind.replace('?', 'b')}_{number}"
 
 

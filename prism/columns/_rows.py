@@ -1,4 +1,4 @@
-"""Rows: the agents of columns, as hooks, measures and treatments see them.
+"""Rows: agents in columns, as hooks, measures and treatments see them.
 
 A row is an object of the user's own class, whose state, fields and random numbers are those of its
 place in the columns. Rows are made when they are asked for, and there is one of each while somebody
@@ -54,7 +54,7 @@ class Rows:
         return own or f"{self._prefix}_{place + 1}"
 
     def at(self, place: int) -> Any:
-        """Return the row of a place."""
+        """Return the row at a place."""
         row = self._made.get(place)
         if row is None:
             row = self.cls.__new__(self.cls)
@@ -65,7 +65,7 @@ class Rows:
 
 
 class RowSet(AgentSet[Any]):
-    """Rows, by their places: everybody, neighbours, or those who are in a state.
+    """A set of rows by their places: all, neighbours, or the agents in a state.
 
     Args:
         rows: The rows of the run.
@@ -73,7 +73,7 @@ class RowSet(AgentSet[Any]):
     """
 
     def __new__(cls, rows: Rows, places: Any = None) -> RowSet:
-        """Make a set that holds places alone."""
+        """Make a set that holds only places."""
         made = super().__new__(cls)
         made._rows, made._places = rows, places
         return made
@@ -93,7 +93,7 @@ class RowSet(AgentSet[Any]):
         return map(at, self._places.tolist())
 
     def __getitem__(self, which: Any) -> Any:
-        """Return one, or a set of several."""
+        """Return a row, or a set of several."""
         if isinstance(which, slice):
             return RowSet(self._rows, self._numbers()[which])
         size = len(self)
@@ -103,7 +103,7 @@ class RowSet(AgentSet[Any]):
         return self._rows.at(which if self._places is None else int(self._places[which]))
 
     def __contains__(self, item: object) -> bool:
-        """Return whether an agent is one of them."""
+        """Return whether the set contains an agent."""
         if type(item) is not self._rows.cls:
             return False
         place = item._place  # type: ignore[attr-defined]
@@ -129,7 +129,7 @@ class RowSet(AgentSet[Any]):
         return tuple(self) * times
 
     def values(self, of: Any) -> list[Any]:
-        """Return a value of each."""
+        """Return a value of every row."""
         columns = self._rows.columns
         stored = columns.unit.layout.fields.get(of) if isinstance(of, str) else None
         if stored is None:
@@ -162,7 +162,7 @@ class RowSet(AgentSet[Any]):
 
 
 class RowStream(RandomStream):
-    """The random numbers of a row, of which columns keep how many were drawn.
+    """The random stream of a row, whose position is kept in columns.
 
     Args:
         row: The record of the agent.

@@ -42,7 +42,7 @@ _REASONS = {T.HAS_MOVED: "moved", T.NOT_ENABLED: "not_enabled"}
 
 
 class Everybody(RowSet):
-    """All agents of a run in columns, for which networks are made.
+    """All agents of a run in columns, from which networks are made.
 
     Attributes:
         host: The run.
@@ -56,7 +56,7 @@ class Everybody(RowSet):
 
 
 class ColumnHost(RunHost):
-    """One run, as its world and its rows see it."""
+    """A run from the point of view of its world and its rows."""
 
     columns: Columns
     rows: Rows
@@ -75,7 +75,7 @@ class ColumnHost(RunHost):
         return [self.rows.cls]
 
     def keys_at(self, place: int) -> tuple[int, ...]:
-        """Return 64 bits of an agent's own for its places and for its steps."""
+        """Return an agent's 64-bit keys for its places and its steps."""
         return tuple(self.columns.agents[["key_place", "key_step"]][place].item())
 
     def neighbours_of(self, place: int) -> RowSet:
@@ -86,18 +86,18 @@ class ColumnHost(RunHost):
         return RowSet(self.rows, places[offsets[place] : offsets[place + 1]])
 
     def take_network(self, offsets: Any, places: Any) -> None:
-        """Take who is connected with whom."""
+        """Take the connections of the agents."""
         self.columns.set("offsets", offsets)
         self.columns.set("neighbours", places if len(places) else np.zeros(1, np.int32))
         self.columns.run["has_network"] = 1
 
     def ticks_of(self, row: Any) -> int:
-        """Return the turns that an agent has had in its state."""
+        """Return the number of turns that an agent has had in its state."""
         run, since = self.columns.run, self.columns.agents["since"][row._place]
         return int(run["now"] - (run["phase"] != T.OVER) - since)
 
     def set_ticks(self, agent: Any, ticks: int) -> None:
-        """Refuse to let an agent have been in its state for another time."""
+        """Refuse to set the time that an agent has been in its state."""
         del ticks
         raise SimulationError(
             f"ticks_in_state of {agent.agent_id!r} cannot be set in columns: let it fire an event, "
@@ -154,7 +154,7 @@ class ColumnStage(AgentStage):
             raise FieldValueError("a run needs at least one agent")
 
         self._kinds = make_kinds(
-            world, [cls], self._setting.parts, self.logger, self._count_transition
+            world, [cls], self._setting.parts, self.logger, self.host.count_transition
         )
         self._kind = kind = self._kinds[cls]
         host.columns = self._columns = Columns(self.unit, size)
@@ -176,7 +176,7 @@ class ColumnStage(AgentStage):
                 self._fill(f"{cls.__name__}.{name}", each.declared, given.get(name, {}), ids)
 
     def _given(self, cls: Any, made: Sequence[Any]) -> dict[str, dict[int, Any]]:
-        """Return what agents were made with, by field and place."""
+        """Return the values that agents were created with, by field and place."""
         rows = self._rows
         given: dict[str, dict[int, Any]] = {"agent_id": rows.ids, "name": rows.names}
         for place, agent in enumerate(made):
@@ -195,7 +195,7 @@ class ColumnStage(AgentStage):
         return given
 
     def _join(self) -> list[str]:
-        """Give agents the keys of their random numbers; return their ids."""
+        """Give agents the keys of their random streams, and return their ids."""
         rows, size, seed = self._rows, self._columns.size, self._setting.seed
         ids = [rows.id_of(place) for place in range(size)]
         if rows.ids and len(set(ids)) < size:
@@ -209,7 +209,7 @@ class ColumnStage(AgentStage):
         return ids
 
     def _fill(self, what: str, declared: Any, given: Mapping[int, Any], ids: Sequence[str]) -> None:
-        """Give a field its values: those that were given, drawn, or its default."""
+        """Fill a field with given values, drawn ones, or its default."""
         cls, _, name = what.partition(".")
         if declared.is_required and len(given) < len(ids):
             raise AgentError(
@@ -235,7 +235,7 @@ class ColumnStage(AgentStage):
         self._keep(name, values, what)
 
     def _keep(self, name: str, values: Iterable[Any], what: str) -> None:
-        """Keep the values of a field, in a column if it has one."""
+        """Store the values of a field, in a column if it has one."""
         stored = self.unit.layout.fields.get(name)
         if stored is None:
             self._rows.others[name] = list(values)
@@ -245,7 +245,7 @@ class ColumnStage(AgentStage):
             column[:] = np.fromiter(numbers, column.dtype, len(column))
 
     def ready(self) -> None:
-        """Compile the steps, and make what ticks need, after the world's `setup`."""
+        """Compile the steps, and prepare the ticks, after the world's `setup`."""
         columns = self._columns
         self._machine = machine_of(self.unit)
         columns.run["phase"] = T.OVER
@@ -266,7 +266,7 @@ class ColumnStage(AgentStage):
         return np.argsort(self._columns.agents["key_place"], kind="stable").astype(np.int32)
 
     def _set_due(self, now: int) -> None:
-        """Note when agents time out, between two ticks."""
+        """Record when agents time out, between two ticks."""
         kind, columns = self._kind, self._columns
         if not kind.has_limits:
             return
@@ -286,18 +286,18 @@ class ColumnStage(AgentStage):
     # Rounds
 
     def begin_round(self) -> None:
-        """Return the counts to 0, and give everybody new random numbers."""
+        """Reset the counts, and begin new random streams."""
         host = self.host
         host.begin_round()
         host.fires = self._fire
-        self._counted.counts, self._transitions, self._turns = Counts(), 0, 0
+        self._counted.counts, self._turns = Counts(), 0
         run = self._columns.run
         run["moved"] = run["decided"] = 0
         self._columns["timed_out"][:] = 0
         run["turn_at"] = host.turn_stream()._key
 
     async def tick(self) -> None:
-        """Give every agent its turn that has something to do."""
+        """Give a turn to every agent that has something to do."""
         host, world, run = self.host, self._world, self._columns.run
         self._turns += self._columns.size
         with host.explaining():
@@ -315,7 +315,7 @@ class ColumnStage(AgentStage):
                 world.tick_ends()
 
     def _refresh(self) -> None:
-        """Tell compiled code what the world's values are now."""
+        """Pass the world's current values to compiled code."""
         run, host, world = self._columns.run, self.host, self._world
         run["epoch"], run["round"], run["tick"] = host.epoch, host.round, host.tick
         run["stopped"] = host.stopped is not None
@@ -337,13 +337,13 @@ class ColumnStage(AgentStage):
             self._tell()
 
         counts = self._counted.counts
-        self._transitions = int(run["moved"])
+        self.host.transitions = int(run["moved"])
         counts.decisions_asked = counts.decisions_answered = int(run["decided"])
         counts.timeouts = +Counter(self._by_state("timed_out"))
         return found
 
     def _fault(self) -> Exception:
-        """Return what was wrong in a step, with its line."""
+        """Return the fault in a step, with its line."""
         run = self._columns.run
         fault, line = int(run["fault"]), int(run["line"])
         agent = self.host.acting = self._rows.at(int(run["acting"]))
@@ -357,7 +357,7 @@ class ColumnStage(AgentStage):
         return error
 
     def _step_at(self, file: str, line: int) -> str:
-        """Return the name of the function that a line is in, as far as it is one of the world's."""
+        """Return the name of the world's function that contains a line, if there is one."""
         for _, method, _ in self._setting.parts.steps:
             code: Any = method.__code__
             lines = [each[2] for each in code.co_lines() if each[2]]
@@ -474,7 +474,7 @@ class ColumnStage(AgentStage):
     # Keeping
 
     def snapshot(self, code: Encoder) -> dict[str, Any]:
-        """Return the agents' states and fields, as those of objects are kept."""
+        """Return the agents' states and fields, in the form that is kept for objects."""
         columns, rows = self._columns, self._rows
         texts = [state.value for state in self.unit.layout.states]
         kept = {
@@ -486,7 +486,7 @@ class ColumnStage(AgentStage):
         return {"kinds": [kept]}
 
     def held(self, code: Encoder) -> list[dict[str, Any]]:
-        """Return the agents' fields, as those of objects are kept."""
+        """Return the agents' fields, in the form that is kept for objects."""
         fields = {
             name: self._shown(name, code)
             for name, each in self._kind.cls.fields.items()
@@ -508,7 +508,7 @@ class ColumnStage(AgentStage):
         return values
 
     def restore(self, snapshot: Mapping[str, Any], code: Decoder) -> None:
-        """Make the agents what those of another run were.
+        """Restore the agents from the snapshot of another run.
 
         Raises:
             SimulationError: If the snapshot is of another population.

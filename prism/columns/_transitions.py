@@ -1,4 +1,4 @@
-"""Transitions in compiled code: fired, decided in waves, put off, and told to the log."""
+"""Transitions in compiled code: fired, decided in waves, deferred and logged."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def has_had_turn(run: Any, agent: int) -> bool:
 
 
 def turns_of(run: Any, agent: int) -> int:
-    """Return how many turns an agent has had in the run."""
+    """Return the number of turns that an agent has had in the run."""
     return run.now - (not has_had_turn(run, agent))
 
 
 def ticks_of(run: Any, agent: int) -> int:
-    """Return the turns that an agent has had in its state."""
+    """Return the number of turns that an agent has had in its state."""
     return turns_of(run, agent) - W.agent_at(run, agent).since
 
 
@@ -51,7 +51,7 @@ def add(column: int, number: int, more: int) -> None:
 
 
 def set_due(run: Any, agent: int, state: int) -> None:
-    """Note in which tick an agent times out; in none that is over."""
+    """Record the tick in which an agent times out, if it is still to come."""
     due, after = T.NEVER, W.DUE_AFTER[state]
     if after >= 0:
         first = run.now + has_had_turn(run, agent)
@@ -65,7 +65,7 @@ def is_due(run: Any, agent: int) -> bool:
 
 
 def put_off_time_out(run: Any, agent: int) -> None:
-    """Look again in the next tick at a time-out that has led to no other state."""
+    """Retry in the next tick a time-out that led to no other state."""
     if is_due(run, agent):
         W.put_i4(run.due, agent, run.now + 1)
 
@@ -74,7 +74,7 @@ def put_off_time_out(run: Any, agent: int) -> None:
 
 
 def give_turn(run: Any, agent: int, state: int) -> None:
-    """Give an agent its turn in this tick, if there is something to do, and it is to come."""
+    """Give an agent a turn in this tick, if it has something to do and its place is to come."""
     if run.phase != T.UNDER_WAY or not (W.VISITED[state] or is_due(run, agent)):
         return
 
@@ -105,9 +105,9 @@ def move(run: Any, agent: int, target: int, trigger: int, context: int) -> None:
 
 
 def fire_now(run: Any, agent: int, trigger: int, context: int, wanted: int) -> int:
-    """Make the first transition that an event enables, to a state that is wanted, or to any (-1).
+    """Make the first transition that an event enables, and return its target, or -1 for none.
 
-    Return the state, or -1 for none.
+    If a state is wanted, and not -1, only transitions to it count.
     """
     state = state_of(run, agent)
     row = state * W.N_TRIGGERS + trigger
@@ -123,7 +123,7 @@ def fire_now(run: Any, agent: int, trigger: int, context: int, wanted: int) -> i
 
 
 def fire(run: Any, agent: int, trigger: int, context: int) -> int:
-    """Fire an event, or put it off to the end of the tick in a together world."""
+    """Fire an event; in a together world, defer it to the end of the tick."""
     if W.TOGETHER and run.putting:
         put_off(run, agent, trigger, context, -1)
         return -1
@@ -131,7 +131,7 @@ def fire(run: Any, agent: int, trigger: int, context: int) -> int:
 
 
 def fire_to(run: Any, agent: int, trigger: int, target: int, context: int, asked_in: int) -> int:
-    """Make the transition that was chosen, if it still applies; return the state, or -1."""
+    """Make the chosen transition if it still applies, and return its target, or -1."""
     if state_of(run, agent) != asked_in:
         discard(run, agent, trigger, context, asked_in, target, T.HAS_MOVED)
         return -1
@@ -143,7 +143,7 @@ def fire_to(run: Any, agent: int, trigger: int, target: int, context: int, asked
 
 
 def put_off(run: Any, agent: int, trigger: int, context: int, chosen: int) -> None:
-    """Keep what somebody fires for the end of the tick."""
+    """Defer a fired event to the end of the tick."""
     number = run.made
     if number >= run.most_made:
         fault(run, T.FIRES, 0)
@@ -158,7 +158,7 @@ def put_off(run: Any, agent: int, trigger: int, context: int, chosen: int) -> No
 
 
 def take_back(run: Any, agent: int) -> None:
-    """Keep what an agent has written of itself for the end of the tick, in a together world."""
+    """In a together world, defer what an agent wrote into its own fields to the end of the tick."""
     if W.TOGETHER and W.end_own(run, agent):
         me = W.agent_at(run, agent)
         if me.has_written != 2:
@@ -173,7 +173,7 @@ def take_back(run: Any, agent: int) -> None:
 def new_event(
     run: Any, kind: int, agent: int, trigger: int, context: int, first: int, then: int
 ) -> Any:
-    """Note something for the log."""
+    """Add an event to the log."""
     number = run.told
     if number >= run.most_told:
         fault(run, T.EVENTS, 0)
@@ -193,7 +193,7 @@ def new_event(
 def discard(
     run: Any, agent: int, trigger: int, context: int, asked_in: int, chosen: int, reason: int
 ) -> None:
-    """Note that an answer no longer applies."""
+    """Record that an answer no longer applies."""
     if W.get_u1(run.logged, agent):
         event = new_event(run, T.DISCARDED, agent, trigger, context, asked_in, chosen)
         event.reason = reason
@@ -204,7 +204,7 @@ def discard(
 
 
 def new_slot(run: Any, me: int, step: int, other: int) -> int:
-    """Begin to keep a step that is going to wait."""
+    """Allocate a record for a step that is going to wait."""
     number = run.kept
     run.kept = number + 1
     slot = W.slot_at(run, number)
@@ -217,7 +217,7 @@ def new_slot(run: Any, me: int, step: int, other: int) -> int:
 def ask(
     run: Any, number: int, whom: int, trigger: int, context: int, weighted: int, line: int
 ) -> int:
-    """Carry out what leaves nothing to decide, and return the state; else note the question."""
+    """Carry out a question without alternatives and return the state, or record the question."""
     run.last_kept = number
     slot = W.slot_at(run, number)
     slot.whom = whom
@@ -231,7 +231,7 @@ def ask(
 
 
 def settle(run: Any, number: int, line: int) -> int:
-    """Look what a question leaves to decide; if nothing, carry it out, and return the state."""
+    """If a question leaves nothing to decide, carry it out and return the state."""
     slot = W.slot_at(run, number)
     whom, trigger, context = W.whole(slot.whom), W.whole(slot.trigger), W.whole(slot.context)
     state = state_of(run, whom)
@@ -246,7 +246,7 @@ def settle(run: Any, number: int, line: int) -> int:
 
 
 def list_choices(run: Any, number: int, state: int) -> int:
-    """List the targets that are open to who is asked; return how many they are."""
+    """List the targets that are open to the asked agent, and return their number."""
     slot, first, choices = W.slot_at(run, number), number * W.N_STATES, 0
     whom, trigger, context = W.whole(slot.whom), W.whole(slot.trigger), W.whole(slot.context)
     row = state * W.N_TRIGGERS + trigger
@@ -274,7 +274,7 @@ def weight_of(run: Any, number: int, choice: int) -> float:
 
 
 def require_weights(run: Any, number: int, line: int) -> None:
-    """Refuse weights that say nothing."""
+    """Refuse weights that are all 0."""
     for state in range(W.N_STATES):
         if not 0.0 <= W.get_f8(run.weights, number * W.N_STATES + state) < np.inf:
             fault(run, T.WEIGHTS, line)
@@ -285,7 +285,7 @@ def require_weights(run: Any, number: int, line: int) -> None:
 
 
 def decide(run: Any, number: int) -> int:
-    """Draw one of the targets that are open, by the weights, as the policy does."""
+    """Draw one of the open targets by its weight, as the policy does."""
     slot, total, lost, in_all = W.slot_at(run, number), 0.0, 0.0, 0.0
     for choice in range(slot.choices):
         total, lost = added(total, lost, weight_of(run, number, choice))
@@ -309,7 +309,7 @@ def decide(run: Any, number: int) -> int:
 
 
 def tell_decision(run: Any, number: int, chosen: int, total: float) -> None:
-    """Note a decision for the log."""
+    """Add a decision to the log."""
     slot = W.slot_at(run, number)
     whom, trigger, context = W.whole(slot.whom), W.whole(slot.trigger), W.whole(slot.context)
     event = new_event(run, T.DECISION, whom, trigger, context, W.whole(slot.asked_in), chosen)
@@ -324,7 +324,7 @@ def tell_decision(run: Any, number: int, chosen: int, total: float) -> None:
 
 
 def waves(run: Any) -> None:
-    """Ask, and let steps go on in the order of the turns, until nobody waits."""
+    """Ask, and continue steps in the order of the turns, until no agent waits."""
     for _ in range(MOST_WAVES):
         count = run.waiting
         if count == 0:
@@ -349,14 +349,14 @@ def waves(run: Any) -> None:
 
 
 def fetch_asked(run: Any, wave: int, number: int, count: int) -> Any:
-    """Fetch who is asked soon; return the step that asks."""
+    """Prefetch the agent that is asked next, and return the asking step."""
     later = W.slot_at(run, W.get_i4(wave, min(number + AHEAD, count - 1)))
     W.fetch(run.agents + later.whom * W.AGENT_SIZE)
     return later
 
 
 def open_questions(run: Any, wave: int, count: int) -> None:
-    """Choose what is asked in a wave: one question an agent; others wait for the next."""
+    """Choose the questions of a wave: one for each agent. Others wait for the next wave."""
     for each in range(count):
         number = W.get_i4(wave, each)
         slot = W.slot_at(run, number)
@@ -380,7 +380,7 @@ def open_questions(run: Any, wave: int, count: int) -> None:
 
 
 def answer_questions(run: Any, wave: int, count: int) -> None:
-    """Decide whatever is open, before anything is carried out."""
+    """Decide all open questions before anything is carried out."""
     for each in range(count):
         number = W.get_i4(wave, each)
         slot = W.slot_at(run, number)
@@ -390,7 +390,7 @@ def answer_questions(run: Any, wave: int, count: int) -> None:
 
 
 def go_on(run: Any, wave: int, count: int) -> None:
-    """Carry out what was decided, and let the steps that waited go on."""
+    """Carry out the decisions, and continue the steps that waited."""
     for each in range(count):
         number = W.get_i4(wave, each)
         slot = W.slot_at(run, number)
@@ -410,7 +410,7 @@ def go_on(run: Any, wave: int, count: int) -> None:
 
 
 def carry_out(run: Any, number: int, chosen: int) -> int:
-    """Make the transition that was decided for; return the state, or -1 if it no longer applies."""
+    """Make the decided transition, and return its target, or -1 if it no longer applies."""
     slot = W.slot_at(run, number)
     whom, trigger, context = W.whole(slot.whom), W.whole(slot.trigger), W.whole(slot.context)
     asked_in = W.whole(slot.asked_in)
@@ -425,13 +425,13 @@ def carry_out(run: Any, number: int, chosen: int) -> int:
 
 
 def wait(run: Any, number: int) -> None:
-    """Let a step wait for the next wave."""
+    """Make a step wait for the next wave."""
     W.put_i4(run.wait_list, run.waiting, number)
     run.waiting += 1
 
 
 def advance(run: Any, number: int, answer: int) -> None:
-    """Let a step continue with its answer."""
+    """Continue a step with its answer."""
     slot = W.slot_at(run, number)
     owner, other = W.whole(slot.owner), W.whole(slot.other)
     W.begin_own(run, owner)

@@ -1,4 +1,4 @@
-"""A tick in compiled code: who has a turn, in which order, and what a turn is.
+"""A tick in compiled code: which agents have a turn, in which order, and what a turn is.
 
 It is the object engine's tick (`prism.worlds._ticks`, `_turns`, `_together`), transition by
 transition.
@@ -58,7 +58,7 @@ def fire_from_outside(run: Any, agent: int, trigger: int, context: int) -> int:
 
 
 def answer(run: Any) -> None:
-    """Answer those who wait, where a step can wait."""
+    """Answer waiting agents, if steps can wait."""
     if W.USES_WAITS:
         waves(run)
 
@@ -67,7 +67,7 @@ def answer(run: Any) -> None:
 
 
 def take_turn(run: Any, agent: int, other: int) -> None:
-    """Give an agent its turn: its time-out if one is due, else its step."""
+    """Give an agent its turn: its time-out if one is due, or else its step."""
     run.acting = agent
     state = state_of(run, agent)
     if is_due(run, agent):
@@ -98,7 +98,7 @@ def take_turn(run: Any, agent: int, other: int) -> None:
 
 
 def collect(run: Any) -> int:
-    """List those who have something to do in this tick; return how many they are."""
+    """List the agents that have something to do in this tick, and return their number."""
     count = 0
     for agent in range(run.size):
         if (W.ALL_ACT and W.VISITED[state_of(run, agent)]) or is_due(run, agent):
@@ -114,7 +114,7 @@ def collect(run: Any) -> int:
 
 
 def in_order_of_places(run: Any, count: int) -> None:
-    """Give turns in the order of the places, to those who get something to do meanwhile, too."""
+    """Give turns in the order of the places, also to agents that get something to do meanwhile."""
     run.phase = T.UNDER_WAY
     each = 0
     while each < count or run.newcomers:
@@ -135,7 +135,7 @@ def in_order_of_places(run: Any, count: int) -> None:
 
 
 def in_order_of_the_list(run: Any) -> None:
-    """Give turns in the order of the list, where that decides nothing."""
+    """Give turns in the order of the list, where the order does not matter."""
     run.phase = T.OVER
     for agent in range(run.size):
         if W.VISITED[state_of(run, agent)] or is_due(run, agent):
@@ -143,7 +143,7 @@ def in_order_of_the_list(run: Any) -> None:
 
 
 def drawn_turn(run: Any) -> None:
-    """Draw an agent, or a pair; give turns to those who time out, then to the one that is drawn."""
+    """Draw an agent or a pair; give turns to the agents that time out, then to the drawn one."""
     run.phase = T.OVER
     place = int(draw_turn(run) * run.size)
     agent = W.get_i4(run.canonical, place)
@@ -167,7 +167,7 @@ def drawn_turn(run: Any) -> None:
 
 
 def drawn_partner(run: Any, agent: int, place: int) -> int:
-    """Draw whom an agent meets: a neighbour, or anybody where there is no network."""
+    """Draw a partner for an agent: a neighbour, or any agent if there is no network."""
     if run.has_network:
         among = degree(run, agent)
         return neighbour(run, agent, int(draw_turn(run) * among)) if among else -1
@@ -182,7 +182,7 @@ def drawn_partner(run: Any, agent: int, place: int) -> int:
 
 
 def finish(run: Any) -> None:
-    """Write and fire, in the order of the places of those who did."""
+    """Write and fire, in the order of the agents' places."""
     for each in range(run.written):
         agent = W.get_i4(run.writers, each)
         if W.agent_at(run, agent).has_written == 1:

@@ -1,4 +1,4 @@
-"""What a value in a compiled step may be, and how a refusal is told."""
+"""Types of values in compiled steps, and the error for what cannot be compiled."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Type:
 
     @property
     def is_number(self) -> bool:
-        """Whether it is a whole number or a float."""
+        """Whether it is an integer or a float."""
         return self in (INT, FLOAT)
 
 
@@ -43,7 +43,7 @@ ZERO: Mapping[Type, str] = {FLOAT: "0.0", BOOL: "False", TRUTH: "False"}
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """An expression, translated.
+    """A translated expression.
 
     Args:
         text: Its text in compiled code.
@@ -57,12 +57,12 @@ class Value:
 
 
 def kind_of(of: Type) -> str:
-    """Return how a record holds a value."""
+    """Return how a record stores a value."""
     return {FLOAT: "f8", INT: "i8", BOOL: "?", TRUTH: "?"}.get(of, "i4")
 
 
 def read_as(of: Type, text: str) -> str:
-    """Return what reads a value of a record, a number of one width."""
+    """Return code that reads a value of a record."""
     return f"np.int64({text})" if kind_of(of) == "i4" else text
 
 
@@ -79,7 +79,7 @@ class Stored:
     type: Type
 
     def of(self, record: str) -> Value:
-        """Return what reads it."""
+        """Return code that reads the value."""
         return Value(read_as(self.type, f"{record}.{self.name}"), self.type)
 
 
@@ -108,7 +108,7 @@ class Layout:
     other_values: dict[str, str] = field(default_factory=dict)
 
     def number_of(self, state: Any) -> int | None:
-        """Return the number of a state; None if the chart does not have it."""
+        """Return the number of a state, or None if the chart lacks it."""
         return next((at for at, each in enumerate(self.states) if each is state), None)
 
 
@@ -127,7 +127,7 @@ class RefusedError(Exception):
 
 
 def type_of(hint: Any) -> Type | None:
-    """Return the type of a field; None if it has no column."""
+    """Return the type of a field, or None if it has no column."""
     plain = {int: INT, float: FLOAT, bool: BOOL}.get(hint)
     if plain is not None:
         return plain

@@ -1,4 +1,4 @@
-"""A world's class as the text of a module, or what keeps it from being one."""
+"""A world's class as the text of a module, or the reasons why it cannot be compiled."""
 
 from __future__ import annotations
 
@@ -58,14 +58,14 @@ class Unit:
 
 
 def problems_of(cls: type[World[Any]]) -> list[str]:
-    """Return why a world cannot run in columns, by file and line; nothing if it can."""
+    """Return why a world cannot run in columns, by file and line, or nothing if it can."""
     problems = list(_class_problems(cls))
     return problems or list(unit_of(cls).problems)
 
 
 @lru_cache(maxsize=64)
 def unit_of(cls: type[World[Any]]) -> Unit:
-    """Return a world's class as text, with what cannot be compiled."""
+    """Return a world's class as text, and what of it cannot be compiled."""
     return _Builder(cls).built()
 
 
@@ -227,7 +227,7 @@ class _Builder:
             self._write(scope, node, f"guard_{number}(run, me, agent, context)", is_guard=True)
 
     def _called(self, function: Any, kinds: Sequence[Type], node: ast.AST) -> tuple[str, Type]:
-        """Translate a function that another one calls, once for each types of its arguments."""
+        """Translate a function that another one calls, once for each set of argument types."""
         key = function, tuple(kinds)
         if key not in self._helpers:
             name = f"help_{len(self._helpers)}"
@@ -267,7 +267,7 @@ class _Builder:
         number: int | None = None,
         is_guard: bool = False,
     ) -> Writer:
-        """Write a function; note what in it cannot be translated."""
+        """Write a function, and record what in it cannot be translated."""
         outer, self._language.scope = self._language.scope, scope
         writer = Writer(self._language, scope, number, is_guard=is_guard)
         lines = writer.body(node)
@@ -285,7 +285,7 @@ class _Builder:
         return writer
 
     def _source(self, function: Any, own: str) -> Any:
-        """Return the tree of a function; tell why there is none."""
+        """Return the syntax tree of a function, and say why if there is none."""
         code = getattr(function, "__code__", None)
         lines = getlines(code.co_filename) if code is not None else []
         problem = "its source cannot be read: define it in a file"
@@ -368,7 +368,7 @@ class _Builder:
         yield from _shadowing([self._layout.fields[name].name for name in names])
 
     def _records(self) -> Iterator[str]:
-        """Yield the records of a run: that of agents has what they write in a together world."""
+        """Yield the records of a run; in a together world, that of agents also has their writes."""
         unit = self._unit
         values = [(each.name, kind_of(each.type)) for each in self._layout.values.values()]
         kinds = {
@@ -402,7 +402,7 @@ _WAYS = ("before", "written")
 
 
 def _shadowing(names: Sequence[str]) -> Iterator[str]:
-    """Yield what shows agents of a together world what was there before, and what they wrote."""
+    """Yield code that shows agents of a together world the earlier values and their own writes."""
     me = "    me = agent_at(run, agent)"
     before = [f"    me.before_{name} = me.{name}" for name in names]
     written = [f"        me.{name} = me.written_{name}" for name in names]
@@ -448,7 +448,7 @@ def _is_source(node: ast.AST, code: Any) -> bool:
 
 
 def _drawn_texts(each: Any) -> Type | None:
-    """Return the type of a text that is one of several; None for any other field."""
+    """Return the type of a text field with fixed options, or None for any other field."""
     draw = each.declared.draw
     if not isinstance(draw, methodcaller) or each.annotation not in (str, "str"):
         return None

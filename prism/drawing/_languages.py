@@ -203,7 +203,7 @@ def _mermaid_state(
     box = diagram.boxes.get(state)
     yield described if box is None else described + " {"
     for number, inside in enumerate(() if box is None else box.inside):
-        if box is not None and box.is_parallel and number:
+        if box is not None and box.is_parallel and number and inside not in diagram.marks:
             yield f"{indent}    --"
         yield from _mermaid_state(diagram, ids, inside, within, indent + "    ")
     if box is not None:

@@ -426,6 +426,9 @@ def _head(tip: Point, direction: Point, width: float, idle: str = "") -> str:
 # states in states
 
 _PADDING = 12.0
+_RADIUS = 13.0
+_BESIDE = 2 * _RADIUS + _PADDING
+"""What a history takes beside a name."""
 _GAP = 20.0
 
 
@@ -522,6 +525,13 @@ class _Levels:
 
         return None if state == initial else initial
 
+    def histories_of(self, state: str) -> list[str]:
+        """Return the histories of a state with regions, which lie in none of them."""
+        box, marks = self.diagram.boxes.get(state), self.diagram.marks
+        if box is None or not box.is_parallel:
+            return []
+        return [each for each in box.inside if each in marks]
+
     def inside(self, state: str) -> _Inside:
         """Return what is drawn inside a state."""
         if self.diagram.boxes[state].is_parallel:
@@ -541,6 +551,7 @@ class _Level(Drawing):
         boxes = levels.diagram.boxes
         self._whole = levels.diagram
         self._insides = {name: levels.inside(name) for name in diagram.states if name in boxes}
+        self._histories = {name: levels.histories_of(name) for name in self._insides}
         super().__init__(diagram, None, None)
         self.width: float = self._layout.width
         self.height: float = self._layout.height
@@ -557,22 +568,19 @@ class _Level(Drawing):
         box = super()._box(state)
         inside = self._insides.get(state)
         if state in self._diagram.marks:
-            return Box(26.0, 26.0, box.right_margin)
+            return Box(2 * _RADIUS, 2 * _RADIUS, box.right_margin)
         if inside is None:
             return box
-        name = self._names[state]
+        name, beside = self._names[state], len(self._histories[state]) * _BESIDE
         return Box(
-            max(box.width, inside.width + 2 * _PADDING),
+            max(box.width + 2 * beside, inside.width + 2 * _PADDING),
             name.height + inside.height + 3 * _PADDING,
             box.right_margin,
         )
 
     def _drawn_state(self, state: str, name: Text, box: Placed) -> Iterator[str]:
         if state in self._diagram.marks:
-            yield (
-                f'<g>{title(state)}<circle class="box" cx="{box.x:.1f}" cy="{box.y:.1f}" '
-                f'r="13"/>{name.at(box.x, box.y)}</g>'
-            )
+            yield _history(state, name, box.x, box.y)
             return
         inside = self._insides.get(state)
         if inside is None:
@@ -585,6 +593,8 @@ class _Level(Drawing):
             f'<g>{title(name.full)}<rect class="box inner{" decision" if is_decision else ""}" '
             f'{rectangle(box)} rx="9"/>{name.at(box.x, top + _PADDING + name.height / 2)}</g>'
         )
+        right = box.x + box.width / 2 - _PADDING
+        yield from _histories(self._whole, self._histories[state], right, top + _PADDING)
         x, y = box.x - inside.width / 2, top + name.height + 2 * _PADDING
         yield f'<g transform="translate({x:.1f} {y:.1f})">'
         yield from inside.parts()
@@ -608,23 +618,28 @@ class _Regions:
 
     def __init__(self, levels: _Levels, state: str) -> None:
         self._regions = [
-            (_named(levels.diagram, region), _inside(levels, region))
+            (region, _named(levels.diagram, region), _inside(levels, region))
             for region in levels.diagram.boxes[state].inside
+            if region not in levels.diagram.marks
         ]
+        self._levels = levels
         self._widths = [
-            max(name.width + 2 * _PADDING, 0.0 if inside is None else inside.width)
-            for name, inside in self._regions
+            max(
+                name.width + 2 * _PADDING + 2 * _BESIDE * len(levels.histories_of(region)),
+                0.0 if inside is None else inside.width,
+            )
+            for region, name, inside in self._regions
         ]
         self.width: float = sum(self._widths) + _GAP * (len(self._widths) - 1)
         self.height: float = max(
             name.height + _PADDING + (0.0 if inside is None else inside.height)
-            for name, inside in self._regions
+            for _, name, inside in self._regions
         )
 
     def parts(self) -> Iterator[str]:
         """Yield the regions."""
         left = 0.0
-        for number, ((name, inside), width) in enumerate(
+        for number, ((region, name, inside), width) in enumerate(
             zip(self._regions, self._widths, strict=True)
         ):
             if number:
@@ -632,12 +647,26 @@ class _Regions:
                 line = f"M{x:.1f} -6 V{self.height + 6:.1f}"
                 yield f'<path class="line rest" stroke-width="1.3" d="{line}"/>'
             yield f"<g>{title(name.full)}{name.at(left + width / 2, name.height / 2)}</g>"
+            found = self._levels.histories_of(region)
+            yield from _histories(self._levels.diagram, found, left + width - _PADDING, 0.0)
             if inside is not None:
                 x, y = left + (width - inside.width) / 2, name.height + _PADDING
                 yield f'<g transform="translate({x:.1f} {y:.1f})">'
                 yield from inside.parts()
                 yield "</g>"
             left += width + _GAP
+
+
+def _history(state: str, sign: Text, x: float, y: float) -> str:
+    circle = f'<circle class="box" cx="{x:.1f}" cy="{y:.1f}" r="{_RADIUS:.0f}"/>'
+    return f"<g>{title(state)}{circle}{sign.at(x, y)}</g>"
+
+
+def _histories(diagram: Diagram, states: Sequence[str], right: float, top: float) -> Iterator[str]:
+    """Yield histories beside a name, from the right to the left."""
+    for number, state in enumerate(states):
+        x = right - _RADIUS - number * _BESIDE
+        yield _history(state, _named(diagram, state), x, top + _RADIUS / 2)
 
 
 def _inside(levels: _Levels, state: str) -> _Inside | None:

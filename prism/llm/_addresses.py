@@ -1,4 +1,4 @@
-"""Addresses of servers, which parts of them may be shown, and names of models."""
+"""Addresses of servers, the parts of them that may be shown, and names of models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A model for some of a run's agents: who they are, and what is said otherwise of their model."""
+"""Models for some of a run's agents: who they are, and the settings that differ."""
 
 from __future__ import annotations
 

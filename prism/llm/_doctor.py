@@ -1,4 +1,4 @@
-"""Finding out what is wrong with a server, with advice."""
+"""Examining a server and its model, with advice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What goes wrong with a model server, as one tree of errors, and which of it is retryable."""
+"""Faults of a model server as errors of one tree."""
 
 from __future__ import annotations
 

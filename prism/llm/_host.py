@@ -1,4 +1,4 @@
-"""One model server, asked once: no retries, no waiting for a turn."""
+"""One model server, asked once: no retries and no queue."""
 
 from __future__ import annotations
 

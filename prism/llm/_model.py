@@ -88,7 +88,8 @@ class Model(RunSettings):
         load_timeout: Seconds to wait for the model to be loaded; 600 by default.
         keep_alive: How long Ollama keeps the model loaded; ``30m`` by default.
         temperature: Sampling temperature of the model; 0 (the default) always takes the most likely
-            token. The probabilities of decision models do not depend on it.
+            token, and asks equal questions once. At any other, each agent is asked with a seed of
+            its own. The probabilities of decision models do not depend on it.
         seed: Seed of its sampling; None for that of the run, and 0 elsewhere.
         think: Whether the model may think before it answers, or how much (``"low"``, ...).
         hedge: Whether a question that takes longer than 95 % of the latest is put a second time, on
@@ -332,7 +333,11 @@ class Model(RunSettings):
         """
         from prism.llm._doctor import diagnose
 
-        async for check in diagnose(self._servers()):
+        if self.client is not None:
+            problem = f"is {type_of(self.client)}, which is asked by Reasoner and Writer alone"
+            raise InputError(problem, field="client")
+
+        async for check in diagnose(self.as_client()):
             yield check
 
     async def close(self) -> None:
@@ -347,29 +352,6 @@ class Model(RunSettings):
     async def __aexit__(self, *_: object) -> None:
         """Close the connections."""
         await self.close()
-
-    def another(self, model: str, **settings: Any) -> Model:
-        """Return another model on the same hosts, with which this one shares its slots there.
-
-        A host has one limit on the questions under way at once, whatever it is asked for.
-
-        Args:
-            model: Its name.
-            settings: What else is said otherwise of it.
-        """
-        found = replace(self, model=model, **{"price_in": None, "price_out": None, **settings})
-        pool = pool_of(found, slots=self._servers().slots)
-        object.__setattr__(found, _POOL, pool)
-
-        return found
-
-    def _servers(self) -> ModelPool:
-        if self.client is not None:
-            problem = f"is {type_of(self.client)}, which is asked by Reasoner and Writer alone"
-            raise InputError(problem, field="client")
-
-        pool: ModelPool = self.as_client()
-        return pool
 
     def _check_client(self) -> None:
         """Refuse a client that cannot be asked, and settings that say nothing to it.

@@ -1,4 +1,4 @@
-"""One model on several servers: what they are asked with, and loading it on all of them."""
+"""One model on several servers: how they are asked, and loading it on all of them."""
 
 from __future__ import annotations
 

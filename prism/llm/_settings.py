@@ -384,7 +384,8 @@ class AgentSettings:
     )
     temperature: float | None = setting(
         "request",
-        "Sampling temperature of the model; 0 (the default) always takes the most likely token.",
+        "Sampling temperature of the model; 0 (the default) always takes the most likely token. "
+        "At any other, equal questions are asked for each agent, with seeds of their own.",
         least=0,
     )
     concurrency: int | None = setting(

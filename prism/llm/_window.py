@@ -1,4 +1,4 @@
-"""The window of a model: what fits into it, and by what one sees that a prompt was cut.
+"""The context window of a model: what fits, and how a cut prompt is detected.
 
 Ollama cuts a prompt that is too long down to about half of its window, from the front, and still
 answers with status 200. What the model reads then lacks its role and its goal.

@@ -1,13 +1,13 @@
-"""Approximate Bayesian computation: parameters whose simulated figures are like those observed.
+"""Approximate Bayesian computation: find parameters whose simulated figures match observed ones.
 
 The population is adaptive (APMC; Lenormand, Jabot and Deffuant 2013, Computational Statistics
-28(6)): of all points the nearest half is kept, new ones are drawn around these, each is weighted by
-how likely it was to be drawn, and what has to be near enough shrinks with every generation. In the
-end the parameters are regressed on what still differs (Beaumont, Zhang and Balding 2002, Genetics
-162(4)), on a logit scale, so that none leaves its bounds.
+28(6)). Each generation keeps the nearest half of all points, draws new ones around them, and
+weights each by how likely it was to be drawn, so the tolerance shrinks with every generation. In
+the end the parameters are regressed on the remaining differences (Beaumont, Zhang and Balding 2002,
+Genetics 162(4)), on a logit scale, so that none leaves its bounds.
 
 Coordinates go from 0 to 1, evenly between the bounds of a parameter. Everything is a function of
-the points so far and a seed, so a fit that was stopped draws the same points again.
+the points so far and a seed, so a resumed fit draws the same points.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _RIDGE = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Targets:
-    """What simulated figures are held against.
+    """The figures that simulated ones are compared with.
 
     Args:
         values: The figures.
@@ -67,13 +67,13 @@ class Search:
     """A search as it stands.
 
     Args:
-        targets: What the figures are held against.
+        targets: The figures to compare with.
         seed: Seed of the fit.
         samples: Points of the first generation; each later one has half as many.
         generations: The most generations there may be.
         points: All points so far, a row each.
         odds: The density with which each was drawn; 1 for those of the first generation.
-        figures: What came of each, a column a target; NaN for one that failed.
+        figures: The figures of each point, a column per target; NaN if it failed.
     """
 
     targets: Targets
@@ -139,7 +139,7 @@ def keep_nearest(
     Args:
         points: All points so far, a row each.
         odds: The density with which each was drawn; 1 for those of the first generation.
-        figures: What came of each, a column a target; NaN for one that failed.
+        figures: The figures of each point, a column per target; NaN if it failed.
         targets: The targets.
         size: How many to keep.
     """
@@ -155,10 +155,10 @@ def keep_nearest(
 
 
 def noise_of(points: Array, figures: Array, targets: Targets) -> Array:
-    """Return by how much each figure differs between runs of the same parameters, or its spread.
+    """Return how much each figure varies between runs of the same parameters, at least its spread.
 
-    It is what a quadratic regression on the parameters leaves, over all points. A figure that says
-    much about the parameters counts for more than one that is mostly chance.
+    This is the residual of a quadratic regression on the parameters over all points. A figure that
+    depends mostly on the parameters counts for more than one that is mostly chance.
     """
     known = ~np.isnan(figures).any(axis=1)
     columns = points.shape[1]
@@ -209,7 +209,7 @@ def adjusted(points: Array, population: Population, figures: Array, targets: Tar
     Args:
         points: All points.
         population: Those that are kept.
-        figures: What came of all points.
+        figures: The figures of all points.
         targets: The targets.
     """
     kept = np.clip(points[population.places], _EDGE, 1 - _EDGE)
@@ -243,7 +243,7 @@ def with_spread(figures: Array, targets: Targets, seed: int) -> Array:
     Statistical Applications in Genetics and Molecular Biology 12(2)).
 
     Args:
-        figures: What came of all points, a row each.
+        figures: The figures of all points, a row per point.
         targets: The targets.
         seed: Seed of the fit.
     """

@@ -1,4 +1,4 @@
-"""Arrays and columns: numpy, for whatever computes with it, and columns that hold dataclasses."""
+"""Arrays and columns: numpy, loaded when first used, and tables made from dataclasses."""
 
 from dataclasses import fields
 from typing import Any, TypeAlias
@@ -22,7 +22,7 @@ _KINDS = {"int": pl.Int64(), "float": pl.Float64(), "bool": pl.Boolean()}
 
 
 def columns_of(kind: type) -> dict[str, pl.DataType]:
-    """Return a column for each field of a dataclass; what is no number is a text."""
+    """Return a column for each field of a dataclass, as text unless it is a number."""
     # annotations are texts, such as "float | None"
     named = {each.name: str(each.type).partition(" ")[0] for each in fields(kind)}
     return {name: _KINDS.get(text, pl.String()) for name, text in named.items()}

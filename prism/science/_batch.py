@@ -1,4 +1,4 @@
-"""Carrying out a plan: a folder for every run, several at a time, and one table of all."""
+"""Carry out a plan: several runs at a time, a folder for each, and one table of all."""
 
 from __future__ import annotations
 
@@ -44,18 +44,18 @@ Grow = Callable[["Batch"], Mapping[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Carrying:
-    """How the runs of a batch are carried out, which is no part of what they are.
+    """How the runs of a batch are carried out; this does not change their results.
 
     Args:
         workers: How many processes; by default as many as there are processors.
-        executor: Who carries the runs out instead of processes of this one, here or elsewhere.
+        executor: Carries out the runs instead of processes on this machine.
         checkpoint_every: Seconds between checkpoints of a run.
-        observer: What to tell of the batch.
-        hosts: Addresses of its servers with names and passwords, which no batch keeps.
-        grow: Draws more samples from what came of those that there are.
+        observer: Receives the progress of the batch.
+        hosts: Addresses of its servers with user names and passwords, which a batch does not keep.
+        grow: Draws more samples, given the results of those so far.
 
     Raises:
-        InputError: If there cannot be so many processes, or an executor is to have them.
+        InputError: If the number of workers is impossible, or given together with an executor.
     """
 
     workers: int | None = None
@@ -75,7 +75,7 @@ class Carrying:
 
     @contextmanager
     def opened(self) -> Iterator[tuple[Executor, int]]:
-        """Yield who carries out the runs, and how many at a time it is given."""
+        """Yield the executor, and how many runs it is given at a time."""
         if self.executor is not None:
             yield self.executor, MOST_SHARERS
             return
@@ -96,7 +96,7 @@ class Batch:
         folder: Its folder.
         plan: Its plan.
         runs: Its runs, in the order of the plan.
-        spent: What its models have cost: ``calls`` and ``tokens``; empty where none was asked.
+        spent: What its models cost: ``calls`` and ``tokens``; empty if none was asked.
     """
 
     folder: Path
@@ -115,10 +115,10 @@ class Batch:
         return all(each.status == COMPLETE for each in self.runs)
 
     def results(self) -> pl.DataFrame:
-        """Return one row a run: parameters, status, totals, and measures in the end.
+        """Return one row per run: parameters, status, totals, and final measures.
 
-        Measures are those of the world in the last round; for runs of the feed those of
-        `prism.analysis.run_measures` besides.
+        Measures are those of the world in the last round, and for the feed also those of
+        `prism.analysis.run_measures`.
 
         Raises:
             MissingExtraError: If polars is not installed.
@@ -144,7 +144,7 @@ class Batch:
         return self._outcomes()[0]
 
     def outcomes(self) -> list[str]:
-        """Return the columns of ``results`` that tell what came of the runs: measures, then totals.
+        """Return the columns of ``results`` that are outcomes: measures, then totals.
 
         Raises:
             InputError: If what a run left is damaged.
@@ -227,31 +227,31 @@ def batch(
     checkpoint_every: float = DEFAULT_SECONDS_BETWEEN,
     observer: BatchObserver | None = None,
 ) -> Batch:
-    """Carry out a plan: every configuration with every seed, each in a process that is free.
+    """Carry out a plan: run every configuration with every seed, several at a time.
 
     The folder then holds ``plan.json``, a folder for each run (``CONFIGURATION/seed-N``), and the
     tables ``results`` (one row a run) and ``rounds`` (one row a run and round), as CSV and Parquet.
-    A run that fails is a row that says so; the traceback lies in its folder.
+    A run that fails has a row that says so, and its traceback is in its folder.
 
     Args:
         plan: The plan, or its file.
         folder: Where to keep it. A folder that holds a batch is refused.
         keep: What is kept of each run: ``logs``, a folder with all that a run has; or ``tables``,
-            what it has in both tables alone, which takes less time. A run without a folder begins
-            again where the batch is stopped in the middle of it.
+            only its part of both tables, which takes less time. A run without a folder starts
+            over if the batch is stopped while it is running.
         workers: How many processes; by default as many as there are processors.
-        executor: Any executor that carries out the runs instead, on this machine or others, which
-            must all see the folder. Every run has the same bytes.
-        part: ``K/N`` for the K-th of N parts, each of which has a folder and a fixed share of the
-            budget; see `merge_batches`.
-        checkpoint_every: A round that ends so many seconds after the last checkpoint of its run
-            gets one; 0 for every round.
-        observer: What to tell of the batch.
+        executor: Carries out the runs instead, on this machine or on others, which must all see
+            the folder. Every run has the same bytes as here.
+        part: ``K/N`` for part K of N, each with its own folder and a fixed share of the budget;
+            see `merge_batches`.
+        checkpoint_every: Seconds between checkpoints of a run, written when a round ends; 0 for a
+            checkpoint after every round.
+        observer: Receives the progress of the batch.
 
     Raises:
-        InputError: If a run of the plan is impossible; before any has begun.
-        KeyboardInterrupt: After an interruption, once the rounds under way have ended; it can be
-            resumed. A second interruption ends it at once.
+        InputError: If a run of the plan is impossible. This is checked before any run begins.
+        KeyboardInterrupt: After an interruption, once the current rounds have ended; the batch can
+            then be resumed. A second interruption ends it at once.
     """
     given = plan if isinstance(plan, Plan) else Plan.from_file(plan)
     how = Carrying(workers, executor, checkpoint_every, observer)
@@ -261,15 +261,15 @@ def batch(
 
 
 def merge_batches(parts: Sequence[Path | str], folder: Path | str) -> Batch:
-    """Make one batch of its parts, as if it had been carried out as a whole.
+    """Merge the parts of a batch into one, as if it had been carried out as a whole.
 
     Args:
         parts: Folders of all parts.
         folder: Where to keep the batch. A folder that holds one is refused.
 
     Raises:
-        InputError: If one is no part, one is missing or not complete, or they are of several
-            batches.
+        InputError: If a folder is not a part, a part is missing or incomplete, or the parts belong
+            to different batches.
     """
     for each in parts:
         part = read_batch(each)
@@ -285,15 +285,15 @@ def merge_batches(parts: Sequence[Path | str], folder: Path | str) -> Batch:
 
 
 def estimate_batch(plan: Plan | Path | str) -> Estimate:
-    """Estimate what the runs of a plan will ask their models, and what that costs; nobody is asked.
+    """Estimate what the runs of a plan will ask their models and what that costs, without asking.
 
-    A few rounds of each configuration are run by the policy, with its first seed.
+    The policy runs a few rounds of each configuration with its first seed.
 
     Args:
         plan: The plan, or its file.
 
     Raises:
-        InputError: If no run of it asks a model, or one is impossible.
+        InputError: If no run asks a model, or a run is impossible.
     """
     given = plan if isinstance(plan, Plan) else Plan.from_file(plan)
     seeds = given.seeds
@@ -347,23 +347,23 @@ def resume_batch(
     checkpoint_every: float = DEFAULT_SECONDS_BETWEEN,
     observer: BatchObserver | None = None,
 ) -> Batch:
-    """Go on with a batch that was stopped, in whatever way, to its end.
+    """Resume a batch that was stopped, in whatever way, and carry it to its end.
 
-    Runs that are complete stay as they are, others go on from their checkpoints, and those that
-    failed are tried again. Tables and logs are the same, to the byte, as those of a batch that was
-    never stopped; unless a model decides.
+    Complete runs stay as they are, others continue from their checkpoints, and failed runs are
+    tried again. Unless a model decides, tables and logs are the same, to the byte, as those of a
+    batch that was never stopped.
 
     Args:
         folder: Where it is kept.
         workers: How many processes; by default as many as there are processors.
-        executor: As for `batch`; it need not be the one that began.
-        hosts: Addresses of its servers with names and passwords, which no batch keeps.
+        executor: As for `batch`; it may differ from the one that began the batch.
+        hosts: Addresses of its servers with user names and passwords, which a batch does not keep.
         checkpoint_every: Seconds between checkpoints of a run.
-        observer: What to tell of the batch.
+        observer: Receives the progress of the batch.
 
     Raises:
         InputError: If the folder holds no batch, another version of prism began it, another process
-            carries it out, or a file that it reads has changed.
+            is carrying it out, or one of its files has changed.
     """
     return go_on(Path(folder), Carrying(workers, executor, checkpoint_every, observer, hosts))
 

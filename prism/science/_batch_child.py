@@ -1,12 +1,12 @@
 """One run of a batch, carried out in a process of prism's own.
 
-`carry` is the task that is given to an executor, on this machine or another one. It never carries a
-run out in the worker that it was sent to, whose own threads may draw random numbers or print: it
-starts a process, and keeps it for the next run that its thread is given.
+`carry` is the task that an executor receives, on this machine or another. It never carries out a
+run in the worker itself, whose own threads may draw random numbers or print. Instead it starts a
+process, and keeps it for the next run of its thread.
 
-That process is told on its input what to do: a line of JSON is a message. The first says how the
-batch is carried out, ``run`` is a run to begin or to resume, ``stop`` ends the run under way behind
-a checkpoint. Where the input ends, the process that wrote it is gone: this one ends at once, as
+That process reads messages, lines of JSON, from its input. The first says how the batch is carried
+out, ``run`` names a run to begin or resume, and ``stop`` ends the current run after a checkpoint.
+The end of the input means that the writing process is gone. The process then ends at once, since
 every run can be resumed.
 """
 
@@ -104,7 +104,7 @@ def dismiss(session: str) -> None:
 
 
 def search_path() -> list[str]:
-    """Return where modules are found here; the current folder has no name there in a session."""
+    """Return the module search path; the current folder, unnamed in a session, is named."""
     return [each or os.getcwd() for each in sys.path]  # noqa: PTH109
 
 
@@ -130,7 +130,7 @@ def _problem_here(how: Message) -> str | None:
 
 
 def _outcome(child: _Child, how: Message, name: str) -> Message | None:
-    """Listen until a run has ended; return None if the process had ended before it began."""
+    """Listen until a run has ended; return None if its process ended before the run began."""
     folder, warnings = BatchFolder(Path(how["folder"])), list[str]()
     begun = False
     while True:
@@ -348,7 +348,7 @@ def _carried_out(
     """Begin or resume one run.
 
     Returns:
-        How it has ended, what went wrong, and its row where no folder is to hold it.
+        How it ended, what went wrong, and its row if the batch keeps no folders.
     """
     folder = Path(how["folder"], run["name"])
     trace = folder / TRACEBACK_NAME
@@ -390,7 +390,7 @@ def _in_its_folder(folder: Path, run: Message, how: Message, teller: _Teller) ->
 
 
 def _as_a_row(run: Message, how: Message, teller: _Teller) -> dict[str, Any]:
-    """Carry out a run that leaves no folder; return what the batch keeps of it."""
+    """Carry out a run that leaves no folder, and return the row that the batch keeps."""
     made, settings = _made(run, how), _settings(how, teller)
     if not issubclass(made.world_class, Feed):
         summary = carry_out(made, None, **settings).summary
@@ -421,7 +421,7 @@ def _settings(how: Message, teller: _Teller) -> dict[str, Any]:
 
 @contextmanager
 def _budget(how: Message, sharer: int) -> Iterator[None]:
-    """Have a run spend from the ledger of all runs, at a place of its own meanwhile."""
+    """Let a run spend from the shared ledger, in which it has a place of its own."""
     lent: AbstractContextManager[None] = nullcontext()
     if how["budget"] is not None:
         ledger = Ledger(Path(how["folder"]) / LEDGER_NAME, sharer, **how["budget"])

@@ -1,4 +1,4 @@
-"""The runs of a batch, given to an executor and heard of again."""
+"""Submit the runs of a batch to an executor, and receive their results."""
 
 from __future__ import annotations
 
@@ -50,11 +50,10 @@ class BatchRun:
     """One run of a batch.
 
     Args:
-        name: What it is called: its configuration and seed, which is its folder, too.
+        name: Its name and folder: the configuration and the seed.
         configuration: Its configuration.
-        seed: Seed of every random number.
-        status: How far it is: ``complete``, ``failed``, ``stopped`` if it can be resumed, or
-            ``not begun``.
+        seed: The seed of all its random numbers.
+        status: ``complete``, ``failed``, ``stopped`` if it can be resumed, or ``not begun``.
         error: Why it failed, if it did.
     """
 
@@ -69,28 +68,28 @@ class BatchObserver:
     """What a batch reports while it runs. This one logs it to ``prism.science``."""
 
     def started(self, runs: Sequence[BatchRun]) -> None:
-        """Receive all runs, with how far each is, before the first one begins or is resumed."""
+        """Receive all runs with their status, before the first one begins or resumes."""
 
     def round_ended(self, run: BatchRun, rounds: int) -> None:
-        """Receive a run and how many rounds it has made."""
+        """Receive a run and the number of rounds it has completed."""
 
     def run_ended(self, run: BatchRun) -> None:
-        """Receive a run that has ended, or was stopped."""
+        """Receive a run that has ended or was stopped."""
         level = logging.WARNING if run.status == FAILED else logging.INFO
         _logger.log(level, "%s: %s", run.name, run.error or run.status)
 
     def note(self, message: str) -> None:
-        """Receive what is good to know."""
+        """Receive a remark."""
         _logger.info(message)
 
     def warn(self, run: BatchRun, message: str) -> None:
-        """Receive what went wrong in a run and was dealt with."""
+        """Receive a problem that was dealt with."""
         _logger.warning("%s: %s", run.name, message)
 
 
 @dataclass(slots=True)
 class Door(AbstractContextManager["Door"]):
-    """Has an executor carry out runs; whatever it is, each run is in a process of prism's own.
+    """Submits runs to an executor; each is carried out in a process of prism's own.
 
     Args:
         folder: The folder of the batch.
@@ -151,9 +150,9 @@ class Door(AbstractContextManager["Door"]):
             configs: What each of them is, by its name.
 
         Raises:
-            InputError: If the executor broke, or one of its machines cannot carry the batch out.
-            KeyboardInterrupt: After an interruption, when the runs under way have a checkpoint;
-                after a second one at once.
+            InputError: If the executor broke, or one of its machines cannot carry it out.
+            KeyboardInterrupt: After an interruption, once the current runs have a checkpoint;
+                after a second one, at once.
         """
         self._waiting, self._configs = deque(runs), configs
         with self._interruptible():
@@ -215,7 +214,7 @@ class Door(AbstractContextManager["Door"]):
                 self._tell(run.name, {"round": done})
 
     def _take(self, future: Future[Message]) -> None:
-        """Take what has come of a run, or of the attempt to carry it out."""
+        """Handle the result of a run, or of the attempt to carry it out."""
         run, sharer = self._under_way.pop(future)
         try:
             said = future.result()
@@ -263,7 +262,7 @@ class Door(AbstractContextManager["Door"]):
             self._waiting.appendleft(run)
 
     def _stop_for(self, problem: str) -> None:
-        """Have all runs end behind a checkpoint because the batch cannot go on."""
+        """End all runs after a checkpoint, because the batch cannot continue."""
         if self._problem is None:
             self._problem = problem
             self.folder.give_order(STOP)

@@ -1,4 +1,4 @@
-"""The folder of a batch: its plan, its lock, and how far its runs are."""
+"""The folder of a batch: its plan, its lock, and the progress of its runs."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ _SECONDS_TO_WAIT = 10.0
 class BatchFolder:
     """The folder of one batch.
 
-    ``plan.json`` is what the batch is, and is there once the batch has begun; each run has a folder
-    of its own below, by its configuration and seed.
+    ``plan.json`` describes the batch, and exists once it has begun. Each run has a folder below,
+    named by its configuration and seed.
 
     Args:
         path: The folder.
@@ -63,10 +63,10 @@ class BatchFolder:
         return (self.path / PLAN_NAME).exists()
 
     def require_free(self) -> None:
-        """Refuse what is not a folder, and a folder that is not empty.
+        """Refuse anything but an empty or new folder.
 
         Raises:
-            InputError: If another batch or run has it, or it holds anything else.
+            InputError: If it holds another batch or run, or anything else.
         """
         if self.path.exists() and not self.path.is_dir():
             raise InputError("is a file, not a folder: choose another folder", path=self.path)
@@ -80,13 +80,13 @@ class BatchFolder:
 
     @contextmanager
     def locked(self) -> Iterator[str]:
-        """Hold the folder against other processes that would carry out the batch.
+        """Lock the folder, so that no other process carries out the batch.
 
         Yields:
-            The session, a text that no other has; it stands in the lock's file meanwhile.
+            The session, a unique text that is in the lock's file meanwhile.
 
         Raises:
-            InputError: If another process does, or one of an earlier session is still at work.
+            InputError: If another process holds it, or one of an earlier session is still working.
         """
         try:
             make_folder(self.path)
@@ -117,7 +117,7 @@ class BatchFolder:
         return session
 
     def session(self) -> str | None:
-        """Return the session that carries out the batch; None where the folder is not seen."""
+        """Return the session that carries out the batch; None if the folder cannot be seen."""
         try:
             return (self.path / LOCK_NAME).read_text()
         except OSError:
@@ -141,7 +141,7 @@ class BatchFolder:
 
     @contextmanager
     def working(self) -> Iterator[None]:
-        """Say meanwhile that a run of the batch is under way; it ends with the process, too."""
+        """Mark a run as active for the length of the block, or of the process."""
         lock = _opened(self.path / _WORKING_NAME)
         try:
             if fcntl is not None:
@@ -151,10 +151,10 @@ class BatchFolder:
             os.close(lock)
 
     def wait_for_workers(self, seconds: float = _SECONDS_TO_WAIT) -> None:
-        """Wait until no run of the batch is under way.
+        """Wait until no run of the batch is active.
 
         Raises:
-            InputError: If it takes longer than that.
+            InputError: If that takes too long.
         """
         lock = _opened(self.path / _WORKING_NAME)
         try:
@@ -163,13 +163,13 @@ class BatchFolder:
             os.close(lock)
 
     def give_order(self, order: str) -> None:
-        """Have all runs stop: behind a checkpoint (`STOP`), or at once (`STOP_NOW`)."""
+        """Order all runs to stop, after a checkpoint (`STOP`) or at once (`STOP_NOW`)."""
         (self.path / _STOP_NAME).write_text(order)
 
     def order(self, session: str) -> str | None:
-        """Return what runs of a session are to do: go on (None), stop, or stop at once.
+        """Return what the runs of a session are to do: go on (None), stop, or stop at once.
 
-        Who carries out the batch may be gone, and then its runs stop at once.
+        If the process that carries out the batch is gone, its runs stop at once.
         """
         if self.session() != session or not self.is_held:
             return STOP_NOW
@@ -181,12 +181,12 @@ class BatchFolder:
     def begin(
         self, plan: Mapping[str, Any], inputs: Mapping[str, str], more: Mapping[str, Any]
     ) -> None:
-        """Write down what the batch is.
+        """Write the description of the batch.
 
         Args:
             plan: Its plan.
             inputs: The SHA-256 of every file that its runs read.
-            more: What else has to be known to resume it.
+            more: What else is needed to resume it.
         """
         self.require_free()
         head = {"prism": __version__, "schema": _SCHEMA, "plan": plan, "inputs": inputs}
@@ -211,7 +211,7 @@ class BatchFolder:
         return found
 
     def write(self, told: Mapping[str, Any]) -> None:
-        """Write anew what the batch is, such as with more samples."""
+        """Replace the description of the batch, such as by one with more samples."""
         self._write(PLAN_NAME, told)
 
     def summaries(self, runs: Sequence[str]) -> Iterator[dict[str, Any] | None]:
@@ -235,7 +235,7 @@ class BatchFolder:
             file.write(orjson.dumps(row) + b"\n")
 
     def cut_rows(self) -> None:
-        """Remove the half row that a process has left which was killed.
+        """Remove the incomplete row that a killed process may have left.
 
         Raises:
             OSError: If that fails.
@@ -245,7 +245,7 @@ class BatchFolder:
             os.truncate(path, whole.rfind(b"\n") + 1)
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return what is kept of runs that have no folder, as they came in.
+        """Return the rows of runs that have no folder, in the order of their ends.
 
         Raises:
             InputError: If a line is damaged.
@@ -268,13 +268,13 @@ class BatchFolder:
         return found
 
     def failures(self) -> dict[str, str]:
-        """Return why runs have failed that were not resumed since."""
+        """Return why runs failed, of those that were not resumed since."""
         if not (self.path / FAILURES_NAME).exists():
             return {}
         return dict(self._read(FAILURES_NAME))
 
     def note_failures(self, failures: Mapping[str, str]) -> None:
-        """Write down why runs have failed."""
+        """Record why runs failed."""
         if failures or (self.path / FAILURES_NAME).exists():
             self._write(FAILURES_NAME, dict(failures))
 

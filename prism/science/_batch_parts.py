@@ -1,4 +1,4 @@
-"""Parts of a batch that are carried out apart, and the batch that they come to together."""
+"""Parts of a batch that are carried out separately, and the batch that they make together."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class Part:
     """One of several parts of a batch: every N-th of its runs.
 
     Args:
-        number: Which it is, from 1.
-        count: How many there are.
+        number: Its number, from 1.
+        count: The number of parts.
     """
 
     number: int
@@ -32,7 +32,7 @@ class Part:
 
     @classmethod
     def of(cls, text: str) -> Self:
-        """Return the part that is meant by ``K/N``.
+        """Return the part that ``K/N`` names.
 
         Raises:
             InputError: If none is.
@@ -47,15 +47,15 @@ class Part:
 
     @classmethod
     def in_plan(cls, told: Mapping[str, Any]) -> Self | None:
-        """Return the part that a ``plan.json`` is of; None for the whole batch."""
+        """Return the part that a ``plan.json`` describes; None for a whole batch."""
         return cls(*told[PART]) if PART in told else None
 
     def among(self, runs: Sequence[ItemT]) -> Sequence[ItemT]:
-        """Return its own among all runs of the batch."""
+        """Return the runs of the part, among all runs of the batch."""
         return runs[self.number - 1 :: self.count]
 
     def budget(self, whole: Mapping[str, Any]) -> dict[str, Any]:
-        """Return its fixed share of what all parts may spend; the deadline is that of each."""
+        """Return its fixed share of the budget; the deadline is the same for each part."""
         shares = dict(whole)
         for name in ("max_calls", "max_tokens"):
             most = whole.get(name)
@@ -76,14 +76,14 @@ def budget_in(told: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def merge_folders(parts: Sequence[Path], folder: Path) -> BatchFolder:
-    """Copy the parts of a batch together, as if one folder had held it from the beginning.
+    """Merge the parts of a batch, as if one folder had held it from the beginning.
 
     Args:
-        parts: Their folders, all of them.
+        parts: The folders of all parts.
         folder: The folder to make.
 
     Raises:
-        InputError: If they are no parts, or not all parts, of one batch.
+        InputError: If they are not all parts of one batch.
     """
     merged = BatchFolder(folder)
     merged.require_free()

@@ -1,4 +1,4 @@
-"""The tables of a batch, one row a run or a run and round, and what the logs of a feed add."""
+"""The tables of a batch, by run and by round, and what the logs of a feed add to them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _STATES = "states."
 def run_row(
     head: Mapping[str, Any], parameters: Mapping[str, Any], results: Mapping[str, Any]
 ) -> Row:
-    """Return the row of one run: what it was, its totals, and its measures in the end.
+    """Return the row of one run: its parameters, its totals, and its final measures.
 
     Args:
         head: What comes first: run, configuration, arm, seed.
@@ -46,21 +46,22 @@ def round_rows(
     head: Mapping[str, Any], parameters: Mapping[str, Any], results: Mapping[str, Any]
 ) -> Iterator[Row]:
     """Yield a row for each round of one run; see `run_row`."""
+    own = _flat(parameters)
     for each in results.get("rounds", ()):
         counts = {name: value for name, value in each.items() if name not in ("round", "measures")}
         yield _joined(
             {**head, "round": each["round"]},
-            ("parameter", _flat(parameters)),
+            ("parameter", own),
             ("total", _flat(counts)),
             ("measure", each.get("measures", {})),
         )
 
 
 def table_of(rows: Sequence[Row]) -> pl.DataFrame:
-    """Return rows as a table with the columns of all, in the order in which they come up.
+    """Return rows as a table with all their columns, in the order of their first appearance.
 
-    The numbers of agents in each state stand together, and 0 in a round without the state: a chart
-    with regions has other states in each round.
+    The numbers of agents by state stand together. They are 0 in rounds without the state, as a
+    chart with regions can have different states in each round.
     """
     import polars as pl
 
@@ -69,10 +70,9 @@ def table_of(rows: Sequence[Row]) -> pl.DataFrame:
     first = min(map(named.index, states), default=0)
     others = [name for name in named if name not in states]
     columns = [*others[:first], *states, *others[first:]]
-    absent = dict.fromkeys(states, 0)
-    filled = [{name: row.get(name, absent.get(name)) for name in columns} for row in rows]
+    table = pl.DataFrame(rows, infer_schema_length=None, strict=False)
 
-    return pl.DataFrame(filled, infer_schema_length=None, strict=False)
+    return table.select(columns).with_columns(pl.col(states).fill_null(0))
 
 
 def write_tables(folder: Path, tables: Mapping[str, pl.DataFrame]) -> None:
@@ -102,7 +102,7 @@ def _flat(values: Mapping[str, Any], before: str = "") -> Row:
     """Return numbers and texts alone: what is in a group has its name before it."""
     found: Row = {}
     for name, value in values.items():
-        if isinstance(value, Mapping):
+        if isinstance(value, dict):
             found |= _flat(value, f"{before}{name}.")
         elif isinstance(value, list):
             found[f"{before}{name}"] = json.dumps(value)
@@ -160,7 +160,7 @@ def measure_log(run: Path) -> list[Mapping[str, Any]]:
 
 
 def all_results(batch: Path, run: str, results: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the results of a run of a batch; for the feed, with what its log says besides."""
+    """Return the results of a run of a batch; for the feed, with the measures of its log."""
     if not is_of_feed(results) or "measures" in results:
         return results
 
@@ -176,8 +176,8 @@ def with_measures(results: Mapping[str, Any], rows: Sequence[Mapping[str, Any]])
     """Return the results of a run with its measures, by round and in total.
 
     Args:
-        results: What ``run.json`` says.
-        rows: What `measure_run` returned.
+        results: The results in ``run.json``.
+        rows: The rows of `measure_run`.
     """
     told = (*results["totals"], *_ALSO_IN_RESULTS, "run", "round")
     by_round = {

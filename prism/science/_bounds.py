@@ -1,4 +1,4 @@
-"""Parameters that a plan has bounds for, as coordinates from 0 to 1."""
+"""The parameters for which a plan has bounds, as coordinates from 0 to 1."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ def sampled(plan: Plan, refused: Sequence[str]) -> tuple[str, ...]:
 
     Args:
         plan: The plan.
-        refused: What the plan may not have besides.
+        refused: Keys that the plan may not have as well.
 
     Raises:
-        InputError: If there are none, or the plan has what it may not.
+        InputError: If there are none, or the plan has a refused key.
     """
     names = tuple(plan.data.get("bounds", {}))
     if not names:
@@ -43,7 +43,7 @@ def values_at(
         points: The points.
 
     Raises:
-        InputError: If a parameter holds no numbers.
+        InputError: If a parameter is not a number.
     """
     scales = [_scale(plan, name) for name in names]
     return [

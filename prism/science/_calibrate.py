@@ -1,4 +1,4 @@
-"""Estimating from a run's decisions a policy that can take the model's place."""
+"""Estimate, from a run's decisions, a policy that can take the model's place."""
 
 from __future__ import annotations
 
@@ -49,30 +49,29 @@ def calibrate(
 ) -> Policy:
     """Estimate a policy from the decisions of runs.
 
-    ``markov`` takes for each state, event and group the shares of what was chosen, which are the
-    maximum-likelihood estimates of a multinomial, and tests with G, twice the log-likelihood ratio
-    (Wilks 1938), whether the groups differ. ``logit`` fits, besides, a multinomial logit (McFadden
-    1974) for each state and event, with an intercept for each group and the covariates, and tests
-    it against one with intercepts only and one with groups only.
+    ``markov`` takes the share of each choice for each state, event and group, the estimates of
+    maximum likelihood of a multinomial. It tests with G, twice the log-likelihood ratio (Wilks
+    1938), whether the groups differ. ``logit`` also fits a multinomial logit (McFadden 1974) for
+    each state and event, with an intercept for each group and the covariates, and tests it against
+    one with intercepts only and one with groups only.
 
-    What the decisions say nothing of is not made up, but listed as ``unidentified``: states
-    that nobody decided in, options that were never offered, options that were never chosen (whose
-    estimate is 0), groups with less than ``least`` decisions, covariates that do not vary, and
-    logits that have no finite maximum (Albert and Anderson 1984).
+    What the decisions do not identify is listed as ``unidentified``: states in which nobody
+    decided, options that were never offered, options that were never chosen (whose estimate is 0),
+    groups with fewer than ``least`` decisions, covariates that do not vary, and logits without a
+    finite maximum (Albert and Anderson 1984).
 
-    Agents have tendencies of their own, so standard errors are given twice: with all decisions
-    independent, and clustered by agent (Liang and Zeger 1986). The tests take them to be
-    independent.
+    Agents have tendencies of their own, so there are two standard errors: one as if all decisions
+    were independent, and one clustered by agent (Liang and Zeger 1986). The tests assume
+    independence.
 
     Args:
-        logs: The runs, from `prism.analysis.read_log`; those that fell back are left out.
+        logs: The runs, from `prism.analysis.read_log`. Decisions that fell back are left out.
         model: ``markov`` or ``logit``.
         by: What agents are grouped by: ``archetype``, or an attribute.
         covariates: What choices may depend on in a logit: keys of ``post.weighed`` in the
             log, of the decision or its context, or attributes of agents.
         least: Fewest decisions that identify a cell.
-        charts: Charts of the agents, which say what could have been decided; that of the feed is
-            known.
+        charts: Charts of the agents, which say what could have been decided; the feed's is known.
 
     Raises:
         FieldValueError: If there is no such model, or ``least`` is below 1.
@@ -91,7 +90,7 @@ def calibrate(
 
 
 def calibrate_choices(choices: Choices, model: ModelKind, least: int) -> Policy:
-    """Estimate a policy from choices, and leave out what nobody met; see `calibrate`."""
+    """Estimate a policy from choices alone; see `calibrate`."""
     found = _Found()
     for number, point in enumerate(choices.points):
         _frequencies(choices, number, point, least, found)

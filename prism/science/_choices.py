@@ -1,4 +1,4 @@
-"""The decisions of runs as choices: who chose what among what, and what that may depend on."""
+"""The decisions of runs as choices: who chose which option, and what that may depend on."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class Choices:
     Args:
         table: One row a decision: ``run``, ``agent_id``, ``state``, ``event``, ``options``,
             ``chosen``, ``group``, ``point`` (a number), and the covariates, null where unknown.
-        points: Where it was decided, by number.
+        points: The points of decision, by number.
         by: What agents are grouped by.
-        groups: All groups, those that decided nothing, too.
+        groups: All groups, including those without decisions.
         covariates: Names of the covariates.
         sources: The runs.
         charts: Names of the charts that the agents follow.
@@ -54,8 +54,8 @@ def read_choices(
 ) -> Choices:
     """Read the decisions of runs.
 
-    Left out, and counted, are those that fell back, as nobody chose, and those whose choice is
-    among no options.
+    Decisions that fell back, where nobody chose, and those whose choice is not among their options
+    are left out and counted.
 
     Args:
         logs: The runs.

@@ -1,4 +1,4 @@
-"""Comparing runs: what differs between groups of them, by how much, and how certain that is."""
+"""Compare groups of runs: what differs, by how much, and how certain that is."""
 
 from __future__ import annotations
 
@@ -56,44 +56,44 @@ def compare(
     seed: int = 0,
     progress: Callable[[int, int], None] | None = None,
 ) -> Comparison:
-    """Compare groups of runs, each with the first; or the arms of a batch, as its plan has them.
+    """Compare groups of runs with the first group, or the arms of a batch with its control.
 
-    Of the folder of a batch, each arm is compared with the first one, the control, at every setting
-    of the other parameters that the plan varies, in pairs of the same parameters and seed; main
-    effects and interactions are told besides, as ``model``. Where the plan has no arms, the
-    levels of its first parameter are compared. Of runs that have assigned posts to arms, these arms
-    are compared, in pairs within each run.
+    Given the folder of a batch, each arm is compared with the first, the control, at every setting
+    of the other parameters that the plan varies, in pairs with the same parameters and seed. Main
+    effects and interactions are in ``model``. If the plan has no arms, the levels of its first
+    parameter are compared. If runs have assigned posts to arms, these arms are compared, in pairs
+    within each run.
 
-    Pairs of runs with the same seed share their random numbers, so what differs within them is due
-    to what the groups differ in. Each measure gets the difference of the means with a bootstrap
+    Runs with the same seed share their random numbers, so differences within a pair come from what
+    distinguishes the groups. Each measure gets the difference of the means with a bootstrap
     interval (BCa), a test (Wilcoxon's signed-rank test for pairs, else Mann and Whitney's U;
     Kolmogorov and Smirnov's D for distributions), Holm's correction over all tests, and an effect
     size.
 
     Args:
         groups: For each group a run's folder or log, a folder with runs below it, a pattern such as
-            ``runs/warned-*``, or several of these. Of a single folder that is no batch, the folders
-            that hold runs are the groups.
+            ``runs/warned-*``, or several of these. In a single folder that is not a batch, each
+            folder that holds runs is a group.
         by: What the groups of a batch are: ``arm``, or a parameter that the plan varies.
-        within: Parameters of a batch at each of whose values groups are compared; by default all
-            others. Over those that are left out the runs of a seed are averaged.
-        paired: Whether to pair runs by their seeds. By default they are paired if no seed comes up
-            twice in a group, and most runs of both groups have a partner.
+        within: Parameters of a batch that are held fixed in each comparison; by default all others.
+            The runs of a seed are averaged over those that are left out.
+        paired: Whether to pair runs by seed. By default they are paired if no seed occurs twice in
+            a group and most runs of both groups have a partner.
         measures: The measures to compare, by name: the fewer tests, the milder the correction. None
-            takes all; of a batch those that its plan names, or else the measures of the world.
+            for all; for a batch, those its plan names, or else the measures of the world.
         from_round: The first round that counts, such as the first after a burn-in.
         to_round: Last round to include. By default, all runs must have the same rounds.
         confidence: Coverage of the intervals, between 0 and 1.
         resamples: Bootstrap samples.
         seed: Seed of the bootstrap and of permutations.
-        progress: Called with the number of runs that are measured, and that of all.
+        progress: Called with the number of runs measured so far, and the number of all runs.
 
     Returns:
         The comparison.
 
     Raises:
         InputError: If there is no second group, a run cannot be read or is given twice, the runs
-            differ in their rounds, they cannot be paired as wanted, or a measure or parameter is
+            have different rounds, they cannot be paired as asked, or a measure or parameter is
             unknown.
     """
     _check(confidence, resamples, from_round, to_round)

@@ -280,7 +280,7 @@ def _effects_of(comparison: Comparison) -> pl.DataFrame:
 
 
 def draw_effects(comparison: Comparison, figures: PageFigures) -> alt.TopLevelMixin | None:
-    """Draw every difference with its interval, in standard deviations of the runs; or None."""
+    """Draw every difference with its interval, in standard deviations; None if there is none."""
     table = _effects_of(comparison)
     if table.is_empty():
         return None
@@ -378,7 +378,7 @@ def draw_rounds(
     """Draw the mean of each group in each round, with its band.
 
     Args:
-        table: What `Comparison.rounds` gives for the measure.
+        table: The rows of `Comparison.rounds` for the measure.
         measure: The measure.
         comparison: The comparison.
         figures: The figures of the page.
@@ -409,7 +409,7 @@ def draw_rounds(
 
 
 def draw_distribution(name: str, comparison: Comparison, figures: PageFigures) -> alt.Chart:
-    """Draw which share of all values is at least so large, in each group.
+    """Draw, for each group, the share of all values that are at least as large as each value.
 
     Args:
         name: The distribution.

@@ -1,4 +1,4 @@
-"""Finding the runs of a comparison, and measuring each of them."""
+"""Find the runs of a comparison, and measure each of them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def groups_of(sources: Sequence[Source | Sequence[Source]]) -> dict[str, list[Pa
 
     Args:
         sources: A run, its log, a folder with runs below it, a pattern, or several of these, for
-            each group. Of a single one, the folders that hold runs are the groups.
+            each group. In a single one, the folders that hold runs are the groups.
 
     Raises:
         InputError: If there is no such file, no run in it, or no second group.

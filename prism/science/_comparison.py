@@ -1,4 +1,4 @@
-"""What a comparison has found: differences, and the means of the rounds."""
+"""The results of a comparison: differences, and means by round."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ class ComparedRun:
 
     Args:
         path: Its folder or log.
-        seed: Its seed, if its log says.
-        rounds: How many rounds it has completed.
-        ended: Whether its log has its end.
+        seed: Its seed, if the log has it.
+        rounds: The number of rounds it has completed.
+        ended: Whether its log is complete.
     """
 
     path: Path
@@ -56,12 +56,12 @@ class ComparedRun:
 
 @dataclass(slots=True)
 class Measured:
-    """What was measured of a run.
+    """The measures of a run.
 
     Args:
         run: The run.
         kinds: The kind of every measure, in their order.
-        values: What each measure came to in all.
+        values: The value of each measure over the whole run.
         by_round: The same in each round, by its number.
         distributions: How often each value occurs, by the name of the distribution.
     """
@@ -73,13 +73,13 @@ class Measured:
     distributions: dict[str, dict[float, int]] = field(default_factory=dict)
 
     def add(self, kind: MeasureKind, name: str, value: object) -> None:
-        """Add a measure; what is no number is left out."""
+        """Add a measure; anything but a number is left out."""
         if isinstance(value, int | float):
             self.kinds[name] = kind
             self.values[name] = float(value)
 
     def add_round(self, name: str, number: int, value: object) -> None:
-        """Add what a measure came to in one round."""
+        """Add the value of a measure in one round."""
         if isinstance(value, int | float):
             self.by_round.setdefault(name, {})[number] = float(value)
 
@@ -98,7 +98,7 @@ class ComparedGroup:
 
     @property
     def seeds(self) -> tuple[int, ...]:
-        """The seeds of its runs, as far as their logs say."""
+        """The seeds of its runs, as far as their logs have them."""
         return tuple(run.seed for run in self.runs if run.seed is not None)
 
 
@@ -114,12 +114,12 @@ class Difference:
         first: Label of the first group.
         second: Label of the second.
         paired: Whether runs of the same seed were compared with each other.
-        runs_first: Runs of the first group that have the measure; of pairs, the number of pairs.
+        runs_first: Runs of the first group that have the measure; the number of pairs if paired.
         runs_second: The same of the second.
-        mean_first: Mean of the first group; of a distribution, of all its values.
+        mean_first: Mean of the first group; for a distribution, of all its values.
         mean_second: Mean of the second.
         difference: The second mean minus the first.
-        low: Lower end of the bootstrap interval of the difference; None of groups of one run.
+        low: Lower end of the bootstrap interval of the difference; None for groups of one run.
         high: Its upper end.
         standardised: The difference in units of the runs' standard deviation (Cohen's d_av); None
             where that is 0 or unknown.
@@ -131,12 +131,12 @@ class Difference:
         p_holm: The same, corrected for all tests of the comparison.
         effect: Matched-pairs rank-biserial correlation, Cliff's delta, or D.
         superiority: Probability that a run of the second group has more (ties are halves).
-        least_p: The least p-value that so many runs allow.
-        t_low: Lower end of Student's interval of the difference: of pairs, or Welch's of groups.
+        least_p: The smallest p-value possible with so many runs.
+        t_low: Lower end of Student's interval of the difference for pairs, or Welch's for groups.
         t_high: Its upper end.
         t_p: The p-value of the same t-test.
         setting: The values of other parameters of a batch, such as ``friends=4``; else empty.
-        remark: Why there is no test, and which runs lack the measure; empty if all is well.
+        remark: Why there is no test, or which runs lack the measure; empty if all is well.
     """
 
     measure: str
@@ -170,20 +170,20 @@ class Difference:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What a comparison has found; made by `compare`.
+    """The results of a comparison, from `compare`.
 
     Args:
-        groups: The groups; every one is compared with the first. Of a batch, its arms.
-        differences: What differs, a row for each measure, setting and group but the first.
-        notes: What to know about the runs and the tests.
+        groups: The groups, or the arms of a batch; every one is compared with the first.
+        differences: A row for each measure, setting and group but the first.
+        notes: Remarks on the runs and the tests.
         from_round: The first round that counted.
         to_round: The last round.
         confidence: Confidence level of the intervals.
-        measured: What was measured in each run of each group.
+        measured: The measures of each run of each group.
         page_of: Makes its page.
         model: Main effects and interactions of what a batch varies: a row for each measure and
             term, with ``df``, ``df_residual``, ``f``, ``p``, ``p_holm`` and ``eta_squared``, by
-            analysis of variance of type II, with seeds as blocks. None of other runs.
+            analysis of variance of type II, with seeds as blocks. None if the runs are not a batch.
         over: The differences at each value of each parameter, averaged over the others.
         folder: The folder of the batch, if it is one.
     """
@@ -222,7 +222,7 @@ class Comparison:
         """Return the mean of each group in each round.
 
         Args:
-            measures: The measures; None takes all that have rounds.
+            measures: The measures; None for all that have rounds.
 
         Returns:
             ``measure``, ``group``, ``round``, ``runs``, ``mean``, ``low`` and ``high``: the
@@ -274,7 +274,7 @@ class Comparison:
             f"Differences of means have {self.confidence:.0%} bootstrap intervals (BCa, "
             "Efron 1987, level expanded after Hesterberg 2015), with Student's or Welch's beside "
             "them.",
-            f"Tests were {' and '.join(tests) or 'none'}. The p-values of {tested} tests were "
+            f"Tests: {' and '.join(tests) or 'none'}. The p-values of {tested} tests were "
             "corrected by Holm's method (1979).",
         ]
         if self._has_model:
@@ -303,14 +303,14 @@ class Comparison:
         return self.model is not None and not self.model.is_empty()
 
     def save_paper(self, folder: Path) -> list[Path]:
-        """Write what a paper needs: figures as PDF, tables as LaTeX and CSV, methods, the world.
+        """Write figures as PDF, tables as LaTeX and CSV, a methods paragraph, and the world's page.
 
         Args:
             folder: The folder, made if it does not exist. Files of the same names are replaced.
 
         Returns:
-            The paths of the files: besides the figures ``differences`` and, of a batch, ``model``,
-            as ``.tex`` and ``.csv``, ``methods.md``, and ``odd.md`` for the world of a batch.
+            The paths of the files: the figures; ``differences`` and, for a batch, ``model``, as
+            ``.tex`` and ``.csv``; ``methods.md``; and for a batch ``odd.md``, on its world.
 
         Raises:
             InputError: If the world of the batch cannot be loaded any more.
@@ -330,7 +330,7 @@ class Comparison:
 
     @property
     def failures(self) -> Mapping[str, str]:
-        """What is wrong with each figure that cannot be drawn, by name; usually nothing."""
+        """Why figures could not be drawn, by name; usually empty."""
         return self._document.failures
 
     @cached_property

@@ -1,4 +1,4 @@
-"""The design of an experiment: what the runs of a batch vary, and which of them are pairs."""
+"""The design of an experiment: what the runs of a batch vary, and which runs are pairs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Cell:
 
     Args:
         levels: The level of each factor.
-        measured: What was measured.
+        measured: Its measures.
     """
 
     levels: Mapping[str, Any]
@@ -42,13 +42,13 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """What runs differ in, by plan.
+    """The factors in which runs differ by plan.
 
     Args:
         factors: The levels of each factor, in the order of the plan; the first is the control.
         cells: The runs.
         wanted: The measures that the plan names.
-        notes: What to know of the runs.
+        notes: Remarks on the runs.
         folder: The folder of the batch, if it is one.
     """
 
@@ -109,11 +109,11 @@ class Design:
 def design_of_batch(
     folder: Path, measures: Sequence[str] | None, from_round: int, to_round: int | None
 ) -> Design | None:
-    """Return the design of a batch; None where it varies nothing.
+    """Return the design of a batch; None if it varies nothing.
 
     Args:
         folder: The folder of the batch.
-        measures: The measures that are wanted; None for any.
+        measures: The measures to read; None for all.
         from_round: First round to include.
         to_round: The last round that counts.
 
@@ -217,7 +217,7 @@ def in_arms(runs: Sequence[tuple[Mapping[str, Any], Path, int | None]]) -> Desig
 
 
 def averaged(runs: Sequence[Measured]) -> Measured:
-    """Return the mean of what was measured in several runs of one seed."""
+    """Return the mean measures of several runs of one seed."""
     if len(runs) == 1:
         return runs[0]
 

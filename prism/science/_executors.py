@@ -1,4 +1,4 @@
-"""Executors by name: those of libraries, and those that a function of the user's returns."""
+"""Executors by name: of Dask, of Ray, or returned by a function of the user's."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from prism.worlds._addresses import module_at
 
 @contextmanager
 def executor_named(name: str) -> Iterator[Executor]:
-    """Yield an executor, which is closed behind the block.
+    """Yield an executor, and close it after the block.
 
     Args:
-        name: ``dask:ADDRESS`` of a scheduler, ``ray:ADDRESS`` of a cluster (``ray:auto`` for the
-            one that is found), or ``file.py:function`` or ``package.module:function`` of a
-            function without arguments that returns an executor.
+        name: ``dask:ADDRESS`` of a scheduler; ``ray:ADDRESS`` of a cluster, ``ray:auto`` for one
+            that is running; or ``file.py:function`` or ``package.module:function``, a function
+            without arguments that returns an executor.
 
     Raises:
-        InputError: If there is none.
+        InputError: If the name is wrong, or nothing answers at the address.
         MissingExtraError: If the library is not installed.
     """
     kind, _, address = name.partition(":")

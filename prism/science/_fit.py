@@ -1,4 +1,4 @@
-"""Fitting parameters of a world to published figures, by a batch that grows."""
+"""Fit parameters of a world to published figures, by a batch that grows."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Fit:
 
     @property
     def is_complete(self) -> bool:
-        """Whether all samples have been run, and no generation is to follow."""
+        """Whether all samples have been run and no generation is to follow."""
         is_over = all(each.status in (COMPLETE, FAILED) for each in self.batch.runs)
         return is_over and not self._search.is_to_grow
 
@@ -95,11 +95,11 @@ class Fit:
         return pl.DataFrame(rows, schema=columns, orient="row")
 
     def posterior(self) -> pl.DataFrame:
-        """Return a row for each sample that is near enough, the nearest first.
+        """Return a row for each sample that is kept, the nearest first.
 
-        Columns are ``sample`` (its number), ``weight`` (they sum to 1), ``distance`` (from the
-        targets, in standard deviations of the noise), and the parameters: as they would be if the
-        sample's figures were the targets.
+        Columns are ``sample`` (its number), ``weight`` (weights sum to 1), ``distance`` (from the
+        targets, in standard deviations of the noise), and the parameters, adjusted to what they
+        would be if the sample's figures were the targets.
         """
         found = self.population
         values = values_at(self.batch.plan, self.parameters, self._found.adjusted.tolist())
@@ -115,12 +115,12 @@ class Fit:
         )
 
     def targets(self) -> pl.DataFrame:
-        """Return a row per target, including those held out, with the fit's figures for it.
+        """Return a row per target, including those held out, with the figures of the fit.
 
         Columns are ``measure``, ``statistic``, ``arm``, ``round``, ``value``, ``spread``,
         ``held_out`` and ``source``, as the plan has them; ``mean``, ``low`` and ``high`` (the
-        90 % interval) of what came of the samples that are near enough; and
-        ``within``, whether the value lies there.
+        90 % interval) of the samples that are kept; and ``within``, whether the value lies in that
+        interval.
         """
         figures, weights = self._figures[self.population.places], self.population.weights
         rows = []
@@ -165,7 +165,7 @@ class Fit:
 
     def methods(self) -> str:
         """Return a paragraph for the methods of a paper: bounds, targets, failures, versions."""
-        from prism.science._paper import versions
+        from prism.science._paper import counted, versions
 
         plan, table = self.batch.plan, self.targets()
         bounds = ", ".join(
@@ -174,19 +174,19 @@ class Fit:
         )
         held = table.filter(held_out=True)
         said = [
-            f"Parameters ({bounds}; flat priors) were fitted to {table.height - held.height} "
-            "figures by approximate Bayesian computation with an adaptive population (Lenormand, "
-            "Jabot and Deffuant 2013) and local linear regression (Beaumont, Zhang and Balding "
-            "2002).",
+            f"Parameters ({bounds}; flat priors) were fitted to "
+            f"{counted(table.height - held.height, 'figure')} by approximate Bayesian computation "
+            "with an adaptive population (Lenormand, Jabot and Deffuant 2013) and local linear "
+            "regression (Beaumont, Zhang and Balding 2002).",
             f"{len(self.points)} samples were drawn (seed {self.seed}), each the mean of "
-            f"{len(plan.seeds)} runs with seeds of their own in every arm; "
+            f"{counted(len(plan.seeds), 'run')} with seeds of their own in every arm; "
             f"{len(self.population.places)} were kept.",
         ]
         if held.height:
             inside = held["within"].sum()
             said.append(
-                f"Of {held.height} figures that were held out, {inside} lay within the {LEVEL:.0%} "
-                "interval of what came of the samples that were kept."
+                f"Of {counted(held.height, 'figure')} held out, {inside} lay within the "
+                f"{LEVEL:.0%} interval of the samples that were kept."
             )
         said.append(f"Of {len(self.batch.runs)} runs {len(self.batch.failed)} failed.")
         said.append(f"Software: {versions('numpy', 'polars', 'scipy')}.")
@@ -194,7 +194,7 @@ class Fit:
         return " ".join(said)
 
     def save_paper(self, folder: Path) -> list[Path]:
-        """Write what a paper needs: figures as PDF, tables as LaTeX and CSV, methods, the world.
+        """Write figures as PDF, tables as LaTeX and CSV, a methods paragraph, and the world's page.
 
         Args:
             folder: The folder, made if it does not exist. Files of the same names are replaced.
@@ -215,7 +215,7 @@ class Fit:
 
     @property
     def population(self) -> Population:
-        """The samples that are near enough.
+        """The samples that are kept.
 
         Raises:
             InputError: If fewer than two are there whose runs are complete.
@@ -233,7 +233,7 @@ class Fit:
 
     @cached_property
     def _figures(self) -> Array:
-        """What came of each sample (rows) for each target (columns): over its seeds, or NaN."""
+        """The figure of each sample (row) for each target (column); NaN if a run of it failed."""
         targets = self.batch.plan.data["target"]
         return np.array([_column(self.batch, target) for target in targets]).T
 
@@ -268,28 +268,28 @@ def fit(
     checkpoint_every: float = DEFAULT_SECONDS_BETWEEN,
     observer: BatchObserver | None = None,
 ) -> Fit:
-    """Find the parameters whose runs come to given figures.
+    """Find parameters whose runs match given figures.
 
-    The plan has ``bounds``, between which every value is as likely as every other before the fit
-    (their logarithms, on a logarithmic scale), and ``target``, the figures. Each sample is run in
-    every arm, with as many seeds as the plan has, of its own; its figures are the means over these.
-    The method is a sequential ABC: each generation draws around the nearest points of the last.
+    The plan has ``bounds``, which are flat priors (of logarithms, on a logarithmic scale), and
+    ``target``, the figures. Each sample is run in every arm with seeds of its own, as many as the
+    plan has, and its figures are means over these runs. The method is a sequential ABC: each
+    generation draws around the nearest points of the last.
 
     Args:
         plan: The plan, or its file.
         folder: Where to keep the batch of its runs.
         samples: Samples of the first generation; each later one has half as many.
-        generations: The most generations. There are fewer if hardly any new sample is nearer.
+        generations: The most generations. The fit ends earlier if hardly any new sample is nearer.
         seed: Seed for drawing the samples.
         keep: What is kept of each run, as for `batch`.
         workers: How many processes; by default as many as there are processors.
-        executor: Who carries out the runs instead; see `batch`.
+        executor: Carries out the runs instead; see `batch`.
         checkpoint_every: Seconds between checkpoints of a run.
-        observer: What to tell of the batch.
+        observer: Receives the progress of the batch.
 
     Raises:
-        InputError: If the plan has no bounds or targets, or varies something else, or a run is
-            impossible, or no run has such a measure.
+        InputError: If the plan has no bounds or targets or varies anything else, if a run is
+            impossible, or if no run has the measure of a target.
         MissingExtraError: If scipy is not installed.
     """
     given = plan if isinstance(plan, Plan) else Plan.from_file(plan)
@@ -326,15 +326,15 @@ def resume_fit(
     checkpoint_every: float = DEFAULT_SECONDS_BETWEEN,
     observer: BatchObserver | None = None,
 ) -> Fit:
-    """Go on with a fit that was stopped, in whatever way, to the same bytes; see `resume_batch`.
+    """Resume a fit that was stopped, in whatever way, to the same bytes; see `resume_batch`.
 
     Args:
         folder: Where it is kept.
         workers: How many processes; by default as many as there are processors.
-        executor: Who carries out the runs instead; see `batch`.
-        hosts: Addresses of its servers with names and passwords, which no batch keeps.
+        executor: Carries out the runs instead; see `batch`.
+        hosts: Addresses of its servers with user names and passwords, which a batch does not keep.
         checkpoint_every: Seconds between checkpoints of a run.
-        observer: What to tell of the batch.
+        observer: Receives the progress of the batch.
 
     Raises:
         InputError: If the folder holds none, or it cannot be resumed.
@@ -346,7 +346,7 @@ def resume_fit(
 
 
 def read_fit(folder: Path | str) -> Fit:
-    """Return a fit as it stands in its folder.
+    """Return the fit in a folder, complete or not.
 
     Args:
         folder: Where it is kept.
@@ -373,7 +373,7 @@ def _written(batch: Batch) -> Fit:
 
 
 def _grown(batch: Batch) -> Mapping[str, Any]:
-    """Return what a fit's ``plan.json`` has after one more generation; nothing if it is over."""
+    """Return what one more generation changes in ``plan.json``; nothing if the fit is over."""
     found = _fit_of(batch)
     if not found._found.is_to_grow:
         return {}

@@ -1,7 +1,7 @@
-"""What a paper needs of an experiment: tables, a methods paragraph, and a description of the world.
+"""What a paper needs from an experiment: tables, a methods paragraph, and a page on the world.
 
 The description follows the ODD protocol (Grimm et al. 2020, Journal of Artificial Societies and
-Social Simulation 23(2) 7), as far as a world declares what it asks for.
+Social Simulation 23(2) 7), as far as the world declares what it asks for.
 """
 
 from __future__ import annotations
@@ -79,12 +79,17 @@ def versions(*libraries: str) -> str:
 
 
 def seeds_of(seeds: Sequence[int]) -> str:
-    """Return seeds as text: a range where they are one."""
+    """Return seeds as text, as a range if they are one."""
     known = sorted(set(seeds))
     if len(known) > 2 and known == list(range(known[0], known[-1] + 1)):
         return f"seeds {known[0]} to {known[-1]}"
 
     return ("seed " if len(known) == 1 else "seeds ") + ", ".join(map(str, known))
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun, such as ``1 run`` or ``2 runs``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def odd_page(world: str) -> str:
@@ -113,17 +118,16 @@ def _odd_lines(about: Mapping[str, Any]) -> Iterator[str]:
     for kind in about["kinds"]:
         yield from _entity(kind)
     yield from _listed("State of the world", [signature_of(each) for each in about["state"]])
-    yield f"Time: {about['rounds']} rounds of {about['ticks']} ticks, unless a run says otherwise."
-    order = (
-        "all agents of a tick together"
-        if about["together"]
-        else f"activation: {about['activation']}"
-    )
+    rounds, ticks = counted(about["rounds"], "round"), counted(about["ticks"], "tick")
+    yield f"Time: {rounds} of {ticks}, unless a run says otherwise."
+    order = "together" if about["together"] else f"in turns (activation `{about['activation']}`)"
     steps = [
         f"`{each['step']}` in {', '.join(each['states'])}: {each['doc'] or _UNSAID}"
         for each in about["steps"]
     ]
-    yield from _section("3. Process overview and scheduling", [f"In every tick, {order}."])
+    yield from _section(
+        "3. Process overview and scheduling", [f"In every tick, agents act {order}."]
+    )
     yield from _listed("Steps", steps)
     measures = [f"`{each['measure']}`: {each['doc'] or _UNSAID}" for each in about["measures"]]
     yield from _section(
@@ -134,7 +138,8 @@ def _odd_lines(about: Mapping[str, Any]) -> Iterator[str]:
         ],
     )
     yield from _listed("Measures", measures)
-    yield from _section("5. Initialization", ["Fields that are drawn, and parameters:"])
+    beginning = "State variables are drawn as listed above. Parameters are set for each run."
+    yield from _section("5. Initialization", [beginning])
     yield from _listed("Parameters", [_parameter(each) for each in about["parameters"]])
     yield from _section("6. Input data", [_UNSAID])
     yield from _section("7. Submodels", ["The steps above; what they compute is in their code."])

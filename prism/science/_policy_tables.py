@@ -1,4 +1,4 @@
-"""What is in a policy, as tables."""
+"""The contents of a policy, as tables."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def policy_tests(policy: Policy) -> pl.DataFrame:
 
 
 def policy_unidentified(policy: Policy) -> pl.DataFrame:
-    """Return what could not be identified, and why.
+    """Return what could not be identified and why.
 
     Args:
         policy: The policy.

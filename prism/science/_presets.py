@@ -1,4 +1,4 @@
-"""How near a preset of the feed comes to the figures that its plan fits it to, and leaves out."""
+"""How close a preset of the feed comes to the targets of its plan, those held out included."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ def preset_runs(
 
     Args:
         preset: Its name.
-        seeds: The seeds, or how many, from 0 on.
+        seeds: The seeds, or their number, counted from 0.
         agents: Number of agents; by default that of its plan.
         rounds: Number of rounds; by default that of its plan.
 
     Returns:
-        A row a seed: ``seed``, then the measures of `prism.analysis.run_measures`.
+        A row per seed: ``seed``, then the measures of `prism.analysis.run_measures`.
 
     Raises:
-        FieldValueError: If no plan of that name fits a preset.
+        FieldValueError: If no plan fits a preset of that name.
         MissingExtraError: If polars is not installed, which the extra ``science`` brings.
     """
     plan = _plan_of(preset)
@@ -51,20 +51,22 @@ def preset_figures(
     agents: int | None = None,
     rounds: int | None = None,
 ) -> pl.DataFrame:
-    """Hold a preset of the feed against the targets of its plan, those that were held out too.
+    """Compare a preset of the feed with the targets of its plan, those held out included.
 
     Args:
         preset: Its name.
-        seeds: The seeds, or how many, from 0 on.
+        seeds: The seeds, or their number, counted from 0.
         agents: Number of agents; by default that of its plan.
         rounds: Number of rounds; by default that of its plan.
 
     Returns:
-        A row a figure: ``measure``, ``published``, ``spread``, ``source``, ``held_out``, then
-        ``mean``, ``least`` and ``most`` over the seeds, and ``distance`` (of the mean, in spreads).
+        A row for each target: ``measure``, ``statistic`` (the ``mean`` of the seeds, or their
+        standard deviation ``sd``), ``published``, ``spread``, ``source`` and ``held_out``; then
+        ``found`` (the statistic of these runs; null for the ``sd`` of a single run), ``least`` and
+        ``most`` (of the runs), and ``distance`` (of what was found, in spreads).
 
     Raises:
-        FieldValueError: If no plan of that name fits a preset.
+        FieldValueError: If no plan fits a preset of that name.
         MissingExtraError: If polars is not installed, which the extra ``science`` brings.
     """
     measured = preset_runs(preset, seeds, agents, rounds)
@@ -94,17 +96,19 @@ def _measured(preset: str, agents: int, rounds: int, seed: int) -> pl.DataFrame:
 
 def _held(measured: pl.DataFrame, target: Mapping[str, Any]) -> dict[str, Any]:
     values = measured[target["measure"]].drop_nulls()
-    mean = None if values.is_empty() else float(values.mean())
+    statistic = target.get("statistic", "mean")
+    found = values.std() if statistic == "sd" else values.mean()
     value, spread = target["value"], target["spread"]
 
     return {
         "measure": target["measure"],
+        "statistic": statistic,
         "published": float(value),
         "spread": float(spread),
         "source": target.get("source"),
         "held_out": bool(target.get("held_out", False)),
-        "mean": mean,
+        "found": found,
         "least": values.min(),
         "most": values.max(),
-        "distance": None if mean is None else abs(mean - value) / spread,
+        "distance": None if found is None else abs(found - value) / spread,
     }

@@ -1,4 +1,4 @@
-"""Counterfactuals: a run again, with something else from a round on."""
+"""Counterfactuals: repeat a run with a change from some round on."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ _NOT_ONE = "is not a run of the feed or of a world: only these can be rerun with
 
 @dataclass(frozen=True, slots=True)
 class Parted:
-    """Where two runs part: the first decision, or transition, that one has and the other has not.
+    """Where two runs diverge: the first decision or transition that only one of them has.
 
     Args:
-        round: Its round; of the two, the earlier one.
+        round: Its round; the earlier one if they differ.
         tick: Its tick.
-        was: What the earlier run has there: agent, state, trigger, and so on; None for nothing.
-        is_now: What the later run has there; None for nothing.
+        was: What the original run has there: agent, state, trigger and so on; None for nothing.
+        is_now: What the new run has there; None for nothing.
     """
 
     round: int
@@ -55,7 +55,7 @@ class Rerun:
     """A counterfactual that has come to its end.
 
     Args:
-        outcome: What came of it; None if it was complete already.
+        outcome: The outcome of the run; None if it was complete already.
         folder: Where it is kept.
         run: The run that was repeated.
         from_round: First round in which something is different.
@@ -76,7 +76,7 @@ class Rerun:
         return self.decision is not None or self.transition is not None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return where they part as plain data."""
+        """Return where they diverge, as plain data."""
         return {
             "run": str(self.run),
             "from_round": self.from_round,
@@ -97,28 +97,29 @@ def rerun(
     checkpoint_every: float = DEFAULT_SECONDS_BETWEEN,
     observer: Observer | None = None,
 ) -> Rerun:
-    """Run a run again, with treatments from a round on.
+    """Repeat a run with treatments from some round on.
 
-    The rounds before are repeated with the same random numbers, to the same bytes of the log. Where
-    a model decided, its answers are taken from the log until the first question that is not the
-    one of the log; from there on the model is asked, or the policy. What is repeated is not asked
-    and costs nothing, though the log tells what it has cost.
+    The rounds before are repeated with the same random numbers, to the same bytes of the log. If
+    a model decided, its answers are taken from the log up to the first question that differs from
+    the log. From there on the model is asked, or the policy. Repeated answers cost nothing, though
+    the log has what they once cost.
 
     Args:
-        run: The folder of the run, which has come to its end.
-        folder: Where to keep the new one, which is an ordinary run.
+        run: The folder of a complete run.
+        folder: Where to keep the new run, which is an ordinary one.
         from_round: First round in which something is different.
-        treatments: What is other: treatments of that round or later ones; without any, the new run
-            is the old one.
+        treatments: Treatments of that round or later ones; without any, the new run equals the old
+            one.
         then: Who decides from the first difference on, in a run whose model decided.
-        hosts: Addresses of its servers with names and passwords, which no run keeps.
+        hosts: Addresses of its servers with user names and passwords, which no run keeps.
         on_round: Called with every round as it ends, after it has been kept.
-        checkpoint_every: A round that ends so many seconds after the last checkpoint gets one.
-        observer: What to tell of the run.
+        checkpoint_every: Seconds between checkpoints, written when a round ends.
+        observer: Receives the progress of the run.
 
     Raises:
-        InputError: If there is no complete run of the feed or of a world, a file that it reads has
-            changed, or a treatment is of an earlier round.
+        InputError: If the folder holds no complete run of the feed or of a world, one of its files
+            has changed, a treatment is due in an earlier round, or the rounds before came out
+            differently.
     """
     source, target = Path(run), Path(folder)
     options = _changed(source, from_round, tuple(treatments), then, hosts)
@@ -138,14 +139,14 @@ def resume_rerun(
     checkpoint_every: float = DEFAULT_SECONDS_BETWEEN,
     observer: Observer | None = None,
 ) -> Rerun:
-    """Go on with a counterfactual that was stopped, in whatever way, to its end.
+    """Resume a counterfactual that was stopped, in whatever way, and carry it to its end.
 
     Args:
         folder: Where it is kept.
-        hosts: Addresses of its servers with names and passwords, which no run keeps.
+        hosts: Addresses of its servers with user names and passwords, which no run keeps.
         on_round: Called with every round as it ends, after it has been kept.
-        checkpoint_every: A round that ends so many seconds after the last checkpoint gets one.
-        observer: What to tell of the run.
+        checkpoint_every: Seconds between checkpoints, written when a round ends.
+        observer: Receives the progress of the run.
 
     Raises:
         InputError: If the folder holds none, or a file that it reads has changed.
@@ -169,7 +170,7 @@ def resume_rerun(
 
 
 def read_change(file: Path | str, run: Path | str, from_round: int) -> tuple[str | Treatment, ...]:
-    """Read a file of treatments for a counterfactual; a table without a round is of the first one.
+    """Read treatments for a counterfactual; those without a round belong to the first one.
 
     Args:
         file: The file.
@@ -177,7 +178,7 @@ def read_change(file: Path | str, run: Path | str, from_round: int) -> tuple[str
         from_round: First round in which something is different.
 
     Raises:
-        InputError: If it cannot be read, or says what cannot be; names line and key.
+        InputError: If it cannot be read or is invalid; names line and key.
     """
     folder = Path(run)
     cls = Run.from_config(read_summary(folder)["config"], folder / SUMMARY_NAME).world_class
@@ -279,6 +280,15 @@ def _told(outcome: Outcome[Any] | None, folder: Path, run: Path, from_round: int
     decision, transition = (
         first_difference(read_log(run), read_log(folder), event) for event in _COMPARED
     )
+    early = [each for each in (decision, transition) if each and each.round < from_round]
+    if early:
+        problem = (
+            f"its rounds before round {from_round} came out differently, first in round "
+            f"{min(each.round for each in early)}: another version of prism made it, or its world "
+            "is not repeatable (see prism world check)"
+        )
+        raise InputError(problem, path=run)
+
     found = Rerun(outcome, folder, run, from_round, decision, transition)
     _note(folder, found.to_dict())
 
@@ -286,7 +296,7 @@ def _told(outcome: Outcome[Any] | None, folder: Path, run: Path, from_round: int
 
 
 def first_difference(was: RunLogs, now: RunLogs, event: str) -> Parted | None:
-    """Return the first event of a kind that one of two logs has, and the other has not."""
+    """Return the first event of a kind that only one of two logs has."""
     names = _COMPARED[event]
     frames = [logs.scan(event).select(names).collect() for logs in (was, now)]
     frames = [frame.with_columns(pl.col(pl.List).list.join(", ")) for frame in frames]

@@ -1,4 +1,4 @@
-"""Sensitivity analysis: which parameters what comes of a run depends on, by a batch of samples."""
+"""Sensitivity analysis: which parameters the outcomes of runs depend on, by a batch of samples."""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ class Sensitivity:
     def outcomes(self) -> dict[str, list[float]]:
         """Return the outcomes to explain: for each sample the mean over its seeds.
 
-        They are the plan's ``measures``; else the measures of the world, without those that some
-        run has no number for; else the totals of the runs.
+        These are the plan's ``measures``; else the measures of the world that are numbers in every
+        run; else the totals of the runs.
 
         Raises:
             InputError: If a run is not complete, or has no number for a measure of the plan.
@@ -219,23 +219,23 @@ def sensitivity(
     """Find out which parameters the outcomes of a plan's runs depend on.
 
     The parameters in the plan's ``bounds`` are sampled by SALib; each sample is run with every seed
-    of the plan, as a batch, which can be resumed. A parameter whose default and bounds are whole
-    numbers takes whole numbers alone.
+    of the plan, as a batch, which can be resumed. A parameter with a whole default and whole bounds
+    takes only whole numbers.
 
     Args:
         plan: The plan, or its file.
         folder: Where to keep the batch.
         method: ``morris``, which screens many parameters with few runs (``samples`` trajectories
-            of one run more than there are parameters), or ``sobol``, which takes the variance apart
+            of one run more than there are parameters), or ``sobol``, which decomposes the variance
             (``samples`` times two and twice the number of parameters).
         samples: How many; for Sobol a power of 2.
         workers: How many processes; by default as many as there are processors.
-        executor: Who carries out the runs instead; see `batch`.
+        executor: Carries out the runs instead; see `batch`.
         checkpoint_every: Seconds between checkpoints of a run.
-        observer: What to tell of the batch.
+        observer: Receives the progress of the batch.
 
     Raises:
-        InputError: If the plan has no bounds, or varies something else, or a run is impossible.
+        InputError: If the plan has no bounds or varies anything else, or if a run is impossible.
         MissingExtraError: If SALib is not installed.
     """
     given = plan if isinstance(plan, Plan) else Plan.from_file(plan)
@@ -264,15 +264,15 @@ def resume_sensitivity(
     checkpoint_every: float = DEFAULT_SECONDS_BETWEEN,
     observer: BatchObserver | None = None,
 ) -> Sensitivity:
-    """Go on with a sensitivity analysis that was stopped; see `resume_batch`.
+    """Resume a sensitivity analysis that was stopped; see `resume_batch`.
 
     Args:
         folder: Where it is kept.
         workers: How many processes; by default as many as there are processors.
-        executor: Who carries out the runs instead; see `batch`.
-        hosts: Addresses of its servers with names and passwords, which no batch keeps.
+        executor: Carries out the runs instead; see `batch`.
+        hosts: Addresses of its servers with user names and passwords, which a batch does not keep.
         checkpoint_every: Seconds between checkpoints of a run.
-        observer: What to tell of the batch.
+        observer: Receives the progress of the batch.
 
     Raises:
         InputError: If the folder holds none, or it cannot be resumed.
@@ -284,7 +284,7 @@ def resume_sensitivity(
 
 
 def read_sensitivity(folder: Path | str) -> Sensitivity:
-    """Return a sensitivity analysis as it stands in its folder.
+    """Return the sensitivity analysis in a folder, complete or not.
 
     Args:
         folder: Where it is kept.

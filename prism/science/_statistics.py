@@ -1,4 +1,4 @@
-"""The statistics of a comparison: each is scipy's or statsmodels', with what few runs allow."""
+"""The statistics of a comparison, by scipy and statsmodels, adapted to few runs."""
 
 from __future__ import annotations
 
@@ -58,14 +58,14 @@ class Tested:
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A difference of means (second minus first), and an interval; None where there is none.
+    """A difference of means (second minus first) and its interval; None if there is none.
 
     Args:
         difference: The difference.
         low: Lower end of the interval.
         high: Upper end.
-        scale: The standard deviation of the runs, by which the difference is standardised; None if
-            the runs of each group are all the same.
+        scale: The standard deviation that standardises the difference; None if all runs of each
+            group are the same.
     """
 
     difference: float
@@ -76,7 +76,7 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Student:
-    """Student's interval of a difference of means, and its test; None where there is none.
+    """Student's interval and test of a difference of means; None if there is none.
 
     Args:
         t_low: Lower end of the interval.
@@ -105,9 +105,9 @@ def interval(
     """Return the difference of two means with its bootstrap interval.
 
     The interval is bias-corrected and accelerated (BCa; Efron 1987, Journal of the American
-    Statistical Association 82(397)): of pairs, whole pairs are drawn, else runs within each group.
-    Of few runs it would be too narrow, so its level is expanded to make up for that, as Student's t
-    and the variance's divisor do for normal values (Hesterberg 2015, The American Statistician
+    Statistical Association 82(397)). It draws pairs, or else runs within each group. With few runs
+    it would be too narrow, so its level is expanded, as Student's t and the divisor of the variance
+    do for normal values (Hesterberg 2015, The American Statistician
     69(4)).
     The scale is sqrt((s1^2 + s2^2) / 2), with which the difference is Cohen's d_av (Cumming 2012,
     Understanding the New Statistics); it does not depend on how the runs are paired.
@@ -146,10 +146,10 @@ def pooled_interval(
 ) -> Interval:
     """Return the difference of the means of all values, with its bootstrap interval.
 
-    As values of one run depend on each other, whole runs are drawn, or whole pairs; so each mean is
-    a ratio of two sums over runs. Else the interval is that of `interval`, its level being expanded
+    Values of one run depend on each other, so whole runs or pairs are drawn, and each mean is a
+    ratio of two sums over runs. Otherwise it is the interval of `interval`, with its level expanded
     by the linearised ratios (Davison and Hinkley 1997, Bootstrap Methods and their Application,
-    2.7.2). There is no scale, as runs are not what the distributions are of.
+    2.7.2). It has no scale, as the distributions are not those of runs.
 
     Args:
         first: Counts of each value (columns) in each run (rows) of the first group.
@@ -252,8 +252,7 @@ def student(first: Values, second: Values, *, paired: bool, confidence: float) -
     """Return Student's interval of a difference of means, and its p-value.
 
     Of pairs it is that of the differences (Student 1908), of groups Welch's (1947, Biometrika 34),
-    which does not take their variances for equal. There is none of a single run, or where nothing
-    varies.
+    which does not assume equal variances. There is none for a single run, or if nothing varies.
 
     Args:
         first: The values of the first group.
@@ -349,10 +348,11 @@ def kolmogorov_smirnov(first: Counts, second: Counts, *, paired: bool, seed: int
     """Test whether two sets of runs have the same distribution, by Kolmogorov and Smirnov's D.
 
     D is the greatest distance of the two cumulative distributions, each of all that its runs hold.
-    What stands in one run is not independent, so whole runs are permuted to find the p-value (of
-    pairs, within each pair), all of them where they are at most 9,999, else as many at random
-    (Phipson and Smyth 2010). Of a single run each there is nothing to permute: the p-value is that
-    of independent values (`scipy.stats.ks_2samp`), and speaks of these two runs alone.
+    The values of one run are not independent, so the p-value comes from permuting whole runs,
+    within pairs if there are any: all permutations if there are at most 9,999, else so many at
+    random (Phipson and Smyth 2010). A single run per group leaves nothing to permute. The p-value
+    then treats the values as independent (`scipy.stats.ks_2samp`), and is about these two runs
+    only.
 
     Args:
         first: Counts of each value (columns, rising) in each run (rows) of the first group.
@@ -403,7 +403,7 @@ def kolmogorov_smirnov(first: Counts, second: Counts, *, paired: bool, seed: int
 
 
 def _p_of_single_runs(counts: Counts) -> float:
-    """Return the p-value of two runs whose values are taken for independent."""
+    """Return the p-value of two runs whose values are treated as independent."""
     values = np.arange(counts.shape[1])
     samples = [np.repeat(values, row) for row in counts]
     with warnings.catch_warnings():
@@ -416,7 +416,7 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
     """Correct p-values for their number by Holm's method (1979, Scandinavian J. of Stat. 6(2)).
 
     Args:
-        p_values: Those of all tests; None where there was none, which does not count.
+        p_values: The p-values of all tests; None, where there was no test, does not count.
     """
     known = [p for p in p_values if p is not None]
     if not known:
@@ -451,7 +451,7 @@ def band(values: Values, *, confidence: float, seed: int) -> tuple[Values, Value
 
 
 def _expanded(confidence: float, samples: Sequence[Values]) -> float:
-    """Return the level at which a bootstrap interval covers as much as it says.
+    """Return the level at which a bootstrap interval has its nominal coverage.
 
     With several samples the degrees of freedom are Welch's (1947, Biometrika 34).
     """

@@ -1,4 +1,4 @@
-"""Steady state: when a run has left its beginning behind, and whether it drifts afterwards."""
+"""Steady state: how long the beginning of a run lasts, and whether the run drifts afterwards."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ _OF_ROUNDS = ("run", "round", "agents", "agent_ticks")
 
 @dataclass(frozen=True, slots=True)
 class Steady:
-    """Whether and from when on a series is steady.
+    """From when on a series is steady, if at all.
 
     Args:
         observations: Length of the series.
-        burn_in: Observations to leave out at its beginning; None if it is too short to say.
+        burn_in: Observations to leave out at its beginning; None if the series is too short.
         mean: Mean of the others.
         sd: Standard deviation of the others.
         adf_p: p-value of the augmented Dickey-Fuller test, under which the series has a unit root.
@@ -104,7 +104,7 @@ def mser(series: Sequence[float], *, batch: int = 5) -> int | None:
 
 
 def steadiness(series: Sequence[float], *, batch: int = 1) -> Steady:
-    """Say from when on no drift of a series is seen.
+    """Find from when on a series shows no drift.
 
     Args:
         series: The observations, in order.
@@ -113,8 +113,8 @@ def steadiness(series: Sequence[float], *, batch: int = 1) -> Steady:
     Returns:
         The burn-in by `mser`, and tests of the batches that are left: the augmented
         Dickey-Fuller test (Said and Dickey 1984) and the KPSS test (Kwiatkowski, Phillips, Schmidt
-        and Shin 1992), both by statsmodels, where 30 or more are left. That none is seen does not
-        say that there is no drift. A series that does not vary has none, and has no tests.
+        and Shin 1992), both by statsmodels, where 30 or more are left. A drift may exist without
+        being seen. A series that does not vary has no drift and no tests.
 
     Raises:
         FieldValueError: If ``batch`` is not 1 or more.
@@ -162,14 +162,14 @@ def steady_state(
     measures: Sequence[str] | None = None,
     batch: int | None = None,
 ) -> pl.DataFrame:
-    """Say of each measure of a run whether and from when on it is steady.
+    """Find from when on each measure of a run is steady, if at all.
 
     Args:
         logs: The logs, from `prism.analysis.read_log`.
-        by: ``round``, where an observation is what a measure of `prism.analysis.run_measures` came
-            to in a round; or ``tick``, where it is the number of posts, replies, reshares and likes
-            in a tick, or of agents in a state at its end. A round in which agents begin anew, as in
-            the social feed, has a rhythm of its own, which rounds average out.
+        by: ``round``, where an observation is a measure of a round (`prism.analysis.run_measures`);
+            or ``tick``, where it is the number of posts, replies, reshares and likes in a tick, or
+            of agents in a state at its end. If agents begin anew in each round, rounds have a
+            rhythm, which observations by round average out.
         measures: Names of the measures; by default what is done in a round (such as ``posts`` and
             ``views``) and the measures of the world, or all of a tick.
         batch: As for `mser`; 1 by rounds and 5 by ticks by default.

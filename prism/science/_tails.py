@@ -1,4 +1,4 @@
-"""Tails of distributions: whether a few are as large as a power law says."""
+"""Tails of distributions: whether they follow a power law."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LEAST_IN_TAIL = 50
 
 @dataclass(frozen=True, slots=True)
 class Tail:
-    """How the largest of some numbers are distributed.
+    """How the largest of a set of numbers are distributed.
 
     Args:
         values: How many numbers there are above 0.
@@ -74,8 +74,8 @@ def fit_tail(values: Sequence[int], *, bootstrap: int = 0, seed: int = 0) -> Tai
     samples.
 
     Args:
-        values: Sizes or counts; those of 0 are left out.
-        bootstrap: Bootstrap samples, each of which takes as long as the fit; 0 makes none.
+        values: Sizes or counts; zeros are left out.
+        bootstrap: Number of bootstrap samples, each of which takes as long as the fit; 0 for none.
         seed: Seed of their random numbers.
 
     Returns:
@@ -201,7 +201,7 @@ def _fitted(values: Sequence[int]) -> Any:
 def _bootstrapped(
     values: Sequence[int], exponent: float, xmin: int, distance: float, samples: int, seed: int
 ) -> float | None:
-    """Return the share of samples that are as far from their fits as the numbers from theirs."""
+    """Return the share of samples that are as far from their fits as the numbers from their own."""
     if not samples:
         return None
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
+from math import ceil
 from typing import Protocol
 
 from prism.agents import SocialAgent
@@ -93,7 +94,7 @@ def _drafted(kind: PostKind, topics: tuple[str, ...], stream: RandomStream) -> D
     return Draft(kind, text.format(topic=topics[0] if topics else "this"), topics)
 
 
-COMMON_TOPICS: tuple[str, ...] = (
+_COMMON_TOPICS: tuple[str, ...] = (
     *("weather", "elections", "holidays", "breakfast", "traffic", "coffee", "birthdays", "films"),
     *("celebrities", "taxes", "trains", "television", "rain", "schools", "housing", "prices"),
     *("animals", "cats", "dogs", "photography", "running", "cycling", "basketball", "tennis"),
@@ -105,30 +106,48 @@ COMMON_TOPICS: tuple[str, ...] = (
 )
 """Common topics in the order in which the parameter ``common_topics`` takes them; 60 in all."""
 
+_HUNDRED = 100
+"""Agents for which ``common_topics`` says how many topics they share."""
 
-def share_topics(agents: Iterable[SocialAgent], number: int, seed: int) -> None:
-    """Give each agent an interest in one of so many common topics, keyed by (seed, agent)."""
-    if not number:
-        return
 
-    for agent in agents:
-        topic = RandomStream(seed, "topic", agent.agent_id).choice(COMMON_TOPICS[:number])
+def common_topic(agents: int, number: int, stream: RandomStream) -> str:
+    """Draw one of the topics that a population has in common.
+
+    There are more of them in a larger population, so that as many agents share each, and feeds are
+    as busy.
+
+    Args:
+        agents: Size of the population.
+        number: Topics for each hundred agents begun, above 0.
+        stream: Random numbers.
+    """
+    place = stream.index(number * ceil(agents / _HUNDRED))
+    again, name = divmod(place, number)
+
+    return _COMMON_TOPICS[name] if again == 0 else f"{_COMMON_TOPICS[name]} {again + 1}"
+
+
+def share_topics(agents: Sequence[SocialAgent], number: int, seed: int) -> None:
+    """Give each agent an interest in one of the common topics, keyed by (seed, agent)."""
+    for agent in agents if number else ():
+        topic = common_topic(len(agents), number, RandomStream(seed, "topic", agent.agent_id))
         if topic not in agent.interests:
             agent.interests = [*agent.interests, topic]
 
 
 def topic_of_ones_own(
-    agent: SocialAgent, number: int, share: float, stream: RandomStream
+    agent: SocialAgent, agents: int, number: int, share: float, stream: RandomStream
 ) -> tuple[str, ...]:
     """Draw what an agent writes about of its own accord: a common topic, or an interest.
 
     Args:
         agent: Who writes.
-        number: How many common topics there are.
+        agents: Size of the population.
+        number: Common topics for each hundred agents; 0 for none.
         share: Probability of a common one.
         stream: Random numbers for this text alone.
     """
-    is_common = stream.chance(share)
-    among = COMMON_TOPICS[:number] if is_common and number else agent.interests
+    if stream.chance(share) and number:
+        return (common_topic(agents, number, stream),)
 
-    return (stream.choice(among),) if among else ()
+    return (stream.choice(agent.interests),) if agent.interests else ()

@@ -109,8 +109,8 @@ class Parameters:
         next_share: Share that the second writes (van Mierlo 2014: .240).
         silent_share: Share of the agents that write nothing at all.
         most_active: Largest activity, in means of all agents; 0 for no limit.
-        common_topics: Topics that the whole population shares, 0 to 60; each agent takes an
-            interest in one of them, so that nobody is without any.
+        common_topics: Topics that all have in common, for each hundred agents, 0 to 60; each agent
+            takes an interest in one of them, so that nobody is without any.
         common_share: Probability that a post of its own accord is on a common topic.
         engagement: Factor on the agents' engagement thresholds, from 0 (every post may be decided
             on) to 1 (as agents have them).

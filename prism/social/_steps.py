@@ -373,7 +373,8 @@ class FeedSteps(World[Any]):
         if post is not None and not reader.has_chosen:
             return self.compose(agent, post, stream)
         if agent.pending_action == "post":
-            topics = topic_of_ones_own(agent, now.common_topics, now.common_share, stream)
+            size = len(self._playing.agents)
+            topics = topic_of_ones_own(agent, size, now.common_topics, now.common_share, stream)
             return self.compose_post(agent, topics, stream)
 
         return None

@@ -101,7 +101,9 @@ class State(Generic[StateT_co]):
             raise DefinitionError(f"state {state_text(state)!r}: " + "; ".join(problems))
 
     def _problems(self) -> list[str]:
-        problems = [] if is_state(self.state) else [f"must be a member of an Enum: {self.state!r}"]
+        problems = (
+            [] if is_state(self.state) else [f"must be a member of an Enum, got {self.state!r}"]
+        )
         problems += [
             f"a state inside must be a member or a State, got {inside!r}"
             for inside in self.states

@@ -7,8 +7,8 @@ import importlib
 import importlib.util
 import os
 import sys
-from collections.abc import Iterator
-from functools import lru_cache
+from collections.abc import Iterator, Mapping
+from functools import cache, lru_cache
 from pathlib import Path
 from pkgutil import iter_modules
 from traceback import extract_tb
@@ -35,7 +35,8 @@ def known_worlds() -> dict[str, str]:
     return dict(sorted({**installed, **_shipped_worlds()}.items()))
 
 
-def _shipped_worlds() -> dict[str, str]:
+@cache
+def _shipped_worlds() -> Mapping[str, str]:
     examples = importlib.import_module(EXAMPLES)
     named = {
         found.name: f"{EXAMPLES}.{found.name}"

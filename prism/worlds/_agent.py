@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping, Sequence
+from collections.abc import Awaitable, Coroutine, Generator, Mapping, Sequence
 from operator import attrgetter
 from types import CodeType, MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Self, overload
 
 from prism.errors import AgentError, DefinitionError, SimulationError
 from prism.randomness import RandomStream
@@ -26,98 +26,6 @@ _NONE: Mapping[str, Any] = MappingProxyType({})
 
 _STEPS = Phase.STEPPING, Phase.GOING_ON
 """Phases in which a decision can wait for its answer."""
-
-
-class Host(Protocol):
-    """What agents and their world need from their run.
-
-    Attributes:
-        agents: All agents.
-        seed: Seed of every random number.
-        acting: The agent whose step is running.
-        refusing: Why nothing may change at the moment, or None if it may.
-        assignments: Which agents are treated.
-        epoch: The number of the current part of the run. Random numbers belong to one epoch.
-        fires: Receives or refuses the events that agents fire, or None while they are carried out
-            at once.
-        unawaited: A decision that was requested but not yet awaited.
-        phase: What the run is doing.
-        meanings: Descriptions of the states, for a model.
-        wording: Length and language of texts for calls that do not specify them.
-        has_writer: Whether the run has a writer.
-    """
-
-    agents: Sequence[Any]
-    seed: int
-    acting: Any
-    refusing: str | None
-    assignments: Any
-    epoch: int
-    fires: Callable[[Any, str, Any, Any], Any] | None
-    unawaited: Any
-    phase: Phase
-    meanings: Mapping[Any, str]
-    wording: Wording
-    has_writer: bool
-
-    @property
-    def round(self) -> int:
-        """The round, counted from 1; 0 before the first."""
-
-    @property
-    def tick(self) -> int:
-        """The tick of the round."""
-
-    @property
-    def time(self) -> float:
-        """Time since the beginning, in rounds."""
-
-    @property
-    def may_set_parameters(self) -> bool:
-        """Whether a treatment is being applied."""
-
-    @property
-    def late(self) -> str | None:
-        """Why a step may not change the world at the moment, or None if it may."""
-
-    def keys_of(self, agent: Any) -> tuple[int, ...]:
-        """Return an agent's own 64-bit keys for its places, its steps and its decisions."""
-
-    def require_drawing(self, who: str) -> None:
-        """Refuse a draw if nothing may be drawn at the moment."""
-
-    def world_stream(self) -> RandomStream:
-        """Return the world's random stream for this round."""
-
-    def network_stream(self) -> RandomStream:
-        """Return the random stream for the next network."""
-
-    def log(self, event: str, keys: Mapping[str, Any]) -> None:
-        """Write one of the world's own events."""
-
-    def count(self, state: Any) -> int:
-        """Return the number of agents in a state."""
-
-    def able_to_be_in(self, state: Any) -> int:
-        """Return the number of agents whose chart contains a state."""
-
-    def stop(self, reason: str) -> None:
-        """End the run."""
-
-    def chart_stream_of(self, agent: Any) -> RandomStream:
-        """Return the random stream for an agent's chart in this round."""
-
-    def send(self, message: Any, to: Any) -> None:
-        """Deliver a message."""
-
-    def note(self, agent: Any, text: str) -> None:
-        """Store a note for an agent to remember."""
-
-    def set_ticks(self, agent: Any, ticks: int) -> None:
-        """Set the number of ticks that an agent has spent in its state."""
-
-    def settle(self, asked: Asked) -> Any:
-        """Carry out a request that leaves nothing to decide, or return it if it is a question."""
 
 
 def _require_known(cls: Fields, given: Mapping[str, Any]) -> None:
@@ -263,7 +171,8 @@ class Agent(_Parts, metaclass=Fields):
         _require_known(type(self), given)
         self._given = given
         self._attributes: Mapping[str, Any] = _NONE
-        self._host: Host | None = None
+        # the run, as its agents see it: a `RunHost`
+        self._host: Any = None
         self._begin_state: Any = None
         self.agent_id = self.name = ""
         for name, value in given.items():
@@ -338,7 +247,8 @@ class Agent(_Parts, metaclass=Fields):
     @property
     def chart_random(self) -> RandomStream:
         """The random stream for this agent's chart in this round, for rates and probabilities."""
-        return (self._host or self._joined("chart_random")).chart_stream_of(self)
+        stream: RandomStream = self._joined("chart_random").chart_stream_of(self)
+        return stream
 
     @property
     def attributes(self) -> Mapping[str, Any]:
@@ -351,7 +261,8 @@ class Agent(_Parts, metaclass=Fields):
     @property
     def meanings(self) -> Mapping[Any, str]:
         """A description of each state, for a model."""
-        return self._joined("meanings").meanings
+        meanings: Mapping[Any, str] = self._joined("meanings").meanings
+        return meanings
 
     def fire(self, trigger: str, context: Any = None) -> Any:
         """Fire an event: make the first transition that it enables (see `Statechart.fire`).
@@ -579,8 +490,8 @@ class Agent(_Parts, metaclass=Fields):
 
         raise AttributeError(unknown_field(cls, name))
 
-    def _joined(self, doing: str) -> Host:
-        host: Host | None = self._host
+    def _joined(self, doing: str) -> Any:
+        host = self._host
         if host is None:
             raise AgentError(
                 f"{type(self).__name__}.{doing} needs a run, which the agent has not joined: "

@@ -217,7 +217,7 @@ class TurnWriter(BaseWriter):
         if not self._guest._host.has_writer:
             raise SimulationError(
                 f"agent {self._guest.agent_id!r} asks a model, but the run has no writer: pass "
-                "Run(..., writer=...), or --writer on the command line"
+                "Run(..., writer=...), or --writer ollama:MODEL on the command line"
             )
 
         return [await Writing(self._guest, call) for call in calls]

@@ -42,9 +42,9 @@ from prism.worlds._guest import Guest, Proxy, as_agent
 from prism.worlds._kinds import NEVER, Kind, Parts
 from prism.worlds._parameters import ParameterView
 from prism.worlds._people import AgentTable
-from prism.worlds._phase import OVERLAP_RULE, Phase
+from prism.worlds._phase import ALLOWED, OVERLAP_RULE, Phase
 from prism.worlds._regions import leaves_in
-from prism.worlds._world import RESERVED, World
+from prism.worlds._world import RESERVED, World, defines
 
 _EVENT_NAME = re.compile(r"[a-z][a-z0-9_]*(?:\.[a-z0-9_]+)*")
 _NO_ATTRIBUTE = re.compile(r"'(\w+)' object (?:has no )?attribute '(\w+)'(?: is read-only)?$")
@@ -137,7 +137,7 @@ class RunHost:
             at once.
         sends: Receives messages, or None while they are delivered at once.
         unawaited: A decision that was requested but not yet awaited.
-        phase: What the run is doing.
+        phase: What the run is doing. It changes by `enter`.
         refusing: Why nothing may change at the moment, or None if it may.
         meanings: Descriptions of the states, for a model.
         draws: Draws the decisions of this tick if nothing logs them, or None.
@@ -152,6 +152,7 @@ class RunHost:
         ticks_per_round: Ticks in a round.
         logged: Ids of the agents that the log covers, or None for all.
         stopped: When and why the run was stopped, or None.
+        transitions: Number of transitions in this round.
         logger: Where the run's events go at the moment.
         timed_out: Called with the state that an agent left by a time-out.
         gone: Places of the agents that have left, which have no turns and no state.
@@ -184,6 +185,7 @@ class RunHost:
         self.ticks_per_round: int = setting.ticks_per_round
         self.logged: frozenset[str] | None = None
         self.stopped: dict[str, Any] | None = None
+        self.transitions: int = 0
         self.world: World[Any] = world
         self.timed_out: Callable[[Any], None] = _leave_it
         self.gone: set[int] = set()
@@ -201,7 +203,7 @@ class RunHost:
         self._turn_random: RandomStream | None = None
         self.epoch: int = 0
         self._time: float | None = None
-        self._has_until = type(world).until is not World.until
+        self._has_until = defines(type(world), "until")
         self._networks = 0
         self._guarded = 0
         self._kinds: Mapping[type, Kind] = {}
@@ -356,12 +358,13 @@ class RunHost:
 
     def begin_round(self) -> None:
         """Begin a round, which has its own random numbers."""
-        self.phase, self.fires = Phase.BEGINNING, None
+        self.enter(Phase.BEGINNING)
+        self.fires, self.transitions = None, 0
         self._begin_part("")
 
     def begin_ending(self) -> None:
         """Begin the end of a round, which also has its own random numbers."""
-        self.phase = Phase.ENDING
+        self.enter(Phase.ENDING)
         self._begin_part(_AT_END)
 
     def _begin_part(self, part: str) -> None:
@@ -440,7 +443,7 @@ class RunHost:
         """
         if not isinstance(reason, str):
             raise FieldTypeError(f"stop: the reason must be text, got {reason!r}")
-        if self.refusing is not None or self.is_setting_up:
+        if self.refusing is not None or self.round == 0:
             why = self.refusing or "it has not begun"
             raise SimulationError(f"the run cannot be stopped: {why}")
 
@@ -614,14 +617,33 @@ class RunHost:
         finally:
             self.refusing, self.fires = None, fires
 
+    def enter(self, phase: Phase) -> None:
+        """Switch to another phase.
+
+        Raises:
+            SimulationError: If the run's chart does not allow it now.
+        """
+        before = self.phase
+        if phase is not before and (before, phase) not in ALLOWED:
+            raise SimulationError(f"a run cannot go from {before.value!r} to {phase.value!r}")
+
+        self.phase = phase
+
+    def count_transition(self) -> float:
+        """Count a transition, and return the time in seconds."""
+        # the charts ask for the time exactly once for each transition
+        self.transitions += 1
+        return self._clock.moment.seconds
+
     @contextmanager
     def in_phase(self, phase: Phase) -> Iterator[None]:
         """Switch to another phase inside the block, and back afterwards."""
-        before, self.phase = self.phase, phase
+        before = self.phase
+        self.enter(phase)
         try:
             yield
         finally:
-            self.phase = before
+            self.enter(before)
 
     @contextmanager
     def explaining(self) -> Iterator[None]:

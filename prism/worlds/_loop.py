@@ -38,6 +38,7 @@ from prism.worlds._kinds import measures_of, parts_of
 from prism.worlds._overlap import OverlapTicks
 from prism.worlds._parameters import groups_of, read_group
 from prism.worlds._people import AgentTable
+from prism.worlds._phase import Phase
 from prism.worlds._results import Measured
 from prism.worlds._snapshot import Decoder, Encoder
 from prism.worlds._stage import AgentStage
@@ -84,7 +85,6 @@ class Loop:
         reasoner: Makes the decisions.
         writer: Writes the texts, or None.
         clock: The run's clock.
-        has_run: Whether it has been run.
         pace: Awaited before every round and after every tick, so that a player can wait there.
     """
 
@@ -120,7 +120,6 @@ class Loop:
         self._answerers = Answerers(self.reasoner, writer, wording)
         self.clock: SimulatedClock = clock or SimulatedClock()
         self._seed = seed
-        self.has_run: bool = False
         self._collect: Callable[[], object] = _leave_it
         self._parts = parts_of(type(world))
         self._groups = groups_of(type(world))
@@ -152,6 +151,11 @@ class Loop:
         """The population, in the order in which it was given."""
         found: Sequence[Any] = self.world.agents
         return found
+
+    @property
+    def has_run(self) -> bool:
+        """Whether it has been run, or is under way."""
+        return not self._host.is_setting_up
 
     @property
     def open_questions(self) -> int:
@@ -187,7 +191,7 @@ class Loop:
                 "this simulation has been run: make a new one, with a new world and new agents"
             )
 
-        self.has_run = True
+        self._host.enter(Phase.BEGINNING)
         with self.clock.bound(), self.world._prism_running(is_new=not self.finished):
             if not self.finished:
                 self._begin()

@@ -81,6 +81,7 @@ class OverlapTicks(Ticks):
     async def run(self) -> None:
         """Give every agent its turn, and ask their questions."""
         asking, host = self._asking, self._host
+        host.enter(Phase.STEPPING)
         try:
             with host.explaining():
                 if isinstance(asking, TickByTick):
@@ -90,7 +91,8 @@ class OverlapTicks(Ticks):
                 else:
                     await self._turns_of_all()
         finally:
-            host.phase, host.acting = Phase.WAITING, None
+            host.acting = None
+            host.enter(Phase.WAITING)
 
         await asking.end_tick()
 
@@ -100,6 +102,7 @@ class OverlapTicks(Ticks):
         Args:
             step: The step.
         """
+        self._host.enter(Phase.STEPPING)
         for agent in self._host.agents:
             question = self._step(agent, step)
             if question is not None:
@@ -107,7 +110,7 @@ class OverlapTicks(Ticks):
 
         await self._asking.end_tick()
         await self._asking.end_round()
-        self._host.phase = Phase.ENDING
+        self._host.enter(Phase.ENDING)
 
     async def end_round(self) -> None:
         """Wait for every open question."""
@@ -169,14 +172,14 @@ class OverlapTicks(Ticks):
     def _step(self, agent: Any, step: Any) -> Put | None:
         """Let an agent take a step, and return its question, if any."""
         host = self._host
-        host.phase, host.acting = Phase.STEPPING, agent
+        host.acting = agent
         running = step(self._world, agent)
         if running is not None:
             self._advance(agent, running, None)
         elif host.unawaited is not None:
             self._refuse_unawaited()
 
-        host.phase, host.acting = Phase.WAITING, None
+        host.acting = None
         return self._asked_next() if self._waiting else None
 
     def _answered(self, question: Put, answer: Answer) -> Put | None:
@@ -190,19 +193,16 @@ class OverlapTicks(Ticks):
 
         host = self._host
         in_its_tick = self.roster.in_tick(host.ticks)
-        with self._going_on(waiting.owner), in_its_tick, host.guarding():
+        going_on = self._acting(waiting.owner, Phase.GOING_ON)
+        with going_on, host.explaining(), in_its_tick, host.guarding():
             self._advance_with(waiting, answer)
 
         return self._asked_next()
 
     def _go_on_with(self, waiting: Waited, answer: Answer) -> None:
         """Continue the step of a proxy, the rest of which is not the user's code."""
-        host = self._host
-        host.phase, host.acting = Phase.STEPPING, waiting.owner
-        try:
+        with self._acting(waiting.owner, Phase.STEPPING):
             self._advance_with(waiting, answer)
-        finally:
-            host.phase, host.acting = Phase.WAITING, None
 
     def _advance_with(self, waiting: Waited, answer: Answer) -> None:
         if isinstance(waiting, Asked) and isinstance(answer, Decision):
@@ -233,14 +233,15 @@ class OverlapTicks(Ticks):
         return question
 
     @contextmanager
-    def _going_on(self, agent: Any) -> Iterator[None]:
+    def _acting(self, agent: Any, phase: Phase) -> Iterator[None]:
+        """Let a step that has its answer continue inside the block."""
         host = self._host
-        host.phase, host.acting = Phase.GOING_ON, agent
-        try:
-            with host.explaining():
+        with host.in_phase(phase):
+            host.acting = agent
+            try:
                 yield
-        finally:
-            host.phase, host.acting = Phase.WAITING, None
+            finally:
+                host.acting = None
 
 
 def _refuse_message(message: Message, to: Any) -> None:

@@ -39,13 +39,13 @@ class Phase(StrEnum):
 
 _NEXT = {
     Phase.SETTING_UP: [Phase.BEGINNING],
-    Phase.BEGINNING: [Phase.TREATING, Phase.STEPPING, Phase.WAITING, Phase.ENDING],
+    Phase.BEGINNING: [Phase.TREATING, Phase.STEPPING, Phase.WAITING, Phase.LOOKING, Phase.ENDING],
     Phase.TREATING: [Phase.BEGINNING],
-    Phase.STEPPING: [Phase.WAITING, Phase.LOOKING, Phase.ENDING],
+    Phase.STEPPING: [Phase.WAITING, Phase.GOING_ON, Phase.LOOKING, Phase.ENDING],
     Phase.WAITING: [Phase.STEPPING, Phase.GOING_ON, Phase.LOOKING, Phase.ENDING],
-    Phase.GOING_ON: [Phase.WAITING],
+    Phase.GOING_ON: [Phase.STEPPING, Phase.WAITING],
     Phase.ENDING: [Phase.BEGINNING, Phase.STEPPING, Phase.LOOKING],
-    Phase.LOOKING: [Phase.STEPPING, Phase.WAITING, Phase.ENDING],
+    Phase.LOOKING: [Phase.BEGINNING, Phase.STEPPING, Phase.WAITING, Phase.ENDING],
 }
 
 run_chart: Statechart[Phase] = Statechart(
@@ -54,4 +54,13 @@ run_chart: Statechart[Phase] = Statechart(
     initial=Phase.SETTING_UP,
     name="run",
 )
-"""What a run may do after what; `RunHost.phase` follows it."""
+"""What a run may do after what; `RunHost.enter` refuses everything else."""
+
+ALLOWED: frozenset[tuple[Phase, Phase]] = frozenset(
+    (Phase(each.source), each.target) for each in run_chart.definition.transitions
+)
+"""The changes of phase that the chart allows.
+
+They are looked up rather than fired: an observer of transitions would see those of the run itself
+among those of its agents.
+"""

@@ -41,7 +41,7 @@ _MENDS = {
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something that makes a world's run another one on resuming, or in another process.
+    """Something that makes a world's run differ after a resume, or in another process.
 
     Args:
         problem: What is wrong.
@@ -56,7 +56,7 @@ class Finding:
     round: int | None = None
 
     def __str__(self) -> str:
-        """Return it as a line."""
+        """Return the finding as one line."""
         at = "" if self.round is None else f"round {self.round}: " if self.round else "setup: "
         where = f"{self.where}: " if self.where else ""
         return f"{at}{where}{self.problem}" + (f": {self.mend}" if self.mend else "")
@@ -75,17 +75,17 @@ def rehearse(
 ) -> list[Finding]:
     """Run a world in fresh processes, straight and resumed at each round, and compare the runs.
 
-    The class is checked first. Then two processes, whose hash seeds differ, run it from the
-    beginning to the end, and a third makes each round without having seen the others. Fields and
-    logs must be the same. Unless its ``order`` is ``"listed"``, the world is run once more with
-    every loop over its agents turned round, in a ``together`` world their turns, too, which must
-    not change a field. Decisions are drawn by their weights; no model is asked.
+    First, the class is checked. Then two processes with different hash seeds run it from beginning
+    to end, and a third carries out each round without having seen the others. Fields and logs must
+    be the same. Unless its ``order`` is ``"listed"``, the world is run once more with every loop
+    over its agents reversed (in a ``together`` world, their turns, too), which must not change any
+    field. Decisions are drawn by their weights; no model is asked.
 
     Args:
-        world: The world's class, or where it is, as `Run` takes it.
-        agents: How many agents, or a file of them.
-        rounds: Number of rounds; by default what the class says, 20 at most.
-        ticks: Ticks in a round; by default what the class says.
+        world: The world's class or address, as for `Run`.
+        agents: Number of agents, or a file of them.
+        rounds: Number of rounds; by default that of the class, but at most 20.
+        ticks: Ticks in a round; by default that of the class.
         seed: Seed of every random number.
         parameters: The world's parameters by name.
         treatments: Treatments and their rounds; by default all that the class does not apply by
@@ -93,7 +93,7 @@ def rehearse(
         keep: Columns of the file of agents to keep.
 
     Returns:
-        What was found; nothing if all runs are the same.
+        The findings; none if all runs are the same.
 
     Raises:
         InputError: If there is no such world, parameter, treatment or file.
@@ -134,7 +134,7 @@ def in_the_middle(options: Run[Any]) -> tuple[str, ...]:
 
 
 class _Difference(NamedTuple):
-    """The round and the place in which a run parts from the first, and what it failed with."""
+    """Where a run first differs from the first run, by round and place, and its failure."""
 
     round: int
     where: str
@@ -146,7 +146,7 @@ class _Difference(NamedTuple):
 
 
 class _Rehearsal:
-    """The runs of a rehearsal, and what comes of comparing them.
+    """The runs of a rehearsal, and their comparison.
 
     Args:
         options: The run.
@@ -159,7 +159,7 @@ class _Rehearsal:
         self._cls = options.world_class
 
     def findings(self) -> list[Finding]:
-        """Run them, and return what was found."""
+        """Carry out the runs, and return the findings."""
         is_ordered = self._cls.order == "listed" and not self._cls.together
         self._run(_FIRST, _SECOND, _RESUMED, *[_BACKWARDS] * (not is_ordered))
         notes: Any = self._read(_FIRST, "notes") or ([], [], [])
@@ -225,7 +225,7 @@ class _Rehearsal:
         return [Finding(problem, mend + self._sets(), where, found.round)]
 
     def _culprits(self, number: int) -> list[tuple[str, str, str]]:
-        """Return where something is that no resume brings back, what it is, and what to do."""
+        """Return each value that a resume does not restore, with its place and a remedy."""
         problem = "draws from a generator that is not kept"
         draws = [(place, f"{name} {problem}", _STREAMS) for name, place in self._draws()]
         problem = "changes during the run and is not kept"
@@ -249,7 +249,7 @@ class _Rehearsal:
         return f" (sets are made at {', '.join(made)})" if made else ""
 
     def _difference(self, name: str) -> _Difference | None:
-        """Return where a run parts from the first; where turns are turned, only fields count."""
+        """Return where a run differs from the first; with reversed turns, only fields count."""
         for number in range(self._options.rounds + 1):
             one, other = (self._read(each, str(number)) for each in (_FIRST, name))
             error = self._read(name, "error")
@@ -269,7 +269,7 @@ class _Rehearsal:
         return orjson.loads(path.read_bytes()) if path.exists() else None
 
     def _run(self, *names: str) -> None:
-        """Run processes beside each other, to the end of all."""
+        """Run processes in parallel, and wait for all of them."""
         with ExitStack() as stack:
             started = {name: stack.enter_context(self._start(name)) for name in names}
             for process in started.values():
@@ -298,7 +298,7 @@ class _Rehearsal:
 
 
 def _place_of(one: Any, other: Any, *, is_backwards: bool) -> str:
-    """Return the first field or line in which two rounds differ; nothing if all are the same."""
+    """Return the first field or line in which two rounds differ, or nothing if they agree."""
     if is_backwards:
         # sums of the same numbers in another order differ in their last digits
         return _other_field(one["fields"], other["fields"], _is_close)
@@ -311,7 +311,7 @@ def _place_of(one: Any, other: Any, *, is_backwards: bool) -> str:
 def _other_field(
     one: Mapping[str, Any], other: Mapping[str, Any], is_same: Callable[[Any, Any], bool]
 ) -> str:
-    """Return the first field in which two rounds differ; nothing if all are the same."""
+    """Return the first field in which two rounds differ, or nothing if they agree."""
     if one.keys() != other.keys():
         return "the population"
 
@@ -319,7 +319,7 @@ def _other_field(
 
 
 def _is_close(one: Any, other: Any) -> bool:
-    """Return whether two values are the same but for errors of rounding."""
+    """Return whether two values are the same except for rounding errors."""
     if isinstance(one, float) and isinstance(other, float):
         return isclose(one, other, rel_tol=1e-9, abs_tol=1e-12)
     if isinstance(one, dict) and isinstance(other, dict):

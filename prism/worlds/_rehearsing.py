@@ -1,11 +1,11 @@
 """One run of a rehearsal, in a process of its own: ``python -m prism.worlds._rehearsing FOLDER``.
 
-It notes what a world does past prism: calls that give another answer each time, and values kept
+It notes what a world does without prism: calls whose result differs each time, and values kept
 elsewhere.
 
-A file per round tells what the fields were when it ended, and what was logged in it. A straight run
-goes through all rounds, and so does one that goes backwards, whose loops over the agents begin with
-the last; a resumed one makes each round in a process that has not seen the others.
+For each round, a file holds the fields at its end and what was logged in it. A straight run goes
+through all rounds, as does a backward one, whose loops begin with the last agent. A resumed run
+carries out each round in a process that has not seen the others.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ Note = tuple[str, str, str]
 
 
 class _Enough(BaseException):
-    """Ends a run after the round that was to be made."""
+    """Ends a run after the requested round."""
 
 
 class Rehearsal:
@@ -82,7 +82,7 @@ class Rehearsal:
         self.round, self.told = -1, 0
 
     def run(self) -> None:
-        """Run as the folder is called; only the first run is watched, as that takes its time."""
+        """Run in the way that the folder is named after; only the first run is watched."""
         if self.way == "resumed":
             self.resumed()
             return
@@ -91,7 +91,7 @@ class Rehearsal:
             attempt(self, 1, self.last)
 
     def resumed(self) -> None:
-        """Make each round in a process that has not seen the others."""
+        """Carry out each round in a process that has not seen the others."""
         how = "fork" if "fork" in multiprocessing.get_all_start_methods() else "spawn"
         context: Any = multiprocessing.get_context(how)
         for number in range(1, self.last + 1):
@@ -102,12 +102,12 @@ class Rehearsal:
                 return
 
     def _has_ended(self, number: int) -> bool:
-        """Return whether the world has ended the run with a round."""
+        """Return whether the world ended the run in a round."""
         events = map(orjson.loads, self._read(str(number))["lines"])
         return any(event["event"] == ROUND_ENDED and event.get("stopped") for event in events)
 
     def rounds(self, first: int, last: int) -> None:
-        """Make some rounds, from what the one before them has left."""
+        """Carry out some rounds, starting from the state after the previous one."""
         self._padding += _padding(first)
         late = LateLogger()
         run = self.options.prepare(late)
@@ -155,12 +155,12 @@ class Rehearsal:
 
 
 def _padding(number: int) -> list[bytes]:
-    """Return so many objects of every size, which shift the addresses of those made later."""
+    """Return this many objects of every size, to shift the addresses of later objects."""
     return [bytes(size) for size in range(0, 1024, 16) for _ in range(number)]
 
 
 def attempt(rehearsal: Rehearsal, first: int, last: int) -> None:
-    """Make some rounds; what goes wrong is written down."""
+    """Carry out some rounds, and write down what goes wrong."""
     try:
         rehearsal.rounds(first, last)
     except Exception as error:
@@ -171,7 +171,7 @@ def attempt(rehearsal: Rehearsal, first: int, last: int) -> None:
 
 
 def _left_by(run: Loop) -> dict[str, Any]:
-    """Return what a round has left, also of the fields that no checkpoint keeps."""
+    """Return the state after a round, including fields that no checkpoint keeps."""
     snapshot = run.snapshot()
     kinds = [kind.__name__ for kind in dict.fromkeys(map(type, run._host.agents))]
     fields, unkept = dict(_fields(snapshot, kinds)), dict(_unkept(run))
@@ -180,7 +180,7 @@ def _left_by(run: Loop) -> dict[str, Any]:
 
 
 def _fields(snapshot: Mapping[str, Any], kinds: Sequence[str]) -> Iterator[tuple[str, Any]]:
-    """Yield what a snapshot holds, each value by the name that a finding gives it."""
+    """Yield the values of a snapshot under the names that findings give them."""
     for kind, kept in zip(kinds, snapshot.get("kinds", ()), strict=False):
         ids = kept["ids"]
         for name, column in {"state": kept["states"], **kept["fields"]}.items():
@@ -193,7 +193,7 @@ def _fields(snapshot: Mapping[str, Any], kinds: Sequence[str]) -> Iterator[tuple
 
 
 def _unkept(run: Loop) -> Iterator[tuple[str, Any]]:
-    """Yield the fields that no checkpoint keeps, as far as there is a form for them."""
+    """Yield the fields that no checkpoint keeps, if they can be represented."""
     owners: Sequence[Any] = [run.world, *run._host.agents]
     for cls in dict.fromkeys(map(type, owners)):
         for name, field in getattr(cls, "fields", {}).items():
@@ -243,7 +243,7 @@ def watching(files: Collection[str]) -> Iterator[dict[Note, None]]:
 
 @contextmanager
 def hearing() -> Iterator[list[str]]:
-    """Note what a programmer is warned of, such as a trigger that no transition has."""
+    """Note warnings for programmers, such as a trigger without a transition."""
     said: list[str] = []
     handler = logging.Handler(logging.WARNING)
     handler.emit = lambda record: said.append(record.getMessage())  # type: ignore[method-assign]
@@ -256,7 +256,7 @@ def hearing() -> Iterator[list[str]]:
 
 
 def _named(module: str | None, owner: Any, name: str) -> str:
-    """Return what is called as a user would write it, of whatever class the object is."""
+    """Return the name of a called function as a user would write it."""
     cls = owner if isinstance(owner, type) else type(owner)
     if isinstance(owner, random.Random):
         return f"random.{name}" if cls is random.Random else f"random.{cls.__name__}.{name}"
@@ -268,7 +268,7 @@ def _named(module: str | None, owner: Any, name: str) -> str:
 
 
 def sets_in(files: Iterable[Path]) -> list[str]:
-    """Return where code makes sets, as ``file:line``."""
+    """Return the places where code makes sets, as ``file:line``."""
     found = []
     for file in files:
         for node in ast.walk(ast.parse(file.read_bytes())):
@@ -307,7 +307,7 @@ def _of_class(cls: type) -> dict[str, str]:
 
 
 def _text(value: Any, depth: int = 0) -> str:
-    """Return what a value is made of; addresses of objects stay the same in one process."""
+    """Return a text for the contents of a value; addresses of objects are stable in one process."""
     if isinstance(value, (Statechart, type, ModuleType, Enum)) or depth > _DEEPEST:
         return ""
 

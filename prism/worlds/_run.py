@@ -901,7 +901,7 @@ def _plain(cls: type[World[Any]], name: str, value: Any) -> Any:
 
 
 def kept_treatments(config: Any, cls: type[World[Any]], path: Path) -> tuple[Any, ...]:
-    """Read the tables that ``run.json`` has of treatments.
+    """Read the tables of treatments in ``run.json``.
 
     Raises:
         InputError: If it has been changed into what cannot be.

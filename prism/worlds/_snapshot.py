@@ -31,7 +31,7 @@ _LARGEST = 2**63
 
 
 class CannotKeepError(Exception):
-    """A value that a checkpoint has no form for; the message says what to use instead."""
+    """A value that a checkpoint cannot represent; the message says what to use instead."""
 
 
 _WRITTEN: Mapping[type, Callable[[Callable[[Any], Any], Any], Any]] = {
@@ -177,7 +177,7 @@ class Decoder:
                 setattr(thing, name, self.value(value))
 
     def value(self, value: Any) -> Any:
-        """Return one value as it was."""
+        """Return the original value."""
         if type(value) is list:
             return list(map(self.value, value))
         if type(value) is not dict:
@@ -226,7 +226,7 @@ _FORMS: Mapping[str, Callable[[Decoder, Any], Any]] = {
 
 
 def find_class(name: str, home: str) -> Any:
-    """Return a class by module and name; only modules that are loaded are looked into."""
+    """Return a class by module and name; only loaded modules are searched."""
     module, _, path = name.partition(":")
     found: Any = sys.modules.get(module or home)
     for part in path.split("."):
@@ -236,7 +236,7 @@ def find_class(name: str, home: str) -> Any:
 
 
 def _is_plain(values: Sequence[Any]) -> bool:
-    """Return True if JSON gives values back as they are."""
+    """Return whether values survive JSON unchanged."""
     kinds = set(map(type, values))
     if kinds == {float}:
         return all(map(isfinite, values))
@@ -251,7 +251,7 @@ def _is_plain(values: Sequence[Any]) -> bool:
 
 
 def _number_of_no_json(value: Any) -> dict[str, str]:
-    """Return the form of a number that JSON does not have; a text has none."""
+    """Return the representation of a number that JSON lacks, or None for a text."""
     if isinstance(value, str):
         raise CannotKeepError(
             f"{_shown(value)} holds half a character (a lone surrogate), which no file has: read "
@@ -262,7 +262,7 @@ def _number_of_no_json(value: Any) -> dict[str, str]:
 
 
 def _are_whole(values: Sequence[Any]) -> bool:
-    """Return False if a text among the values has a character that UTF-8 does not have."""
+    """Return whether all texts among the values can be encoded as UTF-8."""
     try:
         # all at once, as a column may have a text for each of thousands of agents
         "".join(value for value in values if type(value) is str).encode()

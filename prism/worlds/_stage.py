@@ -1,4 +1,4 @@
-"""What a loop asks of the agents of a world, and how those that are `Agent` objects do it."""
+"""What the loop needs of a world's agents, implemented for `Agent` objects."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from prism.worlds._snapshot import Decoder, Encoder
 from prism.worlds._spaces import Plane, Space
 from prism.worlds._ticks import Counts, Ticks
 from prism.worlds._together import TogetherTicks
-from prism.worlds._world import World
+from prism.worlds._world import World, defines
 
 _MOST_DRAWN = 10_000
 """Agents up to which their picture is logged."""
@@ -102,7 +102,6 @@ class AgentStage:
         self._setting = setting
         self._world = world
         self._kinds: dict[type, Kind] = {}
-        self._transitions = 0
         self._turns = 0
         self.ticks: Ticks
         given = world._prism_logger(setting)
@@ -124,12 +123,12 @@ class AgentStage:
     # Beginning
 
     def populate(self, agents: int | Iterable[Any] | AgentTable) -> None:
-        """Take in the population, or have the world make so many agents, or those of a table."""
+        """Take the given agents, or those that the world makes by number or from a table."""
         world = self._world
         world._prism_begin(self._setting, self.host)
         classes = self.host.populate(world._prism_invite(population(world, agents)))
         self._kinds = make_kinds(
-            self._world, classes, self._setting.parts, self.logger, self._count_transition
+            self._world, classes, self._setting.parts, self.logger, self.host.count_transition
         )
         self.host.join(self._kinds)
         if (most := self.logged_agents()) is not None:
@@ -145,14 +144,14 @@ class AgentStage:
         world._prism_joined_all()
 
     def _lend(self, guests: Sequence[Any]) -> None:
-        """Lend objects of other classes what they need of the run."""
+        """Give objects of other classes access to what they need of the run."""
         if guests:
             seed = None if self._world._prism_is_alone else self._setting.seed
-            clock = self._count_transition
+            clock = self.host.count_transition
             join(guests, partial(Lent, logger=self.logger, clock=clock, seed=seed))
 
     def ready(self) -> None:
-        """Make what runs the ticks, which takes the agents as `setup` has left them."""
+        """Prepare the ticks, after `setup` has changed the agents."""
         arguments = self._world, self.host, self._setting.answerers, self.logger
         if self._asking is not None:
             self.ticks = OverlapTicks(*arguments, self._asking)
@@ -162,12 +161,12 @@ class AgentStage:
         self.host.timed_out = self._count_time_out
 
     def logged_agents(self) -> int | None:
-        """Return of how many agents the log tells; None for all."""
+        """Return how many agents the log covers, or None for all."""
         sampling = self._setting.sampling
         return None if sampling is None else sampling.of(len(self.host.agents))
 
     def tell_of(self, ids: Iterable[str]) -> None:
-        """Have the log tell of some agents alone."""
+        """Restrict the log to some agents."""
         assert self._sampled is not None
         self._sampled.logged = self.host.logged = frozenset(ids)
 
@@ -193,7 +192,7 @@ class AgentStage:
         )
 
     def announce(self) -> None:
-        """Announce every agent, and what was there before the first round."""
+        """Log every agent, and what existed before the first round."""
         logger = active_logger(self.logger)
         if logger is not None:
             for agent in self.host.agents:
@@ -202,7 +201,7 @@ class AgentStage:
         self._world._prism_announce()
 
     def enter(self) -> None:
-        """Have agents enter the states in which they begin, where charts do something then."""
+        """Let agents enter their initial states, if their charts have entry actions."""
         kinds = [
             kind
             for kind in self._kinds.values()
@@ -240,13 +239,13 @@ class AgentStage:
     # Rounds
 
     def begin_round(self) -> None:
-        """Return the counts to 0, and give everybody new random numbers."""
+        """Reset the counts, and begin new random streams."""
         self.host.begin_round()
-        self.ticks.counts, self._transitions, self._turns = Counts(), 0, 0
+        self.ticks.counts, self._turns = Counts(), 0
         self._world._prism_begin_round()
 
     async def tick(self) -> None:
-        """Give every agent its turn that is there, and awake."""
+        """Give a turn to every agent that has something to do."""
         host = self.host
         self._world._prism_begin_tick()
         self._turns += len(host.agents) - len(host.gone | host.asleep)
@@ -276,7 +275,7 @@ class AgentStage:
         return {state: there[state] for state in kind.counted()}
 
     async def end_round(self) -> None:
-        """Let agents take the last step of a round, in a world that has one."""
+        """Run the last step of a round for every agent, if the world has one."""
         step = self._world._prism_last_step()
         if step is not None:
             assert isinstance(self.ticks, OverlapTicks)
@@ -285,14 +284,14 @@ class AgentStage:
     def summary(
         self, number: int, states: Mapping[str, int], measures: Mapping[str, Measured]
     ) -> Any:
-        """Return what a round came to."""
+        """Return the summary of a round."""
         counts = self.ticks.counts
         summary = WorldRound(
             number,
             states,
             measures,
             self._turns,
-            self._transitions,
+            self.host.transitions,
             counts.decisions_asked,
             counts.decisions_answered,
             dict(sorted(counts.timeouts.items())),
@@ -305,21 +304,21 @@ class AgentStage:
         return self._world._prism_summary(summary)
 
     def results(self, rounds: Sequence[Any]) -> Any:
-        """Return what a run came to."""
+        """Return the results of a run."""
         return self._world._prism_results(rounds)
 
     def totals(self, results: Any) -> dict[str, Any]:
-        """Return the counts of all rounds together."""
+        """Return the counts over all rounds."""
         own = results.totals
         told: dict[str, Any] = own() if callable(own) else own.to_dict()
         return told
 
     async def close(self) -> None:
-        """Cancel what is still being asked."""
+        """Cancel open questions."""
         await self.ticks.close()
 
     def picture(self, *, first: bool) -> dict[str, Any]:
-        """Return where the agents are and how each is drawn; nothing if nobody could draw it."""
+        """Return the positions and drawings of the agents, or nothing without a picture."""
         agents, world = self.host.agents, self._world
         if len(agents) > _MOST_DRAWN:
             return {}
@@ -333,7 +332,7 @@ class AgentStage:
         return {**told, **self._pictured(first=first)} if told else {}
 
     def _pictured(self, *, first: bool) -> dict[str, Any]:
-        """Return the states of all agents, and first their ids."""
+        """Return the states of all agents; the first time, also their ids."""
         gone = self.host.gone
         agents = self.host.agents
         texts = [None if each._place in gone else state_text(each._state) for each in agents]
@@ -364,7 +363,7 @@ class AgentStage:
         return {"kinds": kinds, **({"attributes": attributes} if any(attributes) else {})}
 
     def held(self, code: Encoder) -> list[dict[str, Any]]:
-        """Return the agents' inboxes, notes and fields, by kind: what code of the user's sets."""
+        """Return the agents' inboxes, notes and fields, by kind: what the user's code sets."""
         return [
             {
                 "inboxes": self._inboxes(kind, code),
@@ -379,7 +378,7 @@ class AgentStage:
         ]
 
     def restore(self, snapshot: Mapping[str, Any], code: Decoder) -> None:
-        """Make the agents what those of another run were.
+        """Restore the agents from the snapshot of another run.
 
         Raises:
             SimulationError: If the snapshot is of another population.
@@ -398,7 +397,7 @@ class AgentStage:
         self.ticks.roster.rebuild(self.host.ticks)
 
     def read_log(self, _snapshot: Mapping[str, Any], events: Iterable[Event]) -> list[Any]:
-        """Take histories from the log; return the rounds that had ended."""
+        """Read histories from the log, and return the rounds that had ended."""
         world = self._world
         finished = []
         histories = {
@@ -434,29 +433,20 @@ class AgentStage:
     def _count_time_out(self, state: Any) -> None:
         self.ticks.counts.timeouts[state_text(state)] += 1
 
-    def _count_transition(self) -> float:
-        # the charts ask for the time exactly once for each transition
-        self._transitions += 1
-        return self._setting.clock.moment.seconds
-
 
 @lru_cache(maxsize=256)
 def _own_fields(cls: type[Agent]) -> tuple[str, ...]:
-    """Return the fields that a class declares; of an object that it stands for, only its id."""
+    """Return the fields that a class declares; for the proxy of an object, only its id."""
     return tuple(name for name in cls.fields if name not in Agent.fields and name != OBJECT)
 
 
 def _require_overlapping(cls: type[World[Any]]) -> None:
-    """Refuse what a world whose agents go on while others wait cannot have.
+    """Refuse features that are impossible in a world whose agents do not wait for each other.
 
     Raises:
         DefinitionError: If it has it.
     """
-    hooks = [
-        name
-        for name in ("tick_begins", "tick_ends")
-        if getattr(cls, name) is not getattr(World, name)
-    ]
+    hooks = [name for name in ("tick_begins", "tick_ends") if defines(cls, name)]
     if hooks or cls.together:
         raise DefinitionError(
             f"{cls.__name__} has overlap = True, so its ticks have no common beginning and end: "
@@ -484,7 +474,7 @@ def _restore_kind(kind: Kind, kept: Mapping[str, Any], code: Decoder, now: int) 
 
 
 def _inside(chart: Statechart[Any]) -> dict[str, list[str]]:
-    """Return what lies inside of each state that has others inside."""
+    """Return the states inside each composite state."""
     tree = chart.definition.tree
     if tree is None:
         return {}
@@ -498,7 +488,7 @@ def _inside(chart: Statechart[Any]) -> dict[str, list[str]]:
 
 
 def _kept_memories(kind: Kind) -> dict[str, Any]:
-    """Return what a checkpoint keeps of what charts remember: nothing where none does."""
+    """Return what charts remember, for a checkpoint."""
     tree = kind.definition.tree
     if tree is None or not tree.remembers:
         return {}

@@ -1,4 +1,4 @@
-"""A tick: the steps of those whose turn it is, then waves of answers until nobody waits."""
+"""A tick: the steps of the agents that have a turn, then waves of answers until none waits."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from prism.worlds._phase import Phase
 from prism.worlds._rates import ByRate
 from prism.worlds._results import fallback_group
 from prism.worlds._turns import Activation, Drawn, DrawnPair, InTurn, Roster
-from prism.worlds._world import World
+from prism.worlds._world import World, defines
 
 Running = Coroutine[Any, Any, Any]
 Advance = Callable[[Any, Running, Any], None]
@@ -36,7 +36,7 @@ MOST_WAVES = 10_000
 
 @dataclass(slots=True)
 class Counts:
-    """What happened in a round.
+    """Counts of a round.
 
     Attributes:
         decisions_asked: Questions put to the reasoner.
@@ -100,12 +100,14 @@ class Ticks:
         self._waiting: list[Waited] = []
         self._elsewhere = Elsewhere()
         self._is_by_event = world.activation == "rate"
+        self._has_beginning = defines(type(world), "tick_begins")
+        self._has_end = defines(type(world), "tick_ends")
         self._activation = self._activated_by()
         host.roster = self.roster
         host.draws = answerers.policy
 
     def _activated_by(self) -> Activation:
-        """Return the way in which the world gives turns."""
+        """Return how the world gives turns."""
         activation, roster, host = self._world.activation, self.roster, self._host
         if activation == "rate":
             return ByRate(roster, self._time_out, host)
@@ -115,17 +117,18 @@ class Ticks:
         return (DrawnPair if activation == "pair" else Drawn)(roster, self._time_out, host)
 
     async def run(self) -> None:
-        """Run one tick; nothing that it began is left running."""
+        """Run one tick, and leave no task running."""
         host, world = self._host, self._world
         with host.explaining():
             try:
-                host.phase = Phase.BEGINNING
+                host.enter(Phase.BEGINNING)
                 self.roster.begin_tick(host.ticks, host.ticks)
-                with host.guarding():
-                    world.tick_begins()
+                if self._has_beginning:
+                    with host.guarding():
+                        world.tick_begins()
 
                 for agents in self._activation.batches():
-                    host.phase = Phase.STEPPING
+                    host.enter(Phase.STEPPING)
                     with host.guarding():
                         await self._take_turns(agents)
 
@@ -133,12 +136,14 @@ class Ticks:
                     if host.stopped is not None or (self._is_by_event and host.is_to_end()):
                         break
 
-                host.phase, host.acting = Phase.ENDING, None
+                host.enter(Phase.ENDING)
+                host.acting = None
                 with host.guarding():
                     self._finish()
-                    world.tick_ends()
+                    if self._has_end:
+                        world.tick_ends()
             finally:
-                host.phase = Phase.ENDING
+                host.enter(Phase.ENDING)
                 self.roster.end_turns()
                 self._elsewhere.close()
                 for left in self._waiting:
@@ -148,7 +153,7 @@ class Ticks:
         host.acting = None
 
     async def close(self) -> None:
-        """Cancel what is still being asked; nothing is left running."""
+        """Cancel open questions, and leave no task running."""
 
     async def _take_turns(self, agents: Iterable[Any]) -> None:
         if not self._host.has_guests:
@@ -176,7 +181,7 @@ class Ticks:
                 self._refuse_unawaited()
 
     def _time_out(self, world: Any, agent: Any) -> Any:
-        """Fire the time-out that is due; if no transition applies, the turn is that of the step."""
+        """Fire the time-out that is due; if no transition applies, run the step instead."""
         if agent._kind.is_ticked:
             # what is to be done is that of the state in which the turn begins
             step = self._activation.own_step_of(agent)
@@ -207,10 +212,10 @@ class Ticks:
                 self.counts.timeouts[state_text(record.from_state)] += 1
 
     def _finish(self) -> None:
-        """Do what waits for the end of the tick."""
+        """Carry out what was deferred to the end of the tick."""
 
     def _advance(self, owner: Any, running: Coroutine[Any, Any, Any], value: Any) -> None:
-        """Let a step go on until it waits, or ends."""
+        """Continue a step until it waits or ends."""
         self._host.acting = owner
         try:
             wanted = running.send(value)
@@ -263,7 +268,7 @@ class Ticks:
         )
 
     async def _wave(self, wave: Sequence[Waited]) -> None:
-        """Ask for all decisions and texts together; let steps go on in the order of the turns."""
+        """Ask for all decisions and texts, then continue the steps in the order of the turns."""
         late = self._open(wave)
         policy = self._host.draws
         if policy is not None:
@@ -302,7 +307,7 @@ class Ticks:
                 await elsewhere.settle(self._advance)
 
     def _value_of(self, waited: Waited) -> Any:
-        """Return what a step goes on with; what it has decided is carried out."""
+        """Carry out a decision, and return the value with which the step continues."""
         if type(waited) is Asked and waited.is_open:
             return self._apply(waited, waited.answer)
 
@@ -336,19 +341,20 @@ class Ticks:
         return late
 
     async def _ask(self, wave: Sequence[Waited]) -> None:
-        """Ask whoever answers, and keep the answers with what was asked."""
+        """Ask the reasoner or the writer, and store each answer with its question."""
         asked = {id(each): put for each in wave if (put := each.put()) is not None}
         if not asked:
             return
 
         self.open_questions = len(asked)
         # whose step went on last has nothing to do with who decides now
-        self._host.phase, self._host.acting = Phase.WAITING, None
+        self._host.acting = None
+        self._host.enter(Phase.WAITING)
         try:
             answers = await self._answerers.answers_to([*asked.values()], self._logger)
         finally:
             self.open_questions = 0
-            self._host.phase = Phase.STEPPING
+            self._host.enter(Phase.STEPPING)
 
         self.counts.add(answers)
         told = iter(answers)
@@ -358,7 +364,7 @@ class Ticks:
                 each.answer = answer.chosen if isinstance(answer, Decision) else answer
 
     def _apply(self, asked: Asked, chosen: Any) -> Any:
-        """Carry out an answer; return the state now, or None if the agent has moved."""
+        """Carry out an answer, and return the state, or None if the agent moved meanwhile."""
         agent = asked.agent
         if asked.since is not WAITING and _has_moved(asked):
             self._discard(asked, chosen)
@@ -377,7 +383,7 @@ class Ticks:
             self._host.remember(asked.agent, stays)
 
     def _wrote(self, writing: Writing) -> Written:
-        """Note what an agent has written, if a model is told what agents remember."""
+        """Remember an agent's text, if prompts contain what agents remember."""
         written: Written = writing.answer
         if isinstance(written.value, str):
             self._host.remember(writing.agent, f'You wrote: "{written.value}"')
@@ -402,7 +408,7 @@ class Ticks:
         )
 
     def _in_order(self, waiting: list[Waited]) -> list[Waited]:
-        """Return who waits in the order in which they go on: that of the turns."""
+        """Return the waiting agents in the order of their turns, in which they continue."""
         return waiting
 
     def _refuse_unawaited(self) -> None:
@@ -419,7 +425,7 @@ class Ticks:
 
 
 def _has_moved(asked: Asked) -> bool:
-    """Return whether an agent has moved since it was asked, even if it has come back."""
+    """Return whether an agent has moved since it was asked, even if it has returned."""
     agent = asked.agent
     if last_record(agent) is asked.since:
         return False
@@ -443,7 +449,7 @@ class Elsewhere:
         self._turn: tuple[Any, Running, Any] | None = None
 
     def takes(self, owner: Any, running: Running, wanted: Any) -> bool:
-        """Take note of what a turn awaits; return whether it is for this class to wait for it."""
+        """Record what a turn awaits, and return whether this class waits for it."""
         # asyncio.sleep(0) awaits None
         if not isinstance(owner, Guest) or not (wanted is None or asyncio.isfuture(wanted)):
             return False
@@ -452,7 +458,7 @@ class Elsewhere:
         return True
 
     async def settle(self, advance: Advance) -> None:
-        """Wait, and let the turn go on, until it ends or waits for the run."""
+        """Wait, and continue the turn until it ends or waits for the run."""
         while self._turn is not None:
             owner, running, wanted = self._turn
             try:

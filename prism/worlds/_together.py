@@ -1,7 +1,7 @@
-"""Ticks of a world whose agents all act on what was there when the tick began.
+"""Ticks of a world whose agents all act on the state at the beginning of the tick.
 
-What an agent fires and sends waits for the end of the tick, and so does what it writes into its own
-fields: after its turn they are again what they were, until all have acted.
+What an agent fires, sends and writes into its own fields takes effect at the end of the tick: after
+its turn, the fields have their earlier values again until all agents have acted.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _TICK: Any = object()
 
 
 class TogetherTicks(Ticks):
-    """Runs the ticks of a world whose agents all act on what was there when the tick began."""
+    """Runs the ticks of a world whose agents all act on the state at the beginning of the tick."""
 
     def __init__(
         self, world: World[Any], host: RunHost, answerers: Answerers, logger: EventLogger | None
@@ -91,7 +91,7 @@ class TogetherTicks(Ticks):
         self._take_back(owner, own, before)
 
     def _take_back(self, agent: Any, own: _OwnFields, before: tuple[Any, ...]) -> None:
-        """Keep what an agent has written of itself for the end of the tick."""
+        """Defer what an agent wrote into its own fields to the end of the tick."""
         after = own.read(agent)
         if any(map(_differs, after, before)):
             self._written[agent._place] = agent, after
@@ -115,7 +115,7 @@ class TogetherTicks(Ticks):
         self._sent.append((self._place(message.sender), message, to))
 
     def _finish(self) -> None:
-        """Write, fire and send in the order of the places of those who did."""
+        """Write, fire and send, in the order of the agents' places."""
         self._host.fires = self._host.sends = self._host.acting = None
         for agent, values in self._written.values():
             self._fields[id(agent._kind)].write(agent, values)
@@ -143,7 +143,7 @@ class TogetherTicks(Ticks):
 
 
 class _OwnFields:
-    """The fields of a kind: read and written all at once, and guarded against other agents.
+    """The fields of a kind, read and written together, and protected from other agents.
 
     Args:
         kind: The kind.
@@ -165,7 +165,7 @@ class _OwnFields:
         return (values,) if self._is_single else values
 
     def lend(self, agent: Any) -> tuple[Any, ...]:
-        """Return the values of all fields; the agent gets copies of those it could change."""
+        """Return the values of all fields, and give the agent copies of the mutable ones."""
         values = self.read(agent)
         if any(type(value) in _CONTAINERS for value in values):
             self.write(
@@ -216,7 +216,7 @@ def _guarded(cls: type[Agent]) -> type:
 
 
 def _copied(value: Any) -> Any:
-    """Return a copy of a list, dict, deque or tuple and of those in it, else the value itself."""
+    """Return a deep copy of a list, dict, deque or tuple, or else the value itself."""
     kind = type(value)
     if kind not in _CONTAINERS:
         return value
@@ -231,7 +231,7 @@ def _copied(value: Any) -> Any:
 
 
 def _differs(new: Any, old: Any) -> bool:
-    """Return whether a step has changed a field; a copy that it left alone is no change."""
+    """Return whether a step has changed a field; an untouched copy is no change."""
     if new is old:
         return False
     if type(new) is not type(old) or type(new) not in _CONTAINERS or len(new) != len(old):

@@ -1,4 +1,4 @@
-"""Treatments as tables of a file or a plan: declared by their classes, read, and published.
+"""Treatments as tables in a file or a plan: declared by their classes, read and published.
 
 pydantic reads the tables, so this module is imported only where there are any.
 """
@@ -58,7 +58,7 @@ class _Other(Declaration):
 
 
 def treatment_classes(cls: type[World[Any]]) -> dict[str, type[Treatment]]:
-    """Return the classes of treatments that a world knows, by their kinds."""
+    """Return the classes of treatments that a world accepts, by kind."""
     own = [each for base in cls.__mro__ for each in vars(base).get("treatment_classes", ())]
     return {each.kind: each for each in (*OF_ALL, *own)}
 
@@ -96,7 +96,7 @@ def read_treatment_file(
 
 
 def treatments_in(config: Any, cls: type[World[Any]], path: Path) -> tuple[Any, ...]:
-    """Read the tables that ``run.json`` has of treatments.
+    """Read the tables of treatments in ``run.json``.
 
     Raises:
         InputError: If it has been changed into what cannot be.
@@ -209,7 +209,7 @@ def _field(cls: type[Treatment], each: Field[Any]) -> Any:
 
 
 def _in_documents(hint: Any) -> Any:
-    """Return what a document holds for a field of some type: lists, and mappings of anything."""
+    """Return the type of a field in a document, where sequences are lists."""
     inside = get_args(hint)
     if NoneType in inside:
         others = tuple(_in_documents(each) for each in inside if each is not NoneType)
@@ -251,7 +251,7 @@ def _ready_made(
 
 
 def _place(source: Source, where: Where) -> tuple[str, int | None] | None:
-    """Return file and line of a table, as an error about it has them."""
+    """Return the file and line of a table, for an error."""
     place = source.place(where)
     return None if source.path is None else (source.path, None if place is None else place.line)
 

@@ -1,7 +1,7 @@
-"""Whose turn it is: who has something to do in a tick, in which order, and how long since it moved.
+"""Turns: which agents have something to do in a tick, in which order, and when they last moved.
 
-`Roster` knows where agents are, so that nobody is visited who has neither a step nor a time-out.
-The classes below it are the ways in which a tick gives turns (`World.activation`).
+`Roster` knows the state of every agent, so that agents without a step or a time-out are not
+visited. The classes below it are the kinds of activation (`World.activation`).
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Roster:
         self.rebuild(0)
 
     def rebuild(self, now: int) -> None:
-        """Look where everybody is, after states were set past `moved`, between two ticks.
+        """Recount all agents, after states were set without `moved` between two ticks.
 
         Args:
             now: The last tick, counted from the beginning of the run.
@@ -90,7 +90,7 @@ class Roster:
         return sum(kind.count(state) for kind in self.kinds if kind.state_type is cls)
 
     def list_members(self, agents: Iterable[Any]) -> None:
-        """List the agents in each state, in the order in which they are given."""
+        """List the agents in each state, in the given order."""
         for kind in self.kinds:
             kind.begin_listing()
         for agent in agents:
@@ -105,7 +105,7 @@ class Roster:
         return mixed((agent._keys or agent._host.keys_of(agent))[0] + self._salt)
 
     def begin_tick(self, now: int, order: int) -> None:
-        """Begin a tick, in which nobody has had a turn yet.
+        """Begin a tick.
 
         Args:
             now: The tick, counted from the beginning of the run.
@@ -116,7 +116,7 @@ class Roster:
 
     @contextmanager
     def in_tick(self, now: int) -> Iterator[None]:
-        """Carry out what belongs to a tick of before, after the turns of all."""
+        """Carry out what belongs to an earlier tick, after all turns."""
         before = self.now, self.at
         self.now, self.at = now, _AFTER
         try:
@@ -125,11 +125,11 @@ class Roster:
             self.now, self.at = before
 
     def end_turns(self) -> None:
-        """Note that everybody has had their turn."""
+        """Note that all turns are over."""
         self.at = _AFTER
 
     def acting(self, besides: Iterable[Any] = ()) -> list[tuple[int, str, Any]]:
-        """Return those who have something to do in this tick, in the order of their places.
+        """Return the agents that have something to do in this tick, in the order of their places.
 
         Args:
             besides: Others who are to have a turn.
@@ -137,11 +137,11 @@ class Roster:
         return self._in_order([*self._visited.values(), *self._popped(), *besides])
 
     def timing_out(self) -> list[tuple[int, str, Any]]:
-        """Return those whose time-out is due in this tick, in the order of their places."""
+        """Return the agents whose time-out is due in this tick, in the order of their places."""
         return self._in_order(self._popped())
 
     def _popped(self) -> Iterable[Any]:
-        """Return those whose time-out is due now, each once, as often as it was noted."""
+        """Return each agent whose time-out is due now, once."""
         noted = self._due.pop(self.now, ())
         due = {each._place: each for each in noted if each._due == self.now}
         return (*self._ticked, *due.values()) if self._ticked else due.values()
@@ -156,7 +156,7 @@ class Roster:
         return sorted(zip(all_mixed(keys), [agent.agent_id for agent in found], found, strict=True))
 
     def moved(self, agent: Any, left: Any, entered: Any) -> int:
-        """Note that an agent changes its state; return its ticks in the one that it leaves."""
+        """Record that an agent leaves a state, and return its ticks in it."""
         kind = agent._kind
         kind.counts[left] -= 1
         kind.counts[entered] += 1
@@ -178,23 +178,23 @@ class Roster:
         return dwell
 
     def ticks_of(self, agent: Any) -> int:
-        """Return the turns that an agent has had, or would have had, in its state."""
+        """Return the number of turns that an agent has had, or could have had, in its state."""
         return self.now - (not self._has_had_turn(agent)) - int(agent._since)
 
     def set_ticks(self, agent: Any, ticks: int) -> None:
-        """Let an agent have been in its state for so many ticks."""
+        """Set the number of ticks that an agent has been in its state."""
         agent._since += self.ticks_of(agent) - ticks
         if agent._kind.has_limits:
             self._set_due(agent, agent._state)
             self._give_turn(agent, agent._state)
 
     def put_off(self, agent: Any) -> None:
-        """Look again in the next tick at a time-out that is due and has led to no other state."""
+        """Retry in the next tick a due time-out that led to no other state."""
         if ALWAYS < agent._due <= self.now:
             self._note_due(agent, self.now + 1)
 
     def _set_due(self, agent: Any, state: Any) -> None:
-        """Note in which tick an agent times out; in none that is over."""
+        """Record the tick in which an agent times out, if it is still to come."""
         after = agent._kind.due_after.get(state, NEVER)
         if after == NEVER:
             agent._due = NEVER
@@ -211,7 +211,7 @@ class Roster:
         return self.at == _AFTER or self.place_of(agent) <= self.at
 
     def _give_turn(self, agent: Any, state: Any) -> None:
-        """Give an agent its turn in this tick, if there is something to do, and it is to come."""
+        """Give an agent a turn in this tick, if it has something to do and its place is to come."""
         if not (agent._due <= self.now or state in agent._kind.visited):
             return
 
@@ -220,7 +220,7 @@ class Roster:
             heappush(self.newcomers, (place, agent.agent_id, agent))
 
     def _move_member(self, agent: Any, left: Any, entered: Any) -> None:
-        """Keep the lists of those in each state, from which a rate draws."""
+        """Update the lists of agents by state, from which rates draw."""
         kind = agent._kind
         if kind.has_regions:
             for each in kind.listings_in(left):
@@ -249,20 +249,20 @@ class Roster:
 
 
 class Activation(Protocol):
-    """The way in which a tick gives turns."""
+    """How a tick gives turns."""
 
     def batches(self) -> Iterator[Iterable[Any]]:
-        """Yield agents who have their turns; what they ask is answered before the next batch."""
+        """Yield batches of agents; their questions are answered before the next batch."""
 
     def step_of(self, agent: Any) -> Step | None:
-        """Return what an agent does in its turn; None if there is nothing to do."""
+        """Return the step of an agent's turn, or None if it has nothing to do."""
 
     def own_step_of(self, agent: Any) -> Step | None:
-        """Return what an agent does if its time-out was refused; None if there is nothing."""
+        """Return the step that an agent takes if its time-out was refused, or None."""
 
 
 class _ByState:
-    """Turns in which an agent does what its state calls for.
+    """Turns in which an agent takes the step of its state.
 
     Args:
         roster: Where agents are.
@@ -274,7 +274,7 @@ class _ByState:
         self._time_out = time_out
 
     def step_of(self, agent: Any) -> Step | None:
-        """Return the time-out if one is due, else the step of an agent's kind and state."""
+        """Return the time-out if one is due, or else the step for the agent's kind and state."""
         if agent._due <= self._roster.now:
             return self._time_out
 
@@ -282,20 +282,20 @@ class _ByState:
         return step
 
     def own_step_of(self, agent: Any) -> Step | None:
-        """Return the step of an agent's kind and state."""
+        """Return the step for an agent's kind and state."""
         step: Step | None = agent._kind.steps.get(agent._state)
         return step
 
 
 class InTurn(_ByState):
-    """Everybody who has something to do, in the order of their places."""
+    """All agents that have something to do, in the order of their places."""
 
     def batches(self) -> Iterator[Iterable[Any]]:
-        """Yield all of them, as they all ask together."""
+        """Yield all agents in one batch, since they ask together."""
         yield self.agents()
 
     def agents(self, besides: Iterable[Any] = ()) -> Iterator[Any]:
-        """Yield agents in their order, and those among them who get something to do meanwhile.
+        """Yield agents in their order, including those that get something to do meanwhile.
 
         Args:
             besides: Others who are to have a turn.
@@ -325,7 +325,7 @@ class InTurn(_ByState):
 
 
 class Drawn(_ByState):
-    """Those who time out, and one agent that is drawn.
+    """The agents that time out, and one agent that is drawn.
 
     Args:
         roster: Where agents are.
@@ -341,7 +341,7 @@ class Drawn(_ByState):
         self._drawn: Any = None
 
     def batches(self) -> Iterator[Iterable[Any]]:
-        """Yield those who time out, and who is drawn, unless its turn is over."""
+        """Yield the agents that time out, then the drawn one unless its turn is over."""
         roster = self._roster
         roster.end_turns()
         drawn = self._drawn = self._draw(self._host.turn_stream())
@@ -356,7 +356,7 @@ class Drawn(_ByState):
         return self._time_out if agent._due <= self._roster.now else self.own_step_of(agent)
 
     def own_step_of(self, agent: Any) -> Step | None:
-        """Return the step of the agent that was drawn; nobody else has one."""
+        """Return the step of the drawn agent; no other agent has one."""
         return super().own_step_of(agent) if agent is self._drawn else None
 
     def _draw(self, stream: RandomStream) -> Any:
@@ -364,12 +364,12 @@ class Drawn(_ByState):
 
 
 class DrawnPair(Drawn):
-    """Those who time out, and a pair that is drawn, of which the first has its turn."""
+    """The agents that time out, and a drawn pair, the first of which has a turn."""
 
     _other: Any = None
 
     def own_step_of(self, agent: Any) -> Step | None:
-        """Return what the first does with the second."""
+        """Return the step of the first agent with the second."""
         meet, other = super().own_step_of(agent), self._other
         if meet is None:
             return None

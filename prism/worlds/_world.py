@@ -22,7 +22,7 @@ from typing import (
 
 from prism.errors import DefinitionError, InputError, SimulationError
 from prism.randomness import RandomStream
-from prism.worlds._agent import Agent, Host
+from prism.worlds._agent import Agent
 from prism.worlds._agent_set import AgentSet
 from prism.worlds._fields import (
     Declared,
@@ -165,27 +165,32 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
     @property
     def round(self) -> int:
         """The round, counted from 1; 0 in `setup`."""
-        return self._hosted("round").round
+        found: int = self._hosted("round").round
+        return found
 
     @property
     def tick(self) -> int:
         """The tick of the round, counted from 1; 0 outside of ticks."""
-        return self._hosted("tick").tick
+        found: int = self._hosted("tick").tick
+        return found
 
     @property
     def time(self) -> float:
         """The time since the beginning, in rounds; that of the event, if events happen at rates."""
-        return self._hosted("time").time
+        found: float = self._hosted("time").time
+        return found
 
     @property
     def seed(self) -> int:
         """The run's seed, for generators of other libraries in `setup`: ``seed=self.seed``."""
-        return self._hosted("seed").seed
+        found: int = self._hosted("seed").seed
+        return found
 
     @property
     def random(self) -> RandomStream:
         """The random stream of the world itself in this round. Each agent has its own."""
-        return self._hosted("random").world_stream()
+        stream: RandomStream = self._hosted("random").world_stream()
+        return stream
 
     @property
     def network(self) -> Network[AgentT]:
@@ -214,7 +219,8 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
 
     def count(self, state: Enum) -> int:
         """Return the number of agents in a state: ``len(world.agents.where(state=state))``."""
-        return self._hosted("count").count(state)
+        found: int = self._hosted("count").count(state)
+        return found
 
     def share(self, state: Enum) -> float:
         """Return the share of agents in a state, among those whose chart contains it."""
@@ -426,7 +432,7 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
         return None
 
     def _prism_summary(self, summary: Any) -> Any:
-        """Return what a round came to."""
+        """Return the summary of a round."""
         return summary
 
     def _prism_ended(self, summary: Any) -> Mapping[str, Any]:
@@ -439,7 +445,7 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
         return WorldRound.from_event(event)
 
     def _prism_results(self, rounds: Sequence[Any]) -> Any:
-        """Return what a run came to."""
+        """Return the results of a run."""
         return WorldResults(len(self._hosted("results").agents), tuple(rounds))
 
     def _prism_recall(self, event: Mapping[str, Any]) -> None:
@@ -475,8 +481,8 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
             raise AttributeError(name)
         raise AttributeError(unknown_field(type(self), name))
 
-    def _hosted(self, doing: str) -> Host:
-        host: Host | None = self._host
+    def _hosted(self, doing: str) -> Any:
+        host = self._host
         if host is None:
             raise SimulationError(
                 f"{type(self).__name__}.{doing} needs a run: Run({type(self).__name__}(), 100)"
@@ -565,3 +571,8 @@ def _kinds_in(written: Any) -> tuple[type[Agent], ...]:
     named = [each for given in get_args(written) for each in (get_args(given) or (given,))]
     # Any is a class, too
     return tuple(each for each in named if isinstance(each, type) and each is not Any)
+
+
+def defines(cls: type[World[Any]], hook: str) -> bool:
+    """Return whether a world's class has a hook of its own."""
+    return getattr(cls, hook) is not getattr(World, hook)

@@ -1,4 +1,4 @@
-"""Time of ``prism batch`` for runs of the feed in two processes."""
+"""Time of ``prism batch`` in two processes: long runs of the feed, and many short ones."""
 
 from __future__ import annotations
 
@@ -9,16 +9,28 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
 
+from prism import Run
+from prism.science import Plan, batch
+from prism.worlds.examples.rumour import Rumour
 from tests.benchmarks.harness import Claim, Effort, Measurement, Table
 
 MOST_SECONDS = 180.0
 _FULL_AGENTS = 1_000
 _ROUNDS, _TICKS, _WORKERS = 20, 12, 2
 
+MOST_OF_ONE_PROCESS = 0.75
+_MANY, _REPETITIONS = 256, 3
+_SHORT = {"world": "rumour", "agents": 100, "rounds": 40}
+
 
 def run(effort: Effort) -> Sequence[Table]:
-    """Carry out a plan once, in processes of its own: 20 seeds, reduced to two in a quick run."""
-    seeds = 20 if effort.agents >= _FULL_AGENTS else 2
+    """Time a few long runs, and many short ones, fewer of both in a quick run."""
+    is_whole = effort.agents >= _FULL_AGENTS
+    return [_long_runs(20 if is_whole else 2), _short_runs(_MANY if is_whole else 16)]
+
+
+def _long_runs(seeds: int) -> Table:
+    """Carry out a plan once, in processes of its own."""
     name = f"{_FULL_AGENTS:,} agents, {_ROUNDS} rounds of {_TICKS} ticks, {seeds} seeds"
     with TemporaryDirectory() as directory:
         plan = Path(directory) / "plan.toml"
@@ -30,7 +42,36 @@ def run(effort: Effort) -> Sequence[Table]:
     claim = Claim(f"batch of {name}", taken.best, taken.median, "s", at_most=MOST_SECONDS)
     title = f"batch: prism batch in {_WORKERS} processes, logs and tables written"
 
-    return [Table(title, "s", name, [taken], [claim])]
+    return Table(title, "s", name, [taken], [claim])
+
+
+def _short_runs(seeds: int) -> Table:
+    """Hold a batch without logs against the same runs, one after the other in this process."""
+    ours, other = [], []
+    for _ in range(_REPETITIONS):
+        begin = perf_counter()
+        for seed in range(seeds):
+            Run(Rumour, _SHORT["agents"], rounds=_SHORT["rounds"], seed=seed).run()
+        middle = perf_counter()
+        with TemporaryDirectory() as directory:
+            plan = Plan({**_SHORT, "seeds": seeds})
+            batch(plan, Path(directory) / "out", keep="tables", workers=_WORKERS)
+        other.append(middle - begin)
+        ours.append(perf_counter() - middle)
+
+    name = f"{seeds} rumours in two processes"
+    one, two = Measurement("one process", tuple(other)), Measurement(name, tuple(ours))
+    shares = Measurement(name, tuple(a / b for a, b in zip(ours, other, strict=True)))
+    claim = Claim(
+        f"batch of {seeds} rumours of 100 agents and 40 rounds, against one process",
+        two.best / one.best,
+        shares.median,
+        "x",
+        at_most=MOST_OF_ONE_PROCESS,
+    )
+    title = "batch: many short runs, tables alone"
+
+    return Table(title, "s", name, [one, two], [claim])
 
 
 def _carry_out(plan: Path) -> float:

@@ -68,7 +68,10 @@ def test_a_dry_run_estimates_and_asks_nobody(
         (("--reasoner", "openai", "--model", "ollama:a@h"), "--reasoner contradicts"),
         (("--model", "a@h", "--key-variable", "sk-1"), "--key-variable must be the name"),
         (("--model", "a@h", "--key-variable", "NOT_SET"), "NOT_SET, which is not set: export"),
-        (("--model", "a"), "--model needs --reasoner ollama or openai"),
+        (
+            ("--model", "a"),
+            "--model must say who serves it: --model ollama:a, or --writer ollama:a",
+        ),
         (("--dry-run",), "--dry-run needs a model"),
     ],
 )

@@ -15,9 +15,9 @@ import pytest
 from prism import Run
 from prism.social import Feed
 from prism.testing import Asked, FakeOllama
-from tests.kit.commands import LIMITED, Prism
+from tests.kit.commands import LIMITED, Prism, signalled
 from tests.kit.dice import tree
-from tests.kit.waiting import has_ended, wait_until
+from tests.kit.waiting import has_ended, has_stopped, wait_until
 
 AGENTS, ROUNDS, SEED = 30, 30, 5
 RUN = ("simulate", "--agents", AGENTS, "--rounds", ROUNDS, "--seed", SEED)
@@ -137,11 +137,9 @@ def test_a_signal_leaves_a_run_that_goes_on(
     sent: signal.Signals, status: int, said: str, prism: Prism, run: Path, whole: Tree
 ) -> None:
     """Interrupted or terminated, a run goes on from its last checkpoint to the same bytes."""
-    with prism.start(*RUN, *KEEPING) as process:
-        wait_for(process, run / "checkpoints" / "round_00000001")
-        process.send_signal(sent)
-        out, err = process.communicate()
-    assert (process.returncode, out, err) == (status, "", said)
+    first = signalled(sent, "round_00000003")
+    ended = prism.run(*RUN, *KEEPING, first=first)
+    assert (ended.status, ended.out, ended.err) == (status, "", said)
     ran = prism(*RESUME, "--json")
     assert ran.status == 0
     assert ran.err.startswith("prism: run: continuing after round ")
@@ -161,10 +159,8 @@ def test_a_killed_run_keeps_its_attributes(prism: Prism, run: Path, tmp_path: Pa
     )
     line = ("simulate", "--agents", people, "--keep", "age", "--rounds", ROUNDS, "--seed", SEED)
     assert prism(*line, "--out", "whole").status == 0
-    with prism.start(*line, *KEEPING) as process:
-        wait_for(process, run / "checkpoints" / "round_00000001")
-        process.kill()
-        process.communicate()
+    first = signalled(signal.SIGKILL, "round_00000003")
+    assert prism.run(*line, *KEEPING, first=first).status == -signal.SIGKILL
     assert prism(*RESUME).status == 0
     assert tree(run) == tree(tmp_path / "whole")
     joined = [event for event in events_of(run) if event["event"] == "agent.joined"]
@@ -210,12 +206,6 @@ def test_a_run_going_on_is_left_alone(prism: Prism, run: Path) -> None:
         "or stop it\n"
     )
     assert after == before
-
-
-def has_stopped(process: Popen[str]) -> bool:
-    """Return whether a process has received the signal that stops it for a while."""
-    stat = Path(f"/proc/{process.pid}/stat").read_text(encoding="ascii")
-    return stat.rpartition(")")[2].split()[0] == "T"
 
 
 @pytest.mark.slow

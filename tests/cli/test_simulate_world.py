@@ -1,6 +1,7 @@
 """``prism run`` as a user runs it."""
 
 import json
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,7 @@ from prism.llm import Model
 from prism.runs import RunFolder
 from prism.testing import FakeOllama, Fault
 from prism.worlds import WorldRound
-from tests.kit.commands import Prism
-from tests.kit.waiting import wait_until
+from tests.kit.commands import Prism, signalled
 
 pytestmark = pytest.mark.usefixtures("own_modules")
 
@@ -223,14 +223,11 @@ def test_options_of_worlds_are_read_without_one(
 def test_a_killed_run_goes_on_to_the_same_bytes(mine: Prism) -> None:
     """A run that is killed is told by status, and resumed; not with another file beside it."""
     line = ("run", "own_mine.py", "--agents", "people.csv", "--keep", "trust")
-    line += ("--rounds", "12", "--set", "pause=0.02", "--checkpoint-every", "0")
+    line += ("--rounds", "12", "--checkpoint-every", "0")
     assert mine(*line, "--out", "whole").status == 0
 
-    with mine.start(*line, "--out", "killed") as process:
-        wait_until(lambda: list((mine.folder / "killed").glob("checkpoints/*")), seconds=30)
-        process.kill()
-        process.communicate()
-
+    first = signalled(signal.SIGKILL, "round_00000003")
+    assert mine.run(*line, "--out", "killed", first=first).status == -signal.SIGKILL
     assert "prism resume killed" in mine("status", "killed").out
     rates = mine.folder / "own_rates.py"
     rates.write_text("RATE = 0.8\n")

@@ -9,7 +9,7 @@ import pytest
 
 from prism.runs import RunStatus
 from prism.testing import Asked, FakeOllama
-from tests.kit.commands import Prism
+from tests.kit.commands import Prism, signalled
 from tests.kit.dice import tree
 from tests.kit.servers import hanging_after
 from tests.kit.waiting import has_ended, wait_until
@@ -21,7 +21,7 @@ ALIVE = re.compile(r"run: alive, at round (\d) of 3 tick (\d+) of 12\n(\d+) ques
 @pytest.mark.slow
 def test_a_run_is_followed_and_killed(prism: Prism) -> None:
     """A run that waits for a model is alive; killed it is not, and says where it stopped."""
-    with FakeOllama(models=["tiny"], choose=lambda asked: asked.options[-1], latency=4) as server:
+    with FakeOllama(models=["tiny"], latency=hanging_after(0)) as server:
         model = ("--reasoner", "ollama", "--model", "tiny", "--mode", "chat")
         with prism.start(*RUN, *model, "--host", server.host, "--out", "run") as process:
             wait_until(lambda: server.asked or has_ended(process))
@@ -70,11 +70,10 @@ def test_a_run_that_ended_itself_says_in_which_round(prism: Prism, log: str) -> 
 @pytest.mark.slow
 def test_a_killed_run_is_resumed_to_the_same_files(prism: Prism) -> None:
     """What a killed run left of its heartbeat is gone when it was brought to its end."""
-    with prism.start(*RUN[:2], 60, "--rounds", 30, "--out", "run") as process:
-        log = prism.folder / "run" / "events.jsonl"
-        wait_until(lambda: (log.exists() and log.stat().st_size > 1 << 20) or has_ended(process))
-        process.send_signal(signal.SIGKILL)
-
+    line = (*RUN[:2], 60, "--rounds", 30, "--out", "run", "--checkpoint-every", 0)
+    killed = prism.run(*line, first=signalled(signal.SIGKILL, "round_00000009"))
+    assert killed.status == -signal.SIGKILL
+    assert (prism.folder / "run" / "heartbeat.json").exists()
     assert "stopped at round" in prism("status", "run").out
     assert prism("resume", "run").status == 0
     assert prism(*RUN[:2], 60, "--rounds", 30, "--out", "whole").status == 0

@@ -18,9 +18,9 @@ from prism.cognition import Config, Memory
 from prism.testing import FakeOllama, Fault
 from tests.cli.test_hostile import EVIL, only_shown
 from tests.kit.cognition import action, add, limited, thought
-from tests.kit.commands import Ended, Prism, all_from
+from tests.kit.commands import Ended, Prism, all_from, signalled
 from tests.kit.servers import hanging_after
-from tests.kit.waiting import has_ended, wait_until
+from tests.kit.waiting import has_ended
 
 CYCLES = 9
 FILES = ("config.json", "--memory", "memory.json")
@@ -284,12 +284,8 @@ def test_a_killed_replay_is_resumed_to_the_same_bytes(
     """A repeated run that was killed goes on to the log and the memory of one that never was."""
     prism("run", *FILES, "--rounds", 150, *asking, "--out", "run")
     again = prism.folder / "again"
-    with prism.start("replay", "run", "--out", "again") as process:
-        wait_until(lambda: bool(list(again.glob("checkpoints/round_*5"))) or has_ended(process))
-        process.kill()
-        process.communicate()
-
-    assert process.returncode == -signal.SIGKILL
+    first = signalled(signal.SIGKILL, "round_00000015")
+    assert prism.run("replay", "run", "--out", "again", first=first).status == -signal.SIGKILL
     assert prism("resume", "again").status == 0
     assert log_of(again) == log_of(prism.folder / "run")
     assert (again / "memory.json").read_bytes() == (prism.folder / "memory.json").read_bytes()

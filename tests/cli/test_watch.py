@@ -14,7 +14,7 @@ from prism.cli._watch import names_a_world, opening_beside
 from prism.errors import InputError
 from tests.kit.commands import MAIN
 from tests.kit.processes import start
-from tests.kit.waiting import wait_until
+from tests.kit.waiting import MOST_SECONDS, wait_until
 
 
 @pytest.fixture(autouse=True)
@@ -82,6 +82,6 @@ def test_a_run_opens_beside_its_page_until_it_is_interrupted(here: Path) -> None
     assert [each["state"] for each in runs] == ["complete"]
 
     os.killpg(process.pid, signal.SIGINT)
-    assert process.wait(10) == 0
+    assert process.wait(MOST_SECONDS) == 0
     assert process.stdout is not None
     process.stdout.close()

@@ -12,7 +12,7 @@ import orjson
 import pytest
 
 from prism.testing import FakeOllama, Fault
-from tests.kit.commands import Prism
+from tests.kit.commands import Prism, signalled
 from tests.kit.processes import ROOT
 from tests.kit.servers import hanging_after
 from tests.kit.waiting import has_ended, wait_until
@@ -196,12 +196,8 @@ def test_a_killed_replay_is_resumed_to_the_same_bytes(
     prism(*run, *asking, "--out", "run")
     again = prism.folder / "again"
     line = ("replay", "run", "--out", "again", "--checkpoint-every", 0)
-    with prism.start(*line) as process:
-        wait_until(lambda: bool(list(again.glob("checkpoints/round_*5"))) or has_ended(process))
-        process.kill()
-        process.communicate()
-
-    assert process.returncode == -signal.SIGKILL
+    killed = prism.run(*line, first=signalled(signal.SIGKILL, "round_00000015"))
+    assert killed.status == -signal.SIGKILL
     ran = prism("resume", "again")
     assert ran.status == 0
     assert "prism: again: continuing after round" in ran.err

@@ -4,6 +4,7 @@ import json
 import logging
 import os
 import pty
+import signal
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -27,6 +28,18 @@ MAIN = "from prism.cli import main; main()"
 
 LIMITED = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({0}, {0}))"
 """Code that lets a process write no file longer than so many bytes, as on a full disk."""
+
+_SIGNALLED = """
+import os, sys
+
+due = [{sent:d}]
+
+def signal_itself(event, arguments):
+    if due and event == "os.rename" and os.fsdecode(arguments[1]).endswith("{name}"):
+        os.kill(os.getpid(), due.pop())
+
+sys.addaudithook(signal_itself)
+"""
 
 Argument = str | int | Path
 
@@ -128,6 +141,18 @@ class Prism:
     def _variables(self) -> dict[str, str]:
         kept = {name: os.environ[name] for name in KEPT if name in os.environ}
         return {**kept, "COLUMNS": "80", **self.environment}
+
+
+def signalled(sent: signal.Signals, name: str) -> str:
+    """Return code with which a process gets a signal just before it first puts a file in its place.
+
+    So it comes while there is much left to do, however busy the machine is.
+
+    Args:
+        sent: The signal.
+        name: How the file's path ends.
+    """
+    return _SIGNALLED.format(name=name, sent=sent)
 
 
 def written_to(stream: TextIOWrapper) -> bytes:

@@ -4,6 +4,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import Future
 from pathlib import Path
 from signal import SIGKILL
 from typing import Any
@@ -93,8 +94,11 @@ class Home:
     def kill_at_request(self, number: int) -> None:
         """Run until the model is asked for the nth time, and kill the process meanwhile."""
         asked = iter(range(number - 1, -1, -1))
+        # the first request may come before this thread knows of the process
+        started: Future[subprocess.Popen[bytes]] = Future()
+        self.on_request = lambda: None if next(asked, 1) else started.result().kill()
         with self.start() as process:
-            self.on_request = lambda: None if next(asked, 1) else process.kill()
+            started.set_result(process)
             process.communicate()
         self.on_request = lambda: None
 

@@ -122,7 +122,7 @@ async def connect(server: FakeOllama, dialect: str) -> AsyncIterator[Connect]:
             *hosts: FakeOllama | str, kind: str = "pool", model: str = "tiny", **settings: Any
         ) -> Any:
             addresses = [host if isinstance(host, str) else host.host for host in hosts or [server]]
-            settings = {"timeout": 5, "attempts": 1, **settings}
+            settings = {"timeout": MOST_SECONDS, "attempts": 1, **settings}
             if kind == "ollama":
                 client: Any = bare(addresses[0])
             elif kind == "prism":

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable
+from pathlib import Path
 from subprocess import Popen
 from typing import Any
 
@@ -27,6 +28,12 @@ def wait_until(condition: Callable[[], object], seconds: float = MOST_SECONDS) -
 def has_ended(process: Popen[Any]) -> bool:
     """Return True if a process has ended, so that nothing more is to be waited for."""
     return process.poll() is not None
+
+
+def has_stopped(process: Popen[Any]) -> bool:
+    """Return whether a process has received the signal that stops it for a while."""
+    stat = Path(f"/proc/{process.pid}/stat").read_text(encoding="ascii")
+    return stat.rpartition(")")[2].split()[0] == "T"
 
 
 async def until(condition: Callable[[], object], seconds: float = MOST_SECONDS) -> None:

@@ -200,15 +200,6 @@ def test_what_a_run_says_is_not_lost_outside_of_one(settings: dict[str, Any]) ->
         Reasoner(Model("llama3.2", **settings))
 
 
-def test_another_model_shares_the_slots() -> None:
-    """Two models on one server have one limit on the questions under way."""
-    small = Model("small", "gpu1", concurrency=2, price_in=1)
-    large = small.another("large", temperature=0.7)
-    assert (large.hosts, large.temperature, large.price_in) == (("gpu1",), 0.7, None)
-    assert large.as_client().slots is small.as_client().slots
-    assert Model("small", "gpu1").as_client().slots is not small.as_client().slots
-
-
 def test_a_copy_makes_connections_of_its_own() -> None:
     """A model that was asked is copied and sent to processes as one that was not."""
     model = Model("small", "gpu1")
@@ -289,7 +280,6 @@ async def test_a_client_of_another_library_is_a_model() -> None:
         (lambda: Model("a", client=ollama.Client()), "stops the event loop"),
         (lambda: Model.of(7), "int has none"),
         (lambda: Model(), "must be the name of a model"),
-        (lambda: Model.of(Agent()).another("large"), "asked by Reasoner and Writer alone"),
     ],
 )
 def test_what_cannot_be_asked_is_refused(make: Any, problem: str) -> None:

@@ -12,6 +12,7 @@ from prism.llm._router import OllamaPool
 from prism.statechart.reasoner._slots import Slots
 from prism.testing import FakeOllama
 from tests.kit.servers import HELLO
+from tests.kit.waiting import MOST_SECONDS
 
 USES: list[Callable[[OllamaPool], Coroutine[Any, Any, Any]]] = [
     lambda pool: pool.chat(HELLO),
@@ -34,16 +35,17 @@ def test_two_loops_at_once_are_refused(
         task = asyncio.create_task(pool.chat(HELLO))
         await asyncio.sleep(0)
         asking.set()
-        refused.wait(5)  # and the whole loop with it, so that the answer cannot come first
+        # and the whole loop with it, so that the answer cannot come first
+        refused.wait(MOST_SECONDS)
         answers.append((await task).text)
 
     thread = threading.Thread(target=lambda: asyncio.run(ask()))
     thread.start()
-    assert asking.wait(5)
+    assert asking.wait(MOST_SECONDS)
     with pytest.raises(LLMError, match="make one client for each event loop"):
         asyncio.run(use(pool))
     refused.set()
-    thread.join(5)
+    thread.join()
     assert answers == ["Hello."]
 
 

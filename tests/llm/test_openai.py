@@ -25,6 +25,7 @@ from tests.kit.proxies import Proxy
 from tests.kit.reasoners import crowd
 from tests.kit.server_faults import FAULTS
 from tests.kit.servers import HELLO, QUESTION
+from tests.kit.waiting import until
 
 KEY = "sk-1234567890"
 SCHEMA = {
@@ -470,6 +471,4 @@ async def test_connections_end_with_the_pool(serve: Serve) -> None:
         assert server.open_connections == 1
         await pool.close()
         await pool.chat(HELLO)
-    async with asyncio.timeout(5):
-        while server.open_connections:
-            await asyncio.sleep(0)
+    await until(lambda: not server.open_connections)

@@ -97,7 +97,7 @@ async def test_questions_go_to_the_host_with_the_fewest_under_way(
     """Three equal servers get a third each; one that hangs gets no more than its limit."""
     gate = Gate()
     servers = [serve(latency=gate) for _ in range(3)]
-    pool = connect(*servers, concurrency=4)
+    pool = connect(*servers, concurrency=4, timeout=60)
     asking = asyncio.create_task(ask(pool, 12))
     await until(lambda: sum(server.asked for server in servers) == 12)
     gate.is_open = True

@@ -13,8 +13,9 @@ def test_other_threads_run_while_the_library_is_bundled() -> None:
     library.cache_clear()
     bundle, longest = library(), 0.0
     while not bundle.done():
-        before = time.perf_counter()
+        # of this process, as others on the machine may hold up both threads
+        before = time.process_time()
         time.sleep(0.005)
-        longest = max(longest, time.perf_counter() - before)
+        longest = max(longest, time.process_time() - before)
     assert "vegaEmbed" in bundle.result()
     assert longest < 0.5

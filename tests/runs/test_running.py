@@ -5,9 +5,10 @@ import json
 import logging
 import signal
 from collections.abc import Iterator
+from concurrent.futures import Future
 from contextvars import ContextVar
 from pathlib import Path
-from threading import current_thread, main_thread
+from threading import Event, current_thread, main_thread
 from typing import Any
 
 import pytest
@@ -31,6 +32,7 @@ from tests.kit.dice import (
     tree,
 )
 from tests.kit.kept import begin
+from tests.kit.waiting import MOST_SECONDS, until
 
 
 class Heard(Observer):
@@ -286,17 +288,23 @@ def interruptible() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("interruptible")
-def test_an_interruption_ends_the_run() -> None:
+def test_an_interruption_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C in the waiting thread cancels what it waits for."""
     ended: list[str] = []
+    is_waiting, result = Event(), Future.result
 
-    def interrupt() -> None:
-        signal.pthread_kill(main_thread().ident or 0, signal.SIGINT)
+    def noted(future: Future[Any], timeout: float | None = None) -> Any:
+        if current_thread() is main_thread():
+            is_waiting.set()
+        return result(future, timeout)
+
+    monkeypatch.setattr(Future, "result", noted)
 
     async def forever() -> None:
-        asyncio.get_running_loop().call_later(0.05, interrupt)
+        await until(is_waiting.is_set)
+        signal.pthread_kill(main_thread().ident or 0, signal.SIGINT)
         try:
-            await asyncio.wait_for(asyncio.Event().wait(), 10)
+            await asyncio.wait_for(asyncio.Event().wait(), MOST_SECONDS)
         except asyncio.CancelledError:
             ended.append("cancelled")
             raise

@@ -1,7 +1,6 @@
 """Runs with a model that are stopped between checkpoints: what they spent, and what they know."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -126,7 +125,18 @@ def test_a_killed_process_has_written_down_its_requests(tmp_path: Path, limit: i
     """Killed at any request, a run counts those that were sent, but for what was under way."""
     folder = tmp_path / "run"
     limits = [] if limit is None else ["--max-calls", str(limit)]
-    with FakeOllama(models=["tiny"], reader=ReadingModel(), latency=0.01) as server:
+    due = [40, 80, 120]
+    started: list[processes.Process] = []
+
+    def kill_when_due() -> float:
+        if due and server.asked >= due[0]:
+            # the process of the third kill, say, is the third that was started
+            wait_until(lambda: len(started) + len(due) > 3)
+            due.pop(0)
+            started[-1].kill()
+        return 0.01
+
+    with FakeOllama(models=["tiny"], reader=ReadingModel(), latency=kill_when_due) as server:
         asking = [sys.executable, "-c", MAIN]
         begin_line = [
             *(
@@ -145,12 +155,10 @@ def test_a_killed_process_has_written_down_its_requests(tmp_path: Path, limit: i
         ]
         for line in (begin_line, *[[*asking, "resume", folder]] * 2):
             silent = subprocess.DEVNULL
-            process = processes.start(line, stdin=silent, stdout=silent, stderr=silent)
-            asked = server.asked
-            wait_until(lambda asked=asked: server.asked >= asked + 40)
-            os.kill(process.pid, signal.SIGKILL)
-            process.wait()
+            started.append(processes.start(line, stdin=silent, stdout=silent, stderr=silent))
+            assert started[-1].wait() == -signal.SIGKILL
         outcome = resume(folder)
+    assert not due
     assert outcome is not None
     # four questions under way at each of three kills
     assert 0 <= outcome.summary["spent"]["calls"] - server.asked <= 12

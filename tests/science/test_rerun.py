@@ -229,6 +229,19 @@ def test_a_treatment_that_changes_nothing_parts_nothing(tmp_path: Path) -> None:
     assert b"post.voted" in log_of(tmp_path / "again")
 
 
+def test_a_run_that_comes_out_differently_is_refused(tmp_path: Path) -> None:
+    """Nothing is concluded where the rounds before the change are not those of the run."""
+    run = tmp_path / "run"
+    Run(Rumour, 20, rounds=4, seed=1).keep(run)
+    summary = run / "run.json"
+    # a run of another version has the same settings, and other random numbers
+    told = json.loads(summary.read_text())
+    told["config"]["seed"] = 2
+    summary.write_text(json.dumps(told))
+    with pytest.raises(InputError, match=r"before round 3 came out differently, first in round 1"):
+        rerun(run, tmp_path / "again", from_round=3)
+
+
 def test_what_cannot_be_run_again_is_refused(tmp_path: Path) -> None:
     """By folder, round, or line of the file."""
     run = tmp_path / "run"

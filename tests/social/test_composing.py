@@ -6,6 +6,7 @@ import pytest
 
 from prism.agents import SocialAgent
 from prism.social import Draft, Parameters, Post, TemplateComposer
+from prism.social._composing import share_topics, topic_of_ones_own
 from prism.statechart import RandomStream
 
 POST = Post("p1", "ben", "On bees.", ("bees",))
@@ -54,3 +55,17 @@ def test_there_is_something_to_say_without_topics() -> None:
     found = drafts(SocialAgent("ann"), Post("p1", "ben", "Hm."))
     assert {draft.topics for draft in found} == {()}
     assert all("this" in draft.text and "{" not in draft.text for draft in found)
+
+
+@pytest.mark.parametrize("agents", [100, 1000])
+def test_a_larger_population_has_more_topics_in_common(agents: int) -> None:
+    """About as many agents share each, so that feeds do not fill as a population grows."""
+    population = [SocialAgent(f"agent {number}") for number in range(agents)]
+    share_topics(population, 10, seed=0)
+    found = Counter(agent.interests[0] for agent in population)
+    assert len(found) == agents / 10
+    assert max(found.values()) < 30
+
+    stream = RandomStream(0, "ann")
+    own = {topic_of_ones_own(population[0], agents, 10, 1.0, stream)[0] for _ in range(3000)}
+    assert own == set(found)

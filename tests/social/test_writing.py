@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import Future
 from pathlib import Path
 from signal import SIGKILL
 from typing import Any
@@ -198,9 +199,12 @@ class Host:
         ]
         line = [*prism_command, *(["resume", str(self.folder)] if begun else given)]
         asked = iter(range(kill_at - 1, -1, -1))
+        # the first request may come before this thread knows of the process
+        started: Future[subprocess.Popen[bytes]] = Future()
+        if kill_at:
+            self.on_request = lambda: None if next(asked, 1) else started.result().kill()
         with processes.start(line, stdout=subprocess.PIPE) as process:
-            if kill_at:
-                self.on_request = lambda: None if next(asked, 1) else process.kill()
+            started.set_result(process)
             process.communicate()
         self.on_request = lambda: None
         return process.returncode

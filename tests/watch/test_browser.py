@@ -15,10 +15,10 @@ from prism.watch import Watching
 from prism.watch._playing import Playing
 from prism.watch._runs import Runs
 from tests.kit.browsers import MORE_HOSTILE
-from tests.kit.commands import MAIN
+from tests.kit.commands import MAIN, signalled
 from tests.kit.processes import Process
 from tests.kit.processes import start as fork
-from tests.kit.waiting import wait_until
+from tests.kit.waiting import has_ended, has_stopped, wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -44,10 +44,12 @@ def see(browser: Any, watching: Watching, fragment: str = "") -> None:
     browser.wait("Number(document.body.dataset.drawn) > 0")
 
 
-def simulate(folder: Path, *options: object) -> Process:
-    """Begin a run in a process of its own."""
-    words = ("simulate", *options, folder) if options else ("resume", folder)
-    return fork([sys.executable, "-c", MAIN, *map(str, words)], stdout=DEVNULL, stderr=DEVNULL)
+def simulate(folder: Path, *options: object, pauses_at: str) -> Process:
+    """Begin a run, or go on with it, in a process that pauses itself before it writes a file."""
+    words = ("simulate", *options, "--out", folder) if options else ("resume", folder)
+    code = f"{signalled(SIGSTOP, pauses_at)}\n{MAIN}"
+    line = [sys.executable, "-c", code, *map(str, words), "--checkpoint-every", "0"]
+    return fork(line, stdout=DEVNULL, stderr=DEVNULL)
 
 
 def test_a_run_is_seen_from_its_first_round_to_its_end_killed_and_resumed(
@@ -55,30 +57,26 @@ def test_a_run_is_seen_from_its_first_round_to_its_end_killed_and_resumed(
 ) -> None:
     """Rounds come by themselves; a kill and a resume are told and nothing is lost."""
     folder = tmp_path / "run"
-    log = folder / "events.jsonl"
-
-    def paused(run: Process, rounds: int) -> Process:
-        """Pause a run behind some rounds, however slow the page is on a busy machine."""
-        ended = b'"event":"round.ended"'
-        wait_until(lambda: log.exists() and log.read_bytes().count(ended) >= rounds)
-        os.kill(run.pid, SIGSTOP)
-        return run
-
-    first = paused(simulate(folder, "--agents", 1500, "--rounds", 30, "--seed", 3, "--out"), 2)
+    options = ("--agents", 300, "--rounds", 8, "--seed", 3)
+    first = simulate(folder, *options, pauses_at="round_00000002")
+    wait_until(lambda: (folder / "events.jsonl").exists() or has_ended(first))
     see(browser, shown(folder))
     browser.wait("Number(document.getElementById('at').dataset.round) >= 2")
     first.kill()
     first.wait()
     browser.wait("document.getElementById('state').dataset.state === 'stopped'")
 
-    second = paused(simulate(folder), 4)
+    # the log was cut back by then, and has not grown again
+    second = simulate(folder, pauses_at="heartbeat.json")
     browser.wait("document.getElementById('state').dataset.state === 'running'")
+    browser.wait("/as when a run is resumed/.test(document.getElementById('notes').textContent)")
+    wait_until(lambda: has_stopped(second))
     os.kill(second.pid, SIGCONT)
-    second.wait()
+    assert second.wait() == 0
     browser.wait("document.getElementById('state').dataset.state === 'complete'")
-    browser.wait("document.getElementById('at').dataset.round === '30'")
+    browser.wait("document.getElementById('at').dataset.round === '8'")
     page = browser.run(PAGES)
-    assert "round 30 of 30" in page["state"]
+    assert "round 8 of 8" in page["state"]
     assert "as when a run is resumed" in page["notes"]
     assert browser.console() == []
 

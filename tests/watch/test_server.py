@@ -438,9 +438,11 @@ def test_what_is_no_run_is_told(tmp_path: Path) -> None:
 
 def test_an_answer_waits_for_no_acknowledgement(client: httpx.Client) -> None:
     """The body of an answer is sent behind its head at once, not 40 ms later."""
-    took = []
-    for _ in range(20):
+
+    def is_quick() -> bool:
         before = perf_counter()
         client.get("/runs")
-        took.append(perf_counter() - before)
-    assert min(took) < 0.03
+        return perf_counter() - before < 0.03
+
+    # on a busy machine a single answer may take longer; behind an acknowledgement each does
+    wait_until(is_quick)

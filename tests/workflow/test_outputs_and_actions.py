@@ -13,6 +13,7 @@ pytest.importorskip("pydantic_monty")
 from prism.errors import FieldValueError
 from prism.testing import ScriptedWriter
 from prism.workflow import Action, WorkflowFileError
+from tests.kit.clocks import Clock
 from tests.kit.writers import ACT, agent_of, turns_of, writer_of
 
 TEXT = "steps: [{name: s, type: llm, on_failure: skip, prompt: p, output: text}]\n"
@@ -187,7 +188,7 @@ async def test_an_action_that_fails_is_a_result(on_action: Any, result: str) -> 
     assert str(entry.result).startswith(result)
 
 
-async def test_a_callback_that_hangs_times_out() -> None:
+async def test_a_callback_that_hangs_times_out(loop_clock: Clock) -> None:
     """A plain one is left behind, and the next action is carried out; so with an async one."""
     release, seen = threading.Event(), []
 
@@ -198,9 +199,11 @@ async def test_a_callback_that_hangs_times_out() -> None:
         return "done"
 
     async def hang(action: Action) -> None:
+        seen.append(action.turn)
         await asyncio.Event().wait()
 
     async def will_not_go(action: Action) -> None:
+        seen.append(action.turn)
         while not release.is_set():
             try:
                 await asyncio.Event().wait()
@@ -209,13 +212,18 @@ async def test_a_callback_that_hangs_times_out() -> None:
                     raise
 
     for on_action in (hang, will_not_go):
-        agent = agent_of(ACTION, on_action=on_action, action_seconds=0.01)
-        await agent.turn()
-        assert agent.action_history[-1].result == "failed: took over 0.01 s"
+        agent = agent_of(ACTION, on_action=on_action, action_seconds=2)
+        turn = asyncio.create_task(agent.turn())
+        await loop_clock.passes(2, when=lambda: seen == [1])
+        await turn
+        assert agent.action_history[-1].result == "failed: took over 2 s"
+        seen.clear()
 
-    agent = agent_of(ACTION, on_action=hang_once, action_seconds=0.2)
-    await turns_of(agent, 2)
-    assert [item.result for item in agent.action_history] == ["failed: took over 0.2 s", "done"]
+    agent = agent_of(ACTION, on_action=hang_once, action_seconds=2)
+    turns = asyncio.create_task(turns_of(agent, 2))
+    await loop_clock.passes(2, when=lambda: seen == [1])
+    await turns
+    assert [item.result for item in agent.action_history] == ["failed: took over 2 s", "done"]
     release.set()
     for task in asyncio.all_tasks() - {asyncio.current_task()}:
         task.cancel()

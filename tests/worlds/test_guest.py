@@ -436,5 +436,7 @@ def test_code_steps_take_no_time_in_a_world(tmp_path: Path) -> None:
 
 def test_without_a_writer_a_step_that_asks_is_an_error(tmp_path: Path) -> None:
     """The run ends, and the message says what to give it."""
-    with pytest.raises(SimulationError, match=r"no writer: pass .* --writer on the command line"):
+    with pytest.raises(
+        SimulationError, match=r"no writer: pass .* --writer ollama:MODEL on the command line"
+    ):
         run_logged(tmp_path, Table(), 2, rounds=3)

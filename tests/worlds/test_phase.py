@@ -106,6 +106,22 @@ def test_only_steps_can_wait_for_a_decision(where: str) -> None:
         Run(Asking(where=where), 2).run()
 
 
+def test_what_the_chart_does_not_allow_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run refuses to go on where its chart has no transition, and stays where it is."""
+    hosts: list[RunHost] = []
+    make = RunHost.__init__
+
+    def keep(host: RunHost, *arguments: Any) -> None:
+        hosts.append(host)
+        make(host, *arguments)
+
+    monkeypatch.setattr(RunHost, "__init__", keep)
+    Run(Asking(), 2).prepare(None)
+    with pytest.raises(SimulationError, match="cannot go from 'setting_up' to 'going_on'"):
+        hosts[0].enter(Phase.GOING_ON)
+    assert hosts[0].phase is Phase.SETTING_UP
+
+
 def test_the_chart_is_whole() -> None:
     """Each phase can be reached, and left again."""
     assert {each.kind for each in run_chart.check()} == {"no_timeout"}

@@ -1,4 +1,4 @@
-"""Opening logs, and reading them block by block."""
+"""Open logs, and read them block by block."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class RunLogs:
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """What is wrong with the logs or worth knowing about them; tables use everything else.
+        """Remarks on faults in the logs; tables use everything else.
 
         Some notes are found by a table and appear once it is made: `state_counts` finds agents
         whose transitions are missing.
@@ -219,14 +219,14 @@ class RunLogs:
             yield _with_objects(found, block, objects, objects_where).select(nothing.columns)
 
     def remark(self, note: Note) -> None:
-        """Add what a table has found to `notes`, replacing its earlier note on the same log."""
+        """Add a table's note to `notes`, replacing its earlier note on the same log."""
         self._remarks[note.kind, note.path] = note
 
     def labelled(self, table: pl.DataFrame) -> pl.DataFrame:
         """Replace the numbers of runs by their labels; drop the column if there is only one run.
 
-        Where worlds have parameters, their columns follow that of the run. One that is called as a
-        column of the table becomes ``parameter_`` and its name.
+        The parameters of worlds follow the column of the run. A parameter with the name of another
+        column becomes ``parameter_`` and its name.
         """
         if not self._are_several():
             return table.drop("run")

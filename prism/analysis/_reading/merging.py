@@ -13,7 +13,7 @@ _MOST_ROWS_WAITING = 250_000
 
 
 class TableMerger:
-    """Merges tables now and then, so that memory holds little more than the merged one.
+    """Merges tables from time to time, so that memory holds little more than the result.
 
     Args:
         merge: Makes one table of several that were concatenated. Merging merged tables must give

@@ -37,7 +37,7 @@ NoteKind = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Something about a log that bears on what its tables say.
+    """A remark on a log that affects its tables.
 
     Args:
         kind: What it is, for programs.
@@ -83,10 +83,10 @@ def is_known(event: str | None) -> bool:
 
 
 def parameters_apart(runs: Sequence[Run]) -> list[dict[str, Any]]:
-    """Return the parameters of each run that tell it from others.
+    """Return the parameters that distinguish each run.
 
-    Of a world with few parameters, these are all. Of one with many, such as the social feed, they
-    are those of which runs have different values: the rest would fill every table with the same.
+    For a world with few parameters these are all. For one with many, such as the social feed, they
+    are those that differ between runs.
     """
     told = [run.parameters for run in runs]
     few = (each for each in told if len(each) <= _FEW_PARAMETERS)

@@ -102,7 +102,7 @@ def _kind_in_schema(event: str, key: str) -> Kind | None:
 
 
 class KeysFound:
-    """The keys that the events of one kind turn out to have.
+    """The keys found in the events of one kind.
 
     Args:
         columns: Those that are known already.

@@ -1,4 +1,4 @@
-"""What a log file turns out to hold while it is read: its runs, and what is wrong with it."""
+"""The survey of a log file while it is read: its runs, and its faults."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _FAULTS: Mapping[str, tuple[NoteKind, str, str]] = {
 
 
 class FileSurvey:
-    """What one file turns out to hold.
+    """The runs of one file, and its faults.
 
     Args:
         path: The file.

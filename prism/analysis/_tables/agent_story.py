@@ -30,7 +30,7 @@ _MOST_CHARACTERS = 200
 
 
 def agent_story(logs: RunLogs, agent_id: str) -> pl.DataFrame:
-    """List all that an agent did, and how others reacted to its posts, in the order of the log.
+    """List everything an agent did, and how others reacted to its posts, in the order of the log.
 
     Args:
         logs: The logs, from `read_log`.
@@ -62,7 +62,7 @@ def agent_story(logs: RunLogs, agent_id: str) -> pl.DataFrame:
 
 
 def happenings(logs: RunLogs, condition: pl.Expr, *, most: int) -> pl.DataFrame:
-    """List the last events that meet a condition, whoever they are of, each as a sentence.
+    """List the last events that meet a condition, of any agent, each as a sentence.
 
     Args:
         logs: The logs, from `read_log`.

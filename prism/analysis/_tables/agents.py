@@ -1,4 +1,4 @@
-"""Every agent of a run, with what it is and what it did."""
+"""Every agent of a run: its attributes, and how much it did."""
 
 from __future__ import annotations
 

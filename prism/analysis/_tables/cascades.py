@@ -26,7 +26,7 @@ _MEASURES = (
 
 
 def cascades(logs: RunLogs) -> pl.DataFrame:
-    """Measure every cascade: a post and all that replies to it or reshares it, directly or not.
+    """Measure every cascade: a post and everything that replies to or reshares it, directly or not.
 
     The structural virality is the mean distance, in steps, between all pairs of posts in the tree,
     each step being from a post to the one it replies to or reshares (Goel, Anderson, Hofman and

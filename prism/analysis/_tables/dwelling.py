@@ -1,4 +1,4 @@
-"""How long agents stay in each state, of visits that end and of visits that are cut short."""
+"""How long agents stay in each state, in visits that end and visits that are cut short."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ def dwell_times(logs: RunLogs, *, by_round: bool = False, depth: int | None = No
     which the agent, at its step, was in the state. A visit is complete if its agent left by itself
     or by a time-out. It is cut if the end of a round closed it (by ``round_ends``, or by what a
     round's end makes agents finish) or its agent was removed, and open if it had not ended when the
-    log did. Cut and open visits would have lasted longer, nobody knows how long: they are censored,
-    and count as long as they were seen (Kaplan and Meier 1958, Journal of the American Statistical
+    log did. Cut and open visits would have lasted longer by an unknown time. They are censored, and
+    count for as long as they were seen (Kaplan and Meier 1958, Journal of the American Statistical
     Association 53(282)).
     An open visit counts all ticks since it began, also those in which its agent slept.
     `dwell_survival` has the estimate tick by tick. Where every visit is complete, all figures are

@@ -161,7 +161,7 @@ def runs_with_feed(logs: RunLogs, activity: pl.DataFrame) -> list[int]:
 
 
 def remark_no_feed(logs: RunLogs, found: pl.Series) -> None:
-    """Note the worlds of which a table about posts has nothing.
+    """Note the worlds without posts, of which the table has no rows.
 
     Args:
         logs: The logs.

@@ -1,4 +1,4 @@
-"""What went wrong in a run: what raised, what was refused, and answers that were not used."""
+"""What went wrong in a run: code that raised, answers that were refused or not used."""
 
 from __future__ import annotations
 
@@ -44,10 +44,11 @@ _KEYS = ["run", "fault", "chart", "from_state", "to_state", "trigger", "error"]
 
 
 def faults(logs: RunLogs) -> pl.DataFrame:
-    """Count what went wrong, alike faults together.
+    """Count faults, with equal ones together.
 
-    A trigger that no transition of the chart has is no fault of the run: nothing happens, so no log
-    has it. The chart warns of it once, on the standard library's logger ``prism.statechart``.
+    A trigger that no transition of the chart has is not a fault of the run: nothing happens, so
+    the log does not have it. The chart warns of it once, on the standard library's logger
+    ``prism.statechart``.
 
     Args:
         logs: The logs, from `read_log`.
@@ -76,7 +77,7 @@ def faults(logs: RunLogs) -> pl.DataFrame:
 
 
 class FaultCounts:
-    """Faults counted block by block, alike ones together; see `faults`."""
+    """Counts faults block by block, with equal ones together; see `faults`."""
 
     def __init__(self) -> None:
         self._counts = TableMerger(_added_up)

@@ -49,7 +49,7 @@ _SCHEMA = {
 
 
 def let_pass(logs: RunLogs, agent_id: str) -> pl.DataFrame:
-    """Say why an agent of the social feed let posts pass, for each that it weighed in vain.
+    """Say why an agent of the social feed let posts pass, for each that it weighed without acting.
 
     Args:
         logs: The logs, from `read_log`.

@@ -50,7 +50,7 @@ class Level:
     def states(self, table: pl.DataFrame, *sums: str) -> pl.DataFrame:
         """Add up the numbers of a table by state on the level.
 
-        Whoever is in several regions counts in each of them.
+        An agent in several regions counts in each of them.
 
         Args:
             table: Has ``run``, ``chart`` and ``state``.
@@ -71,8 +71,8 @@ class Level:
     def transitions(self, table: pl.DataFrame) -> pl.DataFrame:
         """Return a table of transitions with the states on the level that each leaves and enters.
 
-        A transition within one state of the level is none there. One that leaves or enters several
-        regions is in several rows.
+        A transition within one state of the level is left out. One that leaves or enters several
+        regions has several rows.
 
         Args:
             table: Has ``run``, ``chart``, ``from_state`` and ``to_state``.

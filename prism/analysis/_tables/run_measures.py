@@ -1,4 +1,4 @@
-"""A run as one row of numbers: what plans, comparisons and presets go by."""
+"""A run as one row of numbers, for plans, comparisons and presets."""
 
 from __future__ import annotations
 
@@ -200,6 +200,8 @@ def _pace(happened: Happened) -> pl.DataFrame:
         .group_by("run", "round", "root_id")
         .agg(place=after.median() / after.max())
         .filter(pl.col("place").is_not_nan())
+        # a mean of floats depends on their order
+        .sort("run", "root_id")
     )
 
     return (

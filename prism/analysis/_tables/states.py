@@ -234,8 +234,8 @@ def state_counts(logs: RunLogs, *, depth: int | None = None) -> pl.DataFrame:
     the state was set without a transition. It counts as if it started there: every agent is in one
     state at any moment, and what the log lacks is made up for by the agent's next transition.
     `RunLogs.notes` then says how many such transitions there are, and how many have an earlier
-    stamp than the agent's last one; these count together with that one. Who is removed from a feed
-    is in no state from then on.
+    stamp than the agent's last one; these count together with that one. An agent that is removed
+    from a feed is in no state from then on.
 
     A simulation closes a round within its last tick: it carries out what agents have decided, and
     ``round_ends`` sends all of them to IDLE. As in the log's own ``round.ended``, a tick is counted

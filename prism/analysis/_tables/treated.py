@@ -52,7 +52,7 @@ def arms(logs: RunLogs, *, by_round: bool = False) -> pl.DataFrame:
     """Compare what happened to the posts in the arms of experiments.
 
     Intervals are those of the normal approximation with 95 % (mean +- 1.96 standard errors), over
-    posts: where runs are to be compared, take runs for units.
+    posts. To compare runs, use runs as units.
 
     Args:
         logs: The logs, from `read_log`.

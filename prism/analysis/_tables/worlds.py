@@ -34,7 +34,7 @@ _TREATED = ("run", "round", "treatment", "parameters")
 
 
 def measures(logs: RunLogs) -> pl.DataFrame:
-    """Return what the measures of worlds came to, as time series below each other.
+    """Return the measures of worlds as time series, one below the other.
 
     Args:
         logs: The logs, from `read_log`.
@@ -53,7 +53,7 @@ def measures(logs: RunLogs) -> pl.DataFrame:
 
 
 def agent_measures(logs: RunLogs) -> pl.DataFrame:
-    """Return what was measured of agents.
+    """Return the measures of agents.
 
     Args:
         logs: The logs, from `read_log`.
@@ -69,7 +69,7 @@ def agent_measures(logs: RunLogs) -> pl.DataFrame:
 
 
 def treatments(logs: RunLogs) -> pl.DataFrame:
-    """List the treatments that worlds were given.
+    """List the treatments of worlds.
 
     Args:
         logs: The logs, from `read_log`.
@@ -110,7 +110,7 @@ def parameters(logs: RunLogs) -> pl.DataFrame:
 
 
 def world_event_counts(logs: RunLogs) -> pl.DataFrame:
-    """Count the events that worlds have logged themselves.
+    """Count the events that worlds logged themselves.
 
     Args:
         logs: The logs, from `read_log`.
@@ -138,7 +138,7 @@ def world_event_counts(logs: RunLogs) -> pl.DataFrame:
 
 
 def world_events(logs: RunLogs, event: str) -> pl.DataFrame:
-    """List the events of one name that worlds have logged themselves, with their own keys.
+    """List the events of one name that worlds logged themselves, with their own keys.
 
     Args:
         logs: The logs, from `read_log`.

@@ -42,7 +42,7 @@ def _version(number: int) -> int:
 
 def _trigger(name: str) -> str:
     if name == "state" or not name.strip():
-        raise ValueError(f"a trigger cannot be called {brief(name)}, rename it")
+        raise ValueError(f"a trigger cannot be called {brief(name)}: rename it")
     return name
 
 

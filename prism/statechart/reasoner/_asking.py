@@ -274,7 +274,7 @@ class AsksModel:
             cost.repaired = bool(further.attempts) or None
 
     async def _reply(self, request: Request | TextRequest, cost: Cost) -> Reply:
-        """Put a request that nobody else shares, and return what is said.
+        """Put a request of one asker, and return the reply.
 
         Args:
             request: What to ask.

@@ -1,4 +1,4 @@
-"""What attributes of an agent, keys of an event and parameters of a world say, in words."""
+"""Attributes of agents, keys of events and parameters of worlds in words."""
 
 from __future__ import annotations
 

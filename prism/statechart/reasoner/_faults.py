@@ -1,4 +1,4 @@
-"""What goes wrong with who is asked, and which of it passes: servers, and clients of others."""
+"""Faults of servers and of other libraries' clients, and which of them are temporary."""
 
 from __future__ import annotations
 

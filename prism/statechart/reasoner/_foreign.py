@@ -1,4 +1,4 @@
-"""Clients of other makes: which can be asked and how, what they reply, and what they raise."""
+"""Clients of other libraries: how they are asked, what they reply, and what they raise."""
 
 from __future__ import annotations
 

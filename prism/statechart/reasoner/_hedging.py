@@ -1,4 +1,4 @@
-"""How long answers usually take, and a second request for a straggler."""
+"""How long answers usually take, and a second request where one takes too long."""
 
 from __future__ import annotations
 

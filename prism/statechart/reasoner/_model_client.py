@@ -1,4 +1,4 @@
-"""What a reasoner needs of a client, whatever its type, and how its replies are read."""
+"""The interface that a reasoner needs of a client, and helpers to read replies."""
 
 from __future__ import annotations
 

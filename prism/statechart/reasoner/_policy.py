@@ -10,8 +10,13 @@ from weakref import finalize
 
 from prism.errors import FieldValueError
 from prism.randomness import RandomStream, Taken
-from prism.statechart._identity import announce, given_name, is_heard
-from prism.statechart.reasoner._questions import BaseReasoner, Decision, Question
+from prism.statechart._identity import given_name, is_heard
+from prism.statechart.reasoner._questions import (
+    BaseReasoner,
+    Decision,
+    Question,
+    announce_decision,
+)
 from prism.statechart.states import AgentState, state_text
 from prism.telemetry._loggers import EventLogger
 
@@ -167,32 +172,26 @@ class PolicyReasoner(BaseReasoner):
         chosen = []
         for question in asked:
             weights = self._weights(question)
-            stream = self._streams.of(question.agent)
-            chosen.append(question.options[stream.weighted_index(weights)])
-            if is_told:
-                announce(
-                    given,
-                    agent=question.agent,
-                    state=question.state,
-                    trigger=question.trigger,
-                    options=question.options,
-                    chosen=chosen[-1],
-                    source="policy",
-                    context=question.context,
-                    how={"reason": None, "probabilities": _rounded(question, weights)},
-                )
+            if not is_told:
+                chosen.append(self._choice(question, weights))
+                continue
+
+            decision = self._draw(question, weights)
+            announce_decision(given, question, decision)
+            chosen.append(decision.chosen)
 
         return chosen
 
     def skip(self, question: Question) -> None:
-        """Draw what a question takes of random numbers, as somebody else has answered it."""
+        """Draw the random numbers of a question that was answered elsewhere."""
         self._streams.of(question.agent).random()
 
     def _draw(self, question: Question, chances: Sequence[float]) -> Decision:
-        stream = self._streams.of(question.agent)
-        chosen = question.options[stream.weighted_index(chances)]
-
+        chosen = self._choice(question, chances)
         return Decision(chosen, "policy", probabilities=_rounded(question, chances))
+
+    def _choice(self, question: Question, chances: Sequence[float]) -> Any:
+        return question.options[self._streams.of(question.agent).weighted_index(chances)]
 
     def _weights(self, question: Question) -> list[float]:
         """Return what the probabilities of the options are proportional to."""

@@ -1,4 +1,4 @@
-"""Several hosts as one: the way of a question from host to host, until one answers it."""
+"""A pool of hosts: a question goes from host to host until one answers it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A question put to a reasoner, its answer, and the base that all reasoners share."""
+"""A question to a reasoner, its answer, and the base of all reasoners."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Question:
         context: What the event is about, such as the post being evaluated.
         weights: How likely each option is where no model decides; relative numbers, 0 or more, of
             which an option that is missing has 0.
-        prompt: What to tell a model of what has happened, in place of state, event and context.
+        prompt: What a model is told about the situation, instead of state, event and context.
         chart: The chart's definition, where it is known.
         parameters: The parameters of the world, if it has any.
         pulls: What speaks for options besides the agent's own inclinations, in units of utility,
@@ -56,7 +56,7 @@ class Question:
         relevance_pull: What a relevance of 1 adds to the utility of engaging, likewise.
         details: What is known of the context besides, by name, such as the likes of a post; a model
             is told of it after the context.
-        meanings: What options mean here, where that is not what their states mean elsewhere.
+        meanings: Meanings of options that differ here from those of their states.
         recall: Returns the last things that happened to the agent, so many at most, oldest first;
             without it these are the transitions of its ``state_history``.
 
@@ -96,7 +96,7 @@ class Question:
         details: Mapping[str, Any] | None = None,
         meanings: Mapping[Any, str] | None = None,
     ) -> None:
-        """Refuse a question that has no answer."""
+        """Refuse a question without options."""
         if not options:
             raise ReasonerError(
                 f"agent {name_or_address(agent)!r} was asked what to do on {trigger!r} with no "
@@ -238,8 +238,7 @@ class BaseReasoner(ABC):
             configured.
 
     Attributes:
-        concurrency: How many questions it pays to have under way at once; 0 where answers come at
-            once.
+        concurrency: How many questions to have under way at once; 0 where answers are immediate.
     """
 
     concurrency: int = 0
@@ -269,7 +268,7 @@ class BaseReasoner(ABC):
         return self.chooses_acts
 
     def skip(self, question: Question) -> None:
-        """Draw what a question takes of random numbers, as somebody else has answered it."""
+        """Draw the random numbers of a question that was answered elsewhere."""
         del question  # nothing is drawn
 
     async def decide(
@@ -308,12 +307,13 @@ class BaseReasoner(ABC):
         tells_all = is_heard(given)
         for question, decision in zip(questions, decisions, strict=True):
             if tells_all or decision.source == "fallback":
-                _announce(given, question, decision)
+                announce_decision(given, question, decision)
 
         return decisions
 
 
-def _announce(given: EventLogger | None, question: Question, decision: Decision) -> None:
+def announce_decision(given: EventLogger | None, question: Question, decision: Decision) -> None:
+    """Log a decision; a fallback is a warning."""
     how = {"reason": decision.reason, "probabilities": decision.probabilities}
     more: dict[str, Any] | None = None
     # a policy has nothing more to tell

@@ -1,4 +1,4 @@
-"""Deciding with a language model, and what happens when it does not answer.
+"""Deciding with a language model, and falling back when it does not answer.
 
 The contract is the specification's; the prompts are in `_prompts`, the reading of replies
 in `_replies`.
@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal, Unpack, get_args
+from typing import Any, Literal, NamedTuple, Unpack, get_args
 
 from prism.errors import (
     CircuitOpenError,
@@ -81,11 +81,31 @@ class _Probabilities:
 Found = Decision | _Probabilities
 
 
+class _Asked(NamedTuple):
+    """A request under way.
+
+    Args:
+        request: The request.
+        told: The same in the order in which the model is told the options.
+        identity: What is asked.
+        is_first: Whether nobody had asked it, so that its answer is of this agent's seed.
+    """
+
+    request: Request
+    told: Request
+    identity: str
+    is_first: bool = False
+
+
 class Reasoner(AsksModel, BaseReasoner):
     """Asks a language model which of several enabled transitions an agent takes.
 
     Whatever goes wrong with the model, a decision is made: the fallback, with a warning that says
     why.
+
+    Equal questions are asked once where the client's ``temperature`` is 0. At any other, and where
+    a client does not say, each agent is asked with a seed of its own, drawn from the agent's random
+    stream: agents with one prompt answer independently, and the same in every run with that seed.
 
     Args:
         client: A `prism.llm.Model`, or anything with an async ``chat``, ``get_response`` or
@@ -183,7 +203,7 @@ class Reasoner(AsksModel, BaseReasoner):
         self._has_said = False
 
     async def answer(self, questions: Sequence[Question]) -> list[Decision]:
-        """Ask the model every question, as many at once as the client may be asked.
+        """Ask every question, as many at once as the client allows.
 
         What a draw will need is taken before anything is awaited, so that no draw depends on which
         answer comes first.
@@ -224,7 +244,7 @@ class Reasoner(AsksModel, BaseReasoner):
         return True
 
     def skip(self, question: Question) -> None:
-        """Draw what a question takes of random numbers, as somebody else has answered it."""
+        """Draw the random numbers of a question that was answered elsewhere."""
         self._draw(question)
 
     def _draw(self, question: Question) -> Draw:
@@ -309,7 +329,7 @@ class Reasoner(AsksModel, BaseReasoner):
             alone what it cannot share.
         """
         flights: dict[str, Flight[Reply]] = {}
-        asked: list[tuple[Request, Request, str, bool]] = []
+        asked: list[_Asked] = []
         further: list[Request] = []
         try:
             for request in requests:
@@ -319,39 +339,60 @@ class Reasoner(AsksModel, BaseReasoner):
                     placed[request.place] = replace(known, prompt_hash=request.hash)
                     continue
 
-                told = self._in_order(request)
-                # what was asked together is not asked again, also if it failed
-                is_first = False
-                if identity not in flights:
-                    flight = self._flights.join(identity, partial(self._decision, told))
-                    flights[identity], is_first = flight, flight.waiting == 1
-
-                asked.append((request, told, identity, is_first))
+                asked.append(self._put(request, identity, flights))
                 # so that the first are under way before the last prompt is built
                 if len(asked) % _STARTS_PER_TURN == 0:
                     await asyncio.sleep(0)
 
-            for request, told, identity, is_first in asked:
-                outcome = await flights[identity].outcome()
-                if not is_first and self._is_of_one_agent(request, outcome.result):
-                    further.append(request.apart())
-                    continue
-
-                cost = outcome.charge()
-                cost.attempts += request.before
-                if outcome.error is not None and self._may_chat(request, outcome.error):
-                    if recording is not None:
-                        recording.failed(told, outcome)
-                    further.append(self._chat_instead(request, cost.attempts))
+            for each in asked:
+                outcome = await flights[each.identity].outcome()
+                again = self._again(each, outcome, recording)
+                if again is not None:
+                    further.append(again)
                 else:
-                    if recording is not None:
-                        recording.answered(told, outcome)
-                    found = self._read_outcome(told, identity, outcome, cost)
-                    placed[request.place] = replace(found, prompt_hash=request.hash)
+                    placed[each.told.place] = self._answered(each, outcome, recording)
 
             return further
         finally:
             await self._flights.leave(flights.values())
+
+    def _put(self, request: Request, identity: str, flights: dict[str, Flight[Reply]]) -> _Asked:
+        """Put a request, unless the same is among those under way."""
+        told = self._in_order(request)
+        # what was asked together is not asked again, also if it failed
+        if identity in flights:
+            return _Asked(request, told, identity)
+
+        flight = self._flights.join(identity, partial(self._decision, told))
+        flights[identity] = flight
+
+        return _Asked(request, told, identity, is_first=flight.waiting == 1)
+
+    def _again(
+        self, asked: _Asked, outcome: Outcome[Reply], recording: Recording | None
+    ) -> Request | None:
+        """Return what is asked in place of a request, if its outcome is no answer for its agent."""
+        request, error = asked.request, outcome.error
+        if not asked.is_first and self._is_of_one_agent(request, outcome.result):
+            return request.apart()
+        if error is None or not self._may_chat(request, error):
+            return None
+
+        if recording is not None:
+            recording.failed(asked.told, outcome)
+        return self._chat_instead(request, outcome.charge().attempts + request.before)
+
+    def _answered(
+        self, asked: _Asked, outcome: Outcome[Reply], recording: Recording | None
+    ) -> Found:
+        """Return what was found by a request."""
+        if recording is not None:
+            recording.answered(asked.told, outcome)
+
+        cost = outcome.charge()
+        cost.attempts += asked.told.before
+        found = self._read_outcome(asked.told, asked.identity, outcome, cost)
+        return replace(found, prompt_hash=asked.told.hash)
 
     def _in_order(self, request: Request) -> Request:
         """Return a request that tells the options in the order in which the model is told them."""

@@ -45,7 +45,7 @@ class Recollection:
     count: TokenCounter = count_tokens
 
     def __post_init__(self) -> None:
-        """Refuse what leaves nothing to remember."""
+        """Refuse limits that leave nothing to remember."""
         for name in ("last", "tokens"):
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or value < 1:

@@ -18,7 +18,7 @@ from prism.statechart.reasoner._texts import BaseWriter, TextCall, Written
 from prism.telemetry._loggers import EventLogger
 
 Choose = Callable[[Any], str]
-"""Returns for an agent, or for its id, the name of who answers for it, always the same."""
+"""Returns the name of the part that answers for an agent or an agent's id; always the same."""
 
 WINDOW = 200
 """How many decisions, the latest ones, are looked at to see whether too many fell back."""
@@ -56,29 +56,29 @@ class EarlierAnswers:
         del asked, prompt_hash, switched_to
 
     def remember(self, event: Mapping[str, Any]) -> None:
-        """Take note of an answer from before the run was interrupted."""
+        """Note an answer from before the run was interrupted."""
 
     def models(self, asked_for: str) -> list[dict[str, Any]]:
-        """Return who was asked for ``decisions`` or ``texts``, as a log tells it."""
+        """Return which models were asked for ``decisions`` or ``texts``, as a log records it."""
         del asked_for
         return []
 
 
 class CostsByModel:
-    """What the decisions and texts of a run have cost, by model."""
+    """The cost of a run's decisions and texts by model."""
 
     def __init__(self) -> None:
         self._costs: dict[str, Counter[str]] = {}
 
     def add(self, answer: Decision | Written) -> None:
-        """Count what one decision or text has cost, if a model was asked."""
+        """Add the cost of one decision or text, if a model was asked."""
         cost = answer.cost
         if cost is not None:
             counts = (cost.attempts, cost.input_tokens, cost.output_tokens)
             self._add(cost.model, answer.source, *counts)
 
     def add_event(self, event: Mapping[str, Any]) -> None:
-        """Count what the event of a decision or text says of its cost, if it does."""
+        """Add the cost in the event of a decision or text, if it has one."""
         if "attempts" in event:
             costs = (event[name] for name in ("attempts", "input_tokens", "output_tokens"))
             self._add(event["model"], event["source"], *costs)
@@ -173,7 +173,7 @@ class Router(BaseReasoner, BaseWriter):
     # Who answers
 
     def name_for(self, agent: Any) -> str:
-        """Return the name of who answers for an agent, which may be given by its id.
+        """Return the name of the part that answers for an agent, or for an agent's id.
 
         Raises:
             ReasonerError: If the agent is assigned to an unknown reasoner.
@@ -194,11 +194,11 @@ class Router(BaseReasoner, BaseWriter):
         )
 
     def can_switch_to(self, name: str) -> bool:
-        """Return whether somebody of a name can answer in the course of a run."""
+        """Return whether a part of this name can take over during a run."""
         return name in self.parts or (isinstance(self._told, Router) and name in self._told.parts)
 
     def switch(self, name: str, agent_ids: Iterable[str]) -> None:
-        """Have somebody else answer for some agents from now on.
+        """Let another part answer for some agents from now on.
 
         Args:
             name: Who: one of the parts.
@@ -227,7 +227,7 @@ class Router(BaseReasoner, BaseWriter):
     async def answer(self, asked: Sequence[TextCall], /) -> list[Written]: ...
 
     async def answer(self, asked: Sequence[Any], /) -> list[Any]:
-        """Have everything answered that has no earlier answer, all at once; return it in order.
+        """Answer everything that has no earlier answer, concurrently; return the answers in order.
 
         Raises:
             ReasonerError: If an agent is assigned to an unknown reasoner.
@@ -341,7 +341,7 @@ class Router(BaseReasoner, BaseWriter):
         return bool(self._part_for(agent).chooses_acts_for(agent))
 
     def skip(self, question: Question) -> None:
-        """Draw what a question takes of random numbers, as somebody else has answered it."""
+        """Draw the random numbers of a question that was answered elsewhere."""
         self._part_for(question.agent).skip(question)
 
     # What a run tells, and asks of it
@@ -352,7 +352,7 @@ class Router(BaseReasoner, BaseWriter):
         return self._choose is not None or bool(self._earlier_models())
 
     def remember(self, event: Mapping[str, Any]) -> None:
-        """Take note of a decision or text from before an interruption: of its costs, too.
+        """Note a decision or text from before an interruption, including its costs.
 
         Args:
             event: Its event.
@@ -370,7 +370,7 @@ class Router(BaseReasoner, BaseWriter):
         self._check(Counter(map(self.name_for, agents)))
 
     def models_for(self, agents: Iterable[Any]) -> list[dict[str, Any]]:
-        """Return who is asked for which of a run's agents, as the log tells it.
+        """Return which model is asked for which agents, as the log records it.
 
         Args:
             agents: All agents of the run.
@@ -473,7 +473,7 @@ def costs_told(*askers: Any) -> dict[str, Any]:
 
 
 def costs_by_model(*askers: Any) -> dict[str, dict[str, int]]:
-    """Return what the answers of a run have cost, by the names of models.
+    """Return the cost of a run's answers by the names of models.
 
     Args:
         askers: Its reasoner and its writer; only what a `Router` or a replay counts is known.

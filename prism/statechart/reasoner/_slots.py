@@ -1,4 +1,4 @@
-"""Who may be asked now: what is known of a host, and its slots, first come, first served."""
+"""Hosts: their health, and their slots, first come, first served."""
 
 from __future__ import annotations
 
@@ -269,7 +269,7 @@ LOGGER: logging.Logger = logging.getLogger("prism.llm")
 
 
 class Host(ABC):
-    """Whoever is asked, a server or a client: its health, and what is under way.
+    """A server or client that is asked: its health, and what is under way.
 
     Args:
         address: What it is called in messages.
@@ -280,7 +280,7 @@ class Host(ABC):
     Attributes:
         address: What it is called in messages.
         traffic: What is under way there.
-        breaker: Whether it should be asked now.
+        breaker: Whether it may be asked now.
         trouble: What was last wrong with it.
         unusable: How many answers in a row were of no use.
         has_answered: Whether it has ever answered a question, so that it had the model.

@@ -1,4 +1,4 @@
-"""What an answer may take, of time, requests and tokens, and what it took.
+"""The time, requests and tokens that an answer may use, and those that it used.
 
 Asking again is within that.
 """
@@ -32,7 +32,7 @@ ResultT = TypeVar("ResultT")
 
 
 class Allowance:
-    """What one question may take: time, requests, and its share of a budget. By default all.
+    """The time, requests and share of a budget that one question may use; no limit by default.
 
     While a `lease` is held, the budget knows of the question, so that all that are asked at the
     same time stay within it. A question that waits for a slot while others are served has all the

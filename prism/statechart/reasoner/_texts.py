@@ -1,4 +1,4 @@
-"""A text asked of a model, its answer, and the base that all writers share."""
+"""A request for a text, its answer, and the base of all writers."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def as_it_is(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TextCall:
-    """A prompt that is to be answered by a text, or by JSON of a schema.
+    """A prompt whose answer is a text, or JSON of a schema.
 
     Args:
-        agent: For whom it is written: an agent, or its name.
+        agent: The agent that it is written for, or its name.
         key: What it is for; with the agent, the name of the call in a log.
         prompt: What the model is asked.
         schema: JSON Schema of the answer, offered to clients that take one; None for a text.
@@ -64,7 +64,7 @@ class TextCall:
     variation: int = 0
 
     def __post_init__(self) -> None:
-        """Refuse a call that could not be asked at all."""
+        """Refuse a call that allows no request."""
         require_positive(most_requests=self.most_requests)
 
     @property

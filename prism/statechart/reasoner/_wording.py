@@ -43,7 +43,7 @@ _KEYWORDS: Mapping[str, tuple[Any, str]] = {
 
 
 def require_schema(schema: Any, where: str = "schema") -> None:
-    """Refuse what no data could be held to.
+    """Refuse an invalid schema.
 
     Raises:
         FieldTypeError: If it is no JSON Schema, or has keywords that cannot be, with the place.
@@ -63,7 +63,7 @@ def require_schema(schema: Any, where: str = "schema") -> None:
 
 
 def require_data(value: Any, schema: Any, where: str = "the reply", depth: int = 0) -> None:
-    """Refuse data that a schema does not allow, or that no log or checkpoint could hold.
+    """Refuse data that a schema does not allow, or that no log can hold.
 
     Of JSON Schema ``type``, ``enum``, ``required``, ``properties``, ``items``, ``minimum`` and
     ``maximum`` are followed; other keywords are for the model alone.
@@ -199,7 +199,7 @@ class Wording:
     language: str | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what no text could follow."""
+        """Refuse limits that no text can meet."""
         most = self.max_length
         is_whole = isinstance(most, int) and not isinstance(most, bool)
         if not is_whole or not 1 <= most <= _MOST_LENGTH:

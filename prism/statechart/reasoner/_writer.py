@@ -1,4 +1,4 @@
-"""Having a language model write a text, through all that a decision goes through."""
+"""Asking a language model for a text, in the same way as for a decision."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _USELESS_TO_REPEAT = (BudgetSpentError, CircuitOpenError, ModelMissingError)
 
 
 class Writer(AsksModel, BaseWriter):
-    """Has a language model write texts, or JSON of a schema.
+    """Asks a language model for texts, or for JSON of a schema.
 
     A text call goes through the same client, slots, retries, budget and cache as a decision. One
     whose answer cannot be used is asked again, as often as the call allows.
@@ -66,7 +66,7 @@ class Writer(AsksModel, BaseWriter):
         self._depends_on = ["text", *self._depends_on]
 
     async def answer(self, calls: Sequence[TextCall]) -> list[Written]:
-        """Have the model write every text, as many at once as the client may be asked."""
+        """Ask for every text, as many at once as the client allows."""
         if len(calls) == 1:
             return [await self._written(calls[0])]
 

@@ -84,6 +84,13 @@ def test_the_pace_of_cascades_is_that_of_their_median_answers(
     assert row["median_place"] == pytest.approx(mean(places))
 
 
+def test_measures_are_the_same_to_the_bit(folder: Path) -> None:
+    """However the rows of a table are grouped: sums of floats depend on their order."""
+    logs = read_log(folder)
+    first = run_measures(logs, by_round=True)
+    assert all(run_measures(logs, by_round=True).equals(first) for _ in range(10))
+
+
 @pytest.mark.slow
 def test_a_burn_in_is_left_out(folder: Path, events: list[dict[str, Any]]) -> None:
     """From a round on, everything from before is left out, and rounds add up to the whole."""

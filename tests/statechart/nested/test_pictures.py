@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from enum import StrEnum
 from xml.etree import ElementTree
 
 import pytest
@@ -69,6 +70,25 @@ def test_a_chart_that_begins_in_regions_is_drawn() -> None:
     begun = type(chart)(chart.tree, chart.definition.written, initial=Day.AWAKE)
     for name in ("mermaid", "dot", "svg"):
         assert "feed" in format(begun, name)
+
+
+def test_a_history_of_regions_is_a_circle_and_no_region() -> None:
+    """It stands beside the name of the state around them, also where that is a region itself."""
+    outer = StrEnum("Outer", "ALL PAIR LEFT RIGHT BESIDE ELSEWHERE")
+    pair = State(outer.PAIR, [outer.LEFT, outer.RIGHT], parallel=True)
+    chart = Statechart(
+        [State(outer.ALL, [pair, outer.BESIDE], parallel=True), outer.ELSEWHERE],
+        [
+            Transition("leaves", outer.ALL, outer.ELSEWHERE),
+            Transition("returns", outer.ELSEWHERE, History(outer.ALL, deep=True)),
+            Transition("goes back", outer.ELSEWHERE, History(outer.PAIR)),
+        ],
+        initial=outer.ALL,
+    )
+    picture = chart.to_svg()
+    assert picture.count('r="13"') == 2
+    assert picture.count('class="line rest"') == 2
+    assert format(chart, "mermaid").count("--\n") == 2
 
 
 def test_svg_draws_what_lies_inside_in_its_box() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from prism.errors import FieldValueError
 from prism.testing import FakeOpenAI, Fault
+from tests.kit.waiting import MOST_SECONDS
 
 HELLO: Any = [{"role": "user", "content": "hello there"}]
 SCHEMA = {"type": "object", "properties": {"next_state": {"enum": ["A", "B", "C"]}}}
@@ -19,7 +20,7 @@ FORMAT: Any = {"type": "json_schema", "json_schema": {"name": "answer", "schema"
 async def client_of(server: FakeOpenAI, key: str = "none") -> AsyncIterator[openai.AsyncOpenAI]:
     """Yield the real client, connected to a server."""
     async with openai.AsyncOpenAI(
-        api_key=key, base_url=f"{server.host}/v1", max_retries=0, timeout=0.5
+        api_key=key, base_url=f"{server.host}/v1", max_retries=0, timeout=MOST_SECONDS
     ) as connected:
         yield connected
 
@@ -134,8 +135,11 @@ async def test_it_has_the_faults_of_the_other_server(
 ) -> None:
     """The real client fails as it does on a real server, and the next question is answered."""
     server.fail(fault)
+    seconds = 0.1 if raised is openai.APITimeoutError else MOST_SECONDS
     with pytest.raises(raised):
-        await client.chat.completions.create(model="llama3.2", messages=HELLO)
+        await client.with_options(timeout=seconds).chat.completions.create(
+            model="llama3.2", messages=HELLO
+        )
     reply = await client.chat.completions.create(model="llama3.2", messages=HELLO)
     assert reply.choices[0].message.content == "Hello."
 
