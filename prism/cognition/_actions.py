@@ -44,7 +44,7 @@ class ActionResult:
     found: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what there is to tell, as plain data."""
+        """Return the result as plain data, without empty keys."""
         told = asdict(self) | {"found": list(self.found)}
         return {key: value for key, value in told.items() if value not in (None, "", [])}
 

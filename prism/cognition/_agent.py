@@ -33,12 +33,12 @@ _MOST_NEWS = 50
 class CognitiveAgent:
     """An agent with a finite working memory and an unbounded storage, which a model manages.
 
-    Run it by `run`, by ``async for cycle in agent``, or a `cycle` at a time. A class of its own can
-    give it actions beside those of the memory, by the decorator `action`.
+    Run it by `run`, by ``async for cycle in agent``, or a `cycle` at a time. A subclass can add
+    actions with the decorator `action`.
 
     Args:
         config: What it is told, and its limits.
-        memory: What it knows; open, and used by nobody else meanwhile.
+        memory: What it knows: an open memory that nothing else uses.
         client: Who answers its prompts: a writer, or any client that a `Writer` takes. A `Model`
             without a window is asked for one of the hard limit and a reply. None for an
             agent of a world, which lends it a writer.
@@ -98,7 +98,7 @@ class CognitiveAgent:
         self._chart = self.chart.bound(CHART_NAME, logger, clock or time)
 
     def take_memory(self, memory: Memory) -> None:
-        """Go on with another memory, which is open, and used by nobody else meanwhile."""
+        """Continue with another open memory, which nothing else may use."""
         self.memory: Memory = memory
         self.state: CognitiveState = _state_of(memory) or CognitiveState.THINKING
         memory.version_limit = self.config.storage.versions
@@ -106,14 +106,14 @@ class CognitiveAgent:
     async def run(self, cycles: int | None = None) -> list[Cycle]:
         """Run a number of cycles, and return the result of each.
 
-        It ends early after ``iterate.max_useless`` cycles in a row that brought nothing, and once
-        the budget is spent; then ``stopped`` says why.
+        It ends early after ``iterate.max_useless`` useless cycles in a row, or once the budget is
+        spent; ``stopped`` says why.
 
         Args:
-            cycles: How many; ``iterate.max_iterations`` by default, which is also the most.
+            cycles: Number of cycles; the default and the maximum is ``iterate.max_iterations``.
 
         Raises:
-            FieldValueError: If neither says how many.
+            FieldValueError: If neither is given.
         """
         return [cycle async for cycle in self._cycles(number_of_cycles(self.config, cycles))]
 
@@ -136,7 +136,7 @@ class CognitiveAgent:
             await asyncio.sleep(0)
 
     async def cycle(self) -> Cycle:
-        """Run one cycle, and commit the memory; also before an error is raised.
+        """Run one cycle, and commit the memory, even if an error is raised.
 
         A model that fails is no error, but a failed cycle.
         """
@@ -150,10 +150,10 @@ class CognitiveAgent:
         return cycle
 
     async def take_cycle(self) -> Cycle:
-        """Run one cycle, and leave it to the caller to commit the memory.
+        """Run one cycle without committing the memory, which the caller does.
 
-        The memory changes once the reply is there, all at once: an error before that leaves it as
-        it was.
+        The memory changes in one step after the reply has arrived, so an error before that leaves
+        it unchanged.
         """
         under_way = self.pending = CycleUnderWay(self)
         try:
@@ -180,19 +180,19 @@ class CognitiveAgent:
 
     @property
     def chart(self) -> Statechart[CognitiveState]:
-        """The chart of all agents with the same actions."""
+        """The chart, which all agents with the same actions share."""
         return _shared_chart(*self.actions)
 
     def join(self, lent: Lent) -> None:
-        """Use what a world's run lends: its writer, its log and its time."""
+        """Use the writer, the log and the time of a world's run."""
         self._writer, self._logger = lent.writer, lent.logger
         self._chart = self.chart.bound(CHART_NAME, lent.logger, lent.clock)
 
     async def act(self, world: Any) -> None:
-        """Take a turn in a world: perceive its news, and think until an action is carried out.
+        """Take a turn in a world: perceive the news, and think until an action is carried out.
 
-        That takes two cycles or more, and ``iterate.max_per_round`` at most. News that the agent
-        has not acted on are there again in its next turn.
+        This takes at least two cycles, and at most ``iterate.max_per_round``. News that the agent
+        has not acted on is shown again in its next turn.
         """
         self.tell(*self.perceive(world))
         self.world = world
@@ -206,24 +206,24 @@ class CognitiveAgent:
             self.world = None
 
     def perceive(self, world: Any) -> Iterable[str]:
-        """Return what is new to the agent in a world; by default what it has been sent."""
+        """Return the agent's news in a world; by default its messages."""
         inbox = world.acting.inbox
         told = [f"{message.sender.agent_id}: {message.content}" for message in inbox]
         inbox.clear()
         return told
 
     def tell(self, *news: str, instead: bool = False) -> None:
-        """Add to what is new to the agent, which its prompts show.
+        """Add to the agent's news, which its prompts show.
 
         Args:
-            news: What is new; the last 50 are kept.
-            instead: Whether what was new so far is so no more.
+            news: The news; the last 50 items are kept.
+            instead: Whether to replace the earlier news.
         """
         before = () if instead else self.memory.news
         self.memory.tell([*before, *news][-_MOST_NEWS:])
 
     def carry_out(self, own: OwnAction, asked: AskedAction) -> ActionResult:
-        """Carry out an action of its own.
+        """Carry out one of the agent's own actions.
 
         Raises:
             ActionRefusedError: If a field is wrong, there is no world, or the action refuses.
@@ -237,14 +237,14 @@ class CognitiveAgent:
         return ActionResult(own.name, asked.tags, answer=None if answer is None else str(answer))
 
     def snapshot(self) -> dict[str, Any]:
-        """Return what a world keeps of the agent: its memory, with all that is stored."""
+        """Return the agent's whole memory, for a checkpoint."""
         return {"memory": self.memory.to_dict(), "ticks_in_state": self.ticks_in_state}
 
     def restore(self, data: Mapping[str, Any]) -> None:
-        """Make the agent what it was when `snapshot` returned the data.
+        """Restore the agent from the data that `snapshot` returned.
 
         Raises:
-            InputError: If the data are not those of a memory.
+            InputError: If the data are not a memory.
         """
         self.memory.replace(data["memory"])
         self.memory.commit()

@@ -22,7 +22,7 @@ FAULT = "fault"
 
 
 class CognitiveState(StrEnum):
-    """What an agent is doing."""
+    """The states of a thinking agent."""
 
     THINKING = "thinking"
     EXECUTING = "executing"
@@ -37,11 +37,11 @@ def cognitive_chart(
 ) -> Statechart[CognitiveState]:
     """Return the chart of a `CognitiveAgent`, which is its agent.
 
-    A transition's action does to the memory what the reply asks for. The chart is strict: what goes
-    wrong in an action is an error of the program, and is raised.
+    The action of a transition carries out in the memory what the reply asks for. The chart is
+    strict: it raises the exceptions of actions, which are bugs.
 
     Args:
-        actions: Names of the actions that the agent has beside those of the memory.
+        actions: Names of the agent's actions besides those of the memory.
         logger: A structlog logger for transitions. None means structlog's own, once it is
             configured.
         clock: Returns the current time in seconds since the epoch.

@@ -78,7 +78,7 @@ class Cycle:
 
     @property
     def transitions(self) -> int:
-        """How often the agent came from one state to another in it."""
+        """Number of transitions from one state to another."""
         return (self.state != self.next_state) + self.has_overflowed
 
     @property

@@ -18,16 +18,16 @@ _MARK = "_prism_action"
 
 
 class ActionRefusedError(PrismError, ValueError):
-    """An action cannot be carried out now; the agent reads why in its next prompt."""
+    """An action cannot be carried out now; the agent's next prompt says why."""
 
 
 def action(function: FunctionT) -> FunctionT:
-    """Make an action of a method of a `CognitiveAgent`, which its model can ask for by name.
+    """Turn a method of a `CognitiveAgent` into an action that its model can ask for by name.
 
-    The parameters are the fields of the action, of the types that their annotations say; the
-    docstring's first line tells the model what the action does. A parameter ``world`` is the world
-    in which the agent acts, and no field. What the method returns, as text, stands in the next
-    prompt, and so does the message of an `ActionRefusedError`::
+    The parameters are the fields of the action, with the annotated types. The first line of the
+    docstring tells the model what the action does. A parameter ``world`` is not a field: it
+    receives the world in which the agent acts. The next prompt shows the method's result as text,
+    or the message of an `ActionRefusedError`::
 
         class Trader(CognitiveAgent):
             @action

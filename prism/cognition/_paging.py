@@ -449,7 +449,7 @@ def _matching(memory: Memory, limit: int, instead: str = "") -> list[str]:
 
     Args:
         memory: The memory.
-        limit: Most matches to return.
+        limit: Maximum number of matches.
         instead: What to search for where there is no thought.
     """
     text = [*memory.thoughts.values(), *([] if memory.thoughts else [instead])][-1]

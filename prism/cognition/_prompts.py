@@ -73,7 +73,7 @@ class PromptTexts(Protocol):
 
     @property
     def instructions(self) -> str:
-        """How it is to reply."""
+        """How to reply."""
 
     @property
     def goal(self) -> str | None:

@@ -30,13 +30,13 @@ async def ask_memory(
     config: Config | None = None,
     count: TokenCounter = count_tokens,
 ) -> str:
-    """Return what a model answers to a question, given what a memory holds; nothing changes.
+    """Return a model's answer to a question about a memory, without changing anything.
 
-    The prompt shows working memory, the thoughts, and of storage what fits the question best, as
-    far as the hard limit allows.
+    The prompt shows the working memory, the thoughts, and the best matches in storage, up to the
+    hard limit.
 
     Args:
-        memory: The memory; one that is open for reading will do.
+        memory: The memory, which may be open only for reading.
         question: The question.
         client: Who answers: a writer, or any client that a `Writer` takes.
         config: The agent's role, goal and hard limit; by default those of the specification.

@@ -1,4 +1,4 @@
-"""What came of a run of cycles."""
+"""The results of a run of cycles."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from prism.cognition._cycle import Cycle
 
 @dataclass(frozen=True, slots=True)
 class CognitiveResults:
-    """What came of a run of cycles.
+    """The results of a run of cycles.
 
     Args:
         agent_id: The agent.
         cycles: Cycles that the run had.
         cycle: Cycles over the memory's life.
-        state: The agent's state in the end.
+        state: The agent's final state.
         transitions: Transitions between states.
         outcomes: How often cycles were ``done``, ``refused``, ``unusable`` or ``failed``.
         actions: How often actions were ``done``, ``missing`` or ``refused``.
         pagings: How often memories were moved to keep within a limit, or because a reply asked.
-        tokens: Tokens that the model read and wrote, as far as they are known.
-        memories: Entries of working memory in the end.
-        thoughts: Entries of the log in the end.
-        stored: Entries of storage in the end.
-        stopped: Why the run ended before its time; None if it did not.
+        tokens: Tokens that the model read and wrote, if known.
+        memories: Entries of working memory at the end.
+        thoughts: Entries of the log at the end.
+        stored: Entries of storage at the end.
+        stopped: Why the run ended early; None if it did not.
     """
 
     agent_id: str
@@ -46,11 +46,11 @@ class CognitiveResults:
     stopped: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as plain data, for ``run.json``."""
+        """Return the results as plain data, for ``run.json``."""
         return asdict(self)
 
     def totals(self) -> dict[str, int]:
-        """Return the counts that the log of every run has at its end."""
+        """Return the counts that end the log of every run."""
         return {"agent_ticks": self.cycles, "transitions": self.transitions}
 
     @classmethod
@@ -62,7 +62,7 @@ class CognitiveResults:
         Args:
             agent: The agent, after the last of them.
             cycles: The cycles.
-            stopped: Why the run ended before its time, if it did.
+            stopped: Why the run ended early, if it did.
         """
         return cls(
             agent_id=agent.agent_id,

@@ -12,7 +12,7 @@ import builtins
 import inspect
 import math
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
 from enum import Enum
@@ -415,31 +415,39 @@ class Language:
             for each in operands[1:-1]:
                 self._require_plain(each, "the middle of a comparison")
             pairs = zip(operands[:-1], node.ops, operands[1:], strict=True)
-            every: list[ast.expr] = [
-                ast.copy_location(ast.Compare(one, [op], [other]), node) for one, op, other in pairs
-            ]
-            return self._boolop(ast.copy_location(ast.BoolOp(ast.And(), every), node))
+            return self._joined(ast.And(), node, pairs)
         if isinstance(node.ops[0], (ast.In, ast.NotIn)):
             return self._among(node, *operands)
 
         op, left, right = node.ops[0], self.value(operands[0]), self.value(operands[1])
-        if left.type.options and right.type is types.TEXT:
-            right = as_option(right, left.type, node)
-        if right.type.options and left.type is types.TEXT:
-            left = as_option(left, right.type, node)
         word = f"({{0}} {_COMPARED[type(op)]} {{1}})"
         if left.type.is_number and right.type.is_number:
             if isinstance(op, (ast.Is, ast.IsNot)):
                 raise RefusedError(node, "numbers are compared with == and !=")
             return self._formed(_of_both(word, word, BOOL), [left, right], node)
 
-        kinds = {self._family(left.type), self._family(right.type)}
-        is_nothing = types.NONE in kinds and bool(kinds & {types.AGENT, types.STATE})
-        is_alike = len(kinds) == 1 and (left.type.options or kinds & _COMPARABLE)
-        if _COMPARED[type(op)] not in ("==", "!=") or not (is_nothing or is_alike):
+        if left.type.options and right.type is types.TEXT:
+            right = as_option(right, left.type, node)
+        if right.type.options and left.type is types.TEXT:
+            left = as_option(left, right.type, node)
+        if _COMPARED[type(op)] not in ("==", "!=") or not self._are_alike(left.type, right.type):
             told = f"{left.type.name} compared with {right.type.name}"
             raise RefusedError(node, f"{told}: compare values of the same type")
         return Value(word.format(left.text, right.text), BOOL)
+
+    def _are_alike(self, one: Type, other: Type) -> bool:
+        """Return whether values of two types may be equal."""
+        kinds = {self._family(one), self._family(other)}
+        if types.NONE in kinds:
+            return bool(kinds & {types.AGENT, types.STATE})
+        return len(kinds) == 1 and (bool(one.options) or bool(kinds & _COMPARABLE))
+
+    def _joined(self, op: ast.boolop, node: ast.AST, pairs: Iterable[Any]) -> Value:
+        """Return whether all of several comparisons hold, or any."""
+        every: list[ast.expr] = [
+            ast.copy_location(ast.Compare(one, [each], [other]), node) for one, each, other in pairs
+        ]
+        return self._boolop(ast.copy_location(ast.BoolOp(op, every), node))
 
     def _require_plain(self, node: ast.expr, what: str) -> None:
         """Refuse to evaluate twice an expression that draws or calls something."""
@@ -459,11 +467,8 @@ class Language:
     def _among(self, node: ast.Compare, one: ast.expr, others: ast.expr) -> Value:
         if isinstance(others, (ast.Tuple, ast.List, ast.Set)) and others.elts:
             self._require_plain(one, "what is looked for")
-            every: list[ast.expr] = [
-                ast.copy_location(ast.Compare(one, [ast.Eq()], [each]), node)
-                for each in others.elts
-            ]
-            found = self._boolop(ast.copy_location(ast.BoolOp(ast.Or(), every), node)).text
+            pairs = ((one, ast.Eq(), each) for each in others.elts)
+            found = self._joined(ast.Or(), node, pairs).text
         else:
             value = self.value(others)
             if value.type is not types.NEIGHBOURS:

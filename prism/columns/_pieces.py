@@ -50,7 +50,6 @@ class Writer:
 
     def body(self, node: Any) -> list[str]:
         """Translate a function's body into lines."""
-        self._node = node
         is_lambda = isinstance(node, ast.Lambda)
         # a lambda is the return of its expression
         nodes = [ast.copy_location(ast.Return(node.body), node)] if is_lambda else node.body
@@ -176,28 +175,31 @@ class Writer:
             raise RefusedError(target, "a step sets names and fields of agents, one at a time")
 
     def _set_name(self, target: ast.Name, value: Value | dict[int, str]) -> None:
-        name, scope = target.id, self._scope
-        if name in scope.fixed:
-            raise RefusedError(target, f"{name} is an argument: give the new value another name")
         kind = types.WEIGHTS if isinstance(value, dict) else value.type
-        known = scope.names.get(name)
-        if known is not None and known.type != kind:
-            raise RefusedError(
-                target, f"{name} is {known.type.name} before, and {kind.name} here: use two names"
-            )
         if kind in _NAMES:
             raise RefusedError(target, f"{kind.name} has no name in columns: use it where it is")
-
-        text = f"v_{name}"
-        scope.names[name] = Value(text, kind)
-        scope.defined.add(name)
-        if isinstance(value, dict):
-            for state in range(len(self._language.layout.states)):
-                scope.locals[f"{text}_{state}"] = types.FLOAT
-                self._line(f"{text}_{state} = {value.get(state, '0.0')}")
-        else:
-            scope.locals[text] = kind
+        text = self._bind(target, kind)
+        self._scope.defined.add(target.id)
+        if not isinstance(value, dict):
             self._line(f"{text} = {value.text}")
+            return
+        for state in range(len(self._language.layout.states)):
+            self._scope.locals[f"{text}_{state}"] = types.FLOAT
+            self._line(f"{text}_{state} = {value.get(state, '0.0')}")
+
+    def _bind(self, target: ast.Name, kind: Type) -> str:
+        """Give a name to values of a type; return what it is called in compiled code."""
+        name, scope, text = target.id, self._scope, f"v_{target.id}"
+        if name in scope.fixed:
+            raise RefusedError(target, f"{name} is an argument: give the new value another name")
+        known = scope.names.setdefault(name, Value(text, kind)).type
+        if known != kind:
+            raise RefusedError(
+                target, f"{name} is {known.name} before, and {kind.name} here: use two names"
+            )
+        if kind is not types.WEIGHTS:
+            scope.locals[text] = kind
+        return text
 
     def _set_field(self, target: ast.Attribute, value: Value) -> None:
         language, name = self._language, target.attr
@@ -262,46 +264,30 @@ class Writer:
         self._go(str(behind))
 
     def _while(self, node: ast.While) -> None:
-        if node.orelse:
-            raise RefusedError(node, "an else of a loop: put it behind the loop")
-        self._refuse_waiting(node)
+        _require_plain(node)
         self._line(f"while {self._language.value_as(types.CONDITION, node.test)}:")
         self._loop(node.body)
 
     def _for(self, node: ast.For) -> None:
-        if node.orelse or not isinstance(node.target, ast.Name):
-            raise RefusedError(node, "a loop has one name, and no else")
-        self._refuse_waiting(node)
-        name = node.target.id
-        source = node.iter
+        _require_plain(node)
+        target, source = node.target, node.iter
+        if not isinstance(target, ast.Name):
+            raise RefusedError(node, "a loop has one name")
         if isinstance(source, ast.Call) and self._language.outside(source.func) is range:
             if len(source.args) > 2 or source.keywords:
                 raise RefusedError(node, "range takes one or two numbers here")
             ends = ", ".join(self._language.value_as(types.INT, each) for each in source.args)
-            self._bind(node.target, types.INT)
-            self._line(f"for v_{name} in range({ends}):")
-            self._loop(node.body, name)
-            return
-
-        value = self._language.value(source)
-        if value.type is not types.NEIGHBOURS:
-            raise RefusedError(node, "a loop goes through neighbours, or a range of numbers")
-        self._loops += 1
-        of, number = f"of_{self._loops}", f"number_{self._loops}"
-        self._bind(node.target, types.AGENT)
-        self._line(f"{of} = {value.text}")
-        self._line(f"for {number} in range(degree(run, {of})):")
-        self._indent += 1
-        self._line(f"v_{name} = neighbour(run, {of}, {number})")
-        self._indent -= 1
-        self._loop(node.body, name)
-
-    def _bind(self, target: ast.Name, kind: Type) -> None:
-        known = self._scope.names.get(target.id)
-        if known is not None and (known.type != kind or target.id in self._scope.fixed):
-            raise RefusedError(target, f"{target.id} is used for something else: use two names")
-        self._scope.names[target.id] = Value(f"v_{target.id}", kind)
-        self._scope.locals[f"v_{target.id}"] = kind
+            self._line(f"for {self._bind(target, types.INT)} in range({ends}):")
+        else:
+            value = self._language.value(source)
+            if value.type is not types.NEIGHBOURS:
+                raise RefusedError(node, "a loop goes through neighbours, or a range of numbers")
+            self._loops += 1
+            of, number = f"of_{self._loops}", f"number_{self._loops}"
+            self._line(f"{of} = {value.text}")
+            self._line(f"for {number} in range(degree(run, {of})):")
+            self._line(f"    {self._bind(target, types.AGENT)} = neighbour(run, {of}, {number})")
+        self._loop(node.body, target.id)
 
     def _loop(self, nodes: Sequence[ast.stmt], name: str | None = None) -> None:
         before = set(self._scope.defined)
@@ -317,12 +303,6 @@ class Writer:
         if len(self._pieces[self._at]) == count:
             self._line("pass")
         self._indent -= 1
-
-    def _refuse_waiting(self, node: ast.AST) -> None:
-        if _waits(node):
-            raise RefusedError(
-                node, "await in a loop: ask once in a step, and go on in the next tick"
-            )
 
     # Awaits
 
@@ -475,6 +455,13 @@ class Writer:
 def kept_name(kind: str, number: int) -> str:
     """Return the name of a value in the record of a waiting step."""
     return f"kept_{kind.replace('?', 'b')}_{number}"
+
+
+def _require_plain(loop: ast.For | ast.While) -> None:
+    if loop.orelse:
+        raise RefusedError(loop, "an else of a loop: put it behind the loop")
+    if _waits(loop):
+        raise RefusedError(loop, "await in a loop: ask once in a step, and go on in the next tick")
 
 
 def _waits(node: ast.AST) -> bool:

@@ -219,7 +219,8 @@ def _row_class(cls: Any, rows: Rows, host: Any, kind: Any) -> Any:
         "_attributes": MappingProxyType({}),
         "_given": MappingProxyType({}),
         "inbox": _refused("messages have no column"),
-        "_state_history": _refused("histories are not kept in columns"),
+        "state_history": _refused("histories are not kept in columns"),
+        "_state_history": None,
         "decision_random": _refused("the numbers of decisions are drawn by compiled code"),
         "_notes": None,
     }

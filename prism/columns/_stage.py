@@ -25,13 +25,12 @@ from prism.statechart import PolicyReasoner
 from prism.statechart._identity import announce, identify
 from prism.statechart.states import state_text
 from prism.telemetry._loggers import active_logger, report_warning
-from prism.telemetry.events import ANSWER_DISCARDED, ROUND_ENDED, TRANSITION
+from prism.telemetry.events import ANSWER_DISCARDED, TRANSITION
 from prism.worlds import Agent, World
 from prism.worlds._host import RunHost, Setting
 from prism.worlds._host import population as made_by
 from prism.worlds._kinds import make_kinds
 from prism.worlds._people import AgentTable
-from prism.worlds._results import WorldRound
 from prism.worlds._snapshot import Decoder, Encoder
 from prism.worlds._stage import AgentStage
 from prism.worlds._ticks import Counts
@@ -157,7 +156,7 @@ class ColumnStage(AgentStage):
         self._kinds = make_kinds(
             world, [cls], self._setting.parts, self.logger, self.host.count_transition
         )
-        kind = self._kinds[cls]
+        self._kind = kind = self._kinds[cls]
         host.columns = self._columns = Columns(self.unit, size)
         host.rows = self._rows = Rows(cls, self._columns, host, kind)
         everybody = Everybody(self._rows)
@@ -268,10 +267,9 @@ class ColumnStage(AgentStage):
 
     def _set_due(self, now: int) -> None:
         """Record when agents time out, between two ticks."""
-        kind = next(iter(self._kinds.values()))
+        kind, columns = self._kind, self._columns
         if not kind.has_limits:
             return
-        columns = self._columns
         state = columns["state"]
         after = [kind.due_after.get(each, -1) for each in self.unit.layout.states]
         due = columns.agents["since"] + np.array(after, np.int64)[state]
@@ -429,7 +427,7 @@ class ColumnStage(AgentStage):
         if event.kind == T.TRANSITION:
             logger.info(
                 TRANSITION,
-                chart=self._chart_name,
+                chart=self._kind.definition.name,
                 agent_id=agent_id,
                 from_state=state_text(first),
                 to_state=state_text(then),
@@ -441,7 +439,7 @@ class ColumnStage(AgentStage):
             report_warning(
                 self.logger,
                 ANSWER_DISCARDED,
-                chart=self._chart_name,
+                chart=self._kind.definition.name,
                 agent_id=agent_id,
                 trigger=trigger,
                 asked_in=state_text(first),
@@ -470,10 +468,6 @@ class ColumnStage(AgentStage):
                 },
             )
 
-    @property
-    def _chart_name(self) -> str:
-        return next(iter(self._kinds.values())).chart.definition.name
-
     async def close(self) -> None:
         """Do nothing, as nothing is left running."""
 
@@ -493,10 +487,9 @@ class ColumnStage(AgentStage):
 
     def held(self, code: Encoder) -> list[dict[str, Any]]:
         """Return the agents' fields, in the form that is kept for objects."""
-        cls: Any = next(iter(self._kinds))
         fields = {
             name: self._shown(name, code)
-            for name, each in cls.fields.items()
+            for name, each in self._kind.cls.fields.items()
             if name not in Agent.fields and each.declared.kept
         }
         return [{"inboxes": [], "fields": fields}]
@@ -534,13 +527,3 @@ class ColumnStage(AgentStage):
         for name, column in kept["fields"].items():
             self._keep(name, map(code.value, column), name)
         self._set_due(self.host.ticks)
-
-    def read_log(self, _snapshot: Mapping[str, Any], events: Iterable[Any]) -> list[Any]:
-        """Return the rounds that had ended."""
-        finished = [
-            WorldRound.from_event(event) for event in events if event["event"] == ROUND_ENDED
-        ]
-        stopped = finished[-1].stopped if finished else None
-        self.host.stopped = None if stopped is None else dict(stopped)
-
-        return finished

@@ -104,13 +104,17 @@ def move(run: Any, agent: int, target: int, trigger: int, context: int) -> None:
         event.dwell = dwell
 
 
-def fire_now(run: Any, agent: int, trigger: int, context: int) -> int:
-    """Make the first transition that an event enables, and return its target, or -1 for none."""
+def fire_now(run: Any, agent: int, trigger: int, context: int, wanted: int) -> int:
+    """Make the first transition that an event enables, and return its target, or -1 for none.
+
+    If a state is wanted, and not -1, only transitions to it count.
+    """
     state = state_of(run, agent)
     row = state * W.N_TRIGGERS + trigger
     for each in range(W.START[row], W.START[row + 1]):
-        if W.GUARD[each] < 0 or W.passes(run, W.GUARD[each], agent, context):
-            target = W.TARGET[each]
+        target, guard = W.TARGET[each], W.GUARD[each]
+        is_wanted = wanted < 0 or target == wanted
+        if is_wanted and (guard < 0 or W.passes(run, guard, agent, context)):
             if target != state:
                 move(run, agent, target, trigger, context)
             return target
@@ -123,26 +127,19 @@ def fire(run: Any, agent: int, trigger: int, context: int) -> int:
     if W.TOGETHER and run.putting:
         put_off(run, agent, trigger, context, -1)
         return -1
-    return fire_now(run, agent, trigger, context)
+    return fire_now(run, agent, trigger, context, -1)
 
 
 def fire_to(run: Any, agent: int, trigger: int, target: int, context: int, asked_in: int) -> int:
     """Make the chosen transition if it still applies, and return its target, or -1."""
-    state = state_of(run, agent)
-    if state != asked_in:
+    if state_of(run, agent) != asked_in:
         discard(run, agent, trigger, context, asked_in, target, T.HAS_MOVED)
         return -1
 
-    row = state * W.N_TRIGGERS + trigger
-    for each in range(W.START[row], W.START[row + 1]):
-        is_it = W.TARGET[each] == target
-        if is_it and (W.GUARD[each] < 0 or W.passes(run, W.GUARD[each], agent, context)):
-            if target != state:
-                move(run, agent, target, trigger, context)
-            return target
-
-    discard(run, agent, trigger, context, asked_in, target, T.NOT_ENABLED)
-    return -1
+    found = fire_now(run, agent, trigger, context, target)
+    if found < 0:
+        discard(run, agent, trigger, context, asked_in, target, T.NOT_ENABLED)
+    return found
 
 
 def put_off(run: Any, agent: int, trigger: int, context: int, chosen: int) -> None:

@@ -54,7 +54,7 @@ def tick(run: Any) -> int:
 
 def fire_from_outside(run: Any, agent: int, trigger: int, context: int) -> int:
     """Fire an event for a hook."""
-    return fire_now(run, agent, trigger, context)
+    return fire_now(run, agent, trigger, context, -1)
 
 
 def answer(run: Any) -> None:
@@ -74,7 +74,7 @@ def take_turn(run: Any, agent: int, other: int) -> None:
         if W.TOGETHER:
             put_off(run, agent, W.TIMEOUT, -1, -1)
             return
-        has_fired = fire_now(run, agent, W.TIMEOUT, -1) >= 0
+        has_fired = fire_now(run, agent, W.TIMEOUT, -1, -1) >= 0
         put_off_time_out(run, agent)
         if has_fired:
             add(run.timed_out, state, 1)
@@ -204,7 +204,7 @@ def finish(run: Any) -> None:
         began = W.whole(W.agent_at(run, agent).began)
         if chosen >= 0:
             fire_to(run, agent, trigger, chosen, context, began)
-        elif fire_now(run, agent, trigger, context) >= 0 and trigger == W.TIMEOUT:
+        elif fire_now(run, agent, trigger, context, -1) >= 0 and trigger == W.TIMEOUT:
             add(run.timed_out, began, 1)
         if trigger == W.TIMEOUT:
             put_off_time_out(run, agent)

@@ -133,8 +133,9 @@ class _Builder:
         self._language = Language(self._layout, self._called)
         self._functions: list[str] = []
         self._helpers: dict[Any, tuple[str, Type | None]] = {}
-        self._guards: list[Any] = []
+        self._guards: dict[Any, int] = {}
         self._slot: dict[str, str] = dict(T.SLOT)
+        self._files: dict[str, int] = {}
         self._lay_out()
 
     def built(self) -> Unit:
@@ -151,9 +152,10 @@ class _Builder:
                 steps[state] = methods.index(method)
 
         rows = self._rows()
-        for number, guard in enumerate(self._guards):
+        for guard, number in self._guards.items():
             self._guard(guard, number)
 
+        unit.files = list(self._files)
         unit.has_limits = bool(_limits_of(self._agent))
         unit.is_apart = self._language.is_apart and not cls.together and cls.activation == "all"
         unit.text = "\n\n".join(
@@ -294,18 +296,13 @@ class _Builder:
                 tree = ast.parse("")
             found = [each for each in ast.walk(tree) if _is_source(each, code)]
             if len(found) == 1:
-                return self._numbered(found[0], code.co_filename)
+                # lines of the second file are a million and more, and so on
+                file = self._files.setdefault(code.co_filename, len(self._files))
+                return ast.increment_lineno(found[0], file * LINES)
             problem = "there are several on one line: give it a name, with def"
 
         self._unit.problems.append(f"{own}: {problem}")
         return None
-
-    def _numbered(self, node: ast.AST, file: str) -> ast.AST:
-        """Make line numbers also identify their file."""
-        files = self._unit.files
-        if file not in files:
-            files.append(file)
-        return ast.increment_lineno(node, files.index(file) * LINES)
 
     # The chart
 
@@ -319,15 +316,13 @@ class _Builder:
                     if each.source is not state or each.trigger != trigger:
                         continue
                     target.append(self._layout.number_of(each.target))
-                    guards.append(-1 if each.guard is None else self._number_of_guard(each.guard))
+                    guard = each.guard
+                    guards.append(
+                        -1 if guard is None else self._guards.setdefault(guard, len(self._guards))
+                    )
                 start.append(len(target))
 
         return {"START": start, "TARGET": target or [0], "GUARD": guards or [0]}
-
-    def _number_of_guard(self, guard: Any) -> int:
-        if guard not in self._guards:
-            self._guards.append(guard)
-        return self._guards.index(guard)
 
     def _constants(self, steps: Any, rows: Any) -> Iterator[str]:
         cls, layout, definition = self._cls, self._layout, self._definition

@@ -163,7 +163,7 @@ class Source:
         """Return an error that says what is wrong at one place.
 
         Args:
-            problem: What is wrong and what to do about it.
+            problem: What is wrong, and how to fix it.
             where: Where.
         """
         place = self.place(where)
@@ -173,17 +173,17 @@ class Source:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Problem:
-    """Something that is wrong with a document, or probably not meant.
+    """A certain or probable mistake in a document.
 
     Args:
         path: The file; empty where there is none.
         line: Line, counted from 1; 0 if it has none.
         column: Column, counted from 1; 0 if it has none.
         key: The key, such as ``cells[0].counts``; empty for the whole document.
-        message: What is wrong and what to do about it.
+        message: What is wrong, and how to fix it.
         kind: Its name, such as ``unknown_key``.
-        severity: ``error`` if the document cannot be used, ``warning`` if something is probably
-            not meant, ``note`` for what is good to know.
+        severity: ``error`` if the document cannot be used, ``warning`` for a probable mistake,
+            ``note`` for a hint.
     """
 
     path: str
@@ -276,7 +276,7 @@ class Problems:
 
         Args:
             where: Where it stands in the document.
-            message: What is wrong and what to do about it.
+            message: What is wrong, and how to fix it.
             kind: Its name.
             line: Line inside the text that stands there, counted from 1.
             severity: How bad it is.

@@ -45,7 +45,7 @@ _OPTIONS = orjson.OPT_APPEND_NEWLINE | orjson.OPT_NON_STR_KEYS
 
 
 class PromptLog:
-    """A file of what a model was asked and what it said, for `Reasoner` and `Writer`.
+    """A file of prompts and replies, for `Reasoner` and `Writer`.
 
     One line of JSON stands for each decision or text, under the id that its event in the log has:
     the agent's id, a colon, and how many decisions and texts it asked for until then. Lines are
@@ -112,7 +112,7 @@ class PromptLog:
         self._settle(0)
 
     def save(self) -> dict[str, Any]:
-        """Write everything so far to the disk itself, where it survives a crash of the machine.
+        """Write everything so far to the disk, so that it survives a crash of the machine.
 
         Returns:
             From where to go on later, as plain data.
@@ -122,7 +122,7 @@ class PromptLog:
         return {"bytes": self._file.tell(), "counts": dict(self._counts)}
 
     def close(self) -> None:
-        """Write what is left and close the file."""
+        """Write the rest, and close the file."""
         try:
             if not self._file.closed:
                 self.flush()
@@ -175,11 +175,12 @@ class PromptLog:
 def read_prompts(
     run: PathLike[str] | str, *, on_fault: Tell | None = None
 ) -> Iterator[dict[str, Any]]:
-    """Read what a model was asked and what it said in a run, in the order of the answers.
+    """Read the prompts and replies of a run, in the order of the answers.
 
     Args:
         run: The folder of the run, or the file itself.
-        on_fault: Called with what cannot be read, such as the end of a file that is being written.
+        on_fault: Called with each fault, such as the incomplete end of a file that is being
+            written.
 
     Yields:
         A dict for each decision and text: ``id``, ``kind`` (``decision`` or ``text``), ``round``

@@ -107,7 +107,7 @@ class RecordedAnswers(EarlierAnswers):
         return self._start.get("chart") in FEEDS_OF_ACTS
 
     def chooses_acts_for(self, agent: Any) -> bool | None:
-        """Return whether an agent has all acts to choose from in its next decision."""
+        """Return whether an agent chooses among all acts in its next decision."""
         return None if self._is_parted else self.recorded_acts(agent)
 
     def models(self, asked_for: str) -> list[dict[str, Any]]:

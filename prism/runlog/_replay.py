@@ -78,11 +78,11 @@ class ReplayReasoner(_Replaying, BaseReasoner):
 
     @property
     def chooses_acts(self) -> bool:
-        """Whether agents of the feed chose between all acts in the earlier run."""
+        """Whether agents of the feed chose among all acts in the earlier run."""
         return self.recorded.chooses_acts
 
     def chooses_acts_for(self, agent: Any) -> bool:
-        """Return whether an agent has all acts to choose from in its next decision."""
+        """Return whether an agent chooses among all acts in its next decision."""
         return bool(self.recorded.recorded_acts(agent))
 
     async def answer(self, questions: Sequence[Question]) -> list[Decision]:

@@ -89,7 +89,7 @@ class SimulatedClock:
         return [now.time.isoformat(), now.round, now.tick]
 
     def go_on_at(self, instant: Sequence[Any]) -> None:
-        """Go on at an instant that `to_list` returned."""
+        """Continue at an instant that `to_list` returned."""
         time, *place = instant
         self.moment = Moment(datetime.fromisoformat(time), *place)
 
@@ -229,7 +229,7 @@ class RunLog:
         self._file.flush()
 
     def save(self) -> int:
-        """Write everything so far to the disk itself, where it survives a crash of the machine.
+        """Write everything so far to the disk, so that it survives a crash of the machine.
 
         Returns:
             The length of the log in bytes.
@@ -239,7 +239,7 @@ class RunLog:
         return self._file.tell()
 
     def close(self) -> None:
-        """Write what is left and close the file."""
+        """Write the rest, and close the file."""
         self._file.close()
 
     def __enter__(self) -> Self:

@@ -35,7 +35,7 @@ _SUMMARY_KINDS = {"prism": str, "schema": int, "config": dict, _RESULTS: dict}
 
 
 class RunFolder:
-    """The folder of one run, which no other run overwrites, and from which this one is resumed.
+    """The folder of one run, which no other run overwrites, and from which the run is resumed.
 
     ``run.json`` says from the beginning what the run is (``config``) and at the end its results
     (``results``). A run has begun when that file is there; a folder without it holds an empty log
@@ -68,7 +68,7 @@ class RunFolder:
 
     @classmethod
     def for_new(cls, path: Path) -> Self:
-        """Return a folder for a new run, after a look at whether it can be kept there.
+        """Return a folder for a new run, after checking that it can be written.
 
         Nothing is written yet.
 
@@ -146,20 +146,20 @@ class RunFolder:
             raise
 
     def restore(self, run: Runnable[Any]) -> None:
-        """Make a new run of the same options go on where the log was cut."""
+        """Continue a new run with the same options where the log was cut."""
         if self._checkpoint is not None:
             run.restore(self._checkpoint.snapshot, self._checkpoints.events_until(self._checkpoint))
 
     def flush(self) -> None:
-        """Let others read what is written so far, and keep it should the process be killed."""
+        """Flush the log, so that others can read it and it survives if the process is killed."""
         self._opened().flush()
 
     def keep(self, run: Runnable[Any], *, seconds_between: float = DEFAULT_SECONDS_BETWEEN) -> None:
-        """Let others read what a round has written, and write a checkpoint if one is due.
+        """Flush the log of a round, and write a checkpoint if one is due.
 
         Args:
             run: The run, at the end of a round.
-            seconds_between: A checkpoint is due so many seconds after the last one.
+            seconds_between: Seconds after the last checkpoint at which the next one is due.
 
         Raises:
             OSError: If that fails; the run can be resumed from the checkpoint before.
@@ -178,7 +178,7 @@ class RunFolder:
             )
 
     def change(self, run: Runnable[Any], config: Mapping[str, Any]) -> None:
-        """Write down that a run between two rounds is another from here on.
+        """Record that the options of a run change between two rounds.
 
         Args:
             run: The run.

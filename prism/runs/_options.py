@@ -27,11 +27,11 @@ class ReplayOptions:
 
     Args:
         run: The folder of the earlier run, or its log.
-        model: Who decided in that run, where the new one may part from it; None for the built-in
+        model: The model of that run, if the new one may differ from it; None for the built-in
             policy.
-        then: Who decides from the first question on that is not the one of the log: ``model`` for
-            whoever did in that run, or the built-in ``policy``. None if such a question is an
-            error, the default without a model.
+        then: Who decides from the first question that differs from the log: ``model`` for the model
+            of that run, or the built-in ``policy``. None makes such a question an error, which is
+            the default without a model.
     """
 
     run: Path
@@ -55,7 +55,7 @@ class ReplayOptions:
 
 @dataclass(frozen=True, slots=True)
 class PolicyOptions:
-    """A policy file decides, as `prism.science.calibrate` makes them.
+    """A policy file decides, such as `prism.science.calibrate` makes.
 
     Args:
         policy: The file.
@@ -140,15 +140,15 @@ def files_of(reasoner: DeciderOptions) -> dict[str, Path]:
 
 @dataclass(frozen=True, slots=True)
 class WriterOptions(WriterSettings):
-    """A language model writes the texts of a run.
+    """Options for a model that writes the texts of a run.
 
-    Budget, cache and limits are those of the model that decides, if one does. In a run that is
-    replayed the texts are taken from the earlier run.
+    It shares budget, cache and limits with the model that decides, if there is one. A replayed run
+    takes the texts from the earlier run.
 
     Args:
         model: The model: None for the one that decides, the name of another one on its servers, or
-            a `prism.llm.Model` of its own, or what stands for one.
-        max_length: Most characters of a text, where nothing else is said for it.
+            a separate `prism.llm.Model` or its text.
+        max_length: Maximum length of a text in characters, unless its call gives another.
         language: Language of the texts, such as ``"German"``; None leaves it to the model.
         prompt: Template of what the writer of a feed is told; see `prism.social.Feed`.
 

@@ -24,16 +24,15 @@ Cell = str | float | int | None
 
 
 class LiveTable:
-    """Shows every round of a run as it ends; give it as ``on_round``.
+    """Shows every round of a run as it ends; pass it as ``on_round``.
 
     In a notebook it is a table that is updated in place, with the latest rounds. Elsewhere each
-    round is printed as a line. It needs nothing to be installed, and may be used for one run after
-    another.
+    round is printed as a line. It needs no extra, and can be reused for several runs.
 
     Args:
-        columns: What to show beside the round: names of states, measures and counts. By default
+        columns: Columns to show beside the round: names of states, measures and counts. By default
             all measures, all states, and the counts of what happened.
-        most_rows: Most rows that are shown in a notebook.
+        most_rows: Maximum number of rows to show in a notebook.
         file: Where lines are printed; by default standard output.
 
     Attributes:

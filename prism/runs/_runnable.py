@@ -14,7 +14,7 @@ class RunResults(Protocol):
     """What came of a run."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as plain data, for ``run.json``."""
+        """Return the results as plain data, for ``run.json``."""
 
 
 ResultsT = TypeVar("ResultsT", bound=RunResults)

@@ -45,23 +45,26 @@ _logger = logging.getLogger("prism.runs")
 
 
 class Observer:
-    """What a run reports while it runs. This one logs it to ``prism.runs``; others override it."""
+    """Receives what a run reports.
+
+    This one logs it to ``prism.runs``; subclasses override the methods.
+    """
 
     def note(self, message: str) -> None:
         """Receive a note, such as the round after which a run continues."""
         _logger.info(message)
 
     def warn(self, message: str) -> None:
-        """Receive what went wrong and was dealt with, such as a damaged checkpoint."""
+        """Receive a problem that was handled, such as a damaged checkpoint."""
         _logger.warning(message)
 
     def started(self, run: Runnable[Any]) -> None:
         """Receive the run when its first round, or the first after a resume, is about to begin."""
 
     def is_to_stop(self) -> bool:
-        """Return True to stop the run, as Ctrl-C would, but behind a checkpoint.
+        """Return True to stop the run after a checkpoint, as with Ctrl-C.
 
-        It is asked at the end of every round but the last.
+        Called at the end of every round but the last.
         """
         return False
 
@@ -99,12 +102,12 @@ class _Teller(logging.Handler):
 
 @dataclass(frozen=True, slots=True)
 class Outcome(Generic[ResultsT]):
-    """A run that has come to its end.
+    """A finished run.
 
     Args:
-        results: What came of it.
+        results: Its results.
         summary: What ``run.json`` says: the version, what the run was, and the results.
-        folder: Where it is kept, if anywhere.
+        folder: Its folder, if it is kept.
     """
 
     results: ResultsT

@@ -41,7 +41,7 @@ _ALIVE_SECONDS = 5 * SECONDS_BETWEEN
 
 @dataclass(frozen=True, slots=True)
 class RunStatus:
-    """How far a run has come.
+    """The progress of a run.
 
     Args:
         path: Its folder, or its log where there is no more.
@@ -79,7 +79,7 @@ class RunStatus:
 
 
 def run_status(path: Path | str) -> RunStatus:
-    """Return how far a run has come, without disturbing it.
+    """Return the progress of a run, without disturbing it.
 
     A run is alive as long as a process has its log locked, however old its last heartbeat is. If
     files cannot be locked, as on Windows, it is alive if its last heartbeat is at most five seconds

@@ -71,7 +71,14 @@ def _final_state_problems(
         for number, item in enumerate(transitions, start=1)
         if isinstance(item, Transition) and not is_any_state(item.source) and item.source == state
     ]
+    return problems + never_left_problems(state, decision_states, timeouts)
 
+
+def never_left_problems(
+    state: Any, decision_states: Iterable[Any], timeouts: Iterable[Any]
+) -> list[str]:
+    """List what a final state cannot be, since no agent leaves it."""
+    text, problems = state_text(state), []
     if state in decision_states:
         problems.append(
             f"final state {text!r} cannot be a decision state: nothing is enabled there"
@@ -126,7 +133,7 @@ def _transition_problems(number: int, item: Any, known: set[Any]) -> list[str]:
 
     if item.trigger == "state":
         problems.append(
-            f"transition {number} ({item}): a trigger cannot be called 'state', rename it"
+            f"transition {number} ({item}): a trigger cannot be called 'state': rename it"
         )
 
     return problems

@@ -101,7 +101,9 @@ class State(Generic[StateT_co]):
             raise DefinitionError(f"state {state_text(state)!r}: " + "; ".join(problems))
 
     def _problems(self) -> list[str]:
-        problems = [] if is_state(self.state) else [f"must be a member of an Enum: {self.state!r}"]
+        problems = (
+            [] if is_state(self.state) else [f"must be a member of an Enum, got {self.state!r}"]
+        )
         problems += [
             f"a state inside must be a member or a State, got {inside!r}"
             for inside in self.states
@@ -110,6 +112,10 @@ class State(Generic[StateT_co]):
         for kind, functions in (("entry", self.entry), ("exit", self.exit)):
             problems += [text for each in functions for text in callable_problems(kind, each)]
 
+        return problems + self._nesting_problems()
+
+    def _nesting_problems(self) -> list[str]:
+        problems = []
         if not self.states and (self.parallel or self.initial):
             problems.append("has no substates: give it some, or leave out parallel and initial")
         elif self.parallel and len(self.states) == 1:

@@ -115,7 +115,7 @@ class ScriptMaker(Maker[ScriptedReasoner]):
 
 
 class RecordingReasoner(BaseReasoner):
-    """Answers as another reasoner does, and keeps the questions.
+    """Answers as another reasoner does, and records the questions.
 
     Args:
         reasoner: The one that answers; a `PolicyReasoner` by default.
@@ -136,7 +136,7 @@ class RecordingReasoner(BaseReasoner):
         return [question for batch in self.batches for question in batch]
 
     async def answer(self, questions: Sequence[Question]) -> list[Decision]:
-        """Record questions, and let the other reasoner answer them."""
+        """Record the questions, and return the other reasoner's answers."""
         self.batches.append(tuple(questions))
 
         return await self.reasoner.answer(questions)
@@ -159,13 +159,13 @@ class LateReasoner(RecordingReasoner):
 
     Args:
         reasoner: The one that answers; a `PolicyReasoner` by default.
-        concurrency: How many questions it pays to have under way at once; see `BaseReasoner`.
-        most_turns: Most turns that an answer waits for.
+        concurrency: Number of questions to ask at once; see `BaseReasoner`.
+        most_turns: Maximum number of turns that an answer waits.
         seed: Seed of the waits.
 
     Attributes:
-        under_way: Questions that are being answered now.
-        most_at_once: Most questions that were under way at the same time.
+        under_way: Number of open questions.
+        most_at_once: Maximum number of questions that were open at the same time.
         overtaken: How many answers came before that to an earlier question.
     """
 

@@ -57,12 +57,12 @@ OnAction = Callable[[Action], Any | Awaitable[Any]]
 
 @dataclass(frozen=True, slots=True)
 class ActionResult:
-    """What came of an action.
+    """The result of an action.
 
     Args:
         action: What the model wrote.
         result: What the host returned, or why it failed.
-        succeeded: Whether it did not fail.
+        succeeded: Whether it succeeded.
     """
 
     action: Mapping[str, Any]
@@ -70,7 +70,7 @@ class ActionResult:
     succeeded: bool
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as plain data, as an entry of ``action_history``."""
+        """Return the result as plain data, an entry of ``action_history``."""
         return {
             "action": dict(self.action),
             "result": self.result,

@@ -130,7 +130,7 @@ class WorkflowAgent:
         return self.workflow.chart
 
     def join(self, lent: Lent) -> None:
-        """Use what a world's run lends: its writer, its log, its time and its random numbers."""
+        """Use the writer, the log, the time and the random numbers of a world's run."""
         self._steps = StepRunner(
             self, lent.writer, self.actions, self._workers, lent.logger, lent.clock, lent.seed
         )
@@ -141,11 +141,11 @@ class WorkflowAgent:
             await self.turn()
 
     def snapshot(self) -> dict[str, Any]:
-        """Return what a world keeps of the agent: `to_dict`."""
+        """Return the agent's data, as `to_dict` does, for a checkpoint."""
         return self.to_dict()
 
     def restore(self, data: Mapping[str, Any]) -> None:
-        """Make the agent what it was when `snapshot` returned the data.
+        """Restore the agent from the data that `snapshot` returned.
 
         Raises:
             InputError: If the data is something else; the message names the key.
@@ -204,7 +204,7 @@ class WorkflowAgent:
         self._steps.note_refusal(reason)
 
     async def turn(self) -> Turn:
-        """Carry out one turn: code steps as they come, and one step that asks a model.
+        """Carry out one turn: all code steps in their order, and one step that asks a model.
 
         Steps that ask a model in the same state take turns.
 

@@ -1,4 +1,4 @@
-"""What came of a run of turns."""
+"""The results of a run of turns."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class WorkflowResults:
-    """What came of a run of turns.
+    """The results of a run of turns.
 
     Args:
         agent_id: The agent.
@@ -42,10 +42,10 @@ class WorkflowResults:
         has_finished: Whether that state is a final one, in which a run is complete.
         transitions: Transitions that it made, those to the state it was in left out.
         steps: How often steps ran, by their outcome.
-        refused: What was refused, and how often: step, state, the target it named, why.
+        refused: Refused transitions, each with its step, state, target, reason and number.
         actions: How often what steps asked the application to do was ``done``, or ``failed``.
         action_failure: Why the last of those failed that failed.
-        tokens: Tokens that the model read and wrote, as far as they are known.
+        tokens: Tokens that the model read and wrote, if known.
         context: Its variables in the end.
     """
 
@@ -63,11 +63,11 @@ class WorkflowResults:
     has_finished: bool = False
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as plain data, for ``run.json``."""
+        """Return the results as plain data, for ``run.json``."""
         return asdict(self) | {"refused": list(map(asdict, self.refused))}
 
     def totals(self) -> dict[str, int]:
-        """Return the counts that the log of every run has at its end."""
+        """Return the counts that end the log of every run."""
         return {"agent_ticks": self.turns, "transitions": self.transitions}
 
     @classmethod

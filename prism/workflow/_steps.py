@@ -33,7 +33,7 @@ StepOutcome = Literal["done", "failed", "skipped"]
 
 
 class WorkflowStopped(PrismError, RuntimeError):  # noqa: N818 - it says what is so, not a fault
-    """A turn was asked of a workflow that has stopped."""
+    """The workflow has stopped, so it takes no more turns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class Turn:
         state: State after it.
         steps: The steps that ran, in order.
         has_stopped: Whether the workflow stopped in it.
-        has_finished: Whether that state is a final one, so that there is nothing more to do.
+        has_finished: Whether that state is final, which ends the workflow.
     """
 
     number: int
@@ -85,7 +85,7 @@ class Turn:
 
     @property
     def transitions(self) -> int:
-        """How often the agent came from one state to another in it."""
+        """Number of transitions from one state to another."""
         return sum(step.moved_to not in (None, step.state) for step in self.steps)
 
 

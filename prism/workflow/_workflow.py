@@ -30,14 +30,14 @@ class Workflow:
 
     Args:
         definition: What was read.
-        warnings: What the reader noticed that does not keep it from running.
+        warnings: Warnings of the reader, which do not keep it from running.
         files: The files that it was read from: its own, then its components'.
 
     Attributes:
         name: Its name.
         steps: Its steps, in order.
         replies: How the model's answers to each step are read, by its name.
-        warnings: What the reader noticed that does not keep it from running.
+        warnings: Warnings of the reader, which do not keep it from running.
         definition: What was read.
         files: The files that it was read from: its own, then its components'.
     """
@@ -70,11 +70,11 @@ class Workflow:
     ) -> Self:
         """Read a workflow from a file, and its components from the folder beside it.
 
-        What is probably not meant is logged by the standard logger ``prism.workflow``.
+        Probable mistakes are logged to the standard logger ``prism.workflow``.
 
         Args:
             path: The file, YAML.
-            components: Folder of the components' files, whatever the file says of it.
+            components: Folder of the components' files, overriding the file.
             variables: Names of the variables that the host provides.
 
         Raises:
@@ -142,12 +142,12 @@ class Workflow:
         *,
         components: Path | str | None = None,
     ) -> tuple[Problem, ...]:
-        """Return what is wrong with a workflow file, or probably not meant: its own faults first.
+        """Return the certain and probable mistakes in a workflow file, its own first.
 
         Args:
             path: The file, YAML.
             variables: Names of the variables that the host provides.
-            components: Folder of the components' files, whatever the file says of it.
+            components: Folder of the components' files, overriding the file.
 
         Raises:
             InputError: If it cannot be read, or is not YAML.
@@ -163,7 +163,7 @@ class Workflow:
 
     @property
     def chart(self) -> Statechart[StrEnum]:
-        """Its states and transitions, with the conditions as guards; made when first asked for."""
+        """Its states and transitions, with the conditions as guards; built on first use."""
         return self._charts.whole
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import Enum
 from math import fsum
 from operator import attrgetter
@@ -185,12 +185,14 @@ def in_state(agents: Iterable[Any], state: Any) -> list[Any]:
         ]
     if isinstance(state, Enum):
         found = [agent for agent in agents if agent.state is state]
-        if found or not agents:
-            return found
-        state = (state,)
+        return found or _inside(agents, (state,))
 
+    return _inside(agents, tuple(state))
+
+
+def _inside(agents: Sequence[Any], states: Sequence[Any]) -> list[Any]:
+    """Return the agents in one of several states, or in one nested inside of these."""
     charts = {id(agent._chart): agent._chart.definition for agent in agents}.values()
-    states = tuple(state)
     inside = (leaf for chart in charts for each in states for leaf in chart.leaves_of(each))
     wanted = {*map(id, states), *map(id, inside)}
 

@@ -760,19 +760,8 @@ def _weights_by_option(asked: Asked, options: Sequence[Any]) -> Mapping[Any, flo
     counts = kind.counts
     for key, weight in weights.items():
         # the usual case, without the checks of the general one
-        if key in counts and type(weight) is float and 0 <= weight < inf:
-            continue
-        if key not in counts and not _is_state(kind, key):
-            raise FieldValueError(
-                f"{_weights_of(asked)} must be by states of its chart, of which the options are "
-                f"{_listed(options)}, got {key!r}"
-                + did_you_mean(key, list(map(state_text, kind.definition.states)))
-            )
-        if not (isinstance(weight, (int, float)) and 0 <= weight < inf):
-            raise FieldValueError(
-                f"{_weights_of(asked)} must be numbers, 0 or more, got {weight!r} for "
-                f"{state_text(key)!r}"
-            )
+        if not (key in counts and type(weight) is float and 0 <= weight < inf):
+            _check_weight(asked, options, key, weight)
 
     if kind.has_regions:
         common = frozenset.intersection(*map(leaves_in, options))
@@ -786,6 +775,21 @@ def _weights_by_option(asked: Asked, options: Sequence[Any]) -> Mapping[Any, flo
         )
 
     return weights
+
+
+def _check_weight(asked: Asked, options: Sequence[Any], key: Any, weight: Any) -> None:
+    kind = asked.agent._kind
+    if key not in kind.counts and not _is_state(kind, key):
+        raise FieldValueError(
+            f"{_weights_of(asked)} must be by states of its chart, of which the options are "
+            f"{_listed(options)}, got {key!r}"
+            + did_you_mean(key, list(map(state_text, kind.definition.states)))
+        )
+    if not (isinstance(weight, (int, float)) and 0 <= weight < inf):
+        raise FieldValueError(
+            f"{_weights_of(asked)} must be numbers, 0 or more, got {weight!r} for "
+            f"{state_text(key)!r}"
+        )
 
 
 def _listed(options: Sequence[Any]) -> str:

@@ -236,17 +236,19 @@ def find_class(name: str, home: str) -> Any:
 
 
 def _is_plain(values: Sequence[Any]) -> bool:
-    """Return whether values survive JSON unchanged."""
+    """Return True if JSON gives values back as they are."""
     kinds = set(map(type, values))
-    if kinds == {float}:
-        return all(map(isfinite, values))
-    if not kinds <= _WITH_FLOATS or (str in kinds and not _are_whole(values)):
-        return False
-    if float in kinds and not all(isfinite(each) for each in values if type(each) is float):
-        return False
 
-    return int not in kinds or all(
-        -_LARGEST <= each < _LARGEST for each in values if type(each) is int
+    def of(kind: type) -> Sequence[Any]:
+        if kinds == {kind}:
+            return values
+        return [each for each in values if type(each) is kind] if kind in kinds else ()
+
+    return (
+        kinds <= _WITH_FLOATS
+        and _are_whole(of(str))
+        and all(map(isfinite, of(float)))
+        and all(-_LARGEST <= each < _LARGEST for each in of(int))
     )
 
 
@@ -261,11 +263,11 @@ def _number_of_no_json(value: Any) -> dict[str, str]:
     return {"n": repr(value)}
 
 
-def _are_whole(values: Sequence[Any]) -> bool:
-    """Return whether all texts among the values can be encoded as UTF-8."""
+def _are_whole(texts: Iterable[str]) -> bool:
+    """Return False if a text has a character that UTF-8 does not have."""
     try:
         # all at once, as a column may have a text for each of thousands of agents
-        "".join(value for value in values if type(value) is str).encode()
+        "".join(texts).encode()
     except UnicodeEncodeError:
         return False
 

@@ -136,7 +136,7 @@ def test_needs_are_kept_in_their_order(given: Any, kept: tuple[str, ...]) -> Non
         ),
         (
             {"transitions": [Transition("state", S.IDLE, S.RESTING)]},
-            "transition 1 (idle --state--> resting): a trigger cannot be called 'state', rename it",
+            "transition 1 (idle --state--> resting): a trigger cannot be called 'state': rename it",
         ),
     ],
 )

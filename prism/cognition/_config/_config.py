@@ -46,18 +46,18 @@ class Config:
 
     Args:
         role: What the agent is; the prompt begins with it.
-        instructions: How it is to reply.
-        goal: What it is to achieve; None for nothing in particular.
-        state_description: What each state is for; those that are left out are as specified.
-        available_actions: What each action does. Of the memory's actions only those that are named
-            are available, if any is named.
+        instructions: How to reply.
+        goal: The agent's goal, if any.
+        state_description: What each state is for; the defaults apply to those that are left out.
+        available_actions: What each action does. If any of the memory's actions is named, only the
+            named ones are available.
         thinking_log: The log of thoughts.
         paging_limit: The size of a prompt above which the agent pages.
         hard_limit: The size that no prompt exceeds.
         iterate: The most cycles of a run.
-        paging: How it is decided what leaves the working memory.
-        storage: What is kept and shown of the storage.
-        warnings: What was left out when it was read.
+        paging: How to decide what leaves the working memory.
+        storage: How much of the storage is kept and shown.
+        warnings: Warnings of the reader about what it left out.
 
     Raises:
         FieldValueError: If the hard limit is below the paging limit, or there is no such state or

@@ -115,13 +115,13 @@ class IterateDeclaration(Declaration):
 
 
 class PagingDeclaration(Declaration):
-    """How it is decided what leaves the working memory."""
+    """How to decide what leaves the working memory."""
 
     policy: Optionally[Literal["lru", "model"]] = None
 
 
 class StorageDeclaration(Declaration):
-    """What is kept and shown of the storage."""
+    """How much of the storage is kept and shown."""
 
     versions: Optionally[NumberOrNone] = None
     named: Optionally[NumberOrNone] = None

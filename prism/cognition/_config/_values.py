@@ -87,11 +87,11 @@ class ThinkingLog:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """A limit of the prompt's size.
+    """A limit for the size of prompts.
 
     Args:
-        enable: Whether it holds.
-        max_tokens: The most tokens.
+        enable: Whether it applies.
+        max_tokens: Maximum number of tokens.
 
     Raises:
         FieldValueError: If ``max_tokens`` is not a positive whole number.
@@ -107,13 +107,14 @@ class Limit:
 
 @dataclass(frozen=True, slots=True)
 class Iterate:
-    """A limit of the cycles of a run.
+    """Limits for the cycles of a run.
 
     Args:
-        enable: Whether ``max_iterations`` holds.
-        max_iterations: The most cycles; one that failed counts.
-        max_useless: Cycles in a row that bring nothing, after which a run stops in any case.
-        max_per_round: The most cycles in a round of a world, which ends with the first action.
+        enable: Whether ``max_iterations`` applies.
+        max_iterations: Maximum number of cycles, including failed ones.
+        max_useless: Number of useless cycles in a row after which a run always stops.
+        max_per_round: Maximum number of cycles in a round of a world, which ends with the first
+            action.
 
     Raises:
         FieldValueError: If one of them is not a positive whole number.
@@ -132,7 +133,7 @@ class Iterate:
 
 @dataclass(frozen=True, slots=True)
 class Paging:
-    """How it is decided what leaves the working memory.
+    """How to decide what leaves the working memory.
 
     Args:
         policy: ``lru`` for the least recently used, ``model`` to ask the model.
@@ -151,7 +152,7 @@ class Paging:
 
 @dataclass(frozen=True, slots=True)
 class StorageLimits:
-    """What is kept and shown of the storage.
+    """How much of the storage is kept and shown.
 
     Args:
         versions: Old values that are kept of each memory; 0 for none.

@@ -47,15 +47,13 @@ _SHORTENED = " …"
 class Memory:
     """The memory of an agent; open one with `open` or `in_memory`.
 
-    Nothing but `commit` writes the file: what happened since the last one is lost if the process
-    ends without.
-
-    A value of storage that another one takes the place of is kept as a version of its memory: what
-    is searched, loaded and paged in is always the present value.
+    Only `commit` writes the file: later changes are lost if the process ends without one. A
+    replaced value in storage is kept as a version of its memory; search, loading and paging always
+    use the current value.
 
     Attributes:
         faults: What was damaged, and what was read instead.
-        version_limit: How many versions of a memory are kept, the newest ones.
+        version_limit: Number of versions of a memory to keep, the newest ones.
     """
 
     def __init__(self, opened: Opened, lock: Lock | None = None, *, writes: bool = True) -> None:
@@ -77,17 +75,17 @@ class Memory:
         storage: StorageKind | None = None,
         backups: int = DEFAULT_BACKUPS,
     ) -> Self:
-        """Open a memory to change it, as the only process that does.
+        """Open a memory for writing, which locks out other processes.
 
         A missing file is an empty memory. A damaged one is restored from its newest good backup,
         with a warning, and is kept beside it.
 
         Args:
             path: The file.
-            storage: How a new memory is kept, and what an old one must be: ``"json"``, one file of
-                JSON that people can read, or ``"sqlite"``, a database for large memories. None
-                takes what is there, and JSON for a new one.
-            backups: How many earlier states are kept beside it.
+            storage: Format of a new memory, which an existing one must have: ``"json"``, one file
+                that people can read, or ``"sqlite"``, a database for large memories. None accepts
+                any existing file, and makes a new one in JSON.
+            backups: Number of backups to keep beside the file.
 
         Raises:
             InputError: If another process has it open, it is damaged and no backup is good, a newer
@@ -108,7 +106,7 @@ class Memory:
 
     @classmethod
     def read(cls, path: PathLike[str] | str) -> Self:
-        """Open a memory to look at it, as it was last committed; another process may change it.
+        """Open a memory for reading, as of the last commit; another process may be changing it.
 
         Raises:
             InputError: If there is none, or it is damaged and no backup is good.
@@ -130,7 +128,7 @@ class Memory:
         storage: StorageKind = "json",
         backups: int = DEFAULT_BACKUPS,
     ) -> Self:
-        """Make a memory that holds what `to_dict` returned of another, and open it.
+        """Create a memory from the data that `to_dict` returned, and open it.
 
         Raises:
             InputError: If the file exists, or the data are not those of a memory.
@@ -166,12 +164,12 @@ class Memory:
 
     @property
     def kind(self) -> StorageKind | None:
-        """How it is kept; None for a memory without a file."""
+        """The format; None for a memory without a file."""
         return self._storage.kind
 
     @property
     def state(self) -> str:
-        """The agent's state, as it was written; it need not be one that the chart knows."""
+        """The agent's state as it was written, which the chart may not know."""
         return self._contents.state
 
     @state.setter
@@ -198,7 +196,7 @@ class Memory:
 
     @property
     def unknown(self) -> Mapping[str, Any]:
-        """What else is at the top of the file, which prism keeps as it is."""
+        """Other keys at the top level of the file, which prism preserves."""
         return MappingProxyType(self._contents.unknown)
 
     @property
@@ -208,19 +206,19 @@ class Memory:
 
     @property
     def news(self) -> Sequence[str]:
-        """What the agent has been told, oldest first, until it has acted."""
+        """The news since the agent's last action, oldest first."""
         return tuple(self._contents.news)
 
     @property
     def revision(self) -> str:
-        """A text that changes with whatever is committed to the file, by whomever.
+        """A text that changes with every commit to the file, by any process.
 
-        Of JSON it is the SHA-256 of the file, so that it tells of changes by hand as well.
+        For JSON, it is the file's SHA-256, so it also changes with edits by hand.
         """
         return self._storage.revision
 
     def next_revision(self) -> str:
-        """Return the revision that the file will have once all is committed."""
+        """Return the revision that the file will have after a commit."""
         if not self._steps:
             return self.revision
 
@@ -228,7 +226,7 @@ class Memory:
 
     @property
     def outdated(self) -> Sequence[str]:
-        """Tags of working memory under which a newer value has been saved to storage."""
+        """Tags in working memory whose value in storage is newer."""
         return tuple(self._contents.outdated)
 
     @property
@@ -237,7 +235,7 @@ class Memory:
         return len(self._storage)
 
     def add(self, tag: str, value: Any) -> None:
-        """Put a value into working memory; what stood under its tag is overwritten.
+        """Put a value into working memory, replacing any value with the same tag.
 
         Raises:
             FieldValueError: If the tag is empty, or the value is not JSON data.
@@ -257,9 +255,9 @@ class Memory:
         return True
 
     def forget(self, tag: str) -> bool:
-        """Remove a memory wherever it is, with its old values; return False if there is none.
+        """Remove a memory with its old values from all places; return False if there is none.
 
-        Backups beside the file, and runs that are kept, have what they had.
+        Backups and kept runs are not changed.
         """
         tag = as_tag(tag)
         is_working = tag in self._contents.working
@@ -276,7 +274,7 @@ class Memory:
     def load(self, tag: str) -> bool:
         """Copy a value from storage to working memory; return False if there is none.
 
-        Another value that working memory has under the tag becomes a version.
+        A different value with this tag in working memory becomes a version.
         """
         tag = as_tag(tag)
         value = self._storage.get(tag)
@@ -291,11 +289,11 @@ class Memory:
         return True
 
     def save(self, tag: str, value: Any | None = None) -> bool:
-        """Copy a value to storage; another one under its tag there becomes a version.
+        """Copy a value to storage, where a different value with the same tag becomes a version.
 
         Args:
             tag: The tag.
-            value: The value; None takes that of working memory, which stays there.
+            value: The value; None copies the one in working memory.
 
         Returns:
             Whether there was a value to save.
@@ -322,7 +320,7 @@ class Memory:
         return None if value is MISSING else value
 
     def think(self, entry: str, *, key_prefix: str, max_entries: int) -> str:
-        """Add a thought; the oldest beyond so many go.
+        """Add a thought, and drop the oldest ones beyond the limit.
 
         Returns:
             Its key.
@@ -341,10 +339,10 @@ class Memory:
     def page_out(self, tag: str) -> bool:
         """Move a value of working memory, or a thought, to storage.
 
-        The older of two values under one tag becomes a version of it.
+        The older of two values with one tag becomes a version.
 
         Returns:
-            Whether there were two.
+            Whether there were two values.
 
         Raises:
             FieldValueError: If there is no such value.
@@ -372,11 +370,11 @@ class Memory:
         return was_other
 
     def shorten(self, key: str, length: int) -> None:
-        """Leave the beginning of a thought in the log; the whole moves to storage.
+        """Shorten a thought in the log, and move the full text to storage.
 
         Args:
             key: Its key.
-            length: Characters that stay.
+            length: Number of characters to keep.
 
         Raises:
             FieldValueError: If there is no such thought.
@@ -389,7 +387,7 @@ class Memory:
         self._contents.thoughts[key] = self._contents.thoughts[key][:length] + _SHORTENED
 
     def page_in(self, tag: str) -> bool:
-        """Copy a value from storage to working memory, unless that has one under the tag.
+        """Copy a value from storage to working memory, unless the tag exists there.
 
         Returns:
             Whether it was copied.
@@ -397,7 +395,7 @@ class Memory:
         return as_tag(tag) not in self._contents.working and self.load(tag)
 
     def replace(self, data: Mapping[str, Any]) -> None:
-        """Put other data in the place of all, as `to_dict` returns them.
+        """Replace all contents with data that `to_dict` returned.
 
         Raises:
             InputError: If they are not those of a memory.
@@ -410,23 +408,23 @@ class Memory:
         self._storage.put_versions(versions_of(document))
 
     def note_action(self, last: Mapping[str, Any]) -> None:
-        """Note the last action and its result; with it all news have been answered."""
+        """Record the last action and its result, and clear the news."""
         plain = plain_value(last)
         self._steps.append(["note_action", plain])
         self._contents.last_action = plain
 
     def tell(self, news: Sequence[str]) -> None:
-        """Put news in the place of those that the agent was told before."""
+        """Replace the news."""
         plain = [without_surrogates(each) for each in news]
         if plain != self._contents.news:
             self._steps.append(["tell", plain])
             self._contents.news = plain
 
     def compact(self, *, versions: int | None = None) -> None:
-        """Commit, and make the file as small as it can be; no present value is dropped.
+        """Commit, and make the file as small as possible without losing a current value.
 
         Args:
-            versions: How many versions of a memory are kept; None for all that are there.
+            versions: Number of versions of a memory to keep; None keeps all.
         """
         if versions is not None:
             kept = self._storage.all_versions()
@@ -439,7 +437,7 @@ class Memory:
         self._storage.compact(self._contents)
 
     def touch(self, tags: Iterable[str]) -> None:
-        """Note that values of working memory were used in this cycle."""
+        """Mark values of working memory as used in this cycle."""
         found = [tag for tag in dict.fromkeys(map(as_tag, tags)) if tag in self._contents.working]
         if found:
             self._steps.append(["touch", found])
@@ -452,11 +450,11 @@ class Memory:
         return sorted(self._contents.working, key=lambda tag: used.get(tag, -1))
 
     def search(self, text: str, limit: int) -> list[Match]:
-        """Return the memories in storage that fit a text best, best first.
+        """Return the memories in storage that match a text best, best first.
 
         Args:
-            text: Any text: only its words count.
-            limit: Most matches to return.
+            text: Any text; only its words count.
+            limit: Maximum number of matches.
         """
         return self._storage.search(text, limit) if limit > 0 else []
 
@@ -466,14 +464,14 @@ class Memory:
         self._contents.cycle += 1
 
     def changes(self) -> dict[str, Any] | None:
-        """Return what was done since the last commit, plain JSON data; None if nothing."""
+        """Return the changes since the last commit as plain JSON data, or None."""
         if not self._steps:
             return None
 
         return {"cycle": self._base_cycle, "steps": [list(step) for step in self._steps]}
 
     def redo(self, changes: Mapping[str, Any]) -> None:
-        """Do again what `changes` told of, on the memory as it was before.
+        """Repeat the changes that `changes` returned, on a memory in the earlier state.
 
         Raises:
             InputError: If the memory is at another cycle.
@@ -486,11 +484,11 @@ class Memory:
             self._redo_step(name, arguments)
 
     def commit(self) -> None:
-        """Write everything to the file, at once and safely on the disk.
+        """Write everything to the file, atomically and durably.
 
         Raises:
             InputError: If it is closed, or open for reading only.
-            OSError: If that fails; the file is unchanged, and nothing of the memory is lost.
+            OSError: If that fails; neither the file nor the memory is changed.
         """
         if not self._writes:
             raise InputError("is open only for reading", path=self.path)
@@ -509,7 +507,7 @@ class Memory:
         return self._contents.to_dict(dict(self._storage.items()), self._storage.all_versions())
 
     def close(self) -> None:
-        """Close the file; what was not committed is lost. A last backup that fails is a warning."""
+        """Close the file; uncommitted changes are lost. A failed last backup is only a warning."""
         self._is_closed = True
         try:
             self._storage.close()

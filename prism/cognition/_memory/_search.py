@@ -62,8 +62,8 @@ class Match:
 
     Args:
         tag: Its tag.
-        value: What it says, plain JSON data.
-        score: How well it fits, above 0; comparable within one search only.
+        value: Its value, plain JSON data.
+        score: How well it matches, above 0; comparable only within one search.
     """
 
     tag: str

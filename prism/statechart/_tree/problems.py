@@ -7,7 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
-from prism.statechart._definition_problems import is_among, state_set_problems, tick_problems
+from prism.statechart._definition_problems import (
+    is_among,
+    never_left_problems,
+    state_set_problems,
+    tick_problems,
+)
 from prism.statechart._nesting import DONE, SEPARATOR, EventDescriptor, In, State
 from prism.statechart._tree.hierarchy import Hierarchy, member_of, with_insides
 from prism.statechart._tree.numbers import CHART, Arc, Tree
@@ -24,6 +29,8 @@ MOST_TRANSITIONS = 100_000
 """Transitions from leaf to leaf that a chart with composites may stand for."""
 
 _ROUNDING = 1e-9
+
+_NOT_THERE = "is not among the states of the tree: add it, or name another one"
 
 
 def nested_problems(hierarchy: Hierarchy) -> list[str]:
@@ -84,7 +91,7 @@ def _all(hierarchy: Hierarchy) -> Iterator[Any]:
 def _naming_problems(hierarchy: Hierarchy, known: set[Any]) -> Iterator[str]:
     """Yield where something names what is no state of the tree."""
     yield from (
-        f"{what} {state!r} is not among the states of the tree"
+        f"{what} {state!r} {_NOT_THERE}"
         for what, state in _named(hierarchy)
         if not is_among(state, known)
     )
@@ -93,7 +100,7 @@ def _naming_problems(hierarchy: Hierarchy, known: set[Any]) -> Iterator[str]:
             yield f"transition {number} must be a Transition, got {item!r}"
             continue
         yield from (
-            f"transition {number} ({item}): {what} {state!r} is not among the states of the tree"
+            f"transition {number} ({item}): {what} {state!r} {_NOT_THERE}"
             for what, state in _named_by(item)
             if not is_among(state, known)
         )
@@ -129,6 +136,23 @@ def _named_by(item: Transition[Any]) -> Iterator[tuple[str, Any]]:
 def _state_problems(hierarchy: Hierarchy) -> Iterator[str]:
     tree = hierarchy.tree
     yield from _initial_problems(hierarchy)
+    yield from _final_problems(hierarchy)
+    for node in tree.nodes[1:]:
+        regions = [child for child in node.children if node.kind == "parallel"]
+        for child in regions:
+            if tree.nodes[child].kind == "final":
+                text = state_text(tree.nodes[child].state)
+                yield (
+                    f"state {text!r} is a region, which cannot be final itself: put a final state "
+                    "inside"
+                )
+
+    for state, ticks in hierarchy.timeouts.items():
+        yield from tick_problems(state, ticks)
+
+
+def _final_problems(hierarchy: Hierarchy) -> Iterator[str]:
+    tree = hierarchy.tree
     for state in hierarchy.final_states:
         node = tree.nodes[tree.numbers[state_text(state)]]
         if node.children:
@@ -137,21 +161,11 @@ def _state_problems(hierarchy: Hierarchy) -> Iterator[str]:
                 "it is done when one of them is entered"
             )
         if node.exit and node.parent == CHART and not hierarchy.is_document:
-            yield f"final state {state_text(state)!r} has an exit action, but no agent leaves it"
-        if state in hierarchy.timeouts:
-            yield f"final state {state_text(state)!r} cannot have a limit in timeouts"
-        if state in hierarchy.decision_states:
-            yield f"final state {state_text(state)!r} cannot be a decision state"
-
-    for node in tree.nodes[1:]:
-        regions = [child for child in node.children if node.kind == "parallel"]
-        for child in regions:
-            if tree.nodes[child].kind == "final":
-                text = state_text(tree.nodes[child].state)
-                yield f"state {text!r} is a region, which cannot be final itself"
-
-    for state, ticks in hierarchy.timeouts.items():
-        yield from tick_problems(state, ticks)
+            yield (
+                f"final state {state_text(state)!r} has an exit action, but no agent leaves it: "
+                "remove the action"
+            )
+        yield from never_left_problems(state, hierarchy.decision_states, hierarchy.timeouts)
 
 
 def _initial_problems(hierarchy: Hierarchy) -> Iterator[str]:
@@ -162,7 +176,7 @@ def _initial_problems(hierarchy: Hierarchy) -> Iterator[str]:
         for number in states:
             if not tree.is_inside(number, node.number):
                 inner = state_text(tree.nodes[number].state)
-                yield f"initial state {inner!r} does not lie inside {text}"
+                yield f"initial state {inner!r} does not lie inside {text}: name a state inside"
         yield from (f"initial of {text}: {found}" for found in _apart(tree, states))
 
 
@@ -174,7 +188,10 @@ def _apart(tree: Tree, numbers: Iterable[int]) -> Iterator[str]:
         lie_apart = not (tree.is_inside(one, other) or tree.is_inside(other, one))
         if one == other or not (lie_apart and tree.nodes[common].kind == "parallel"):
             first, second = (state_text(tree.nodes[each].state) for each in (one, other))
-            yield f"{first!r} and {second!r} do not lie in different regions"
+            yield (
+                f"{first!r} and {second!r} do not lie in different regions, so they are never "
+                "active together: name one state in each region"
+            )
 
 
 # Transitions
@@ -186,9 +203,9 @@ def _transition_problems(hierarchy: Hierarchy, item: Transition[Any]) -> Iterato
         yield from _place_problems(hierarchy, item)
         return
     if item.trigger == "state":
-        yield "a trigger cannot be called 'state', rename it"
+        yield "a trigger cannot be called 'state': rename it"
     if item.trigger == ALWAYS and any(each.trigger is None for each in hierarchy.transitions):
-        yield f"{ALWAYS!r} is what eventless transitions are called, rename it"
+        yield f"logs call eventless transitions {ALWAYS!r}: rename the trigger"
     if isinstance(item.trigger, str) and item.trigger.startswith(DONE):
         number = tree.numbers.get(item.trigger.removeprefix(DONE))
         if number is None or not tree.nodes[number].children:
@@ -207,7 +224,10 @@ def _place_problems(hierarchy: Hierarchy, item: Transition[Any]) -> Iterator[str
 
     source = tree.nodes[tree.numbers[state_text(item.source)]]
     if source.kind == "final":
-        yield f"it leaves {state_text(item.source)!r}, which is a final state"
+        yield (
+            f"it leaves {state_text(item.source)!r}, which is a final state: remove it, or take "
+            "the state out of final_states"
+        )
     if item.internal:
         yield from _internal_problems(hierarchy, item, source.number)
 
@@ -223,13 +243,13 @@ def _target_problems(hierarchy: Hierarchy, item: Transition[Any]) -> Iterator[st
 
         text = state_text(target.state)
         if not tree.nodes[number].children:
-            yield f"{text!r} has no substates, so it has no history"
+            yield f"{text!r} has no substates, so it has no history: name a composite"
         defaults = () if target.default is None else as_tuple(target.default)
         inside = [tree.numbers[state_text(each)] for each in defaults]
         for each in inside:
             if not tree.is_inside(each, number):
                 inner = state_text(tree.nodes[each].state)
-                yield f"the default {inner!r} does not lie inside {text!r}"
+                yield f"the default {inner!r} does not lie inside {text!r}: name a state inside"
         yield from _apart(tree, inside)
 
     yield from _apart(tree, numbers)
@@ -240,9 +260,15 @@ def _internal_problems(hierarchy: Hierarchy, item: Transition[Any], source: int)
     targets = () if item.target is None else as_tuple(item.target)
     inside = [_lies_in(tree, source, each) for each in targets]
     if tree.nodes[source].kind != "composite":
-        yield f"internal says nothing here: {state_text(item.source)!r} is no composite"
+        yield (
+            f"it is internal, but {state_text(item.source)!r} is not a composite with one active "
+            "substate: leave out internal"
+        )
     elif not inside or not all(inside):
-        yield f"it is internal, so its target must lie inside {state_text(item.source)!r}"
+        yield (
+            f"it is internal, so its target must lie inside {state_text(item.source)!r}: name a "
+            "state inside, or leave out internal"
+        )
 
 
 def _lies_in(tree: Tree, composite: int, target: Any) -> bool:
@@ -268,7 +294,7 @@ def _share_problems(hierarchy: Hierarchy) -> Iterator[str]:
             text = state_text(hierarchy.tree.nodes[source].state)
             yield (
                 f"the probabilities of {trigger or ALWAYS!r} in {text!r} add up to {total:g}, "
-                "which is more than 1"
+                "which is more than 1: lower them"
             )
 
 

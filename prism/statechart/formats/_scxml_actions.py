@@ -88,11 +88,17 @@ class ContentReader:
     def _data(self, model: Element) -> Iterator[Datum]:
         for element in model.children:
             if element.tag != "data":
-                self._problems.add(element, f"<{element.tag}> is no <data>")
+                self._problems.add(
+                    element, f"<{element.tag}> in <datamodel> is not supported: use <data>"
+                )
                 continue
             name = element.attributes.get("id", "")
             if not name.isidentifier() or name in SYSTEM:
-                self._problems.add(element, f"{name!r} cannot be the name of a variable")
+                self._problems.add(
+                    element,
+                    f"{name!r} cannot be the id of a variable: use a name that Python could have, "
+                    f"and none of {', '.join(sorted(SYSTEM))}",
+                )
                 continue
             value, literal = self._given(element)
             yield Datum(name, value, literal)
@@ -166,7 +172,7 @@ class ContentReader:
     def _raise(self, element: Element) -> Step | None:
         event = element.attributes.get("event", "")
         if not event:
-            self._problems.add(element, "<raise> needs an event")
+            self._problems.add(element, "<raise> needs the attribute event: name the event")
         return Raise(event)
 
     def _log(self, element: Element) -> Step | None:
@@ -196,7 +202,9 @@ class ContentReader:
 
     def _test(self, element: Element) -> Value | None:
         if "cond" not in element.attributes:
-            self._problems.add(element, f"<{element.tag}> needs a cond")
+            self._problems.add(
+                element, f"<{element.tag}> needs the attribute cond: write its condition there"
+            )
             return None
         return self.value(element, element.attributes["cond"])
 
@@ -204,7 +212,10 @@ class ContentReader:
         given = element.attributes
         for name in ("array", "item"):
             if name not in given:
-                self._problems.add(element, f"<foreach> needs {name}")
+                self._problems.add(
+                    element,
+                    f"<foreach> has no {name}: give the list as array, and a variable as item",
+                )
                 return None
         array = self.value(element, given["array"])
         steps = self._steps(element.children)
@@ -228,7 +239,9 @@ class ContentReader:
             )
         delay = given.get("delay")
         if delay is not None and seconds_of(delay) is None:
-            self._problems.add(element, f"{delay!r} is not a delay such as '1s'")
+            self._problems.add(
+                element, f"the delay must be a duration such as '1s' or '500ms', got {delay!r}"
+            )
         id_location = None
         if "idlocation" in given:
             id_location, _ = self._location(element, given["idlocation"])

@@ -309,12 +309,12 @@ class Send:
         delay = run.text(self.delay, self.delay_value)
         data = self.payload.data(run)
         if kind not in {None, "", *_TYPES}:
-            raise ContentError(f"events of type {kind!r} cannot be sent here")
+            raise ContentError(f"events of type {kind!r} cannot be sent: leave out type")
         if not name:
-            raise ContentError("an event that is sent needs a name")
+            raise ContentError("<send> needs an event: name it by event or eventexpr")
         seconds = seconds_of(delay) if delay else 0.0
         if seconds is None:
-            raise ContentError(f"{delay!r} is not a delay such as '1s'")
+            raise ContentError(f"the delay must be a duration such as '1s', got {delay!r}")
 
         if target == _INTERNAL:
             if seconds:
@@ -325,7 +325,7 @@ class Send:
         elif target is not None and target.startswith("#_"):
             raise ContentError(f"there is nobody at {target!r}", "error.communication")
         else:
-            raise ContentError(f"events cannot be sent to {target!r}")
+            raise ContentError(f"an agent can send events only to itself, not to {target!r}")
 
 
 @dataclass(frozen=True)

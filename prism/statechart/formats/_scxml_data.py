@@ -207,7 +207,9 @@ class Model:
         self.start(session)
         data = session.memory["data"]
         if location.name not in data:
-            raise ContentError(f"there is no variable {location.name!r} to assign to")
+            raise ContentError(
+                f"there is no variable {location.name!r} to assign to: declare it by <data>"
+            )
         if not location.parts:
             self.put(session, location.name, value)
             return
@@ -328,8 +330,8 @@ def plain(value: Any) -> Any:
     if isinstance(value, dict) and not isinstance(value, _Active):
         if all(isinstance(key, str) for key in value):
             return {key: plain(each) for key, each in value.items()}
-        raise ContentError("a key must be text, as in JSON")
-    raise ContentError(f"{type(value).__name__} is not a JSON type")
+        raise ContentError("the keys of a mapping must be text, as in JSON")
+    raise ContentError(f"a value must be one that JSON has, got one of type {type(value).__name__}")
 
 
 def literal_of(text: str, dialect: Dialect) -> Any:

@@ -139,11 +139,16 @@ class _Reader:
         language = root.attributes.get("datamodel", DEFAULT_LANGUAGE)
         if language not in DIALECTS:
             self._problems.add(
-                root, f"data models are {', '.join(DIALECTS)}: {language!r} is not supported"
+                root,
+                f"the data model {language!r} is not supported: use one of {', '.join(DIALECTS)}",
             )
         for element in root.walk():
             if "src" in element.attributes or "srcexpr" in element.attributes:
-                self._problems.add(element, f"<{element.tag}> has a src, which is not fetched")
+                self._problems.add(
+                    element,
+                    f"<{element.tag}> has a src, which is not fetched: write its content into the "
+                    "document",
+                )
 
     # States
 
@@ -151,9 +156,11 @@ class _Reader:
         self._top = [self._place(child) for child in self._root.all(*_STATES)]
         count = len(self._places)
         if not self._top:
-            self._problems.add(self._root, "there are no states: give at least one")
+            self._problems.add(self._root, "there are no states: add a <state>")
         if count > MOST_STATES:
-            self._problems.add(self._root, f"there are more than {MOST_STATES:,} states")
+            self._problems.add(
+                self._root, f"there are more than {MOST_STATES:,} states: split the document"
+            )
             return
         if self._problems.found:
             return
@@ -172,7 +179,9 @@ class _Reader:
         text = self._id(element) or self._unused(element.tag)
         if text in self._texts:
             line = self._texts[text].line
-            self._problems.add(element, f"the id {text!r} is already used in line {line}")
+            self._problems.add(
+                element, f"the id {text!r} is already used in line {line}: rename one of the two"
+            )
         self._texts[text] = element
         place = _Place(element, text, [])
         self._places[id(element)] = place
@@ -296,11 +305,16 @@ class _Reader:
             elif name in self._histories:
                 found.append(self._history(*self._histories[name]))
             else:
-                self._problems.add(element, f"names {name!r}, which is not a state")
+                self._problems.add(
+                    element,
+                    f"names {name!r}, which is not a state: use the id of a state or history",
+                )
         if not names.split():
-            self._problems.add(element, "names no state")
+            self._problems.add(element, "names no state: give an id, or leave the attribute out")
         if len(found) > MOST_TARGETS:
-            self._problems.add(element, f"names more than {MOST_TARGETS} states")
+            self._problems.add(
+                element, f"names more than {MOST_TARGETS} states: name one in each region"
+            )
             return ()
         return tuple(found)
 

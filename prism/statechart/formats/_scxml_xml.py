@@ -75,7 +75,7 @@ def parse(text: str) -> Document:
     """
     if len(text) > MOST_CHARACTERS:
         raise DefinitionError(
-            f"the document is longer than {MOST_CHARACTERS:,} characters, the limit for a chart"
+            f"the document is longer than {MOST_CHARACTERS:,} characters: split it"
         )
 
     builder = _Builder()
@@ -117,7 +117,9 @@ class _Builder:
         line = self.parser.CurrentLineNumber
         self._count += 1
         if self._count > MOST_ELEMENTS:
-            raise DefinitionError(f"the document has more than {MOST_ELEMENTS:,} elements")
+            raise DefinitionError(
+                f"the document has more than {MOST_ELEMENTS:,} elements: split it"
+            )
         if len(self._open) >= MOST_LEVELS:
             raise DefinitionError(
                 f"line {line}: elements are nested more than {MOST_LEVELS} levels deep"

@@ -122,7 +122,7 @@ class ReadingModel:
         temperature: float = 0.0,
         seed: int | None = None,
     ) -> Said:
-        """Return what it says to a conversation.
+        """Return the model's reply to a conversation.
 
         Args:
             messages: The conversation, with ``role`` and ``content``.
@@ -157,7 +157,7 @@ class ReadingModel:
         )
 
     def choose(self, prompt: str, options: Sequence[str]) -> str:
-        """Return the choice among options that a request names beside its prompt."""
+        """Return the choice among the options of a request."""
         listed = "\n".join(f"- {option}" for option in options)
         chosen = self._chosen(Reading(f"{prompt}\n\n{listed}"))
         return options[0] if chosen is None else chosen.answer

@@ -445,7 +445,7 @@ def test_lines_are_told_where_the_document_has_some() -> None:
     assert str(caught.value).splitlines() == [
         "chart 'statechart' has 2 problems:",
         "  line 7, initial: names 'x', which is not among the states",
-        "  line 10, transitions[0].trigger: a trigger cannot be called ' ', rename it",
+        "  line 10, transitions[0].trigger: a trigger cannot be called ' ': rename it",
     ]
 
 
