@@ -8,7 +8,7 @@
   });
 
   // a chart shrinks as long as its letters can be read, then it scrolls
-  for (const each of document.querySelectorAll(".scroll svg")) each.style.minWidth = `${Math.min(620, 0.75 * each.width.baseVal.value)}px`;
+  for (const each of document.querySelectorAll(".scroll svg")) each.style.minWidth = `${0.85 * each.width.baseVal.value}px`;
 
   const showAgents = () => {
     const MOST_SHOWN = 200;

@@ -14,6 +14,7 @@ from prism.errors import FieldValueError, InputError
 from prism.science._batch_folder import BatchFolder
 from prism.science._compared_runs import groups_of, measure_run, runs_of
 from prism.science._comparison import (
+    SAME,
     ComparedGroup,
     Comparison,
     Difference,
@@ -33,7 +34,6 @@ RESAMPLES = 9_999
 LEVEL = 0.05
 """The level of significance that notes speak of."""
 
-SAME = "the same in every run"
 NONE = "one group has no run with it"
 
 

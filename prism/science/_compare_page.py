@@ -15,7 +15,7 @@ from prism.report._document import Document
 from prism.report._figures.html_table import html_table
 from prism.report._figures.page_figures import AXIS, HEIGHT, PAPER, PageFigures, colour_of
 from prism.report._sections.kinds import Section
-from prism.science._comparison import Comparison, Difference
+from prism.science._comparison import SAME, Comparison, Difference
 
 _MOST_SEEDS = 24
 _HEADINGS = {
@@ -72,7 +72,7 @@ def document_of(comparison: Comparison) -> Document:
     ]
 
     return Document(
-        title=" against ".join([labels[0], " and ".join(labels[1:])]),
+        title=f"{' and '.join(labels[1:])} against {labels[0]}",
         subtitle=_subtitle(comparison),
         sections=sections,
         figures=figures,
@@ -157,7 +157,9 @@ def _model(comparison: Comparison) -> list[Section]:
 def _differences(comparison: Comparison) -> Section:
     rows = comparison.table().filter(pl.col("kind") != "distribution")
     told = rows.filter(pl.col("test").is_not_null())
-    untested = rows.filter(pl.col("test").is_null())
+    # counts that are 0 in every run are those of other worlds, such as likes
+    is_nothing = (pl.col("remark") == SAME) & (pl.col("mean_first") == 0)
+    untested = rows.filter(pl.col("test").is_null() & ~is_nothing.fill_null(value=False))
     rest = Markup("").join(
         Markup('<p class="soft">{}: {}.</p>').format(
             remark[:1].upper() + remark[1:], ", ".join(dict.fromkeys(same["measure"]))

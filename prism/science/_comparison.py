@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 MeasureKind: TypeAlias = Literal["own", "run", "state", "cost", "distribution"]
 Source: TypeAlias = PathLike[str] | str
 
+SAME = "the same in every run"
+"""The remark on a measure that has one value only."""
+
 _PRINTED = (
     *("measure", "setting", "first", "second", "mean_first", "mean_second", "difference"),
     *("low", "high", "t_low", "t_high", "test", "p", "p_holm", "effect"),

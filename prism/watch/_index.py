@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
-import re
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from mmap import ACCESS_READ, mmap
 from tempfile import TemporaryFile
 
+import orjson
 import polars as pl
 
 from prism.runlog._reader import Block
 from prism.telemetry.events import POST_LIKED, POST_PUBLISHED
 
-INDEXED = ("agent_id", "author_id", "parent_id", "post_id", "root_id")
-"""Columns that name what a line can be found by."""
-
-_LINE_FEED = re.compile(rb"\n")
 _BITS = 32
+
+
+def named_by(line: bytes) -> Iterator[str]:
+    """Yield what a post or a like names: posts, or who is liked."""
+    try:
+        event = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        return
+
+    is_like = event.get("event") == POST_LIKED
+    keys = ("author_id",) if is_like else ("post_id", "parent_id", "root_id")
+    yield from {name for key in keys if isinstance(name := event.get(key), str)}
 
 
 class Lines:
@@ -33,23 +41,27 @@ class Lines:
         self.offset = offset
         self._first = block.first_line
         self._data = block.data
-        ends = (each.end() for each in _LINE_FEED.finditer(block.data))
-        # the last line of a log may lack its line feed
-        self._begins = array("Q", [0, *ends, len(block.data)])
+        lengths = pl.Series(list(map(len, block.data.split(b"\n"))), dtype=pl.UInt64)
+        self._begins = pl.concat([pl.Series([0], dtype=pl.UInt64), (lengths + 1).cum_sum()])
 
     def text(self, line: int) -> bytes:
         """Return a line with its line feed."""
         place = line - self._first
         return self._data[self._begins[place] : self._begins[place + 1]]
 
+    def texts(self, lines: pl.Series) -> list[bytes]:
+        """Return some lines, each with its line feed."""
+        places = lines.cast(pl.Int64) - self._first
+        begins, ends = (self._begins.gather(each).to_list() for each in (places, places + 1))
+        return [self._data[begin:end] for begin, end in zip(begins, ends, strict=True)]
+
     def begin(self, line: int) -> int:
         """Return the place in the log where a line begins."""
-        return self.offset + self._begins[line - self._first]
+        return self.offset + int(self._begins[line - self._first])
 
     def places(self, lines: pl.Series) -> pl.Series:
         """Return the places in the block where lines begin."""
-        begins = pl.Series(self._begins, dtype=pl.UInt64)
-        return begins.gather(lines.cast(pl.Int64) - self._first)
+        return self._begins.gather(lines.cast(pl.Int64) - self._first)
 
 
 class Index:
@@ -69,17 +81,18 @@ class Index:
 
         Args:
             lines: The lines.
-            frame: Their events, with ``line``, ``event`` and `INDEXED`.
+            frame: Their events, with ``line``, ``event`` and ``agent_id``.
         """
-        event = pl.col("event")
-        named = (
-            pl.col("agent_id"),
-            pl.when(event == POST_LIKED).then("author_id"),
-            pl.when(event == POST_PUBLISHED).then("parent_id"),
-            pl.when(event == POST_PUBLISHED).then("post_id"),
-            pl.when(event == POST_PUBLISHED).then("root_id"),
-        )
-        names = pl.concat([frame.select("line", name=each) for each in named]).drop_nulls()
+        is_post = pl.col("event").is_in([POST_LIKED, POST_PUBLISHED])
+        posts = frame.filter(is_post)["line"]
+        pairs = [
+            (line, name)
+            for line, text in zip(posts, lines.texts(posts), strict=True)
+            for name in named_by(text)
+        ]
+        others = pl.DataFrame(pairs, {"line": pl.UInt32, "name": pl.String}, orient="row")
+        own = frame.select("line", name="agent_id").drop_nulls()
+        names = pl.concat([own, others])
         places = lines.places(names["line"])
         entries = ((names["name"].hash() // (1 << _BITS)) * (1 << _BITS) + places).sort()
 

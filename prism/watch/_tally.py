@@ -27,12 +27,12 @@ from prism.telemetry.events import (
     TRANSITION,
     TREATMENT_APPLIED,
 )
-from prism.watch._index import INDEXED, Index, Lines
+from prism.watch._index import Index, Lines
 
 COUNTED = ("attempts", "input_tokens", "output_tokens", "request_seconds")
 _COLUMNS = tuple(
     dict.fromkeys(
-        (*SURVEYED, *INDEXED, "round", "tick", "ticks_in_state", *faults.READ, "model", *COUNTED),
+        (*SURVEYED, "agent_id", "round", "tick", "ticks_in_state", *faults.READ, "model", *COUNTED),
     )
 )
 _ASKED = ["run", "round", "state", "chosen", "model", "source", "reason", "event"]

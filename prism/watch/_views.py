@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from threading import Lock
 from typing import Any
 
 import polars as pl
@@ -95,7 +96,9 @@ class Views:
     def __init__(self, watched: Watched) -> None:
         self._watched = watched
         self.agents: AgentTable = AgentTable(watched)
+        self._lock = Lock()
         self._blank: RunFacts | None = None
+        self._has_begun = False
 
     def over_time(self) -> View:
         """Return what a report shows, as far as the run has come."""
@@ -128,11 +131,11 @@ class Views:
             charts = _charts(facts, here, states, tally)
             counts = tally.events()
 
-        figures = _figures(facts)
+        figures, unit = _figures(facts), self._watched.unit
         sections = [
             *self._pictured(number, figures),
-            Section("chart", "The chart", _HOW_TO_READ, [charts]),
-            Section("numbers", "Numbers of the round", "", [_numbers(event)]),
+            Section("chart", "The chart", _HOW_TO_READ.replace("round", unit), [charts]),
+            Section("numbers", f"Numbers of the {unit}", "", [_numbers(event)]),
             *self._happened(number, kind, here),
         ]
         more = {"kinds": ["faults", *looking.kinds_of(counts)], "ended": event is not None}
@@ -142,7 +145,8 @@ class Views:
     def _pictured(self, number: int | None, figures: PageFigures) -> Iterator[Section]:
         picture = looking.picture_at(self._watched, number)
         if picture is not None:
-            where = f"After round {picture.round:,}. Choose an agent for all that it did."
+            after = f"After {self._watched.unit} {picture.round:,}."
+            where = f"{after} Choose an agent for all that it did."
             yield Section("picture", "The world", where, [draw_picture(picture, "now", figures)])
 
     def of_agent(self, agent: str, number: int | None) -> View:
@@ -186,12 +190,12 @@ class Views:
         return f"So far, {tail.position / tail.size:.0%} of the log has been read."
 
     def _counted(self) -> RunFacts | None:
-        blank = self._blank
-        if blank is None:
-            blank = blank_facts(self._watched)
-            # the first lines say how the agents begin, so they are read once all of them are there
-            if self._watched.tally.begins:
-                self._blank = blank
+        with self._lock:
+            # the first lines say how the agents begin, so they are read once more with all of them
+            are_all = bool(self._watched.tally.begins)
+            if self._blank is None or are_all != self._has_begun:
+                self._blank, self._has_begun = blank_facts(self._watched), are_all
+            blank = self._blank
 
         return None if blank is None else counted_facts(blank, self._watched)
 

@@ -89,8 +89,12 @@
     [...place.querySelectorAll(".tall, .scroll, .happened")].forEach((each, number) => {
       if (scrolled[number]) [each.scrollLeft, each.scrollTop] = scrolled[number];
     });
-    // a chart shrinks as long as its letters can be read, then it scrolls
-    for (const each of place.querySelectorAll(".scroll svg")) each.style.minWidth = `${Math.min(620, 0.75 * each.width.baseVal.value)}px`;
+    // a chart shrinks as long as its letters can be read, then it scrolls in its box, from the middle
+    for (const each of place.querySelectorAll(".scroll svg")) {
+      each.style.minWidth = `${0.85 * each.width.baseVal.value}px`;
+      const box = each.closest(".scroll");
+      if (!scrolled.length) box.scrollLeft = (box.scrollWidth - box.clientWidth) / 2;
+    }
     for (const each of place.querySelectorAll("[data-state], [data-source]")) {
       each.setAttribute("tabindex", "0");
       each.setAttribute("role", "button");
@@ -510,8 +514,10 @@
       if (!head) return;
       showHead(head);
       const isNew = first || before.read !== state.head.read || before.rounds !== state.head.rounds;
-      if (isNew && (first || isLive())) loadRound();
-      if (first || ended !== state.head.ended || isNew) loadTime();
+      const round = isNew && (first || isLive()) ? loadRound() : null;
+      // what is over time can wait for the first round
+      if (first) round.then(loadTime);
+      else if (ended !== state.head.ended || isNew) loadTime();
       ended = state.head.ended;
       if (first) loadPanel();
     };

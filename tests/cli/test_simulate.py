@@ -179,13 +179,14 @@ def test_a_model_writes_and_a_replay_has_its_words(prism: Prism) -> None:
 
 @pytest.mark.parametrize("decides", [False, True], ids=["policy", "model"])
 @pytest.mark.parametrize("hosts", [False, True], ids=["--host", "@host"])
+@pytest.mark.sampled(3)
 def test_the_writer_is_named_as_the_model_is(decides: bool, hosts: bool, prism: Prism) -> None:
     """``--writer`` takes what ``--model`` takes, and asks the hosts that are named with either."""
     with FakeOllama(models=["tiny", "poet"], write=lambda *_: {"text": "Oh."}) as server:
         writer = f"ollama:poet@{server.url}" if hosts else "ollama:poet"
         given = [] if hosts and not decides else ["--host", server.url]
         given += ["--model", "ollama:tiny"] if decides else []
-        ran = prism("simulate", "--agents", "30", "--rounds", "3", "--writer", writer, *given)
+        ran = prism("simulate", "--agents", "15", "--rounds", "2", "--writer", writer, *given)
         asked = {each["model"] for each in chats_of(server)}
 
     assert (ran.status, troubles(ran.err)) == (0, [])

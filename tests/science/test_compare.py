@@ -194,7 +194,9 @@ def test_rounds_are_means_of_the_runs(runs: Path, found: Comparison) -> None:
 def test_the_page_has_figures(runs: Path, tmp_path: Path) -> None:
     """The page shows all sections; figures are saved as PDF with their fonts."""
     groups = [[runs / name / f"seed-{seed}" for seed in (3, 4)] for name in BOTH]
-    found = compare(*groups, measures=["decisions", "ticks_in_ignorant"])
+    found = compare(*groups, measures=["decisions", "likes", "ticks_in_ignorant"])
+    assert "<h1>warned against plain</h1>" in found.html()
+    assert "likes" not in found.html()  # a world that is no feed has none
     names = re.findall(r'<section id="(\w+)"', found.html())
     assert names == ["groups", "effects", "differences", "rounds", "distributions"]
     saved = found.save_figures(tmp_path, "pdf")

@@ -129,9 +129,8 @@ def test_from_a_state_to_an_agent_and_back(browser: Any, shown: Show, folder: Pa
     browser.run(chosen)
     browser.wait("document.querySelector('#panel .names button')")
     browser.run("document.querySelector('#panel-body > button').click()")
-    browser.wait("/whole run/.test(document.getElementById('panel-title').textContent)")
-    browser.wait("document.querySelector('#panel .names button')")
-    assert "entered=" in browser.run("return location.hash")
+    browser.wait("document.querySelector('#all-agents [aria-sort=descending]')")
+    assert "sort=-entered" in browser.run("return location.hash")
     browser.run("history.back()")
     browser.wait("/round/.test(document.getElementById('panel-title').textContent)")
     browser.wait("document.querySelector('#panel .names button')")
@@ -141,6 +140,31 @@ def test_from_a_state_to_an_agent_and_back(browser: Any, shown: Show, folder: Pa
     browser.wait("document.querySelector('#panel .names button')")
     browser.run("history.back()")
     browser.wait("!document.getElementById('panel').open")
+
+
+def test_an_empty_field_finds_all_agents_and_a_heading_sorts_them(
+    browser: Any, shown: Show, folder: Path
+) -> None:
+    """Who composed most is found by two clicks, opens at the chosen round, and leads to a post."""
+    see(browser, shown(folder), "#run=real&round=2")
+    browser.run("document.querySelector('#search button').click()")
+    heading = """[...document.querySelectorAll('#all-agents th button')]
+        .find((one) => one.textContent === 'entered composing')"""
+    browser.wait(heading)
+    browser.run(f"{heading}.click()")
+    browser.wait("document.querySelector('#all-agents [aria-sort=descending]')")
+    browser.run("document.querySelector('#all-agents tbody button').click()")
+    browser.wait("document.getElementById('agent-then')")
+    said = browser.run("return document.querySelector('#agent-then h2').textContent")
+    assert said == "What it did in round 2"
+    press = "document.getElementById('panel-title').dispatchEvent(new KeyboardEvent('keydown', %s))"
+    browser.run(press % "{key: 'ArrowRight', bubbles: true}")
+    browser.wait("/round 3/.test(document.querySelector('#agent-then h2')?.textContent)")
+    browser.run("document.querySelector('#panel [data-post]').click()")
+    browser.wait("document.querySelector('#post-thread [data-agent]')")
+    browser.run("history.back()")
+    browser.wait("document.getElementById('agent-then')")
+    assert browser.console() == []
 
 
 def test_from_a_bar_over_time_to_its_agents_by_pointer_and_by_key(

@@ -305,7 +305,7 @@ def bars(client: httpx.Client, figure: str) -> list[dict[str, Any]]:
     return found
 
 
-@pytest.mark.parametrize("step", [11, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("step", [41, pytest.param(1, marks=pytest.mark.slow)])
 def test_bars_over_time_lead_to_as_many_agents_as_they_count(
     client: httpx.Client, step: int
 ) -> None:
