@@ -112,6 +112,10 @@ class State(Generic[StateT_co]):
         for kind, functions in (("entry", self.entry), ("exit", self.exit)):
             problems += [text for each in functions for text in callable_problems(kind, each)]
 
+        return problems + self._nesting_problems()
+
+    def _nesting_problems(self) -> list[str]:
+        problems = []
         if not self.states and (self.parallel or self.initial):
             problems.append("has no substates: give it some, or leave out parallel and initial")
         elif self.parallel and len(self.states) == 1:

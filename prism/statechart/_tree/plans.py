@@ -125,17 +125,16 @@ class Planner:
         after, events = self._entries(come, rest, entering.content)
         raised = tuple(trigger for trigger in events if trigger in self.triggers)
         active = rest.union(come)
-        if self.is_document and any(self._ends(number) for number in come):
+        if self.is_document and any(map(self._ends, come)):
             # ``exitInterpreter``: nobody leaves the states that are active now
             after += self._exits(sorted(active, reverse=True), active)
 
-        stopped = self._texts(number for number in gone if number in self.timed)
-        started = self._texts(number for number in come if number in self.timed)
+        stopped, started = self._timed_texts(gone), self._timed_texts(come)
         return Plan(
             numbers,
             tuple(before),
             tuple(after),
-            tuple(number for number in sorted(active) if not self.tree.nodes[number].children),
+            tuple(filter(self._is_leaf, sorted(active))),
             {self._text(number): [*map(self._text, found)] for number, found in left.items()},
             stopped,
             started,
@@ -171,6 +170,9 @@ class Planner:
                 raised += self.done(node.parent, active)
         return calls, raised
 
+    def _is_leaf(self, number: int) -> bool:
+        return not self.tree.nodes[number].children
+
     def _ends(self, number: int) -> bool:
         node = self.tree.nodes[number]
         return node.kind == "final" and node.parent == CHART
@@ -188,5 +190,5 @@ class Planner:
     def _text(self, number: int) -> str:
         return state_text(self.tree.nodes[number].state)
 
-    def _texts(self, numbers: Iterable[int]) -> tuple[str, ...]:
-        return tuple(map(self._text, numbers))
+    def _timed_texts(self, numbers: Iterable[int]) -> tuple[str, ...]:
+        return tuple(self._text(number) for number in numbers if number in self.timed)

@@ -136,6 +136,23 @@ def _named_by(item: Transition[Any]) -> Iterator[tuple[str, Any]]:
 def _state_problems(hierarchy: Hierarchy) -> Iterator[str]:
     tree = hierarchy.tree
     yield from _initial_problems(hierarchy)
+    yield from _final_problems(hierarchy)
+    for node in tree.nodes[1:]:
+        regions = [child for child in node.children if node.kind == "parallel"]
+        for child in regions:
+            if tree.nodes[child].kind == "final":
+                text = state_text(tree.nodes[child].state)
+                yield (
+                    f"state {text!r} is a region, which cannot be final itself: put a final state "
+                    "inside"
+                )
+
+    for state, ticks in hierarchy.timeouts.items():
+        yield from tick_problems(state, ticks)
+
+
+def _final_problems(hierarchy: Hierarchy) -> Iterator[str]:
+    tree = hierarchy.tree
     for state in hierarchy.final_states:
         node = tree.nodes[tree.numbers[state_text(state)]]
         if node.children:
@@ -149,19 +166,6 @@ def _state_problems(hierarchy: Hierarchy) -> Iterator[str]:
                 "remove the action"
             )
         yield from never_left_problems(state, hierarchy.decision_states, hierarchy.timeouts)
-
-    for node in tree.nodes[1:]:
-        regions = [child for child in node.children if node.kind == "parallel"]
-        for child in regions:
-            if tree.nodes[child].kind == "final":
-                text = state_text(tree.nodes[child].state)
-                yield (
-                    f"state {text!r} is a region, which cannot be final itself: put a final state "
-                    "inside"
-                )
-
-    for state, ticks in hierarchy.timeouts.items():
-        yield from tick_problems(state, ticks)
 
 
 def _initial_problems(hierarchy: Hierarchy) -> Iterator[str]:

@@ -187,13 +187,7 @@ def _without_remedy(value: object, data: Mapping[Any, Any]) -> str | None:
             f"has schema {version}, but this prism reads up to {NESTED_VERSION}: use a newer prism"
         )
 
-    depth, level = 0, [data.get("states")]
-    while level and depth <= MOST_LEVELS:
-        # without recursion, as nobody has looked at the document yet
-        inside = [each for one in level if isinstance(one, list) for each in one]
-        level = [each.get("states") for each in inside if isinstance(each, Mapping)]
-        depth += 1
-    if depth > MOST_LEVELS:
+    if _depth(data.get("states")) > MOST_LEVELS:
         return f"states are nested more than {MOST_LEVELS} levels deep"
 
     states, sources = _texts(data), [item.get("source") for item in _moves(data)]
@@ -205,6 +199,16 @@ def _without_remedy(value: object, data: Mapping[Any, Any]) -> str | None:
         )
 
     return None
+
+
+def _depth(states: Any) -> int:
+    """Return how deep states lie, without recursion, as nobody has looked at the document yet."""
+    depth, level = 0, [states]
+    while level and depth <= MOST_LEVELS:
+        inside = [each for one in level for each in _list(one)]
+        level = [each.get("states") for each in inside if isinstance(each, Mapping)]
+        depth += 1
+    return depth
 
 
 def _contradictions(
@@ -230,7 +234,7 @@ def _about_states(states: Sequence[str], enum: type[Enum] | None) -> Iterator[tu
 
 def _about_places(data: Mapping[Any, Any], states: Set[str]) -> Iterator[tuple[Where, str]]:
     """Yield where an unknown state is named, or a final one where something is enabled."""
-    final = {each for each in _list(data.get("final_states")) if isinstance(each, str)}
+    final = {*filter(_is_text, _list(data.get("final_states")))}
     for where, state in _states_named(data):
         is_source = where[-1] == "source"
         is_wildcard = is_source and state == ANY_STATE
@@ -257,16 +261,20 @@ def _states_named(data: Mapping[Any, Any]) -> Iterator[tuple[Where, str]]:
         named += [((*where, "initial"), each) for each in _one_or_more(state.get("initial"))]
 
     for number, item in enumerate(_moves(data)):
-        at = ("transitions", number)
-        named.append(((*at, "source"), item.get("source")))
-        if isinstance(guard := item.get("guard"), Mapping):
-            named.append(((*at, "guard"), guard.get("in")))
-        for target in _one_or_more(item.get("target")):
-            history = target if isinstance(target, Mapping) else {"history": target}
-            states = (history.get("history"), *_one_or_more(history.get("default")))
-            named += [((*at, "target"), each) for each in states]
+        named += [(("transitions", number, key), state) for key, state in _named_by(item)]
 
     return ((where, state) for where, state in named if isinstance(state, str))
+
+
+def _named_by(item: Mapping[Any, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield what a transition names where a state stands, and by which key."""
+    yield "source", item.get("source")
+    if isinstance(guard := item.get("guard"), Mapping):
+        yield "guard", guard.get("in")
+    for target in _one_or_more(item.get("target")):
+        history = target if isinstance(target, Mapping) else {"history": target}
+        yield "target", history.get("history")
+        yield from (("target", state) for state in _one_or_more(history.get("default")))
 
 
 def _functions_named(data: Mapping[Any, Any]) -> Iterator[tuple[Where, str, object]]:
@@ -297,6 +305,10 @@ def _texts(data: Mapping[Any, Any]) -> list[str]:
         found += [text] if isinstance(text, str) else []
         found += _texts(state) if isinstance(state, Mapping) else []
     return found
+
+
+def _is_text(found: Any) -> bool:
+    return isinstance(found, str)
 
 
 def _list(found: Any) -> list[Any]:
