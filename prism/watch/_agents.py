@@ -74,7 +74,7 @@ class AgentTable:
         rows = table.slice(first, MOST_ROWS)
         names = rows.with_columns(cs.string().map_elements(showable, return_dtype=pl.String))
         return {
-            "columns": list(columns),
+            "columns": list(map(showable, table.columns)),
             "rows": names.rows(),
             "found": table.height,
             "read": read,

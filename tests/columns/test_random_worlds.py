@@ -219,8 +219,16 @@ def check(seed: int, folder: Path, ways: int = 1) -> None:
 
 @pytest.mark.parametrize("seed", range(24))
 @pytest.mark.sampled(4)
-def test_random_worlds_are_the_same(seed: int, tmp_path: Path) -> None:
-    """Whatever is put together writes the same folder."""
+def test_random_worlds_are_the_same(seed: int, tmp_path: Path, monkeypatch: Any) -> None:
+    """Whatever is put together writes the same folder, carried out by Python itself."""
+    monkeypatch.setattr("prism.columns._stage.machine_of", machine_of)
+    check(seed, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(8))
+def test_random_worlds_are_the_same_when_compiled(seed: int, tmp_path: Path) -> None:
+    """As machine code, some of them do."""
     check(seed, tmp_path)
 
 

@@ -140,11 +140,14 @@ class ReadingModel:
         reading = Reading(conversation.text)
         likeliest = self._chosen(reading)
         weights = self._weights(reading, likeliest)
-        chosen = likeliest
-        if temperature > 0 and likeliest is not None:
-            chosen = self._sampled(reading, weights, temperature, seed)
+        chosen, draws = likeliest, None
+        if temperature > 0:
+            draws = self._draws(reading, seed)
+            if likeliest is not None:
+                odds = [weights[each.answer] ** (1 / temperature) for each in reading.options]
+                chosen = reading.options[draws.weighted_index(odds)]
 
-        text = self._text(conversation, reading, chosen, schema)
+        text = self._text(conversation, reading, chosen, schema, draws)
         room = max(0, window - conversation.tokens)
         kept, written = _first_tokens(text, min(room, most_tokens or room))
 
@@ -195,20 +198,13 @@ class ReadingModel:
             return reading.options[0]
         return reading.choose()
 
-    def _sampled(
-        self,
-        reading: Reading,
-        weights: Mapping[str, float],
-        temperature: float,
-        seed: int | None,
-    ) -> Option:
-        """Draw an option by the probabilities that log-probabilities would show."""
+    def _draws(self, reading: Reading, seed: int | None) -> RandomStream:
+        """Return what a request is sampled with."""
         if seed is None:
             self._unseeded += 1
         owner = ("unseeded", self._unseeded) if seed is None else ("seeded", seed)
-        odds = [weights[option.answer] ** (1 / temperature) for option in reading.options]
 
-        return reading.options[RandomStream(self._seed, *owner, reading.text).weighted_index(odds)]
+        return RandomStream(self._seed, *owner, reading.text)
 
     def _text(
         self,
@@ -216,6 +212,7 @@ class ReadingModel:
         reading: Reading,
         chosen: Option | None,
         schema: Mapping[str, Any] | None,
+        draws: RandomStream | None,
     ) -> str:
         if not conversation.was_reworded and self._draw("junk", reading.text) < self._junk:
             lines = frozenset(conversation.text.splitlines())
@@ -223,19 +220,31 @@ class ReadingModel:
             return _JUNK[int(self._draw("kind", reading.text) * len(_JUNK))]
 
         if schema is not None:
-            return json.dumps(self._filled(reading, chosen, schema))
+            return json.dumps(self._filled(reading, chosen, schema, draws))
         if chosen is not None:
             key = reading.key_of_answer
             return f"I would choose {chosen.answer}." if key is None else _object(key, chosen)
 
         return reading.write() if reading.subjects else _LOST
 
-    def _filled(self, reading: Reading, chosen: Option | None, schema: Mapping[str, Any]) -> Any:
-        """Return an answer of a schema; what was chosen stands where it is allowed."""
+    def _filled(
+        self,
+        reading: Reading,
+        chosen: Option | None,
+        schema: Mapping[str, Any],
+        draws: RandomStream | None,
+    ) -> Any:
+        """Return an answer of a schema; what was chosen stands where it is allowed.
+
+        Where a prompt offers nothing, no value of a list is likelier than another.
+        """
         filled = reading.fill(schema)
         for name, member in schema.get("properties", {}).items():
-            if chosen is not None and chosen.answer in member.get("enum", ()):
+            values = member.get("enum", ())
+            if chosen is not None and chosen.answer in values:
                 filled[name] = chosen.answer
+            elif chosen is None and draws is not None and values:
+                filled[name] = values[draws.weighted_index([1.0] * len(values))]
 
         return filled
 

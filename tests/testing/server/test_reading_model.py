@@ -140,6 +140,19 @@ def test_about_the_given_share_of_questions_gets_junk() -> None:
     assert 8 <= sum("next_state" not in text for text in replies) <= 32
 
 
+@pytest.mark.parametrize(("temperature", "kinds"), [(0.0, 1), (1.0, 3)])
+def test_a_choice_that_only_the_schema_offers_is_drawn(temperature: float, kinds: int) -> None:
+    """Sampled, any of the values comes; at temperature 0 always the same; a seed repeats it."""
+    schema = {"type": "object", "properties": {"next": {"enum": ["go on", "turn", "hand over"]}}}
+    asked = [{"role": "user", "content": "What now?"}]
+    found = [
+        ReadingModel().reply(asked, schema, temperature=temperature, seed=seed % 20).text
+        for seed in range(40)
+    ]
+    assert len({*found}) == kinds
+    assert found[:20] == found[20:]
+
+
 def test_it_restarts_after_so_many_questions() -> None:
     """The server cuts off the question and refuses others, then answers at the same address."""
     with FakeOllama(reader=ReadingModel(), restarts={2: 0.2}, latency=0.01) as server:
