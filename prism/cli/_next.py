@@ -46,6 +46,10 @@ def next_line(arguments: Sequence[str]) -> str | None:
     if not arguments or {"--json", "--help"} & {*arguments}:
         return None
 
+    # that command names the files that it wrote
+    if [*arguments[:2]] == ["think", "init"]:
+        return None
+
     line = _NEXT.get(arguments[0])
     if line is None or "{run}" not in line:
         return line

@@ -51,6 +51,11 @@ COLUMNS = "prism.columns"
 
 _ONLY_LOOKS = "a measure must not change anything: use a hook, such as round_ends"
 
+BEGUN_IN_ANOTHER_FORMAT = (
+    "was begun by an earlier version in another format: start a new run; "
+    "prism log and prism report read what this one has"
+)
+
 MANY = 100_000
 """Agents up to which the log tells of each, unless it is asked for less."""
 
@@ -266,8 +271,7 @@ class Loop:
             SimulationError: If the snapshot belongs to another world or population.
         """
         if self._stage.has_fields and "kinds" not in snapshot:
-            problem = "was begun by an earlier version in another format: start a new run, or"
-            raise InputError(f"{problem} replay what it has")
+            raise InputError(BEGUN_IN_ANOTHER_FORMAT)
 
         self._host.end_setup(is_resumed=True)
         # the time first, as agents have been in their states since some tick

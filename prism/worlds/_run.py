@@ -56,7 +56,7 @@ from prism.telemetry._loggers import EventLogger, LateLogger
 from prism.worlds._addresses import FEED, address_of, code_of, load_world
 from prism.worlds._asking import Decider
 from prism.worlds._fields import hints_of, plain_value
-from prism.worlds._loop import COLUMNS, Loop
+from prism.worlds._loop import BEGUN_IN_ANOTHER_FORMAT, COLUMNS, Loop
 from prism.worlds._parameters import groups_of, parameter_values, parsed_parameters
 from prism.worlds._people import AgentTable
 from prism.worlds._treatments import Treatment, later_models, require_models, tables_of
@@ -660,8 +660,7 @@ def resume(
     config = read_summary(path)["config"]
     kind = _kind(config)
     if kind is Run and "world" not in config:
-        problem = "was begun by an earlier version in another format: start a new run, or"
-        raise InputError(f"{problem} replay what it has", path=path)
+        raise InputError(BEGUN_IN_ANOTHER_FORMAT, path=path)
 
     return go_on(
         path,
