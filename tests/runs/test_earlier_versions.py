@@ -40,7 +40,7 @@ def test_every_version_of_the_log_has_a_folder() -> None:
 def test_it_is_refused_in_words_and_nothing_changes(begun: Path) -> None:
     """Resuming says that the run is of an earlier version, and what to do instead."""
     before = tree(begun)
-    with pytest.raises(InputError, match=r"earlier version.*start a new run, or replay"):
+    with pytest.raises(InputError, match=r"earlier version.*start a new run; prism log"):
         resume(begun)
     assert tree(begun) == before
 
@@ -70,5 +70,5 @@ def test_a_checkpoint_of_an_agent_alone_is_refused_in_words(tmp_path: Path) -> N
         assert kept is not None
         earlier = {name: kept.snapshot[name] for name in ("moment", "spent")} | {"agent": {}}
         path.write_bytes(replace(kept, snapshot=earlier).to_bytes())
-    with pytest.raises(InputError, match=r"run: was begun by an earlier version.* or replay"):
+    with pytest.raises(InputError, match=r"run: was begun by an earlier version.*start a new run"):
         resume(run)

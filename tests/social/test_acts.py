@@ -251,7 +251,7 @@ def test_runs_of_earlier_versions_are_read(tmp_path: Path) -> None:
     tmp_path.joinpath("run.json").write_text(
         json.dumps({"prism": "0", "schema": 1, "config": config})
     )
-    with pytest.raises(InputError, match=r"was begun by an earlier version .* or replay"):
+    with pytest.raises(InputError, match=r"was begun by an earlier version .*start a new run"):
         resume(tmp_path)
 
 
