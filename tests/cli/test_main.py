@@ -50,7 +50,7 @@ WRONG = {
     "unknown option": (["--bogus"], ["--bogus"]),
     "stray argument": (["extra"], ["extra"]),
     "unknown reasoner": (["--reasoner", "oracle"], ["--reasoner", "oracle", "policy", "ollama"]),
-    "model for the policy": (["--model", "llama3.2"], ["--model", "--reasoner ollama"]),
+    "model for the policy": (["--model", "llama3.2"], ["--model ollama:llama3.2"]),
     "host for the policy": (["--host", "http://127.0.0.1:1"], ["--host", "--reasoner ollama"]),
     "ollama without model": (["--reasoner", "ollama"], ["--model"]),
     "missing file": (["--agents", "nowhere.json"], ["nowhere.json", "no such file"]),
