@@ -43,7 +43,7 @@ from prism.worlds._results import Measured
 from prism.worlds._snapshot import Decoder, Encoder
 from prism.worlds._stage import AgentStage
 from prism.worlds._treatments import Treating, Treatment, with_reasoners
-from prism.worlds._world import World
+from prism.worlds._world import World, defines
 
 _TICKS_BETWEEN_COLLECTIONS = 100
 
@@ -127,6 +127,8 @@ class Loop:
         self._seed = seed
         self._collect: Callable[[], object] = _leave_it
         self._parts = parts_of(type(world))
+        self._has_beginning = defines(type(world), "round_begins")
+        self._has_end = defines(type(world), "round_ends")
         self._groups = groups_of(type(world))
         self._treatments: tuple[str | Treatment, ...] = tuple(treatments)
         self._treating = Treating(world, self._parts, treatments, rounds)
@@ -325,9 +327,10 @@ class Loop:
         self.clock.begin_round(number)
         self._emit(ROUND_STARTED, round=number)
         stage.begin_round()
-        with host.explaining(), host.guarding():
-            self._treating.apply(number, host, self._emit)
-            world.round_begins()
+        if self._has_beginning or self._treatments:
+            with host.explaining(), host.guarding():
+                self._treating.apply(number, host, self._emit)
+                world.round_begins()
 
         for tick in range(1, self.ticks_per_round + 1):
             self.clock.advance()
@@ -347,8 +350,9 @@ class Loop:
         measures, of_agents = self._measures()
         picture = self._picture()
         await stage.end_round()
-        with host.explaining(), host.guarding():
-            world.round_ends()
+        if self._has_end:
+            with host.explaining(), host.guarding():
+                world.round_ends()
 
         for told in of_agents:
             self._emit(AGENTS_MEASURED, **told)
@@ -362,6 +366,8 @@ class Loop:
         """Return the data of a picture, if the log covers agents."""
         if active_logger(self._stage.logger) is None or self._stage.logged_agents() == 0:
             return {}
+        if self._parts.picture is None:
+            return self._stage.picture(first=first)
 
         reason = "a picture must not change anything: use a hook, such as round_ends"
         with self._host.only_looking(reason), self._host.explaining(), self._host.guarding():
