@@ -48,6 +48,7 @@ _AT_ONCE = 2
 _COLUMNS = {"chosen": "chosen", "by": "source", "event": "event"}
 _MOST_CONNECTIONS = 64
 _MOST_BODY = 1 << 16
+_MOST_REQUEST = 1 << 20
 
 Answer = Callable[[Mapping[str, str]], Any]
 
@@ -306,6 +307,8 @@ class Watching:
             lifespan="off",
             server_header=False,
             limit_concurrency=_MOST_CONNECTIONS,
+            # an id of an agent may be long, and arrive in parts
+            h11_max_incomplete_event_size=_MOST_REQUEST,
             timeout_graceful_shutdown=1,
         )
         self._server = uvicorn.Server(config)

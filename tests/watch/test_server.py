@@ -6,7 +6,8 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from time import perf_counter
+from socket import create_connection
+from time import perf_counter, sleep
 from typing import Any
 
 import httpx
@@ -446,3 +447,17 @@ def test_an_answer_waits_for_no_acknowledgement(client: httpx.Client) -> None:
 
     # on a busy machine a single answer may take longer; behind an acknowledgement each does
     wait_until(is_quick)
+
+
+def test_a_long_address_may_arrive_in_parts(client: httpx.Client) -> None:
+    """An address with an id of 100,000 characters is answered, however the network cuts it."""
+    begin = f"GET /agent?run=real&agent={'x' * 100_000}".encode()
+    cookie = "; ".join(f"{name}={value}" for name, value in client.cookies.items())
+    host, port = str(client.base_url.host), client.base_url.port
+    with create_connection((host, port), timeout=30) as connection:
+        connection.sendall(begin[:80_000])
+        sleep(0.2)
+        rest = f" HTTP/1.1\r\nHost: {host}:{port}\r\nCookie: {cookie}\r\nConnection: close\r\n\r\n"
+        connection.sendall(begin[80_000:] + rest.encode())
+        with connection.makefile("rb") as answer:
+            assert b"no agent" in answer.read()
