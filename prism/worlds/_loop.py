@@ -327,7 +327,7 @@ class Loop:
         self.clock.begin_round(number)
         self._emit(ROUND_STARTED, round=number)
         stage.begin_round()
-        if self._has_beginning or self._treatments:
+        if self._has_beginning or self._treating.is_due(number):
             with host.explaining(), host.guarding():
                 self._treating.apply(number, host, self._emit)
                 world.round_begins()

@@ -361,6 +361,10 @@ class Treating:
             except PrismError as error:
                 raise _placed(each, error) from None
 
+    def is_due(self, number: int) -> bool:
+        """Return whether a round has treatments."""
+        return number in self._by_round
+
     def apply(self, number: int, host: RunHost, emit: Emit) -> None:
         """Apply the treatments of a round."""
         for each in self._by_round.get(number, ()):
