@@ -222,7 +222,7 @@ def find_prompts(
         # the id comes first, so that the others need not be parsed
         start = line[: line.find(b'",') + 2]
         if start in left:
-            record = _read(line)
+            record = read_line(line)
             if record is None:
                 _tell(path, number, _NOT_READ, on_fault)
             else:
@@ -260,7 +260,7 @@ def prompts_of(run: Path) -> Path:
 def _records(path: Path, on_fault: Tell | None) -> Iterator[dict[str, Any]]:
     is_first = True
     for line, number in _lines(path, on_fault):
-        record = _read(line)
+        record = read_line(line)
         if record is None:
             _tell(path, number, _NOT_READ, on_fault)
         elif is_first:
@@ -297,7 +297,8 @@ def _tell(path: Path, line: int, problem: str, on_fault: Tell | None) -> None:
     on_fault(f"{path}: line {line} {problem}")
 
 
-def _read(line: bytes) -> dict[str, Any] | None:
+def read_line(line: bytes) -> dict[str, Any] | None:
+    """Return the object of a line, or None."""
     try:
         record = orjson.loads(line)
     except orjson.JSONDecodeError:
@@ -418,7 +419,7 @@ def _events(
 
         for line, text in enumerate(BytesIO(block.data), start=block.first_line):
             # what is no JSON prism log check says
-            event = (_read(text) if wanted(text) else None) or {}
+            event = (read_line(text) if wanted(text) else None) or {}
             is_wanted = agent_id in (None, event.get("agent_id"))
             if not is_wanted or not isinstance(event.get("event"), str):
                 continue

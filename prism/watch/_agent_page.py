@@ -93,23 +93,16 @@ class AgentPage:
         return done + Markup('<p class="tools">{}</p>').format(ways)
 
     def _told(self, rows: pl.DataFrame) -> Markup:
-        if rows.is_empty():
-            return _EMPTY
-
         last = rows.tail(_MOST_STORY).reverse()
-        items = _EMPTY.join(
-            Markup('<li><span class="soft">{}</span> {}</li>').format(
-                self._when(row), with_links(row["what"], post_ids(row))
-            )
+        told = happened_list(
+            (self._when(row), with_links(row["what"], post_ids(row)))
             for row in last.iter_rows(named=True)
         )
-        more = _EMPTY
         if rows.height > last.height:
-            more = Markup('<p class="soft">The last {:,} of {:,} events.</p>').format(
-                last.height, rows.height
-            )
+            more = Markup('<p class="soft">The last {:,} of {:,} events.</p>')
+            return more.format(last.height, rows.height) + told
 
-        return more + Markup('<ol class="happened tall" tabindex="0">{}</ol>').format(items)
+        return told
 
     def _when(self, row: Mapping[str, Any]) -> str:
         named = (
@@ -122,16 +115,14 @@ class AgentPage:
     def _passed(self) -> Markup:
         """Write why posts of the round were let pass, as ``prism log why`` does."""
         rows = self._doings.passed.filter(self._is_here())
-        items = _EMPTY.join(
-            Markup('<li><span class="soft">tick {}</span> {}: {}{}</li>').format(
-                row["tick"], _post_link(row["post_id"]), cut(row["why"]), self._text(row["post_id"])
+        return happened_list(
+            (
+                f"tick {row['tick']}",
+                Markup("{}: {}{}").format(
+                    _post_link(row["post_id"]), cut(row["why"]), self._text(row["post_id"])
+                ),
             )
             for row in rows.filter(pl.col("source").is_null()).iter_rows(named=True)
-        )
-        return (
-            Markup('<ol class="happened tall" tabindex="0">{}</ol>').format(items)
-            if items
-            else items
         )
 
     def _text(self, post: str | None) -> Markup:
@@ -243,15 +234,16 @@ class AgentPage:
 
     def _conditions(self, event: Mapping[str, Any], option: str) -> Iterator[str]:
         """Yield the transitions of the chart that lead to an option, as the chart writes them."""
-        facts, source = self._facts, (event.get("state"), None)
-        known = [] if facts is None else [facts.charts.get(str(name)) for name in facts.chart_names]
-        arrows = [arrow for chart in known if chart is not None for arrow in chart.arrows]
-        labels = [
+        charts = {} if self._facts is None else self._facts.charts
+        known = [] if self._facts is None else map(str, self._facts.chart_names)
+        labels = (
             label
-            for arrow in arrows
-            if arrow.target == option and arrow.source in source
+            for name in known
+            if name in charts
+            for arrow in charts[name].arrows
+            if arrow.target == option and arrow.source in (event.get("state"), None)
             for label in arrow.labels
-        ]
+        )
         trigger = str(event.get("trigger"))
         yield from dict.fromkeys(label for label in labels if label.startswith(trigger))
 
@@ -282,6 +274,14 @@ def thread_page(tree: tuple[TreePost, ...], chosen: str) -> Section:
         return Markup("{} {}{}").format(who, _post_link(post.post_id), mark)
 
     return Section("thread", "The thread", "", [thread_of(tree, named)])
+
+
+def happened_list(items: Iterable[tuple[str, Markup]]) -> Markup:
+    """Return a list of what happened, each with when it did; nothing if there is nothing."""
+    lines = _EMPTY.join(
+        Markup('<li><span class="soft">{}</span> {}</li>').format(*each) for each in items
+    )
+    return lines and Markup('<ol class="happened tall" tabindex="0">{}</ol>').format(lines)
 
 
 def agent_link(agent: str | None) -> Markup:

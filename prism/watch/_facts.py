@@ -4,25 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from math import isfinite
-from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any, get_args
+from typing import Any
 
 import orjson
 import polars as pl
 
 from prism.analysis import read_log
+from prism.analysis._tables.decisions import SOURCES, SUMMED, UNANSWERED, if_known, with_shares
+from prism.analysis._tables.transitions import with_probabilities
+from prism.analysis._tables.worlds import by_measure
 from prism.report._facts.run_facts import RunFacts, facts_of, with_tables
 from prism.report._page import familiar_charts
-from prism.statechart.reasoner._questions import Source
 from prism.telemetry.events import DECISION
-from prism.watch._tally import Tally
+from prism.watch._looking import as_log
+from prism.watch._tally import COUNTED, Tally
 from prism.watch._watched import Watched
 
 _HEAD_BYTES = 1 << 20
-_SOURCES = get_args(Source)
-_SPENT = {"calls": "attempts", "input_tokens": "input_tokens", "output_tokens": "output_tokens"}
+_SUMS = pl.col(*COUNTED, *(f"{name}_known" for name in COUNTED)).sum()
 
 
 def blank_facts(watched: Watched) -> RunFacts | None:
@@ -32,11 +31,8 @@ def blank_facts(watched: Watched) -> RunFacts | None:
         None if the log contains no events of prism yet.
     """
     head = watched.tail.read(0, _HEAD_BYTES)
-    whole = head[: head.rfind(b"\n") + 1]
-    with TemporaryDirectory(prefix="prism-") as folder:
-        copy = Path(folder) / "events.jsonl"
-        copy.write_bytes(whole)
-        runs, _ = facts_of(read_log(copy))
+    with as_log(head[: head.rfind(b"\n") + 1]) as part:
+        runs, _ = facts_of(read_log(part))
 
     return runs[-1] if runs else None
 
@@ -56,7 +52,7 @@ def counted_facts(blank: RunFacts, watched: Watched) -> RunFacts:
             "traffic": _summed(traffic, ["chart", "from_state", "to_state", "trigger"]),
             "transitions": _transitions(traffic),
             "faults": tally.faults(),
-            "measures": _measures(tally),
+            "measures": by_measure(_measured(tally)).drop("run"),
             "treatments": _treatments(tally),
             "own_events": tally.own_events(),
             **_decisions(tally),
@@ -117,13 +113,9 @@ def _summed(table: pl.DataFrame, keys: list[str]) -> pl.DataFrame:
 
 
 def _transitions(traffic: pl.DataFrame) -> pl.DataFrame:
-    several = ["chart"] if traffic["chart"].n_unique() > 1 else []
-    leaving = pl.col("count").sum().over(*several, "from_state")
-    table = _summed(traffic, [*several, "from_state", "to_state", "trigger"])
-
-    return table.with_columns(probability=pl.col("count") / leaving).sort(
-        [*several, "from_state", pl.col("count").neg(), "to_state"]
-    )
+    counts = traffic.with_columns(run=pl.lit(0))
+    keys = ["run", "chart", "from_state", "to_state", "trigger"]
+    return with_probabilities(_summed(counts, keys)).drop("run")
 
 
 def _states(tally: Tally) -> pl.DataFrame:
@@ -138,21 +130,10 @@ def _states(tally: Tally) -> pl.DataFrame:
     return table.with_columns(share=pl.col("agents") / pl.col("agents").sum().over("round"))
 
 
-def _measures(tally: Tally) -> pl.DataFrame:
-    schema = {"round": pl.Int64, "measure": pl.String, "value": pl.Float64}
-    rows = pl.DataFrame(list(_measured(tally)), schema, orient="row")
-    places = {name: at for at, name in enumerate(rows["measure"].unique(maintain_order=True))}
-    place = pl.col("measure").replace_strict(places, default=0, return_dtype=pl.Int64)
-
-    return rows.sort(place, "round", maintain_order=True)
-
-
-def _measured(tally: Tally) -> Iterator[tuple[int, str, float | None]]:
+def _measured(tally: Tally) -> Iterator[tuple[int, int, Mapping[str, Any]]]:
     for number, event in sorted(tally.ends.items()):
         found = event.get("measures")
-        for name, value in (found if isinstance(found, dict) else {}).items():
-            is_number = isinstance(value, (int, float)) and isfinite(value)
-            yield number, name, float(value) if is_number else None
+        yield 0, number, found if isinstance(found, dict) else {}
 
 
 def _treatments(tally: Tally) -> pl.DataFrame:
@@ -183,33 +164,17 @@ def _decisions(tally: Tally) -> dict[str, pl.DataFrame]:
 def _grouped(made: pl.DataFrame, keys: list[str]) -> pl.DataFrame:
     asked, source = pl.col("asked"), pl.col("source")
     from_sources = {
-        f"from_{name}": asked.filter(source == name).sum().cast(pl.Int64) for name in _SOURCES
+        f"from_{name}": asked.filter(source == name).sum().cast(pl.Int64) for name in SOURCES
     }
-    known = [
-        pl.when(pl.col(name).sum() > 0).then(pl.col(name).sum()).alias(name)
-        for name in _SPENT.values()
-    ]
-    table = made.group_by(keys).agg(asked.sum(), **from_sources)
-    spent = made.group_by(keys).agg(known)
+    counts = made.group_by(keys).agg(asked.sum(), _SUMS, **from_sources)
 
-    return (
-        table.join(spent, on=keys, nulls_equal=True)
-        .with_columns(
-            answered=asked - pl.col("from_fallback"),
-            fallback_share=pl.col("from_fallback") / asked,
-            entropy=pl.lit(None, pl.Float64),
-        )
-        .sort(keys)
-    )
+    return with_shares(counts).with_columns(entropy=pl.lit(None, pl.Float64)).sort(keys)
 
 
 def _costs(asked: pl.DataFrame) -> pl.DataFrame:
-    answered = ~pl.col("source").is_in(["fallback", "failed"])
+    answered = ~pl.col("source").is_in(UNANSWERED)
     by_model = asked.filter(pl.col("model").is_not_null()).group_by("model")
-    sums = {name: pl.col(key).sum() for name, key in _SPENT.items()}
+    counts = by_model.agg(_SUMS, answers=pl.col("asked").filter(answered).sum())
+    known = {name: if_known(key, pl.col(key)) for name, key in SUMMED.items()}
 
-    return by_model.agg(
-        answers=pl.col("asked").filter(answered).sum(),
-        **sums,
-        seconds=pl.col("request_seconds").sum(),
-    ).sort("model")
+    return counts.select("model", "answers", **known).sort("model")

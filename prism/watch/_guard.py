@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, MutableMapping
 from hmac import compare_digest
-from http.cookies import CookieError, SimpleCookie
 from ipaddress import ip_address
 from secrets import token_urlsafe
 from socket import gethostname
 from threading import Lock
-from typing import Any
-from urllib.parse import parse_qs
 
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
+from starlette.datastructures import MutableHeaders
+from starlette.requests import HTTPConnection
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
@@ -56,7 +52,7 @@ class Guard:
         token: The token, for the address to open.
     """
 
-    def __init__(self, app: App, host: str, port: int) -> None:
+    def __init__(self, app: ASGIApp, host: str, port: int) -> None:
         self._app = app
         self._host = host
         self._port = port
@@ -70,52 +66,50 @@ class Guard:
         if scope["type"] != "http":  # no page of prism's opens anything else
             return
 
-        headers = {
-            name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]
-        }
-        refusal = self._refusal(scope, headers)
+        request = HTTPConnection(scope)
+        refusal = self._refusal(request)
         # only a request that is meant may spend the token
-        new = refusal is None and self._takes_token(scope)
-        if refusal is None and not new and not self._knows(headers.get("cookie", "")):
+        is_new = refusal is None and self._takes_token(request)
+        if refusal is None and not is_new and not self._knows(request):
             refusal = "token"
         if refusal is not None:
-            await _refuse(send, _REFUSALS[refusal])
+            refused = PlainTextResponse(f"{_REFUSALS[refusal]}\n", 403, _HEADERS)
+            await refused(scope, receive, send)
             return
 
-        cookie = f"{self._cookie}={self._secret}; HttpOnly; SameSite=Strict; Path=/"
-        added = {**_HEADERS, **({"Set-Cookie": cookie} if new else {})}
-
-        async def send_with_headers(message: MutableMapping[str, Any]) -> None:
+        async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                given = {name.lower() for name, _ in message["headers"]}
-                message["headers"] = [
-                    *message["headers"],
-                    *(pair for pair in _encoded(added) if pair[0] not in given),
-                ]
+                headers = MutableHeaders(scope=message)
+                for name, value in _HEADERS.items():
+                    headers.setdefault(name, value)
+                if is_new:
+                    cookie = f"{self._cookie}={self._secret}; HttpOnly; SameSite=Strict; Path=/"
+                    headers["Set-Cookie"] = cookie
             await send(message)
 
         await self._app(scope, receive, send_with_headers)
 
-    def _refusal(self, scope: Scope, headers: dict[str, str]) -> str | None:
+    def _refusal(self, request: HTTPConnection) -> str | None:
         """Return what is wrong with where a request comes from; None if nothing is."""
+        headers = request.headers
         host = headers.get("host", "")
         if not self._is_own(host):
             return "host"
 
-        is_page = scope["path"] == "/" and headers.get("sec-fetch-mode", "navigate") == "navigate"
-        site = headers.get("sec-fetch-site", "none")
+        mode = headers.get("sec-fetch-mode", "navigate")
+        is_page = request.scope["path"] == "/" and mode == "navigate"
         if headers.get("origin", f"http://{host}") != f"http://{host}":
             return "origin"
-        if site not in _MEANT and not is_page:
+        if headers.get("sec-fetch-site", "none") not in _MEANT and not is_page:
             return "origin"
 
         return None
 
-    def _takes_token(self, scope: Scope) -> bool:
+    def _takes_token(self, request: HTTPConnection) -> bool:
         """Return True for the first request with the token, which is worth nothing afterwards."""
-        given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
+        given = request.query_params.get("token", "")
         with self._lock:
-            if scope["path"] != "/" or self.token is None:
+            if request.scope["path"] != "/" or self.token is None:
                 return False
             if not compare_digest(given.encode(), self.token.encode()):
                 return False
@@ -123,12 +117,9 @@ class Guard:
 
         return True
 
-    def _knows(self, cookies: str) -> bool:
-        try:
-            found = SimpleCookie(cookies).get(self._cookie)
-        except CookieError:
-            return False
-        return found is not None and compare_digest(found.value.encode(), self._secret.encode())
+    def _knows(self, request: HTTPConnection) -> bool:
+        given = request.cookies.get(self._cookie, "")
+        return compare_digest(given.encode(), self._secret.encode())
 
     def _is_own(self, host: str) -> bool:
         """Return True for an address that this server listens on, and no name that leads there."""
@@ -154,13 +145,3 @@ def _is_address(name: str) -> bool:
 def is_loopback(host: str) -> bool:
     """Return True if only this machine can reach a host."""
     return host in LOOPBACK or (_is_address(host) and ip_address(host).is_loopback)
-
-
-def _encoded(headers: dict[str, str]) -> list[tuple[bytes, bytes]]:
-    return [(name.lower().encode(), value.encode()) for name, value in headers.items()]
-
-
-async def _refuse(send: Send, why: str) -> None:
-    headers = {**_HEADERS, "Content-Type": "text/plain; charset=utf-8"}
-    await send({"type": "http.response.start", "status": 403, "headers": _encoded(headers)})
-    await send({"type": "http.response.body", "body": f"{why}\n".encode()})

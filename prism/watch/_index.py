@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator
 from mmap import ACCESS_READ, mmap
 from tempfile import TemporaryFile
 
-import orjson
 import polars as pl
 
 from prism.runlog._reader import Block
@@ -17,16 +16,8 @@ from prism.telemetry.events import POST_LIKED, POST_PUBLISHED
 _BITS = 32
 
 
-def named_by(line: bytes) -> Iterator[str]:
-    """Yield what a post or a like names: posts, or who is liked."""
-    try:
-        event = orjson.loads(line)
-    except orjson.JSONDecodeError:
-        return
-
-    is_like = event.get("event") == POST_LIKED
-    keys = ("author_id",) if is_like else ("post_id", "parent_id", "root_id")
-    yield from {name for key in keys if isinstance(name := event.get(key), str)}
+NAMING = ("agent_id", "post_id", "parent_id", "root_id", "author_id")
+"""Columns of what a line may name."""
 
 
 class Lines:
@@ -48,12 +39,6 @@ class Lines:
         """Return a line with its line feed."""
         place = line - self._first
         return self._data[self._begins[place] : self._begins[place + 1]]
-
-    def texts(self, lines: pl.Series) -> list[bytes]:
-        """Return some lines, each with its line feed."""
-        places = lines.cast(pl.Int64) - self._first
-        begins, ends = (self._begins.gather(each).to_list() for each in (places, places + 1))
-        return [self._data[begin:end] for begin, end in zip(begins, ends, strict=True)]
 
     def begin(self, line: int) -> int:
         """Return the place in the log where a line begins."""
@@ -81,20 +66,15 @@ class Index:
 
         Args:
             lines: The lines.
-            frame: Their events, with ``line``, ``event`` and ``agent_id``.
+            frame: Their events, with ``line``, ``event`` and the columns of `NAMING`.
         """
-        is_post = pl.col("event").is_in([POST_LIKED, POST_PUBLISHED])
-        posts = frame.filter(is_post)["line"]
-        pairs = [
-            (line, name)
-            for line, text in zip(posts, lines.texts(posts), strict=True)
-            for name in named_by(text)
-        ]
-        others = pl.DataFrame(pairs, {"line": pl.UInt32, "name": pl.String}, orient="row")
-        own = frame.select("line", name="agent_id").drop_nulls()
-        names = pl.concat([own, others])
+        event = pl.col("event")
+        of_post = [pl.when(event == POST_PUBLISHED).then(name) for name in NAMING[1:4]]
+        naming = [pl.col("agent_id"), *of_post, pl.when(event == POST_LIKED).then("author_id")]
+        names = pl.concat([frame.select("line", name=each) for each in naming]).drop_nulls()
         places = lines.places(names["line"])
-        entries = ((names["name"].hash() // (1 << _BITS)) * (1 << _BITS) + places).sort()
+        firsts = (names["name"].hash() // (1 << _BITS)) * (1 << _BITS)
+        entries = (firsts + places).unique().sort()
 
         self._file.write(array("Q", entries.to_list()).tobytes())
         self._parts.append((lines.offset, entries.len()))

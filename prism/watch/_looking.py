@@ -10,7 +10,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import orjson
 import polars as pl
 
 from prism.analysis import RunLogs, agent_story, faults, let_pass, read_log
@@ -24,11 +23,10 @@ from prism.drawing import showable
 from prism.errors import InputError
 from prism.report._facts.pictures import Picture, read_picture
 from prism.report._facts.run_facts import Recorded
-from prism.runlog._keys import WORLD_EVENTS
-from prism.runlog._prompts import asked_in, find_prompts
+from prism.runlog._prompts import asked_in, find_prompts, read_line
 from prism.runlog._reader import BLOCK_BYTES, LOG_NAME, Block
 from prism.telemetry import events
-from prism.watch._tail import Tail
+from prism.watch._tail import Tail, blocks_back
 from prism.watch._watched import Watched
 
 MOST_BYTES = 8 << 20
@@ -105,47 +103,33 @@ def faults_in(watched: Watched, number: int | None) -> pl.DataFrame:
 
 def agents_in(
     watched: Watched, number: int | None, state: str, tick: int | None = None
-) -> Sequence[str]:
+) -> Sequence[tuple[str, int]]:
     """Return the agents in a state at the end of a round, or of a tick of it, or now."""
     places = _places(watched, number, tick)
-    return [agent for agent, where in places.items() if showable(where) == state]
-
-
-def agents_between(
-    watched: Watched, number: int | None, source: str, target: str
-) -> Sequence[tuple[str, int]]:
-    """Return the agents that went from a state to another in a round, and how often each did."""
-    counts: Counter[str] = Counter()
-    for frame in _moves(watched, *_span(watched, number)):
-        rows = frame.group_by("agent_id", "from_state", "to_state").len().iter_rows()
-        for agent, begin, end, count in rows:
-            if begin is not None and (showable(begin), showable(end)) == (source, target):
-                counts[agent] += count
-
-    return counts.most_common()
+    return [(agent, 1) for agent, where in places.items() if showable(where) == state]
 
 
 def agents_with(
-    watched: Watched, number: int | None, column: str, value: str
+    watched: Watched, number: int | None, values: Mapping[str, str]
 ) -> Sequence[tuple[str, int]]:
     """Return the agents with an event in a round, and how often each had one.
 
     Args:
         watched: The run.
         number: The round.
-        column: ``chosen`` or ``source`` of a decision, or ``event`` for a world's own.
-        value: What stands there.
+        values: What stands there, by column: the states of a transition, ``chosen`` or ``source``
+            of a decision, or ``event`` for a world's own.
     """
+    condition = pl.col("round").eq_missing(pl.lit(number))
+    if "event" not in values:
+        event = events.TRANSITION if "from_state" in values else events.DECISION
+        condition &= pl.col("event") == event
+    columns = ("event", "round", "agent_id", "chosen", "source", "from_state", "to_state")
     counts: Counter[str] = Counter()
-    wanted = pl.col("event").str.starts_with(WORLD_EVENTS)
-    if column != "event":
-        wanted = pl.col("event") == events.DECISION
     for block, _ in blocks(watched, *_span(watched, number)):
-        frame = parse(block, ("event", "round", "agent_id", "chosen", "source")).frame
-        own = frame.filter(wanted & pl.col("round").eq_missing(pl.lit(number)))
-        rows = own.drop_nulls("agent_id").group_by("agent_id", column).len()
-        for agent, found, count in rows.iter_rows():
-            if found is not None and showable(found.removeprefix(WORLD_EVENTS)) == value:
+        own = parse(block, columns).frame.filter(condition).drop_nulls(["agent_id", *values])
+        for agent, *found, count in own.group_by("agent_id", *values).len().iter_rows():
+            if [*map(showable, found)] == [*values.values()]:
                 counts[agent] += count
 
     return counts.most_common()
@@ -181,7 +165,7 @@ def doings_of(watched: Watched, agent: str, number: int | None) -> Doings:
     Raises:
         InputError: If the log has no such agent.
     """
-    with _as_log(_lines_of(watched, agent)) as part:
+    with as_log(_lines_of(watched, agent)) as part:
         logs = read_log(part)
         story, passed = agent_story(logs, agent), let_pass(logs, agent)
         every = list(asked_in(part, _ignore, agent, beside=watched.folder))
@@ -196,9 +180,8 @@ def doings_of(watched: Watched, agent: str, number: int | None) -> Doings:
         records = {}
 
     then = story.filter(pl.col("round").eq_missing(pl.lit(number)))
-    about = dict.fromkeys(post_ids(event) for event in then.iter_rows(named=True))
-    about |= dict.fromkeys(post_ids(each.event) for each in asked)
-    posts = _posts(watched, {post for ids in about for post in ids})
+    named = [*then.iter_rows(named=True), *(each.event for each in asked)]
+    posts = _posts(watched, {post for event in named for post in post_ids(event)})
 
     return Doings(
         story,
@@ -234,9 +217,8 @@ def thread_of(watched: Watched, post: str) -> tuple[TreePost, ...]:
         below = _published_at(tally.index.places(wanted), tail)
         # likes are found by those who are liked
         authors = {str(each.get("agent_id")) for each in below}
-        places = tally.index.places([*wanted, *authors])
-        lines = {place: tail.line_at(place) for place in places}
-    with _as_log(b"".join(line for _, line in sorted(lines.items()))) as part:
+        lines = _lines_at(tally.index.places([*wanted, *authors]), tail)
+    with as_log(lines) as part:
         tree = grow(wanted[-1], posts_below(read_log(part), wanted[-1:]))
     if all(each.post_id != post or each.kind == MISSING for each in tree):
         raise InputError(f"the log has no post {post!r} so far")
@@ -257,7 +239,7 @@ def _posts(watched: Watched, ids: Collection[str]) -> dict[str, tuple[str, str]]
 def _published_at(places: Iterable[int], tail: Tail) -> list[Mapping[str, Any]]:
     """Return the posts that are published by some lines of the log."""
     lines = [line for place in places if POST_MARK in (line := tail.line_at(place))]
-    found = [event for line in lines if isinstance(event := _parsed(line), dict)]
+    found = [event for line in lines if (event := read_line(line)) is not None]
     return [
         event
         for event in found
@@ -265,11 +247,8 @@ def _published_at(places: Iterable[int], tail: Tail) -> list[Mapping[str, Any]]:
     ]
 
 
-def _parsed(line: bytes) -> object:
-    try:
-        return orjson.loads(line)
-    except orjson.JSONDecodeError:
-        return None
+def _lines_at(places: Iterable[int], tail: Tail) -> bytes:
+    return b"".join(tail.line_at(place) for place in sorted(set(places)))
 
 
 def _lines_of(watched: Watched, agent: str) -> bytes:
@@ -278,12 +257,7 @@ def _lines_of(watched: Watched, agent: str) -> bytes:
         own = list(tally.index.places([agent]))
         published = _published_at(own, tail)
         posts = [each["post_id"] for each in published if each.get("agent_id") == agent]
-        places = {*own, *tally.index.places(posts)}
-        lines = {place: tail.line_at(place) for place in places}
-        if not lines:
-            return tail.read(0, MOST_BYTES)
-
-    return b"".join(line for _, line in sorted(lines.items()))
+        return _lines_at([*own, *tally.index.places(posts)], tail) or tail.read(0, MOST_BYTES)
 
 
 def _places(watched: Watched, number: int | None, tick: int | None = None) -> dict[str, str]:
@@ -296,8 +270,8 @@ def _places(watched: Watched, number: int | None, tick: int | None = None) -> di
         run, joined = tally.known_run, sum(tally.joined().values())
     last_tick = None if run is None else run.ticks_per_round
     places: dict[str, str] = {}
-    for block in _blocks_back(watched, end):
-        frame = _moves_in(block)
+    for data in blocks_back(watched.read, end):
+        frame = _moves_in(Block(data, 1, data.count(b"\n")))
         # what closes this round comes after its states were counted
         is_here = pl.col("round").eq_missing(pl.lit(number))
         closes = is_here & closes_round(last_tick)
@@ -312,11 +286,6 @@ def _places(watched: Watched, number: int | None, tick: int | None = None) -> di
     return places
 
 
-def _moves(watched: Watched, begin: int, end: int | None) -> Iterator[pl.DataFrame]:
-    """Return the joins and transitions in a part of the log."""
-    return (_moves_in(block) for block, _ in blocks(watched, begin, end))
-
-
 def _moves_in(block: Block) -> pl.DataFrame:
     joins = pl.col("event") == events.AGENT_JOINED
     frame = parse(block, _OF_MOVES).frame
@@ -325,13 +294,10 @@ def _moves_in(block: Block) -> pl.DataFrame:
     return steps.with_columns(to_state=target).drop_nulls(["agent_id", "to_state"])
 
 
-def blocks(watched: Watched, begin: int, end: int | None) -> Iterator[tuple[Block, int]]:
+def blocks(watched: Watched, begin: int, end: int) -> Iterator[tuple[Block, int]]:
     """Yield the blocks of a part of the log, each with the place where the next one begins."""
-    with watched.reading() as (_, tail):
-        stop = tail.position if end is None else end
-    while begin < stop:
-        with watched.reading() as (_, tail):
-            data = tail.read(begin, min(begin + BLOCK_BYTES, stop))
+    while begin < end:
+        data = watched.read(begin, min(begin + BLOCK_BYTES, end))
         whole = data.rfind(b"\n") + 1
         # a line that is longer than a block is left out, as it is everywhere
         begin += whole or max(len(data), 1)
@@ -339,42 +305,27 @@ def blocks(watched: Watched, begin: int, end: int | None) -> Iterator[tuple[Bloc
             yield Block(data[:whole], 1, data.count(b"\n", 0, whole)), begin
 
 
-def _blocks_back(watched: Watched, end: int | None) -> Iterator[Block]:
-    """Yield the blocks of a log from a place back to its beginning."""
-    with watched.reading() as (_, tail):
-        stop = tail.position if end is None else end
-    while stop > 0:
-        begin = max(stop - BLOCK_BYTES, 0)
-        with watched.reading() as (_, tail):
-            data = tail.read(begin, stop)
-        first = data.find(b"\n") + 1 if begin else 0
-        # what has no line feed is the end of a line that is longer than a block
-        stop = begin + first if first < len(data) else begin
-        if first < len(data):
-            yield Block(data[first:], 1, data.count(b"\n", first))
-
-
-def _span(watched: Watched, number: int | None) -> tuple[int, int | None]:
-    with watched.reading() as (tally, _):
-        return (0, None) if number is None else tally.span(number)
+def _span(watched: Watched, number: int | None) -> tuple[int, int]:
+    """Return where a round begins in the log, and where it ends as far as it was read."""
+    with watched.reading() as (tally, tail):
+        begin, end = (0, None) if number is None else tally.span(number)
+        return begin, tail.position if end is None else end
 
 
 @contextmanager
 def _round(watched: Watched, number: int | None) -> Iterator[RunLogs]:
     """Open the last megabytes of a round as a log of their own."""
     begin, end = _span(watched, number)
-    with watched.reading() as (_, tail):
-        stop = tail.position if end is None else end
-        start = max(begin, stop - MOST_BYTES)
-        data = tail.read(start, stop)
+    start = max(begin, end - MOST_BYTES)
+    data = watched.read(start, end)
 
     first = data.find(b"\n") + 1 if start > begin else 0
-    with _as_log(data[first:]) as part:
+    with as_log(data[first:]) as part:
         yield read_log(part)
 
 
 @contextmanager
-def _as_log(lines: bytes) -> Iterator[Path]:
+def as_log(lines: bytes) -> Iterator[Path]:
     """Write some lines as a log of their own, which is deleted behind the block."""
     with TemporaryDirectory(prefix="prism-") as folder:
         part = Path(folder) / LOG_NAME

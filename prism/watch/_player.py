@@ -12,14 +12,12 @@ import os
 import sys
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
-from enum import Enum
 from pathlib import Path
 from shlex import join
 from threading import Lock, Thread
 from time import sleep
 from traceback import print_exception
-from typing import Any, Literal, get_args, get_origin
+from typing import Any, Literal
 
 import orjson
 
@@ -35,7 +33,7 @@ from prism.worlds import Run, SetParameters
 from prism.worlds._about import about_world
 from prism.worlds._fields import plain_value
 from prism.worlds._loop import Loop
-from prism.worlds._parameters import Parameter, parameters_of, parsed_parameters
+from prism.worlds._parameters import parsed_parameters
 from prism.worlds._world import kinds_of
 
 _SECONDS_BETWEEN_LOOKS = 0.02
@@ -71,7 +69,6 @@ class Player(Observer):
             model=asked.get("model"),
             parameters=asked.get("parameters"),
         )
-        self._loop: Loop | None = None
 
     def order(self, order: dict[str, Any]) -> None:
         """Take an order from another thread."""
@@ -105,13 +102,12 @@ class Player(Observer):
 
     def started(self, run: Any) -> None:
         """Wait for orders before the first round, and between ticks."""
-        self._loop = run
+        self._loop: Loop = run
         run.pace = self._pace
 
     async def _pace(self) -> None:
         """Return when the run may go on."""
         loop = self._loop
-        assert loop is not None
         is_between = loop.clock.moment.round == len(loop.finished)
         if self._goes == ("round" if is_between else "tick"):
             self._goes = "pause"
@@ -146,7 +142,6 @@ class Player(Observer):
 
     def _treat(self, order: Mapping[str, Any]) -> None:
         loop = self._loop
-        assert loop is not None
         number = len(loop.finished) + 1
         try:
             treatment = self._treatment(order, number)
@@ -169,7 +164,6 @@ class Player(Observer):
 
     def _say_where(self) -> None:
         loop = self._loop
-        assert loop is not None
         now = asyncio.get_running_loop().time()
         if self._goes == "play" and now - self._told < _SECONDS_BETWEEN_TELLS:
             return
@@ -181,42 +175,16 @@ class Player(Observer):
 
 
 def about(run: Run[Any]) -> dict[str, Any]:
-    """Return what the page needs to know of a world: its parameters, treatments and charts."""
-    told = about_world(run.world_class, "")
-    known = parameters_of(run.world_class)
-    values = run.to_config()["parameters"]
+    """Return what the page needs to know of a world: what it declares, its values and charts."""
     charts = (getattr(kind, "chart", None) for kind in kinds_of(run.world_class))
-
     return {
-        "world": told["world"],
-        "doc": told["doc"].partition("\n\n")[0],
-        "parameters": [
-            {**each, **_field(known[each["name"]]), "value": values.get(each["name"])}
-            for each in told["parameters"]
-        ],
-        "treatments": told["treatments"],
+        **about_world(run.world_class, ""),
+        "values": run.to_config()["parameters"],
         "agents": run.made_up,
         "rounds": run.rounds,
-        "ticks": run.ticks,
         "seed": run.seed,
-        "charts": [
-            asdict(to_diagram(chart.definition))
-            for chart in charts
-            if isinstance(chart, Statechart)
-        ],
+        "charts": [to_diagram(each.definition) for each in charts if isinstance(each, Statechart)],
     }
-
-
-def _field(parameter: Parameter) -> dict[str, Any]:
-    """Return what kind of field of a form a parameter needs."""
-    hint = parameter.hint
-    if isinstance(hint, type) and issubclass(hint, Enum):
-        options = [each.value if isinstance(each.value, str) else each.name for each in hint]
-        return {"kind": "choice", "options": options}
-    if get_origin(hint) is Literal:
-        return {"kind": "choice", "options": [*get_args(hint)]}
-
-    return {"kind": {bool: "switch", int: "whole", float: "number"}.get(hint, "text")}
 
 
 def command(run: Run[Any], asked: Mapping[str, Any]) -> str:
@@ -232,47 +200,36 @@ def command(run: Run[Any], asked: Mapping[str, Any]) -> str:
         if given.get(name) is not None:
             words += [f"--{name}", str(given[name])]
     for name, value in (asked.get("parameters") or {}).items():
-        words += ["--set", f"{name}={_as_text(value)}"]
-
-    tables = [each for each in run.treatments if isinstance(each, SetParameters)]
+        words += ["--set", f"{name}={value}"]
     for each in run.treatments:
         if isinstance(each, str):
             words += ["--treat", each]
+
+    tables = [_table(each) for each in run.treatments if isinstance(each, SetParameters)]
     if tables:
         words += ["--treatments", _TREATMENTS]
     words += ["--out", f"runs/{Path(asked['world'].partition(':')[0]).stem}"]
-    file = [
-        f"cat > {_TREATMENTS} <<'END'",
-        *(line for each in tables for line in _table(each)),
-        "END",
-    ]
+    file = [f"cat > {_TREATMENTS} <<'END'", *tables, "END"] if tables else []
 
-    return "\n".join([*(file if tables else []), join(words)])
+    return "\n".join([*file, join(words)])
 
 
-def _table(treatment: SetParameters) -> list[str]:
+def _table(treatment: SetParameters) -> str:
     values = (f"{name} = {json.dumps(value)}" for name, value in treatment.parameters.items())
-    return [
-        "[[treatment]]",
-        'kind = "set"',
-        f"round = {treatment.round}",
-        f"parameters = {{ {', '.join(values)} }}",
-    ]
-
-
-def _as_text(value: Any) -> str:
-    return json.dumps(value) if isinstance(value, bool) else str(value)
+    return (
+        f'[[treatment]]\nkind = "set"\nround = {treatment.round}\n'
+        f"parameters = {{ {', '.join(values)} }}"
+    )
 
 
 def fault(error: BaseException) -> dict[str, Any]:
     """Return what went wrong, and where in the user's code."""
     place = place_of(error)
     said = str(error) if isinstance(error, PrismError) else f"{type(error).__name__}: {error}"
-    notes = [note for note in getattr(error, "__notes__", ()) if isinstance(note, str)]
-    if place is not None and not any(note.startswith(str(place)) for note in notes):
-        notes.insert(0, f"{place}: {place.text}")
+    notes = getattr(error, "__notes__", ())
+    where = () if place is None else (f"{place}: {place.text}",)
 
-    return {"text": said, "notes": notes}
+    return {"text": said, "notes": [*dict.fromkeys((*where, *notes))]}
 
 
 def main() -> None:

@@ -16,9 +16,11 @@ from time import monotonic, sleep
 from typing import Any
 
 import orjson
+from pydantic import TypeAdapter
 
-from prism.drawing import Arrow, Diagram
+from prism.drawing import Diagram
 from prism.errors import InputError
+from prism.runlog._prompts import read_line
 from prism.runlog._reader import LOG_NAMES
 from prism.runs._checkpoints import FOLDER_NAME
 from prism.runs._folder import is_begun
@@ -30,7 +32,15 @@ _MOST_PLAYED = 20
 _MOST_PRINTED = 200
 _SECONDS_TO_PAUSE = 3.0
 _OVER = ("complete", "failed", "stopped")
-_ORDERS = ("play", "pause", "tick", "round", "speed", "treat", "set")
+_ORDERS: Mapping[str, Mapping[str, Any]] = {
+    **{name: {} for name in ("play", "pause", "tick", "round")},
+    "speed": {"seconds": int | float},
+    "treat": {"name": str},
+    "set": {"parameters": dict},
+}
+"""What the world's process is told to do, with the types of what belongs to it."""
+
+CHARTS: TypeAdapter[tuple[Diagram, ...]] = TypeAdapter(tuple[Diagram, ...])
 
 
 class Playing:
@@ -75,13 +85,13 @@ class Playing:
                 "printed": "".join(self._printed),
             }
 
-    def do(self, order: Mapping[str, Any]) -> dict[str, Any]:
+    def do(self, order: Any) -> dict[str, Any]:
         """Carry out what the page asks for; return what there is to say.
 
         Raises:
             InputError: If it cannot be done.
         """
-        does = order.get("do")
+        does = order.get("do") if isinstance(order, dict) else None
         if does == "start":
             self.start(order)
         elif does == "stop":
@@ -172,14 +182,15 @@ class Playing:
 
     def _send(self, order: Mapping[str, Any]) -> None:
         with self._lock:
-            is_over = self._told.get("state") in _OVER
-            if is_over or self._process is None or self._process.stdin is None:
-                raise InputError("the world has ended: reset it")
-            try:
-                self._process.stdin.write(orjson.dumps(order) + b"\n")
-                self._process.stdin.flush()
-            except OSError:
-                raise InputError("the world has ended: reset it") from None
+            process = self._process
+            if process is not None and self._told.get("state") not in _OVER:
+                assert process.stdin is not None
+                with suppress(OSError):
+                    process.stdin.write(orjson.dumps(order) + b"\n")
+                    process.stdin.flush()
+                    return
+
+        raise InputError("the world has ended: reset it")
 
     def _listen(self, process: Popen[bytes]) -> None:
         """Take note of what a process tells, until it ends."""
@@ -188,7 +199,7 @@ class Playing:
         with process.stdout:
             for line in process.stdout:
                 if self._process is process:
-                    self._tell(_parsed(line))
+                    self._tell(read_line(line) or {})
 
         status = process.wait()
         with self._lock:
@@ -212,36 +223,21 @@ class Playing:
         with self._lock:
             self._told.update(told)
             if "about" in told:
-                self.charts = tuple(map(_diagram, told["about"]["charts"]))
+                self.charts = CHARTS.validate_python(told["about"]["charts"])
             self.version += 1
 
     def _forget_old(self) -> None:
         rmtree(self.folder / f"play {self._number - _MOST_PLAYED}", ignore_errors=True)
 
 
-def _parsed(line: bytes) -> dict[str, Any]:
-    try:
-        told = orjson.loads(line)
-    except orjson.JSONDecodeError:
-        return {}
-    return told if isinstance(told, dict) else {}
-
-
 def _checked(order: Mapping[str, Any]) -> dict[str, Any]:
     """Return an order with the keys that it may have, of the right types."""
     does = order["do"]
-    wanted: dict[str, dict[str, Any]] = {
-        "speed": {"seconds": (int, float)},
-        "treat": {"name": str},
-        "set": {"parameters": dict},
-    }
-    found: dict[str, Any] = {"do": does}
-    for name, kind in wanted.get(does, {}).items():
+    for name, kind in _ORDERS[does].items():
         if not isinstance(order.get(name), kind):
             raise InputError(f"{does} needs {name}")
-        found[name] = order[name]
 
-    return found
+    return {name: order[name] for name in ("do", *_ORDERS[does])}
 
 
 def _start_of(asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -283,18 +279,3 @@ def _copy(played: Path, kept: Path) -> None:
     for name in sorted(names, key=lambda name: name not in LOG_NAMES):
         if name != HEARTBEAT_NAME and not name.startswith("."):
             copyfile(played / name, kept / name)
-
-
-def _diagram(told: Mapping[str, Any]) -> Diagram:
-    arrows = (
-        Arrow(each["source"], each["target"], tuple(each["labels"])) for each in told["arrows"]
-    )
-    return Diagram(
-        tuple(told["states"]),
-        tuple(arrows),
-        told["initial"],
-        told["name"],
-        frozenset(told["decision_states"]),
-        told["timeouts"],
-        frozenset(told["final_states"]),
-    )

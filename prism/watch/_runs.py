@@ -21,6 +21,7 @@ from prism.watch._watched import Watched
 
 _MOST_OPEN = 4
 _SECONDS_OF_LIST = 1.0
+_LISTED = ("state", "round", "rounds", "seconds_left", "problem")
 
 
 class Runs:
@@ -43,7 +44,6 @@ class Runs:
         self._charts = tuple(charts)
         self._name = name
         self._open: OrderedDict[str, Views] = OrderedDict()
-        self._watched: dict[str, Watched] = {}
         self._lock = Lock()
         self._listed: list[dict[str, Any]] = []
         self._list_due = 0.0
@@ -85,23 +85,19 @@ class Runs:
         Raises:
             InputError: If there is no run of this name.
         """
-        return self._opened(name)[0]
-
-    def views(self, name: str) -> Views:
-        """Return what can be seen of a run; see `watched`."""
-        return self._opened(name)[1]
+        return self.views(name).watched
 
     def close(self) -> None:
         """Stop following."""
         with self._lock:
-            for watched in self._watched.values():
-                watched.close()
-            self._watched.clear()
+            for views in self._open.values():
+                views.watched.close()
             self._open.clear()
         if self.playing is not None:
             self.playing.close()
 
-    def _opened(self, name: str) -> tuple[Watched, Views]:
+    def views(self, name: str) -> Views:
+        """Return what can be seen of a run; see `watched`."""
         with self._lock:
             if name not in self._open:
                 # only what was found below the folder has a name: no path is made of a request
@@ -109,14 +105,13 @@ class Runs:
                 if path is None:
                     raise InputError(f"there is no run {name!r} here")
                 charts = self._charts if self.playing is None else self.playing.charts
-                self._watched[name] = Watched(path, shown_path(name), charts)
-                self._open[name] = Views(self._watched[name])
+                self._open[name] = Views(Watched(path, shown_path(name), charts))
             self._open.move_to_end(name)
             while len(self._open) > _MOST_OPEN:
-                oldest, _ = self._open.popitem(last=False)
-                self._watched.pop(oldest).close()
+                _, oldest = self._open.popitem(last=False)
+                oldest.watched.close()
 
-            return self._watched[name], self._open[name]
+            return self._open[name]
 
     def _is_inside(self, path: Path) -> bool:
         """Return False for a run whose log is a link to somewhere else."""
@@ -132,11 +127,4 @@ def _line(name: str, path: Path) -> dict[str, Any]:
     except InputError as error:
         status = RunStatus(path, "damaged", problem=str(error))
 
-    return {
-        "name": name,
-        "state": status.state,
-        "round": status.round,
-        "rounds": status.rounds,
-        "seconds_left": status.seconds_left,
-        "problem": status.problem,
-    }
+    return {"name": name, **{each: getattr(status, each) for each in _LISTED}}

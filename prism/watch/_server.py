@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import logging
 import socket
 import webbrowser
 from asyncio import sleep
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from functools import cache
+from functools import cache, partial
 from html import escape
 from importlib.resources import files
 from os import PathLike
 from pathlib import Path
-from threading import Semaphore, Thread
+from threading import Event, Semaphore, Thread
 from typing import Any
 
 import jinja2
@@ -30,6 +29,7 @@ from prism.errors import InputError, PrismError
 from prism.report import make_report
 from prism.report._document import library
 from prism.report._document import resource as report_resource
+from prism.runlog._keys import WORLD_EVENTS
 from prism.statechart import Statechart
 from prism.statechart.formats._export import to_diagram
 from prism.watch import _looking as looking
@@ -37,17 +37,21 @@ from prism.watch._guard import Guard
 from prism.watch._playing import Playing
 from prism.watch._runs import Runs
 
-_logger = logging.getLogger("prism.watch")
-
+_JSON = "application/json"
 _TYPES = {".js": "text/javascript", ".css": "text/css"}
 _SHARED = ("page.css", "figures.js")
 _OWN = ("watch.css", "watch.js", "play.js")
 _SECONDS_BETWEEN = 0.2
 _SECONDS_OF_SILENCE = 10
+_SECONDS_TO_END = 10
 _AT_ONCE = 2
-_COLUMNS = {"chosen": "chosen", "by": "source", "event": "event"}
+_COLUMNS = {
+    **{"source": "from_state", "target": "to_state"},
+    **{"chosen": "chosen", "by": "source", "event": "event"},
+}
+"""What can be asked of the agents behind an arrow or a bar, and the columns that tell it."""
+
 _MOST_CONNECTIONS = 64
-_MOST_BODY = 1 << 16
 _MOST_REQUEST = 1 << 20
 
 Answer = Callable[[Mapping[str, str]], Any]
@@ -84,10 +88,10 @@ class _Pages:
             Route("/events", self._events),
             Route("/do", self._do, methods=["POST"]),
             Route("/report", self._report),
-            *(Route(path, _answering(answer)) for path, answer in parts.items()),
+            *(Route(path, partial(_answer, answer)) for path, answer in parts.items()),
         ]
 
-    async def _page(self, _request: Request) -> Response:
+    def _page(self, _request: Request) -> Response:
         template = jinja2.Template(_text("watch.html"), autoescape=True)
         page = template.render(
             title=self._runs.name, version=__version__, plays=self._runs.playing is not None
@@ -117,64 +121,53 @@ class _Pages:
             )
 
     def _agents(self, asked: Mapping[str, str]) -> Any:
-        found: Iterable[tuple[str, int]]
         watched, number = self._runs.watched(asked["run"]), _number_in(asked, "round")
-        column = next((name for name in _COLUMNS if name in asked), None)
+        values = {column: asked[name] for name, column in _COLUMNS.items() if name in asked}
+        if "event" in values:
+            values["event"] = WORLD_EVENTS + values["event"]
         with self._searching:
-            if "source" in asked:
-                found = looking.agents_between(watched, number, asked["source"], asked["target"])
-            elif column is not None:
-                found = looking.agents_with(watched, number, _COLUMNS[column], asked[column])
+            if values:
+                found = looking.agents_with(watched, number, values)
             else:
                 tick = _number_in(asked, "tick")
-                found = _once(looking.agents_in(watched, number, asked["state"], tick))
+                found = looking.agents_in(watched, number, asked["state"], tick)
         rows = [{"agent": agent, "times": times} for agent, times in found]
 
         return {"agents": rows[: looking.MOST_AGENTS], "found": len(rows)}
 
-    async def _report(self, request: Request) -> Response:
+    def _report(self, request: Request) -> Response:
         """Make the page that a run can be kept as."""
-        try:
-            watched = self._runs.watched(request.query_params["run"])
-            page = await run_in_threadpool(
-                lambda: make_report(read_log(watched.path)).html().encode()
-            )
-        except (KeyError, PrismError) as error:
-            return _problem(error)
-
+        watched = self._runs.watched(request.query_params["run"])
         # it brings a content policy of its own, which names its scripts
         headers = {
             "Content-Disposition": 'attachment; filename="report.html"',
             "Content-Security-Policy": "sandbox",
         }
-        return Response(page, media_type="text/html", headers=headers)
+        page = make_report(read_log(watched.path)).html()
+        return Response(page.encode(), media_type="text/html", headers=headers)
 
     async def _do(self, request: Request) -> Response:
         """Carry out what the page asks of the world that is played."""
-        playing, body = self._runs.playing, await _body_of(request)
-        if playing is None or body is None:
-            return _problem(InputError("there is no world to play with, or no action"))
-        try:
-            done = await run_in_threadpool(playing.do, body)
-        except (PrismError, OSError) as error:
-            return _problem(error)
+        playing = self._runs.playing
+        if playing is None:
+            raise InputError("there is no world to play with")
+        # no form of another page can send this type
+        if request.headers.get("content-type", "").partition(";")[0] != _JSON:
+            raise InputError(f"an action must be sent as {_JSON}")
 
-        return Response(_as_json(done), media_type="application/json")
+        return _as_json(await run_in_threadpool(playing.do, orjson.loads(await request.body())))
 
-    async def _events(self, request: Request) -> Response:
-        try:
-            name = request.query_params["run"]
-            if name or self._runs.playing is None:
-                await run_in_threadpool(self._runs.watched, name)
-        except (KeyError, PrismError) as error:
-            return _problem(error)
+    def _events(self, request: Request) -> Response:
+        name = request.query_params["run"]
+        if name or self._runs.playing is None:
+            self._runs.watched(name)
 
-        return StreamingResponse(self._news(request, name), media_type="text/event-stream")
+        return StreamingResponse(self._news(name), media_type="text/event-stream")
 
-    async def _news(self, request: Request, name: str) -> AsyncIterator[bytes]:
+    async def _news(self, name: str) -> AsyncIterator[bytes]:
         """Yield the head of the page whenever it has changed."""
         versions, silent = (-1, -1), 0.0
-        while not self.stops and not await request.is_disconnected():
+        while not self.stops:
             try:
                 watched = await run_in_threadpool(self._runs.watched, name) if name else None
             except PrismError:  # it is gone, as the page is told when it asks again
@@ -185,7 +178,7 @@ class _Pages:
                 versions, silent = now, 0.0
                 head = await run_in_threadpool(watched.head) if watched else None
                 play = await run_in_threadpool(playing.told) if playing else None
-                yield b"data: " + _as_json({"head": head, "play": play}) + b"\n\n"
+                yield b"data: " + _json({"head": head, "play": play}) + b"\n\n"
             elif silent > _SECONDS_OF_SILENCE:
                 silent = 0.0
                 yield b": still here\n\n"
@@ -194,52 +187,34 @@ class _Pages:
             silent += _SECONDS_BETWEEN
 
 
-def _answering(answer: Answer) -> Callable[[Request], Any]:
-    async def answered(request: Request) -> Response:
-        try:
-            data = await run_in_threadpool(answer, dict(request.query_params))
-        except (KeyError, ValueError, PrismError, OSError) as error:
-            return _problem(error)
-        except Exception as error:
-            _logger.exception("the page could not be answered")
-            return _problem(error, 500)
-
-        return Response(_as_json(data), media_type="application/json")
-
-    return answered
+def _answer(answer: Answer, request: Request) -> Response:
+    return _as_json(answer(request.query_params))
 
 
-async def _body_of(request: Request) -> dict[str, Any] | None:
-    """Return what a request holds: an object of JSON, which no form of another page can send."""
-    if request.headers.get("content-type", "").partition(";")[0] != "application/json":
-        return None
-
-    data = b""
-    async for part in request.stream():
-        data += part
-        if len(data) > _MOST_BODY:
-            return None
-    try:
-        found = orjson.loads(data)
-    except orjson.JSONDecodeError:
-        return None
-    return found if isinstance(found, dict) else None
-
-
-def _as_json(data: Any) -> bytes:
+def _json(data: Any) -> bytes:
     return orjson.dumps(data, option=orjson.OPT_NON_STR_KEYS, default=str)
 
 
-def _problem(error: Exception, status: int = 400) -> Response:
-    if isinstance(error, KeyError):
-        said = f"the address has no {error.args[0]}"
-    elif isinstance(error, (PrismError, ValueError, OSError)):
-        said = str(error)
-    else:
-        said = f"prism failed ({type(error).__name__}); its log has the traceback"
+def _as_json(data: Any, status: int = 200) -> Response:
+    return Response(_json(data), status, media_type=_JSON)
 
-    body = _as_json({"problem": said})
-    return Response(body, status_code=status, media_type="application/json")
+
+def _refused(_request: Request, error: Exception) -> Response:
+    """Say what was wrong with a request, or with the files of a run."""
+    said = f"the address has no {error.args[0]}" if isinstance(error, KeyError) else str(error)
+    return _as_json({"problem": said}, 400)
+
+
+def _failed(_request: Request, error: Exception) -> Response:
+    """Say that prism failed; the server logs the traceback."""
+    said = f"prism failed ({type(error).__name__}); its log has the traceback"
+    return _as_json({"problem": said}, 500)
+
+
+_PROBLEMS: dict[Any, Any] = {
+    **dict.fromkeys((KeyError, ValueError, PrismError, OSError), _refused),
+    Exception: _failed,
+}
 
 
 def _number_in(asked: Mapping[str, str], name: str) -> int | None:
@@ -251,14 +226,10 @@ def _number_in(asked: Mapping[str, str], name: str) -> int | None:
     return int(text)
 
 
-def _once(agents: Iterable[str]) -> list[tuple[str, int]]:
-    return [(agent, 1) for agent in agents]
-
-
-async def _static(request: Request) -> Response:
+def _static(request: Request) -> Response:
     name = request.path_params["name"]
     if name == "library.js":
-        text = await run_in_threadpool(library().result)
+        text = library().result()
     elif name in _SHARED:
         text = report_resource(name)
     elif name in _OWN:
@@ -266,9 +237,8 @@ async def _static(request: Request) -> Response:
     else:
         return Response(f"there is no {escape(name)}", status_code=404, media_type="text/plain")
 
-    return Response(
-        text, media_type=_TYPES[Path(name).suffix], headers={"Cache-Control": "no-cache"}
-    )
+    media, headers = _TYPES[Path(name).suffix], {"Cache-Control": "no-cache"}
+    return Response(text, media_type=media, headers=headers)
 
 
 @cache
@@ -297,7 +267,8 @@ class Watching:
         self._socket = _bound(host, port)
         self._pages = _Pages(runs)
         number = self._socket.getsockname()[1]
-        guard = Guard(Starlette(routes=self._pages.routes()), host, number)
+        app = Starlette(routes=self._pages.routes(), exception_handlers=_PROBLEMS)
+        guard = Guard(app, host, number)
         shown = f"[{host}]" if ":" in host else host
         self.url: str = f"http://{shown}:{number}/?token={guard.token}"
         config = uvicorn.Config(
@@ -309,34 +280,28 @@ class Watching:
             limit_concurrency=_MOST_CONNECTIONS,
             # an id of an agent may be long, and arrive in parts
             h11_max_incomplete_event_size=_MOST_REQUEST,
-            timeout_graceful_shutdown=1,
+            # streams end by themselves, perhaps behind a long block of a log
+            timeout_graceful_shutdown=_SECONDS_TO_END,
         )
         self._server = uvicorn.Server(config)
-        self._thread: Thread | None = None
-
-    def run(self) -> None:
-        """Answer until the user interrupts."""
-        try:
-            self._server.run(sockets=[self._socket])
-        finally:
-            self._close()
+        self._ended = Event()
+        self._thread = Thread(target=self._run, name="prism-watch-server", daemon=True)
 
     def start(self) -> None:
         """Answer in a thread of its own."""
-        self._thread = Thread(target=self.run, name="prism-watch-server", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
         """Stop answering."""
         self._pages.stops = True
         self._server.should_exit = True
-        if self._thread is not None:
-            self._thread.join()
+        self._thread.join()
 
     def wait(self) -> None:
         """Wait until it has stopped."""
-        while self._thread is not None and self._thread.is_alive():
-            self._thread.join(_SECONDS_BETWEEN)
+        # a thread that is joined when the user interrupts is taken for one that has ended
+        while not self._ended.wait(_SECONDS_BETWEEN):
+            pass
 
     def open(self) -> None:
         """Show the page in the user's browser."""
@@ -346,10 +311,13 @@ class Watching:
         link = escape(self.url)
         return f'<a href="{link}" target="_blank" rel="noopener">Watch the run in a window</a>'
 
-    def _close(self) -> None:
-        self._pages.stops = True
-        self._socket.close()
-        self._runs.close()
+    def _run(self) -> None:
+        try:
+            self._server.run(sockets=[self._socket])
+        finally:
+            self._socket.close()
+            self._runs.close()
+            self._ended.set()
 
 
 def watch(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import BinaryIO
@@ -90,21 +91,15 @@ class Tail:
 
         Args:
             holding: The text.
-            most: Most bytes to look at.
+            most: Most blocks to look at.
         """
-        begin = self.size = self._length()
-        after = b""
-        while begin > 0 and self.size - begin < most:
-            end, begin = begin, max(begin - BLOCK_BYTES, 0)
-            data = self.read(begin, end) + after
+        self.size = self._length()
+        for data in islice(blocks_back(self.read, self.size), most):
             # the last line may have no end yet
             whole = data[: data.rfind(b"\n") + 1]
-            found = whole.rfind(holding)
-            start = whole.rfind(b"\n", 0, max(found, 0)) + 1
-            if found >= 0 and (start or not begin):
-                return whole[start : whole.find(b"\n", found)]
-            # a line may lie across the edge of two blocks
-            after = whole if found >= 0 else whole[: whole.find(b"\n") + 1]
+            place = whole.rfind(holding)
+            if place >= 0:
+                return whole[whole.rfind(b"\n", 0, place) + 1 : whole.find(b"\n", place)]
 
         return None
 
@@ -177,6 +172,23 @@ class Tail:
     def _advance(self, data: bytes) -> None:
         self.position += len(data)
         self._mark = (self._mark + data[-_MARK_BYTES:])[-_MARK_BYTES:]
+
+
+def blocks_back(read: Callable[[int, int], bytes], stop: int) -> Iterator[bytes]:
+    """Yield whole lines from a place back to the beginning, a block at a time.
+
+    Args:
+        read: Reads from one place to another.
+        stop: The place, behind a line or at the end.
+    """
+    while stop > 0:
+        begin = max(stop - BLOCK_BYTES, 0)
+        data = read(begin, stop)
+        first = data.find(b"\n") + 1 if begin else 0
+        # what has no line feed is the end of a line that is longer than a block
+        stop = begin + first if first < len(data) else begin
+        if first < len(data):
+            yield data[first:]
 
 
 def _identity(path: Path) -> tuple[int, int]:

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import orjson
 import polars as pl
 
 from prism.analysis._reading.merging import COUNT, TableMerger, merge_by_sum
@@ -15,8 +14,10 @@ from prism.analysis._reading.parsing import parse
 from prism.analysis._reading.runs import Note, Run
 from prism.analysis._reading.survey import SURVEYED, FileSurvey
 from prism.analysis._tables import faults
+from prism.analysis._tables.decisions import COSTS, sums
 from prism.analysis._tables.states import closes_round, how_closing
 from prism.runlog._keys import WORLD_EVENTS
+from prism.runlog._prompts import read_line
 from prism.runlog._reader import Block
 from prism.telemetry.events import (
     AGENT_JOINED,
@@ -27,12 +28,12 @@ from prism.telemetry.events import (
     TRANSITION,
     TREATMENT_APPLIED,
 )
-from prism.watch._index import Index, Lines
+from prism.watch._index import NAMING, Index, Lines
 
-COUNTED = ("attempts", "input_tokens", "output_tokens", "request_seconds")
+COUNTED = (*COSTS, "request_seconds")
 _COLUMNS = tuple(
     dict.fromkeys(
-        (*SURVEYED, "agent_id", "round", "tick", "ticks_in_state", *faults.READ, "model", *COUNTED),
+        (*SURVEYED, *NAMING, "round", "tick", "ticks_in_state", *faults.READ, "model", *COUNTED),
     )
 )
 _ASKED = ["run", "round", "state", "chosen", "model", "source", "reason", "event"]
@@ -69,15 +70,14 @@ class Tally:
         self.round: int | None = None
         self.tick: int | None = None
         self._survey = FileSurvey(path, label, 0)
-        self._traffic = merge_by_sum(_TRAFFIC)
-        self._asked = merge_by_sum(_ASKED)
-        self._faults = faults.FaultCounts()
-        self._own = merge_by_sum(["run", "event", "round"])
-        self._joined = merge_by_sum(["state"])
-        self._events = merge_by_sum(["event"])
-        self._all_counts: list[TableMerger | faults.FaultCounts] = [
-            *(self._events, self._traffic, self._asked, self._faults, self._own, self._joined)
-        ]
+        self._counts: dict[str, TableMerger | faults.FaultCounts] = {
+            "events": merge_by_sum(["event"]),
+            "traffic": merge_by_sum(_TRAFFIC),
+            "asked": merge_by_sum(_ASKED),
+            "faults": faults.FaultCounts(),
+            "own": merge_by_sum(["run", "event", "round"]),
+            "joined": merge_by_sum(["state"]),
+        }
         self.take(Block(b"", 1, 0), 0)
 
     def take(self, block: Block, offset: int) -> None:
@@ -97,7 +97,7 @@ class Tally:
         self._note_rounds(lines, frame)
         self.index.add(lines, frame)
         tables = pl.collect_all(self._counting(frame.lazy()))
-        for counts, table in zip(self._all_counts, tables, strict=True):
+        for counts, table in zip(self._counts.values(), tables, strict=True):
             counts.add(table)
 
     def close(self) -> None:
@@ -106,9 +106,9 @@ class Tally:
 
     def put_end(self, line: bytes) -> None:
         """Add the last ``round.ended`` before the lines are read that lead to it."""
-        event = _parsed(line)
-        if event.get("event") == ROUND_ENDED and isinstance(event.get("round"), int):
-            self.ends[event["round"]] = event
+        event = read_line(line) or {}
+        if event.get("event") == ROUND_ENDED:
+            self._keep(event)
 
     @property
     def known_run(self) -> Run | None:
@@ -118,12 +118,13 @@ class Tally:
 
     def described(self) -> dict[str, Any]:
         """Return what the log says of the run: ``world``, ``agents``, ``planned`` and ``seed``."""
-        run, joined = self.known_run, sum(self.joined().values()) or None
-        if run is None:
-            return {"world": None, "agents": joined, "planned": None, "seed": None}
-
-        agents = run.agents or joined
-        return {"world": run.world, "agents": agents, "planned": run.rounds, "seed": run.seed}
+        run = self.known_run
+        return {
+            "world": run and run.world,
+            "agents": (run and run.agents) or sum(self.joined().values()) or None,
+            "planned": run and run.rounds,
+            "seed": run and run.seed,
+        }
 
     @property
     def notes(self) -> list[Note]:
@@ -148,28 +149,30 @@ class Tally:
 
         ``closes`` says whether they came after the states of the round were counted.
         """
-        return self._traffic.table().drop("run")
+        return self._counts["traffic"].table().drop("run")
 
     def asked(self) -> pl.DataFrame:
         """Return all decisions and texts, counted by what tells them apart."""
-        return self._asked.table().drop("run")
+        return self._counts["asked"].table().drop("run")
 
     def faults(self) -> pl.DataFrame:
         """Return the table of faults; see `prism.analysis.faults`."""
-        return self._faults.table().drop("run")
+        return self._counts["faults"].table().drop("run")
 
     def own_events(self) -> pl.DataFrame:
         """Return the events that a world has logged, by name and round."""
         name = pl.col("event").str.strip_prefix(WORLD_EVENTS)
-        return self._own.table().drop("run").with_columns(name, agents=pl.lit(0, pl.Int64))
+        return (
+            self._counts["own"].table().drop("run").with_columns(name, agents=pl.lit(0, pl.Int64))
+        )
 
     def joined(self) -> dict[str, int]:
         """Return how many agents joined in each state."""
-        return dict(self._joined.table().iter_rows())
+        return dict(self._counts["joined"].table().iter_rows())
 
     def events(self) -> dict[str, int]:
         """Return how many events of each name there are."""
-        return dict(self._events.table().sort("event").iter_rows())
+        return dict(self._counts["events"].table().sort("event").iter_rows())
 
     def _counting(self, rows: pl.LazyFrame) -> list[pl.LazyFrame]:
         """Return what is to be added to each of all counts."""
@@ -185,7 +188,7 @@ class Tally:
         return [
             rows.group_by("event").agg(count=COUNT),
             moves.group_by(_TRAFFIC).agg(count=COUNT),
-            asked.group_by(_ASKED).agg(asked=COUNT, **_sums()),
+            asked.group_by(_ASKED).agg(asked=COUNT, **sums({name: name for name in COUNTED})),
             others.filter(faults.is_fault()),
             own.group_by("run", "event", "round").agg(events=COUNT),
             joined.group_by("state").agg(agents=COUNT),
@@ -198,32 +201,18 @@ class Tally:
             self.round, self.tick = last["round"], last["tick"]
 
         first = numbered.group_by("round", maintain_order=True).agg(pl.col("line").min())
-        new = {line: number for number, line in first.iter_rows() if number not in self.begins}
-        whole = frame.filter(pl.col("event").is_in(_KEPT_WHOLE))["line"].to_list()
-        pictures = frame.filter(pl.col("event") == AGENTS_PICTURED).drop_nulls("round")
-        pictured = dict(pictures.select("line", "round").iter_rows())
-        for line, number in new.items():
-            self.begins.setdefault(number, lines.begin(line))
-        for line, number in pictured.items():
+        for number, line in first.iter_rows():
+            if number not in self.begins:
+                self.begins[number] = lines.begin(line)
+        pictures = numbered.filter(event=AGENTS_PICTURED)
+        for number, line in pictures.select("round", "line").iter_rows():
             begin = lines.begin(line)
             self.pictures[number] = begin, begin + len(lines.text(line))
-        for line in whole:
-            self._keep(_parsed(lines.text(line)))
+        for line in frame.filter(pl.col("event").is_in(_KEPT_WHOLE))["line"]:
+            self._keep(read_line(lines.text(line)) or {})
 
     def _keep(self, event: Mapping[str, Any]) -> None:
         if event.get("event") == TREATMENT_APPLIED:
             self.treated.append(event)
         elif isinstance(event.get("round"), int):
             self.ends[event["round"]] = event
-
-
-def _sums() -> dict[str, pl.Expr]:
-    return {name: pl.col(name).sum() for name in COUNTED}
-
-
-def _parsed(line: bytes) -> Mapping[str, Any]:
-    try:
-        event = orjson.loads(line)
-    except orjson.JSONDecodeError:
-        return {}
-    return event if isinstance(event, dict) else {}

@@ -30,7 +30,13 @@ from prism.report._sections.turns import CALLS, REFUSED, TURNS
 from prism.report._sections.worlds import MEASURES, TREATMENTS, WORLD_EVENTS
 from prism.runlog._reader import BLOCK_BYTES
 from prism.watch import _looking as looking
-from prism.watch._agent_page import AgentPage, agent_link, thread_page, with_links
+from prism.watch._agent_page import (
+    AgentPage,
+    agent_link,
+    happened_list,
+    thread_page,
+    with_links,
+)
 from prism.watch._agents import AgentTable
 from prism.watch._facts import (
     blank_facts,
@@ -90,11 +96,12 @@ class Views:
         watched: The run.
 
     Attributes:
+        watched: The run.
         agents: The table of its agents.
     """
 
     def __init__(self, watched: Watched) -> None:
-        self._watched = watched
+        self.watched: Watched = watched
         self.agents: AgentTable = AgentTable(watched)
         self._lock = Lock()
         self._blank: RunFacts | None = None
@@ -103,8 +110,8 @@ class Views:
     def over_time(self) -> View:
         """Return what a report shows, as far as the run has come."""
         facts, kinds = self._counted(), _COUNTED
-        is_short = self._watched.tail.size <= MOST_READ_WHOLE
-        if is_short and (whole := whole_facts(self._watched)) is not None:
+        is_short = self.watched.tail.size <= MOST_READ_WHOLE
+        if is_short and (whole := whole_facts(self.watched)) is not None:
             facts, kinds = whole, _WHOLE
         if facts is None:
             return View([], PageFigures(()))
@@ -123,7 +130,7 @@ class Views:
         if facts is None:
             return View([], PageFigures(()))
 
-        with self._watched.reading() as (tally, _):
+        with self.watched.reading() as (tally, _):
             _check_begun(tally, number)
             states = states_at(tally, number)
             event = tally.ends.get(number) if number is not None else None
@@ -131,7 +138,7 @@ class Views:
             charts = _charts(facts, here, states, tally)
             counts = tally.events()
 
-        figures, unit = _figures(facts), self._watched.unit
+        figures, unit = _figures(facts), self.watched.unit
         sections = [
             *self._pictured(number, figures),
             Section("chart", "The chart", _HOW_TO_READ.replace("round", unit), [charts]),
@@ -143,9 +150,9 @@ class Views:
         return View([each for each in sections if each.parts[0]], figures, more)
 
     def _pictured(self, number: int | None, figures: PageFigures) -> Iterator[Section]:
-        picture = looking.picture_at(self._watched, number)
+        picture = looking.picture_at(self.watched, number)
         if picture is not None:
-            after = f"After {self._watched.unit} {picture.round:,}."
+            after = f"After {self.watched.unit} {picture.round:,}."
             where = f"{after} Choose an agent for all that it did."
             yield Section("picture", "The world", where, [draw_picture(picture, "now", figures)])
 
@@ -155,8 +162,8 @@ class Views:
         Raises:
             InputError: If the log has no such agent.
         """
-        doings = looking.doings_of(self._watched, agent, number)
-        page = AgentPage(agent, doings, self._counted(), number, self._watched.unit)
+        doings = looking.doings_of(self.watched, agent, number)
+        page = AgentPage(agent, doings, self._counted(), number, self.watched.unit)
         return View(list(page.sections(self._so_far())), PageFigures(()))
 
     def of_post(self, post: str) -> View:
@@ -165,15 +172,15 @@ class Views:
         Raises:
             InputError: If the log has no such post.
         """
-        return View([thread_page(looking.thread_of(self._watched, post), post)], PageFigures(()))
+        return View([thread_page(looking.thread_of(self.watched, post), post)], PageFigures(()))
 
     def _happened(self, number: int | None, kind: str, facts: RunFacts) -> Iterator[Section]:
-        wrong = looking.faults_in(self._watched, number)
+        wrong = looking.faults_in(self.watched, number)
         if wrong.height:
-            with_faults = _with_faults(facts, wrong)
-            yield from sections_of([FAULTS], [with_faults], PageFigures(()))
+            here = with_tables(facts, {"faults": wrong, "traffic": facts.traffic})
+            yield from sections_of([FAULTS], [here], PageFigures(()))
 
-        happened = looking.happened_in(self._watched, number, kind)
+        happened = looking.happened_in(self.watched, number, kind)
         listed = _happenings(happened)
         explanation = ""
         if happened.height == looking.MOST_HAPPENINGS:
@@ -184,7 +191,7 @@ class Views:
 
     def _so_far(self) -> str:
         """Say how much of the log is read; nothing if that is all."""
-        tail = self._watched.tail
+        tail = self.watched.tail
         if tail.unfinished < BLOCK_BYTES:
             return ""
         return f"So far, {tail.position / tail.size:.0%} of the log has been read."
@@ -192,12 +199,12 @@ class Views:
     def _counted(self) -> RunFacts | None:
         with self._lock:
             # the first lines say how the agents begin, so they are read once more with all of them
-            are_all = bool(self._watched.tally.begins)
+            are_all = bool(self.watched.tally.begins)
             if self._blank is None or are_all != self._has_begun:
-                self._blank, self._has_begun = blank_facts(self._watched), are_all
+                self._blank, self._has_begun = blank_facts(self.watched), are_all
             blank = self._blank
 
-        return None if blank is None else counted_facts(blank, self._watched)
+        return None if blank is None else counted_facts(blank, self.watched)
 
 
 _HOW_TO_READ = (
@@ -215,11 +222,6 @@ def _check_begun(tally: Tally, number: int | None) -> None:
 
 def _figures(facts: RunFacts) -> PageFigures:
     return PageFigures(tuple(facts.state_names), by_round=are_many(facts.states), runs=(facts,))
-
-
-def _with_faults(facts: RunFacts, found: pl.DataFrame) -> RunFacts:
-    tables = {"faults": found, "traffic": facts.traffic}
-    return with_tables(facts, tables)
 
 
 def _charts(facts: RunFacts, here: RunFacts, states: Mapping[str, int], tally: Tally) -> Markup:
@@ -271,17 +273,17 @@ def _is_number(value: Any) -> bool:
 
 def _happenings(rows: pl.DataFrame) -> Markup:
     """Write events as a list, the last first."""
-    items = _EMPTY.join(
-        Markup('<li><span class="soft">{}</span> {} {}</li>').format(
+    told = happened_list(
+        (
             "" if row["tick"] is None else f"tick {row['tick']:,}",
-            agent_link(row["agent_id"]),
-            with_links(row["what"] or row["event"], looking.post_ids(row)),
+            Markup("{} {}").format(
+                agent_link(row["agent_id"]),
+                with_links(row["what"] or row["event"], looking.post_ids(row)),
+            ),
         )
         for row in rows.reverse().iter_rows(named=True)
     )
-    return Markup('<ol class="happened tall" tabindex="0">{}</ol>').format(
-        items or Markup("<li>Nothing of this kind.</li>")
-    )
+    return told or Markup('<p class="soft">Nothing of this kind.</p>')
 
 
 def _plain(section: Section) -> dict[str, str]:

@@ -27,8 +27,9 @@ SECONDS_BETWEEN = 0.25
 _SECONDS_OF_STATUS = 0.5
 _SECONDS_TO_BE_SHOWN = 3.0
 _MOST_NOTES = 20
+_OF_STATUS = ("questions", "rate", "seconds_left", "spent", "asking")
 _ROUND_ENDED = b'"round.ended"'
-_MOST_LOOKED_BACK = 1 << 32
+_MOST_LOOKED_BACK = 512
 
 
 class Watched:
@@ -119,11 +120,7 @@ class Watched:
                 "ended": max(self.tally.ends, default=None),
                 "tick": self.tally.tick if status.tick is None else status.tick,
                 "ticks": status.ticks_per_round,
-                "questions": status.questions,
-                "rate": status.rate,
-                "seconds_left": status.seconds_left,
-                "spent": status.spent,
-                "asking": status.asking,
+                **{name: getattr(status, name) for name in _OF_STATUS},
                 "read": self.tail.position,
                 "size": self.tail.size,
                 "notes": self.notes(),
@@ -151,6 +148,11 @@ class Watched:
         """Hold the counts as they are in the block."""
         with self.lock:
             yield self.tally, self.tail
+
+    def read(self, begin: int, end: int) -> bytes:
+        """Return some bytes of the log, fewer where it ends before."""
+        with self.lock:
+            return self.tail.read(begin, end)
 
     def _begin(self) -> None:
         tail = Tail(self._run)

@@ -32,16 +32,16 @@ const worldPlayed = (() => {
   const asText = (input) => (input.type === "checkbox" ? String(input.checked) : input.value.trim());
 
   const inputOf = (about) => {
-    if (about.kind === "choice") {
+    if (about.options) {
       const select = document.createElement("select");
       select.append(...about.options.map((each) => new Option(String(each), String(each))));
       return select;
     }
     const input = document.createElement("input");
-    if (about.kind === "switch") input.type = "checkbox";
-    if (about.kind === "whole" || about.kind === "number") {
+    if (about.type === "bool") input.type = "checkbox";
+    if (about.type === "int" || about.type === "float") {
       input.type = "number";
-      input.step = about.kind === "whole" ? "1" : "any";
+      input.step = about.type === "int" ? "1" : "any";
       if (about.least != null) input.min = about.least;
       if (about.most != null) input.max = about.most;
     }
@@ -54,7 +54,7 @@ const worldPlayed = (() => {
     slider.type = "range";
     slider.min = about.least;
     slider.max = about.most;
-    slider.step = about.kind === "whole" ? 1 : (about.most - about.least) / 200;
+    slider.step = about.type === "int" ? 1 : (about.most - about.least) / 200;
     slider.setAttribute("aria-label", `${about.name}, slider`);
     slider.value = input.value;
     slider.addEventListener("input", () => { input.value = slider.value; });
@@ -97,20 +97,21 @@ const worldPlayed = (() => {
   };
 
   const OF_THE_RUN = [
-    { name: "agents", kind: "whole", type: "int", least: 1, help: "number of agents; needs Reset" },
-    { name: "rounds", kind: "whole", type: "int", least: 1, help: "number of rounds; needs Reset" },
-    { name: "seed", kind: "whole", type: "int", help: "needs Reset" },
+    { name: "agents", type: "int", least: 1, help: "number of agents; needs Reset" },
+    { name: "rounds", type: "int", least: 1, help: "number of rounds; needs Reset" },
+    { name: "seed", type: "int", help: "needs Reset" },
   ];
   const isOfTheRun = (name) => OF_THE_RUN.some((each) => each.name === name);
 
   const makeForm = (about) => {
     const focused = document.activeElement?.id;
     const own = OF_THE_RUN.filter(({ name }) => about[name] != null).map((each) => ({ ...each, value: about[each.name] }));
+    const parameters = about.parameters.map((each) => ({ ...each, value: about.values[each.name] }));
     const isFirst = !state.fields.size;
     state.fields.clear();
-    get("play-form").replaceChildren(...[...own, ...about.parameters].map(fieldOf));
+    get("play-form").replaceChildren(...[...own, ...parameters].map(fieldOf));
     if (focused) get(focused)?.focus();
-    get("play-doc").textContent = about.doc;
+    get("play-doc").textContent = about.doc.split("\n\n")[0];
     if (isFirst && about.parameters.length > 16) get("play-parameters").open = false;
     const treatments = get("play-treatments");
     treatments.hidden = !about.treatments.length;

@@ -10,7 +10,7 @@ from typing import Any
 from prism.statechart import Statechart
 from prism.statechart.states import state_text
 from prism.worlds._agent import Agent
-from prism.worlds._fields import MISSING, Field, hints_of, shown_value, words_of_type
+from prism.worlds._fields import MISSING, Field, hints_of, options_of, shown_value, words_of_type
 from prism.worlds._kinds import chart_name, parts_of
 from prism.worlds._parameters import groups_of, parameters_of
 from prism.worlds._world import World, kinds_of
@@ -61,7 +61,7 @@ def about_world(cls: type[World[Any]], address: str) -> dict[str, Any]:
 
 def _parameter(field: Field, hint: Any) -> dict[str, Any]:
     declared = field.declared
-    bounds = {"least": declared.least, "most": declared.most}
+    bounds = {"least": declared.least, "most": declared.most, "options": options_of(hint) or None}
 
     return {
         **_field(field, hint),

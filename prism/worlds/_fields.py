@@ -544,18 +544,24 @@ def words_of_type(hint: Any, annotation: Any = None) -> str:
         hint: The type, or its text if it could not be resolved.
         annotation: The type as written in its class. Defaults to the type.
     """
-    if _is_enum(hint):
-        return f"one of {', '.join(map(_shown, hint))}"
-    if get_origin(hint) is Literal:
-        return f"one of {', '.join(map(str, get_args(hint)))}"
+    if options := options_of(hint):
+        return f"one of {', '.join(map(str, options))}"
     if get_origin(hint) in (Union, UnionType):
         return " or ".join(map(words_of_type, get_args(hint)))
     if hint is NoneType:
         return "none"
 
-    named = hint if annotation is None else annotation
+    is_simple = hint in (bool, int, float, str)
+    named = hint if annotation is None or is_simple else annotation
 
     return named if isinstance(named, str) else _name_of(named)
+
+
+def options_of(hint: Any) -> list[Any]:
+    """Return the values of an enum, as they are written, or of a `Literal`; else none."""
+    if _is_enum(hint):
+        return list(map(_shown, hint))
+    return [*get_args(hint)] if get_origin(hint) is Literal else []
 
 
 def _is_enum(hint: Any) -> bool:

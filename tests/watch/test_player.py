@@ -4,30 +4,31 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Thread
-from typing import Any
+from typing import Any, Literal
 
 import orjson
 import pytest
 
 from prism import replay, resume
-from prism.drawing import Diagram
 from prism.errors import InputError
 from prism.watch._player import Player, about, command, fault
-from prism.watch._playing import _diagram
+from prism.watch._playing import CHARTS
 from prism.worlds import Run, SetParameters, World, param
 from tests.kit.lamps import Lamp
 from tests.kit.waiting import wait_until
 
 Told = list[dict[str, Any]]
+Share = float
 
 
 class Lit(World[Lamp]):
     """A world with a parameter of each kind."""
 
-    bright: float = param(0.5, "how bright", least=0, most=1)
+    bright: Share = param(0.5, "how bright", least=0, most=1)
     number: int = 3
     is_warm: bool = True
     name: str = "street"
+    light: Literal["lamp", "moon"] = "lamp"
 
 
 @contextmanager
@@ -114,16 +115,22 @@ def test_a_run_that_was_changed_is_resumed_from_every_round(tmp_path: Path) -> N
 def test_parameters_have_types_bounds_and_values() -> None:
     """A form is made of what the world declares and of what was given."""
     told = about(Run("tests.watch.test_player:Lit", 3, parameters={"number": 4}))
-    kinds = {each["name"]: each["kind"] for each in told["parameters"]}
-    assert kinds == {"bright": "number", "number": "whole", "is_warm": "switch", "name": "text"}
-    first, second = told["parameters"][:2]
+    kinds = {each["name"]: each.get("options", each["type"]) for each in told["parameters"]}
+    assert kinds == {
+        "bright": "float",
+        "number": "int",
+        "is_warm": "bool",
+        "name": "str",
+        "light": ["lamp", "moon"],
+    }
+    first = told["parameters"][0]
     assert (first["least"], first["most"], first["default"], first["help"]) == (
         *(0, 1, 0.5),
         "how bright",
     )
-    assert second["value"] == 4
-    chart = orjson.loads(orjson.dumps(told["charts"][0], default=sorted))
-    assert isinstance(_diagram(chart), Diagram)
+    assert told["values"]["number"] == 4
+    charts = orjson.loads(orjson.dumps(told["charts"], default=sorted))
+    assert CHARTS.validate_python(charts) == tuple(told["charts"])
 
 
 def test_the_command_makes_the_same_run(tmp_path: Path) -> None:

@@ -26,8 +26,8 @@ WAS_ASKED: pl.Expr = pl.col("latency").is_not_null() & ~pl.all_horizontal(
 An answer without a request of its own counts: it came with another decision's request, and took as
 long."""
 
-_SOURCES: tuple[str, ...] = get_args(Source)
-_COSTS = ("attempts", "input_tokens", "output_tokens")
+SOURCES: tuple[str, ...] = get_args(Source)
+COSTS = ("attempts", "input_tokens", "output_tokens")
 _MEANS = ("entropy", "entropy_share", "option_mass", "chosen_first")
 _OF_CHOICE = ("source", "options", "chosen", "rotation", "option_mass")
 _PARTS = {"queue": "queue_seconds", "request": "request_seconds"}
@@ -37,9 +37,9 @@ _PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
 _COLUMNS = (
     "asked",
     "answered",
-    *(f"from_{source}" for source in _SOURCES),
+    *(f"from_{source}" for source in SOURCES),
     "fallback_share",
-    *_COSTS,
+    *COSTS,
     "latency_p50",
     "latency_p90",
     "latency_p99",
@@ -92,7 +92,7 @@ def decisions(logs: RunLogs, *, by: Sequence[str] = ("state", "model")) -> pl.Da
         "repaired",
         "latency",
         *_PARTS.values(),
-        *_COSTS,
+        *COSTS,
     )
     columns = list(dict.fromkeys(wanted))
     counts, latencies = merge_by_sum(keys), TableMerger(lambda tables: tables)
@@ -115,7 +115,7 @@ def _was_first() -> pl.Expr:
 
 def _counted(frame: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
     from_sources = {
-        f"from_{name}": (pl.col("source") == name).sum().cast(pl.Int64) for name in _SOURCES
+        f"from_{name}": (pl.col("source") == name).sum().cast(pl.Int64) for name in SOURCES
     }
     entropies = _entropies(frame["probabilities"].drop_nulls().unique())
     with_means = frame.join(entropies, on="probabilities", how="left").with_columns(
@@ -128,18 +128,28 @@ def _counted(frame: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
         repaired=pl.col("repaired").count().cast(pl.Int64),
         said=pl.col("said").count().cast(pl.Int64),
         **from_sources,
-        **_sums({name: name for name in (*_COSTS, *_MEANS)}),
+        **sums({name: name for name in (*COSTS, *_MEANS)}),
     )
 
 
 def _described(counts: pl.DataFrame) -> pl.DataFrame:
     means = {name: pl.col(name) / pl.col(f"{name}_known") for name in _MEANS}
 
+    return with_shares(counts).with_columns(
+        **{name: if_known(name, mean) for name, mean in means.items()}
+    )
+
+
+def with_shares(counts: pl.DataFrame) -> pl.DataFrame:
+    """Return counts with what was answered, the share of fallbacks, and the costs that are known.
+
+    Args:
+        counts: ``asked``, a column ``from_`` for each source, and the sums of costs.
+    """
     return counts.with_columns(
         answered=pl.col("asked") - pl.col("from_fallback"),
         fallback_share=pl.col("from_fallback") / pl.col("asked"),
-        **{name: _if_known(name, pl.col(name)) for name in _COSTS},
-        **{name: _if_known(name, mean) for name, mean in means.items()},
+        **{name: if_known(name, pl.col(name)) for name in COSTS},
     )
 
 
@@ -183,7 +193,7 @@ def _bits(weights: Sequence[float]) -> float:
 COST_GROUPS = ("model", "host", "what", "round")
 """What costs can be grouped by."""
 
-_SUMMED = {
+SUMMED = {
     "calls": "attempts",
     "input_tokens": "input_tokens",
     "output_tokens": "output_tokens",
@@ -191,7 +201,7 @@ _SUMMED = {
 }
 """Columns, by the keys of the log that they add up."""
 
-_UNANSWERED = ("fallback", "failed")
+UNANSWERED = ("fallback", "failed")
 """What stands in place of an answer that a model did not give."""
 
 
@@ -213,22 +223,22 @@ def costs(logs: RunLogs, *, by: Sequence[str] = ("model",)) -> pl.DataFrame:
         InputError: If ``by`` has another name.
     """
     keys = _keys_of("costs", by, COST_GROUPS)
-    columns = [*(name for name in keys[1:] if name != "what"), "model", "source", *_SUMMED.values()]
+    columns = [*(name for name in keys[1:] if name != "what"), "model", "source", *SUMMED.values()]
     counts = merge_by_sum(keys)
     for frame in logs.blocks(DECISION, TEXT_WRITTEN, columns=columns):
         counts.add(_summed(frame, keys))
 
-    table = counts.table().with_columns(_if_known(name, pl.col(name)) for name in _SUMMED)
+    table = counts.table().with_columns(if_known(name, pl.col(name)) for name in SUMMED)
 
-    return logs.labelled(table.select(*keys, "answers", *_SUMMED).sort(keys))
+    return logs.labelled(table.select(*keys, "answers", *SUMMED).sort(keys))
 
 
 def _summed(frame: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
     what = pl.when(pl.col("event") == DECISION).then(pl.lit("decisions")).otherwise(pl.lit("texts"))
     asked = frame.filter(pl.col("model").is_not_null()).with_columns(what=what)
 
-    answered = (~pl.col("source").is_in(_UNANSWERED)).sum().cast(pl.Int64)
-    return asked.group_by(keys).agg(answers=answered, **_sums(_SUMMED))
+    answered = (~pl.col("source").is_in(UNANSWERED)).sum().cast(pl.Int64)
+    return asked.group_by(keys).agg(answers=answered, **sums(SUMMED))
 
 
 def _keys_of(what: str, by: Sequence[str], groups: Sequence[str]) -> list[str]:
@@ -239,7 +249,7 @@ def _keys_of(what: str, by: Sequence[str], groups: Sequence[str]) -> list[str]:
     return ["run", *dict.fromkeys(by)]
 
 
-def _sums(columns: Mapping[str, str]) -> dict[str, pl.Expr]:
+def sums(columns: Mapping[str, str]) -> dict[str, pl.Expr]:
     """Return the sums of columns, and how many values each has, by the names they get."""
     # sums alone cannot tell 0 from unknown, and means need the number of values
     return {
@@ -248,5 +258,6 @@ def _sums(columns: Mapping[str, str]) -> dict[str, pl.Expr]:
     }
 
 
-def _if_known(name: str, value: pl.Expr) -> pl.Expr:
+def if_known(name: str, value: pl.Expr) -> pl.Expr:
+    """Return a value by its name, null where the sums of that name have no values."""
     return pl.when(pl.col(f"{name}_known") > 0).then(value).alias(name)

@@ -35,11 +35,21 @@ def transition_counts(logs: RunLogs, *, depth: int | None = None) -> pl.DataFram
     if depth is not None:
         moved = Level.of(logs, depth).transitions(counts)
         counts = moved.group_by(pl.exclude("count")).agg(pl.col("count").sum())
+
+    return logs.labelled(with_probabilities(counts))
+
+
+def with_probabilities(counts: pl.DataFrame) -> pl.DataFrame:
+    """Return the table of `transition_counts`, with numbers of runs.
+
+    Args:
+        counts: ``run``, ``chart``, ``from_state``, ``to_state``, ``trigger`` and ``count``.
+    """
     leaving = pl.col("count").sum().over("run", "chart", "from_state")
     order = ["run", "chart", "from_state", pl.col("count").neg(), "to_state", "trigger"]
     table = counts.with_columns(probability=pl.col("count") / leaving).sort(order)
 
-    return logs.labelled(without_lone_chart(table))
+    return without_lone_chart(table)
 
 
 def timeouts(logs: RunLogs, *, depth: int | None = None) -> pl.DataFrame:

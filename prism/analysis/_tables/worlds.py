@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from math import isfinite
 from typing import Any
 
@@ -44,12 +44,25 @@ def measures(logs: RunLogs) -> pl.DataFrame:
         to measure), by measure in the order in which the world has them, then by round. With
         ``run`` first if there are several.
     """
-    rows = pl.DataFrame(list(_measured(logs)), schema=_MEASURED, orient="row")
+    return logs.labelled(by_measure(_measured(logs)))
+
+
+def by_measure(measured: Iterable[tuple[int, int | None, Mapping[str, Any]]]) -> pl.DataFrame:
+    """Return the table of `measures`, with numbers of runs.
+
+    Args:
+        measured: The run, the round and the measures by name, for each end of a round.
+    """
+    values = [
+        (run, number, name, _number(value))
+        for run, number, found in measured
+        for name, value in found.items()
+    ]
+    rows = pl.DataFrame(values, schema=_MEASURED, orient="row")
     places = rows.select("run", "measure").unique(maintain_order=True).with_row_index("place")
     table = rows.join(places, on=["run", "measure"], how="left", maintain_order="left")
-    ordered = table.sort("run", "place", "round", maintain_order=True).drop("place")
 
-    return logs.labelled(ordered)
+    return table.sort("run", "place", "round", maintain_order=True).drop("place")
 
 
 def agent_measures(logs: RunLogs) -> pl.DataFrame:
@@ -163,12 +176,11 @@ def world_events(logs: RunLogs, event: str) -> pl.DataFrame:
     return logs.scan(WORLD_EVENTS + name).collect()
 
 
-def _measured(logs: RunLogs) -> Iterator[tuple[int, int | None, str, float | None]]:
+def _measured(logs: RunLogs) -> Iterator[tuple[int, int | None, Mapping[str, Any]]]:
     for frame in logs.blocks(ROUND_ENDED, columns=("round", "measures")):
         ended = frame.drop_nulls("measures").select("run", "round", "measures")
         for run, number, text in ended.iter_rows():
-            for name, value in read_object(text).items():
-                yield run, number, name, _number(value)
+            yield run, number, read_object(text)
 
 
 def _measured_of_agents(logs: RunLogs) -> Iterator[tuple[Any, ...]]:
