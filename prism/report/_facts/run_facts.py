@@ -271,6 +271,13 @@ class RunFacts:
         return self.run.world is None and self.has_cycles
 
     @property
+    def unit(self) -> str:
+        """What a round is called: an agent that is run alone has turns or cycles."""
+        if self.is_of_turns:
+            return "turn"
+        return "cycle" if self.is_of_thinking else "round"
+
+    @property
     def _is_of_others(self) -> bool:
         """Whether the run is of a world, a workflow or a thinking agent."""
         return self.has_steps or self.has_cycles or self.run.world is not None

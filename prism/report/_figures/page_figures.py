@@ -225,6 +225,12 @@ class PageFigures:
     data: dict[str, Any] = field(default_factory=dict)
     used: set[str] = field(default_factory=set)
 
+    @property
+    def unit(self) -> str:
+        """What a round is called, where that is the same in all runs."""
+        units = {run.unit for run in self.runs}
+        return units.pop() if len(units) == 1 else "round"
+
     def add_chart(
         self, name: str, chart: alt.TopLevelMixin, about: str, *, stretches: bool = True
     ) -> Markup:

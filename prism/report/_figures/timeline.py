@@ -52,23 +52,24 @@ def are_many(counts: pl.DataFrame) -> bool:
     return counts.select("round", "tick").n_unique() > MOST_MOMENTS
 
 
-def states_timeline(counts: pl.DataFrame, *, by_round: bool) -> Timeline:
+def states_timeline(counts: pl.DataFrame, *, by_round: bool, unit: str = "round") -> Timeline:
     """Put the states of a run on an axis, by tick, or by mean of several ticks if there are many.
 
     Args:
         counts: States of one run, from `prism.analysis.state_counts`.
         by_round: Whether to take the mean of every round, if there are several.
+        unit: What a round is called.
     """
     if "time" in counts.columns:
         return _by_time(counts)
     if "tick" not in counts.columns:
-        return _by_number(counts, "round")
+        return _by_number(counts, "round", unit)
     if counts["round"].n_unique() == 1:
-        return _by_number(counts, "tick")
+        return _by_number(counts, "tick", "tick")
     if by_round:
-        return _by_number(_mean(counts, "round"), "round", "mean over its ticks")
+        return _by_number(_mean(counts, "round"), "round", unit, "mean over its ticks")
 
-    return _by_tick(counts)
+    return _by_tick(counts, unit)
 
 
 def rounds_timeline(table: pl.DataFrame) -> Timeline:
@@ -88,7 +89,7 @@ def rounds_timeline(table: pl.DataFrame) -> Timeline:
     binned = rounds.group_by(_binned("round", rounds, step), *keys, maintain_order=True)
     summed = binned.agg(pl.exclude("round", *keys).sum())
 
-    return _numbered(summed, "round", step, _range_of(rounds, "round"), None)
+    return _numbered(summed, "round", "round", step, _range_of(rounds, "round"), "")
 
 
 def thinned_rounds(table: pl.DataFrame, most: int) -> tuple[pl.DataFrame, alt.X]:
@@ -109,40 +110,40 @@ def thinned_rounds(table: pl.DataFrame, most: int) -> tuple[pl.DataFrame, alt.X]
     return table.gather_every(step), axis
 
 
-def _by_tick(counts: pl.DataFrame) -> Timeline:
+def _by_tick(counts: pl.DataFrame, unit: str) -> Timeline:
     first, last = _range_of(counts, "tick")
     length = 1 / (last - first + 1)
     begin = pl.col("round") - 0.5 + (pl.col("tick") - first) * length
     table = counts.with_columns(
-        begin=begin, end=begin + length, when=pl.format("round {}, tick {}", "round", "tick")
+        begin=begin, end=begin + length, when=pl.format(f"{unit} {{}}, tick {{}}", "round", "tick")
     )
 
-    return Timeline(table, "round", _labels(*_range_of(counts, "round")))
+    return Timeline(table, unit, _labels(*_range_of(counts, "round")))
 
 
-def _by_number(counts: pl.DataFrame, column: str, note: str | None = None) -> Timeline:
+def _by_number(counts: pl.DataFrame, column: str, unit: str, note: str | None = None) -> Timeline:
     step = _step(counts, column)
     notes = [note] if note else []
     if step > 1:
-        notes.append(f"{step} {column}s together")
+        notes.append(f"{step} {unit}s together")
 
     table = _mean(counts.with_columns(_binned(column, counts, step)), column)
 
-    return _numbered(table, column, step, _range_of(counts, column), ", ".join(notes) or None)
+    return _numbered(table, column, unit, step, _range_of(counts, column), ", ".join(notes))
 
 
 def _numbered(
-    table: pl.DataFrame, column: str, step: int, edges: tuple[int, int], note: str | None
+    table: pl.DataFrame, column: str, unit: str, step: int, edges: tuple[int, int], note: str
 ) -> Timeline:
     """Put each number in the middle of its interval."""
     last = pl.min_horizontal(pl.col(column) + (step - 1), pl.lit(edges[1]))
-    when = pl.format(f"{column} {{}}", column)
+    when = pl.format(f"{unit} {{}}", column)
     if step > 1:
-        when = pl.format(f"{column}s {{}} to {{}}", column, last)
+        when = pl.format(f"{unit}s {{}} to {{}}", column, last)
 
     table = table.with_columns(begin=pl.col(column) - 0.5, end=last + 0.5, when=when)
 
-    return Timeline(table, f"{column} ({note})" if note else column, _labels(*edges))
+    return Timeline(table, f"{unit} ({note})" if note else unit, _labels(*edges))
 
 
 def _by_time(counts: pl.DataFrame) -> Timeline:

@@ -42,9 +42,10 @@ def _faults(facts: RunFacts, name: str, _figures: PageFigures) -> Markup | None:
     if facts.faults.is_empty():
         return None
 
+    listed = _listed(facts.faults, facts.unit)
     return Markup('<div class="notes faults" role="note"><b>{}</b></div>{}').format(
         summary(facts.faults),
-        html_table(f"faults-{name}", _listed(facts.faults), _HEADINGS, most=_MOST_FAULTS),
+        html_table(f"faults-{name}", listed, _HEADINGS, most=_MOST_FAULTS),
     )
 
 
@@ -73,12 +74,12 @@ def summary(faults: pl.DataFrame) -> str:
     return ", ".join(parts)
 
 
-def _listed(faults: pl.DataFrame) -> pl.DataFrame:
+def _listed(faults: pl.DataFrame, unit: str) -> pl.DataFrame:
     """Leave out columns without values, and say when each was first."""
     kept = [name for name in _COLUMNS if name in faults.columns]
     kept = [name for name in kept if faults[name].null_count() < faults.height]
     first = pl.when(pl.col("round").is_not_null()).then(
-        pl.format("round {}, tick {}", "round", pl.col("tick").fill_null(0))
+        pl.format(f"{unit} {{}}, tick {{}}", "round", pl.col("tick").fill_null(0))
     )
 
     return faults.select(

@@ -56,7 +56,7 @@ def _by_level(counts: pl.DataFrame, inside: Inside, name: str, figures: PageFigu
     deepest = depth_of(inside) - (not has_regions)
     for depth in range(1, min(deepest, _MOST_LEVELS) + 1):
         level = on_level_of(counts.drop("chart", strict=False), inside, depth)
-        timeline = states_timeline(level, by_round=figures.by_round)
+        timeline = states_timeline(level, by_round=figures.by_round, unit=figures.unit)
         about = f"Agents in each state on level {depth} of the chart, one state above the other"
         drawn = figures.add_chart(f"levels-{name}-{depth}", _stacked(timeline, figures, 0.6), about)
         parts += [_LEVEL.format(depth), *[_SEVERAL] * has_regions, drawn]
@@ -76,7 +76,7 @@ STATES = Kind(
 
 
 def _draw(counts: pl.DataFrame, name: str, figures: PageFigures) -> Markup:
-    timeline = states_timeline(counts, by_round=figures.by_round)
+    timeline = states_timeline(counts, by_round=figures.by_round, unit=figures.unit)
     about = "Agents in each state over time, one state above the other"
     figure = figures.add_chart(f"states-{name}", _stacked(timeline, figures), about)
 

@@ -90,6 +90,15 @@ def test_many_rounds_are_drawn_together_as_means() -> None:
     assert timeline.title == "round (mean over its ticks, 5 rounds together)"
 
 
+@pytest.mark.parametrize("rounds", [6, 1000])
+def test_rounds_are_called_what_they_are(rounds: int) -> None:
+    """The cycles of an agent alone are no rounds, on the axis and in each bar's own words."""
+    table = counts(rounds, 1)
+    timeline = states_timeline(table, by_round=are_many(table), unit="cycle")
+    assert str(timeline.title).startswith("cycle")
+    assert all(str(when).startswith("cycle") for when in timeline.table["when"])
+
+
 def test_a_log_of_ticks_alone_is_drawn_by_tick() -> None:
     """The ticks of a single round are the axis."""
     timeline = states_timeline(counts(1, 10), by_round=False)

@@ -16,6 +16,7 @@ from prism.llm import Model
 from prism.report import Report, make_report
 from prism.report._figures.page_figures import PageFigures
 from prism.report._sections.numbers import key_numbers
+from prism.report._sections.faults import FAULTS
 from prism.report._sections.turns import CALLS, REFUSED, TURNS
 from prism.testing import FakeOllama
 
@@ -78,6 +79,14 @@ def test_refusals_name_the_condition(report: Report) -> None:
         ("count", "off", "on", "the condition 'pressed > 2' is false", 2)
     ]
     assert "pressed &gt; 2" in str(REFUSED.make(facts, "1", PageFigures(())))
+
+
+def test_faults_of_an_agent_alone_are_told_by_turn(report: Report) -> None:
+    """What went wrong first did so in a turn: such a run has no rounds."""
+    (facts,) = report.runs
+    html = str(FAULTS.make(facts, "1", PageFigures(())))
+    assert "turn 1, tick" in html
+    assert "round" not in html
 
 
 def test_calls_are_counted_by_step(report: Report) -> None:
