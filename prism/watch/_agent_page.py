@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
@@ -30,6 +31,7 @@ _WHY_OPEN = (
 _IN_TICKS = "Ticks from entering a state to leaving it."
 
 
+@dataclass(frozen=True)
 class AgentPage:
     """What one agent did, in one round and in all.
 
@@ -41,14 +43,11 @@ class AgentPage:
         unit: What a round of this run is called.
     """
 
-    def __init__(
-        self, agent: str, doings: Doings, facts: RunFacts | None, number: int | None, unit: str
-    ) -> None:
-        self._agent = agent
-        self._doings = doings
-        self._facts = facts
-        self._number = number
-        self._unit = unit
+    agent: str
+    doings: Doings
+    facts: RunFacts | None
+    number: int | None
+    unit: str
 
     def sections(self, so_far: str) -> Iterator[Section]:
         """Yield its sections, those of the round first.
@@ -56,12 +55,12 @@ class AgentPage:
         Args:
             so_far: How much of the log was read, in words.
         """
-        story = self._doings.story
+        story = self.doings.story
         then = story.filter(self._is_here())
-        asked = self._doings.asked
-        here = [each for each in asked if each.event.get("round") == self._number]
-        others = [each for each in asked if each.event.get("round") != self._number]
-        when = "" if self._number is None else f" in {self._unit} {self._number:,}"
+        asked = self.doings.asked
+        here = [each for each in asked if each.event.get("round") == self.number]
+        others = [each for each in asked if each.event.get("round") != self.number]
+        when = "" if self.number is None else f" in {self.unit} {self.number:,}"
         parts = [
             ("then", f"What it did{when}", "", self._then(story, then) if when else _EMPTY),
             ("asked", f"What it was asked{when}", _WHY_OPEN, self._asked(here)),
@@ -76,16 +75,16 @@ class AgentPage:
                 yield Section(anchor, heading, explanation, [html])
 
     def _is_here(self) -> pl.Expr:
-        return pl.col("round").eq_missing(pl.lit(self._number, pl.Int64))
+        return pl.col("round").eq_missing(pl.lit(self.number, pl.Int64))
 
     def _then(self, story: pl.DataFrame, then: pl.DataFrame) -> Markup:
         """Write what the agent did in the round, and lead to the rounds beside it."""
         known = story["round"].drop_nulls().unique().sort().to_list()
-        before = [each for each in known if each < (self._number or 0)][-1:]
-        after = [each for each in known if each > (self._number or 0)][:1]
+        before = [each for each in known if each < (self.number or 0)][-1:]
+        after = [each for each in known if each > (self.number or 0)][:1]
         ways = _EMPTY.join(
             Markup('<button type="button" data-round="{}">{} {:,}</button> ').format(
-                each, self._unit.capitalize(), each
+                each, self.unit.capitalize(), each
             )
             for each in (*before, *after)
         )
@@ -107,14 +106,14 @@ class AgentPage:
     def _when(self, row: Mapping[str, Any]) -> str:
         named = (
             f"{word} {row[name]:,}"
-            for name, word in (("round", self._unit), ("tick", "tick"))
+            for name, word in (("round", self.unit), ("tick", "tick"))
             if isinstance(row.get(name), int)
         )
         return ", ".join(named)
 
     def _passed(self) -> Markup:
         """Write why posts of the round were let pass, as ``prism log why`` does."""
-        rows = self._doings.passed.filter(self._is_here())
+        rows = self.doings.passed.filter(self._is_here())
         return happened_list(
             (
                 f"tick {row['tick']}",
@@ -126,14 +125,14 @@ class AgentPage:
         )
 
     def _text(self, post: str | None) -> Markup:
-        author, text = self._doings.posts.get(post or "", ("", ""))
+        author, text = self.doings.posts.get(post or "", ("", ""))
         return Markup("<br>{}: {}").format(agent_link(author), cut(text)) if author else _EMPTY
 
     def _way(self, story: pl.DataFrame) -> Markup:
-        own = story.filter(agent_id=self._agent, event=TRANSITION)
+        own = story.filter(agent_id=self.agent, event=TRANSITION)
         rows = own.drop_nulls(["from_state", "to_state"]).select("from_state", "to_state").rows()
         counts = Counter((showable(source), showable(target)) for source, target in rows)
-        facts = self._facts
+        facts = self.facts
         if facts is None or not counts:
             return _EMPTY
 
@@ -149,7 +148,7 @@ class AgentPage:
 
     def _dwelling(self, story: pl.DataFrame) -> Markup:
         ticks = pl.col("ticks_in_state")
-        visits = story.filter(agent_id=self._agent, event=TRANSITION).drop_nulls("ticks_in_state")
+        visits = story.filter(agent_id=self.agent, event=TRANSITION).drop_nulls("ticks_in_state")
         if visits.is_empty():
             return _EMPTY
 
@@ -187,7 +186,7 @@ class AgentPage:
     def _about(self, asked: Recorded) -> Markup:
         """Write what a decision was about: a post with its text, or else its context."""
         event, about = asked.event, asked.event.get("context")
-        posts = [post for post in post_ids(event) if post in self._doings.posts]
+        posts = [post for post in post_ids(event) if post in self.doings.posts]
         if posts:
             return _EMPTY.join(
                 Markup("<p>About {}{}{}</p>").format(
@@ -202,15 +201,13 @@ class AgentPage:
 
     def _weighed(self, event: Mapping[str, Any], post: str) -> str:
         """Say what the agent made of a post before it decided about it."""
-        found = self._doings.story.filter(
-            pl.col("event") == POST_WEIGHED,
-            pl.col("post_id") == post,
-            pl.col("round").eq_missing(pl.lit(event.get("round"), pl.Int64)),
-            pl.col("tick").eq_missing(pl.lit(event.get("tick"), pl.Int64)),
+        weighed = self.doings.story.filter(event=POST_WEIGHED, post_id=post)
+        then = pl.all_horizontal(
+            pl.col(name).eq_missing(pl.lit(event.get(name), pl.Int64)) for name in ("round", "tick")
         )
-        for relevance, threshold in found.select("relevance", "threshold").tail(1).iter_rows():
-            if relevance is not None and threshold is not None:
-                return f" (relevance {relevance:.3g}, threshold {threshold:.3g})"
+        known = weighed.filter(then).drop_nulls(["relevance", "threshold"])
+        for relevance, threshold in known.select("relevance", "threshold").tail(1).iter_rows():
+            return f" (relevance {relevance:.3g}, threshold {threshold:.3g})"
 
         return ""
 
@@ -234,8 +231,8 @@ class AgentPage:
 
     def _conditions(self, event: Mapping[str, Any], option: str) -> Iterator[str]:
         """Yield the transitions of the chart that lead to an option, as the chart writes them."""
-        charts = {} if self._facts is None else self._facts.charts
-        known = [] if self._facts is None else map(str, self._facts.chart_names)
+        charts = {} if self.facts is None else self.facts.charts
+        known = [] if self.facts is None else map(str, self.facts.chart_names)
         labels = (
             label
             for name in known

@@ -103,9 +103,14 @@ def busiest(tally: Tally, chart: str | None) -> dict[tuple[str, str], int]:
 
 
 def _counts(event: Mapping[str, Any]) -> dict[str, int]:
-    states = event.get("states")
-    found = states if isinstance(states, dict) else {}
-    return {name: count for name, count in found.items() if type(count) is int}
+    states = object_in(event, "states")
+    return {name: count for name, count in states.items() if type(count) is int}
+
+
+def object_in(event: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """Return the object that an event has under a name; an empty one if it has none."""
+    found = event.get(name)
+    return found if isinstance(found, dict) else {}
 
 
 def _summed(table: pl.DataFrame, keys: list[str]) -> pl.DataFrame:
@@ -132,8 +137,7 @@ def _states(tally: Tally) -> pl.DataFrame:
 
 def _measured(tally: Tally) -> Iterator[tuple[int, int, Mapping[str, Any]]]:
     for number, event in sorted(tally.ends.items()):
-        found = event.get("measures")
-        yield 0, number, found if isinstance(found, dict) else {}
+        yield 0, number, object_in(event, "measures")
 
 
 def _treatments(tally: Tally) -> pl.DataFrame:

@@ -98,9 +98,8 @@ class Guard:
 
         mode = headers.get("sec-fetch-mode", "navigate")
         is_page = request.scope["path"] == "/" and mode == "navigate"
-        if headers.get("origin", f"http://{host}") != f"http://{host}":
-            return "origin"
-        if headers.get("sec-fetch-site", "none") not in _MEANT and not is_page:
+        is_foreign = headers.get("sec-fetch-site", "none") not in _MEANT and not is_page
+        if is_foreign or headers.get("origin", f"http://{host}") != f"http://{host}":
             return "origin"
 
         return None

@@ -64,8 +64,10 @@ def kinds_of(counts: Mapping[str, int]) -> list[str]:
     ]
 
 
-def happened_in(watched: Watched, number: int | None, kind: str) -> pl.DataFrame:
-    """List the last events of a round, each as a sentence.
+def happened_in(
+    watched: Watched, number: int | None, kind: str
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """List the last events of a round, each as a sentence, and what went wrong in it.
 
     Args:
         watched: The run.
@@ -81,7 +83,7 @@ def happened_in(watched: Watched, number: int | None, kind: str) -> pl.DataFrame
         condition = is_fault() | _any_of([name for kind in shown for name in _PREFIXES[kind]])
 
     with _round(watched, number) as logs:
-        return happenings(logs, condition, most=MOST_HAPPENINGS)
+        return happenings(logs, condition, most=MOST_HAPPENINGS), faults(logs)
 
 
 def picture_at(watched: Watched, number: int | None) -> Picture | None:
@@ -95,17 +97,31 @@ def picture_at(watched: Watched, number: int | None) -> Picture | None:
     return read_picture(first, last)
 
 
-def faults_in(watched: Watched, number: int | None) -> pl.DataFrame:
-    """Return the table of what went wrong in a round."""
-    with _round(watched, number) as logs:
-        return faults(logs)
-
-
 def agents_in(
     watched: Watched, number: int | None, state: str, tick: int | None = None
 ) -> Sequence[tuple[str, int]]:
-    """Return the agents in a state at the end of a round, or of a tick of it, or now."""
-    places = _places(watched, number, tick)
+    """Return the agents in a state at the end of a round, or of a tick of it, or now.
+
+    Their last moves are looked for from there back, until all agents are found.
+    """
+    _, end = _span(watched, number)
+    with watched.reading() as (tally, _):
+        run, joined = tally.known_run, sum(tally.joined().values())
+    last_tick = None if run is None else run.ticks_per_round
+    places: dict[str, str] = {}
+    for data in blocks_back(watched.read, end):
+        frame = _moves_in(Block(data, 1, data.count(b"\n")))
+        # what closes this round comes after its states were counted
+        is_here = pl.col("round").eq_missing(pl.lit(number))
+        closes = is_here & closes_round(last_tick)
+        if tick is not None:
+            closes |= is_here & (pl.col("tick") > tick)
+        kept = frame.with_columns(how_closing()).filter(~closes.fill_null(value=False))
+        last = kept.group_by("agent_id", maintain_order=True).agg(pl.col("to_state").last())
+        places = {**dict(last.iter_rows()), **places}
+        if len(places) >= joined:
+            break
+
     return [(agent, 1) for agent, where in places.items() if showable(where) == state]
 
 
@@ -258,32 +274,6 @@ def _lines_of(watched: Watched, agent: str) -> bytes:
         published = _published_at(own, tail)
         posts = [each["post_id"] for each in published if each.get("agent_id") == agent]
         return _lines_at([*own, *tally.index.places(posts)], tail) or tail.read(0, MOST_BYTES)
-
-
-def _places(watched: Watched, number: int | None, tick: int | None = None) -> dict[str, str]:
-    """Return where all agents are at the end of a round, or of a tick of it.
-
-    Their last moves are looked for from there back, until all agents are found.
-    """
-    _, end = _span(watched, number)
-    with watched.reading() as (tally, _):
-        run, joined = tally.known_run, sum(tally.joined().values())
-    last_tick = None if run is None else run.ticks_per_round
-    places: dict[str, str] = {}
-    for data in blocks_back(watched.read, end):
-        frame = _moves_in(Block(data, 1, data.count(b"\n")))
-        # what closes this round comes after its states were counted
-        is_here = pl.col("round").eq_missing(pl.lit(number))
-        closes = is_here & closes_round(last_tick)
-        if tick is not None:
-            closes |= is_here & (pl.col("tick") > tick)
-        kept = frame.with_columns(how_closing()).filter(~closes.fill_null(value=False))
-        last = kept.group_by("agent_id", maintain_order=True).agg(pl.col("to_state").last())
-        places = {**dict(last.iter_rows()), **places}
-        if len(places) >= joined:
-            break
-
-    return places
 
 
 def _moves_in(block: Block) -> pl.DataFrame:

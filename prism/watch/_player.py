@@ -92,14 +92,6 @@ class Player(Observer):
             sleep(_SECONDS_BETWEEN_LOOKS)
             self._follow_orders(is_between=False)
 
-    def note(self, message: str) -> None:
-        """Say what is good to know."""
-        self._tell({"note": message})
-
-    def warn(self, message: str) -> None:
-        """Say what went wrong and was dealt with."""
-        self.note(message)
-
     def started(self, run: Any) -> None:
         """Wait for orders before the first round, and between ticks."""
         self._loop: Loop = run
@@ -141,26 +133,26 @@ class Player(Observer):
                 self._goes = does
 
     def _treat(self, order: Mapping[str, Any]) -> None:
-        loop = self._loop
+        loop, run = self._loop, self._run
         number = len(loop.finished) + 1
+        treatment: str | SetParameters
         try:
-            treatment = self._treatment(order, number)
+            if order["do"] == "treat":
+                applied = order["name"]
+                treatment = f"{applied}@{number}"
+            else:
+                parsed = parsed_parameters(run.world_class, order["parameters"])
+                applied = ", ".join(parsed)
+                treatment = SetParameters(number, plain_value(parsed))
             loop.treat(treatment)
         except (PrismError, TypeError) as error:
             self._tell({"refused": str(error)})
             return
 
-        told = {"applied": order.get("name") or ", ".join(order["parameters"]), "from": number}
-        self._run.treatments = (*self._run.treatments, treatment)
-        self._kept.change(loop, self._run.to_config())
-        self._tell({"command": command(self._run, self._asked), "refused": None, **told})
-
-    def _treatment(self, order: Mapping[str, Any], number: int) -> str | SetParameters:
-        if order["do"] == "treat":
-            return f"{order['name']}@{number}"
-
-        parsed = parsed_parameters(self._run.world_class, order["parameters"])
-        return SetParameters(number, {name: plain_value(value) for name, value in parsed.items()})
+        run.treatments = (*run.treatments, treatment)
+        self._kept.change(loop, run.to_config())
+        told = {"applied": applied, "from": number, "refused": None}
+        self._tell({"command": command(run, self._asked), **told})
 
     def _say_where(self) -> None:
         loop = self._loop

@@ -141,11 +141,7 @@ class Playing:
             process.kill()
         for thread in self._threads:
             thread.join()
-        with self._lock:
-            if self._told.get("state") not in _OVER:
-                self._tell(
-                    {"state": "stopped", "fault": {"text": f"The world {why}.", "notes": []}}
-                )
+        self._end("stopped", f"The world {why}.")
 
     def keep(self, folder: Any) -> Path:
         """Copy the run that is played to a folder, as far as it has come.
@@ -207,9 +203,12 @@ class Playing:
                 process.stdin.close()
             if self._process is process:
                 self._process = None
-                if self._told.get("state") not in _OVER:
-                    text = f"The world's process ended by itself, with status {status}."
-                    self._tell({"state": "failed", "fault": {"text": text, "notes": []}})
+                self._end("failed", f"The world's process ended by itself, with status {status}.")
+
+    def _end(self, state: str, text: str) -> None:
+        with self._lock:
+            if self._told.get("state") not in _OVER:
+                self._tell({"state": state, "fault": {"text": text, "notes": []}})
 
     def _collect(self, process: Popen[bytes]) -> None:
         """Take note of what the world's code prints."""
@@ -242,18 +241,13 @@ def _checked(order: Mapping[str, Any]) -> dict[str, Any]:
 
 def _start_of(asked: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a new run is to be, without what was left empty."""
-    found: dict[str, Any] = {}
-    for name in ("agents", "seed", "rounds"):
-        value = asked.get(name)
-        if value is not None:
-            if not isinstance(value, int) or isinstance(value, bool):
-                raise InputError(f"must be a whole number, got {value!r}", field=name)
-            found[name] = value
-    parameters = asked.get("parameters")
-    if isinstance(parameters, dict):
-        found["parameters"] = parameters
+    names, parameters = ("agents", "seed", "rounds"), asked.get("parameters")
+    found = {name: asked[name] for name in names if asked.get(name) is not None}
+    for name, value in found.items():
+        if type(value) is not int:
+            raise InputError(f"must be a whole number, got {value!r}", field=name)
 
-    return found
+    return {**found, "parameters": parameters} if isinstance(parameters, dict) else found
 
 
 def _place_for(folder: Any) -> Path:

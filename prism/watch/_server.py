@@ -36,6 +36,7 @@ from prism.watch import _looking as looking
 from prism.watch._guard import Guard
 from prism.watch._playing import Playing
 from prism.watch._runs import Runs
+from prism.watch._views import Views
 
 _JSON = "application/json"
 _TYPES = {".js": "text/javascript", ".css": "text/css"}
@@ -44,7 +45,6 @@ _OWN = ("watch.css", "watch.js", "play.js")
 _SECONDS_BETWEEN = 0.2
 _SECONDS_OF_SILENCE = 10
 _SECONDS_TO_END = 10
-_AT_ONCE = 2
 _COLUMNS = {
     **{"source": "from_state", "target": "to_state"},
     **{"chosen": "chosen", "by": "source", "event": "event"},
@@ -54,7 +54,10 @@ _COLUMNS = {
 _MOST_CONNECTIONS = 64
 _MOST_REQUEST = 1 << 20
 
-Answer = Callable[[Mapping[str, str]], Any]
+Answer = Callable[[Views, Mapping[str, str]], Any]
+
+_SEARCHING = Semaphore(2)
+"""Held while a log, which may have gigabytes, is looked through: for few at a time."""
 
 
 class _Pages:
@@ -66,30 +69,26 @@ class _Pages:
 
     def __init__(self, runs: Runs) -> None:
         self._runs = runs
-        # a log of gigabytes is looked through for few at a time
-        self._searching = Semaphore(_AT_ONCE)
         self.stops = False
 
     def routes(self) -> list[Route]:
         """Return what is answered where."""
-        parts: dict[str, Answer] = {
-            "/runs": lambda _asked: {"runs": self._runs.listed(), "one": self._runs.is_one},
-            "/head": lambda asked: self._runs.watched(asked["run"]).head(),
-            "/time": lambda asked: self._runs.views(asked["run"]).over_time().to_json(),
-            "/round": self._round,
-            "/agents": self._agents,
-            "/table": self._table,
-            "/agent": self._agent,
-            "/post": self._post,
-        }
         return [
             Route("/", self._page),
             Route("/static/{name}", _static),
             Route("/events", self._events),
             Route("/do", self._do, methods=["POST"]),
             Route("/report", self._report),
-            *(Route(path, partial(_answer, answer)) for path, answer in parts.items()),
+            Route("/runs", self._listed),
+            *(Route(path, partial(self._answer, answer)) for path, answer in _ANSWERS.items()),
         ]
+
+    def _listed(self, _request: Request) -> Response:
+        return _as_json({"runs": self._runs.listed(), "one": self._runs.is_one})
+
+    def _answer(self, answer: Answer, request: Request) -> Response:
+        asked = request.query_params
+        return _as_json(answer(self._runs.views(asked["run"]), asked))
 
     def _page(self, _request: Request) -> Response:
         template = jinja2.Template(_text("watch.html"), autoescape=True)
@@ -97,43 +96,6 @@ class _Pages:
             title=self._runs.name, version=__version__, plays=self._runs.playing is not None
         )
         return Response(page, media_type="text/html")
-
-    def _round(self, asked: Mapping[str, str]) -> Any:
-        view = self._runs.views(asked["run"]).of_round(
-            _number_in(asked, "round"), asked.get("kind", "")
-        )
-        found = view.to_json()
-        self._runs.watched(asked["run"]).shown()
-        return found
-
-    def _agent(self, asked: Mapping[str, str]) -> Any:
-        with self._searching:
-            number = _number_in(asked, "round")
-            return self._runs.views(asked["run"]).of_agent(asked["agent"], number).to_json()
-
-    def _post(self, asked: Mapping[str, str]) -> Any:
-        return self._runs.views(asked["run"]).of_post(asked["post"]).to_json()
-
-    def _table(self, asked: Mapping[str, str]) -> Any:
-        with self._searching:
-            return self._runs.views(asked["run"]).agents.page(
-                asked.get("words", ""), asked.get("sort", ""), _number_in(asked, "first") or 0
-            )
-
-    def _agents(self, asked: Mapping[str, str]) -> Any:
-        watched, number = self._runs.watched(asked["run"]), _number_in(asked, "round")
-        values = {column: asked[name] for name, column in _COLUMNS.items() if name in asked}
-        if "event" in values:
-            values["event"] = WORLD_EVENTS + values["event"]
-        with self._searching:
-            if values:
-                found = looking.agents_with(watched, number, values)
-            else:
-                tick = _number_in(asked, "tick")
-                found = looking.agents_in(watched, number, asked["state"], tick)
-        rows = [{"agent": agent, "times": times} for agent, times in found]
-
-        return {"agents": rows[: looking.MOST_AGENTS], "found": len(rows)}
 
     def _report(self, request: Request) -> Response:
         """Make the page that a run can be kept as."""
@@ -187,8 +149,48 @@ class _Pages:
             silent += _SECONDS_BETWEEN
 
 
-def _answer(answer: Answer, request: Request) -> Response:
-    return _as_json(answer(request.query_params))
+def _round(views: Views, asked: Mapping[str, str]) -> Any:
+    found = views.of_round(_number_in(asked, "round"), asked.get("kind", "")).to_json()
+    views.watched.shown()
+    return found
+
+
+def _agent(views: Views, asked: Mapping[str, str]) -> Any:
+    with _SEARCHING:
+        return views.of_agent(asked["agent"], _number_in(asked, "round")).to_json()
+
+
+def _table(views: Views, asked: Mapping[str, str]) -> Any:
+    with _SEARCHING:
+        words, sort = asked.get("words", ""), asked.get("sort", "")
+        return views.agents.page(words, sort, _number_in(asked, "first") or 0)
+
+
+def _agents(views: Views, asked: Mapping[str, str]) -> Any:
+    number, tick = _number_in(asked, "round"), _number_in(asked, "tick")
+    values = {column: asked[name] for name, column in _COLUMNS.items() if name in asked}
+    if "event" in values:
+        values["event"] = WORLD_EVENTS + values["event"]
+    with _SEARCHING:
+        if values:
+            found = looking.agents_with(views.watched, number, values)
+        else:
+            found = looking.agents_in(views.watched, number, asked["state"], tick)
+    rows = [{"agent": agent, "times": times} for agent, times in found]
+
+    return {"agents": rows[: looking.MOST_AGENTS], "found": len(rows)}
+
+
+_ANSWERS: Mapping[str, Answer] = {
+    "/head": lambda views, _asked: views.watched.head(),
+    "/time": lambda views, _asked: views.over_time().to_json(),
+    "/round": _round,
+    "/agents": _agents,
+    "/table": _table,
+    "/agent": _agent,
+    "/post": lambda views, asked: views.of_post(asked["post"]).to_json(),
+}
+"""What is answered of a run, as JSON."""
 
 
 def _json(data: Any) -> bytes:
@@ -381,15 +383,13 @@ def play(
 
 def _bound(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # asyncio sends at once only where it knows the protocol; a browser would wait 40 ms else
-    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        listening.bind((host, port))
-        # a browser that is quicker than the server waits
-        listening.listen()
+        # it listens at once, so that a browser that is quicker than the server waits
+        listening = socket.create_server((host, port), family=family)
     except OSError as error:
-        listening.close()
-        raise InputError(f"cannot listen on {host}:{port}: {error.strerror}") from None
+        why = str(error.strerror).partition(" (")[0]
+        raise InputError(f"cannot listen on {host}:{port}: {why}") from None
+    # what is accepted inherits it; a browser would wait 40 ms for the body of an answer else
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     return listening

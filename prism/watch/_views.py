@@ -43,6 +43,7 @@ from prism.watch._facts import (
     busiest,
     counted_facts,
     in_round,
+    object_in,
     states_at,
     whole_facts,
 )
@@ -60,8 +61,10 @@ _WHOLE: tuple[Kind, ...] = (
 )
 """Sections of a run whose log is short enough to be read again and again."""
 
-_TOLD = ("agent_ticks", "transitions", "decisions_asked", "decisions_answered")
-_POSTED = ("posts", "replies", "reshares", "likes")
+_TOLD = (
+    *("agent_ticks", "transitions", "decisions_asked", "decisions_answered"),
+    *("posts", "replies", "reshares", "likes"),
+)
 _EMPTY = Markup("")
 
 
@@ -82,7 +85,13 @@ class View:
     def to_json(self) -> dict[str, Any]:
         """Return it as plain data, which holds nothing that a page would run."""
         return {
-            "sections": [_plain(section) for section in self.sections],
+            "sections": [
+                {
+                    **{name: getattr(each, name) for name in ("anchor", "heading", "explanation")},
+                    "html": showable(str(_EMPTY.join(each.parts))),
+                }
+                for each in self.sections
+            ],
             "figures": {name: figure.on_page() for name, figure in self.figures.charts.items()},
             "dark": self.figures.dark_rules(),
             **self.more,
@@ -175,19 +184,17 @@ class Views:
         return View([thread_page(looking.thread_of(self.watched, post), post)], PageFigures(()))
 
     def _happened(self, number: int | None, kind: str, facts: RunFacts) -> Iterator[Section]:
-        wrong = looking.faults_in(self.watched, number)
+        happened, wrong = looking.happened_in(self.watched, number, kind)
         if wrong.height:
             here = with_tables(facts, {"faults": wrong, "traffic": facts.traffic})
             yield from sections_of([FAULTS], [here], PageFigures(()))
 
-        happened = looking.happened_in(self.watched, number, kind)
-        listed = _happenings(happened)
         explanation = ""
         if happened.height == looking.MOST_HAPPENINGS:
             explanation = (
                 f"The last {looking.MOST_HAPPENINGS} events; an agent's page has all of its events."
             )
-        yield Section("happened", "What happened", explanation, [listed])
+        yield Section("happened", "What happened", explanation, [_happenings(happened)])
 
     def _so_far(self) -> str:
         """Say how much of the log is read; nothing if that is all."""
@@ -250,25 +257,20 @@ def _numbers(event: Mapping[str, Any] | None) -> Markup:
     if event is None:
         return _EMPTY
 
-    told = {name: event[name] for name in (*_TOLD, *_POSTED) if _is_number(event.get(name))}
-    for name in ("measures", "timeouts", "fallbacks", "texts"):
-        found = event.get(name)
-        for key, value in (found if isinstance(found, dict) else {}).items():
-            if _is_number(value):
-                told[key if name == "measures" else f"{name} {key}"] = value
+    told = {name: event.get(name) for name in _TOLD}
+    for kind in ("measures", "timeouts", "fallbacks", "texts"):
+        for name, value in object_in(event, kind).items():
+            told[name if kind == "measures" else f"{kind} {name}"] = value
 
     cells = _EMPTY.join(
         Markup("<div><dt>{}</dt><dd>{}</dd></div>").format(
-            cut(str(name).replace("_", " ")), shown(value)
+            cut(name.replace("_", " ")), shown(value)
         )
         for name, value in told.items()
+        if isinstance(value, (int, float))
     )
 
-    return Markup('<dl class="facts">{}</dl>').format(cells) if told else _EMPTY
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float))
+    return cells and Markup('<dl class="facts">{}</dl>').format(cells)
 
 
 def _happenings(rows: pl.DataFrame) -> Markup:
@@ -284,12 +286,3 @@ def _happenings(rows: pl.DataFrame) -> Markup:
         for row in rows.reverse().iter_rows(named=True)
     )
     return told or Markup('<p class="soft">Nothing of this kind.</p>')
-
-
-def _plain(section: Section) -> dict[str, str]:
-    return {
-        "anchor": section.anchor,
-        "heading": section.heading,
-        "explanation": section.explanation,
-        "html": showable(str(_EMPTY.join(section.parts))),
-    }

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
-from threading import Condition, Event, RLock, Thread
+from threading import Event, RLock, Thread
 from time import monotonic
 from typing import Any
 
@@ -56,7 +56,6 @@ class Watched:
         self.lock: AbstractContextManager[object] = RLock()
         self.status: RunStatus = RunStatus(run, "not begun")
         self.version: int = 0
-        self._changed = Condition()
         self._stopped = Event()
         self._shown = Event()
         self._notes: deque[str] = deque(maxlen=_MOST_NOTES)
@@ -94,16 +93,6 @@ class Watched:
         self._thread.join()
         self.tail.close()
         self.tally.close()
-
-    def wait(self, version: int, seconds: float) -> int:
-        """Wait until there is another version than this one, but not for ever.
-
-        Returns:
-            The version then.
-        """
-        with self._changed:
-            self._changed.wait_for(lambda: self.version != version, seconds)
-        return self.version
 
     def head(self) -> dict[str, Any]:
         """Return what the head of the page shows."""
@@ -183,16 +172,14 @@ class Watched:
             if self._problem != str(error):
                 self._problem = str(error)
                 self._tell()
-            self._guarded_reopen()
+            self._take_up_another()
 
-    def _guarded_reopen(self) -> None:
+    def _take_up_another(self) -> None:
         """Take up another log of the run, such as a packed one in place of a plain one."""
-        try:
+        with suppress(InputError, OSError):
             if locate_log(self._run) != self.path:
                 self._begin_again()
                 self._problem = None
-        except (InputError, OSError):
-            return
 
     def _begin_again(self) -> None:
         with self.lock:
@@ -229,6 +216,4 @@ class Watched:
             self._notes.append(text)
 
     def _tell(self) -> None:
-        with self._changed:
-            self.version += 1
-            self._changed.notify_all()
+        self.version += 1

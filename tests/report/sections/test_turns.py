@@ -15,8 +15,8 @@ from prism.analysis import read_log
 from prism.llm import Model
 from prism.report import Report, make_report
 from prism.report._figures.page_figures import PageFigures
-from prism.report._sections.numbers import key_numbers
 from prism.report._sections.faults import FAULTS
+from prism.report._sections.numbers import key_numbers
 from prism.report._sections.turns import CALLS, REFUSED, TURNS
 from prism.testing import FakeOllama
 
