@@ -63,7 +63,12 @@ class AgentPage:
         when = "" if self.number is None else f" in {self.unit} {self.number:,}"
         parts = [
             ("then", f"What it did{when}", "", self._then(story, then) if when else _EMPTY),
-            ("asked", f"What it was asked{when}", _WHY_OPEN, self._asked(here)),
+            (
+                "asked",
+                f"What it was asked{when}",
+                _WHY_OPEN,
+                self._asked(here),
+            ),
             ("passed", f"Posts that it let pass{when}", "", self._passed()),
             ("way", "Its path on the chart", "", self._way(story)),
             ("dwell", "How long it stayed in each state", _IN_TICKS, self._dwelling(story)),
@@ -118,7 +123,7 @@ class AgentPage:
             (
                 f"tick {row['tick']}",
                 Markup("{}: {}{}").format(
-                    _post_link(row["post_id"]), cut(row["why"]), self._text(row["post_id"])
+                    _link("post", row["post_id"]), cut(row["why"]), self._text(row["post_id"])
                 ),
             )
             for row in rows.filter(pl.col("source").is_null()).iter_rows(named=True)
@@ -190,7 +195,7 @@ class AgentPage:
         if posts:
             return _EMPTY.join(
                 Markup("<p>About {}{}{}</p>").format(
-                    _post_link(post), self._weighed(event, post), self._text(post)
+                    _link("post", post), self._weighed(event, post), self._text(post)
                 )
                 for post in posts
             )
@@ -268,7 +273,7 @@ def thread_page(tree: tuple[TreePost, ...], chosen: str) -> Section:
     def named(post: TreePost) -> Markup:
         mark = Markup(" <b>this post</b>") if post.post_id == chosen else _EMPTY
         who = agent_link(post.agent_id) if post.agent_id else showable(told_of(post))
-        return Markup("{} {}{}").format(who, _post_link(post.post_id), mark)
+        return Markup("{} {}{}").format(who, _link("post", post.post_id), mark)
 
     return Section("thread", "The thread", "", [thread_of(tree, named)])
 
@@ -286,10 +291,6 @@ def agent_link(agent: str | None) -> Markup:
     return _EMPTY if agent is None else _link("agent", agent)
 
 
-def _post_link(post: str) -> Markup:
-    return _link("post", post)
-
-
 def _link(kind: str, name: str) -> Markup:
     return Markup('<button class="link" data-{}="{}">{}</button>').format(
         Markup(kind), showable(name), cut(name)
@@ -302,6 +303,6 @@ def with_links(text: str, posts: Iterable[str]) -> Markup:
     for post in posts:
         before, found, shown_after = shown.partition(cut(post))
         if found:
-            links, shown = links + before + _post_link(post), shown_after
+            links, shown = links + before + _link("post", post), shown_after
 
     return links + shown

@@ -20,18 +20,23 @@ from prism.watch._looking import as_log
 from prism.watch._tally import COUNTED, Tally
 from prism.watch._watched import Watched
 
-_HEAD_BYTES = 1 << 20
+_END_BYTES = 1 << 20
 _SUMS = pl.col(*COUNTED, *(f"{name}_known" for name in COUNTED)).sum()
 
 
 def blank_facts(watched: Watched) -> RunFacts | None:
-    """Return the facts of the beginning of a log, which has tables of the right kinds.
+    """Return the facts of both ends of a log, which have tables of the right kinds.
+
+    The beginning tells what the run is; the end, which charts it follows before all of it is read.
 
     Returns:
         None if the log contains no events of prism yet.
     """
-    head = watched.tail.read(0, _HEAD_BYTES)
-    with as_log(head[: head.rfind(b"\n") + 1]) as part:
+    with watched.reading() as (_, tail):
+        head = tail.read(0, _END_BYTES)
+        last = tail.read(max(tail.size - _END_BYTES, len(head)), tail.size)
+    last = last[last.find(b"\n") + 1 : last.rfind(b"\n") + 1]
+    with as_log(head[: head.rfind(b"\n") + 1] + last) as part:
         runs, _ = facts_of(read_log(part))
 
     return runs[-1] if runs else None
@@ -49,7 +54,7 @@ def counted_facts(blank: RunFacts, watched: Watched) -> RunFacts:
         traffic, run = tally.traffic(), tally.known_run
         tables = {
             "states": _states(tally),
-            "traffic": _summed(traffic, ["chart", "from_state", "to_state", "trigger"]),
+            "traffic": blank.traffic,
             "transitions": _transitions(traffic),
             "faults": tally.faults(),
             "measures": by_measure(_measured(tally)).drop("run"),
@@ -57,6 +62,8 @@ def counted_facts(blank: RunFacts, watched: Watched) -> RunFacts:
             "own_events": tally.own_events(),
             **_decisions(tally),
         }
+        if tally.end:
+            tables["traffic"] = _summed(traffic, ["chart", "from_state", "to_state", "trigger"])
 
     facts = replace(blank, run=run or blank.run)
     return with_tables(facts, tables, watched.charts, familiar_charts())

@@ -77,10 +77,9 @@ def happened_in(
     if kind == "faults":
         condition = is_fault()
     elif kind in _PREFIXES:
-        condition = _any_of(_PREFIXES[kind])
+        condition = _any_of([kind])
     else:
-        shown = [kind for kind in _PREFIXES if kind not in ("moves", "views")]
-        condition = is_fault() | _any_of([name for kind in shown for name in _PREFIXES[kind]])
+        condition = is_fault() | _any_of([*_PREFIXES.keys() - {"moves", "views"}])
 
     with _round(watched, number) as logs:
         return happenings(logs, condition, most=MOST_HAPPENINGS), faults(logs)
@@ -181,17 +180,18 @@ def doings_of(watched: Watched, agent: str, number: int | None) -> Doings:
     Raises:
         InputError: If the log has no such agent.
     """
+    folder = watched.path.parent
     with as_log(_lines_of(watched, agent)) as part:
         logs = read_log(part)
         story, passed = agent_story(logs, agent), let_pass(logs, agent)
-        every = list(asked_in(part, _ignore, agent, beside=watched.folder))
+        every = list(asked_in(part, _ignore, agent, beside=folder))
 
     here = [each for each in every if each.event.get("round") == number][:MOST_DECISIONS]
     others = [each for each in every if each.event.get("round") != number][-MOST_DECISIONS:]
     asked = [*here, *others]
     try:
         ids = [each.id for each in asked if each.id is not None]
-        records = find_prompts(watched.folder, ids, _ignore)
+        records = find_prompts(folder, ids, _ignore)
     except InputError:  # a damaged file of prompts: the log has the decisions nevertheless
         records = {}
 
@@ -199,15 +199,12 @@ def doings_of(watched: Watched, agent: str, number: int | None) -> Doings:
     named = [*then.iter_rows(named=True), *(each.event for each in asked)]
     posts = _posts(watched, {post for event in named for post in post_ids(event)})
 
-    return Doings(
-        story,
-        passed,
-        [
-            Recorded(each.id or "", "", each.event, records.get(each.id or "", {}), watched.folder)
-            for each in asked
-        ],
-        posts,
-    )
+    recorded = [
+        Recorded(each.id or "", "", each.event, records.get(each.id or "", {}), folder)
+        for each in asked
+    ]
+
+    return Doings(story, passed, recorded, posts)
 
 
 def post_ids(event: Mapping[str, Any]) -> tuple[str, ...]:
@@ -323,9 +320,9 @@ def as_log(lines: bytes) -> Iterator[Path]:
         yield part
 
 
-def _any_of(names: Sequence[str]) -> pl.Expr:
-    event = pl.col("event")
-    return pl.any_horizontal([event.str.starts_with(name) for name in names])
+def _any_of(kinds: Sequence[str]) -> pl.Expr:
+    begins = [name for kind in kinds for name in _PREFIXES[kind]]
+    return pl.any_horizontal([pl.col("event").str.starts_with(name) for name in begins])
 
 
 def _ignore(_fault: str) -> None:

@@ -34,6 +34,9 @@ class Runs:
 
     Raises:
         InputError: If there is no run.
+
+    Attributes:
+        name: What is watched, for the title of the page.
     """
 
     def __init__(
@@ -42,7 +45,9 @@ class Runs:
         self.playing: Playing | None = given if isinstance(given, Playing) else None
         self._given: Path = given.folder if isinstance(given, Playing) else given
         self._charts = tuple(charts)
-        self._name = name
+        path = self._given.absolute()
+        own = path.name if path.is_dir() else path.parent.name
+        self.name: str = shown_path(own if name is None else name)
         self._open: OrderedDict[str, Views] = OrderedDict()
         self._lock = Lock()
         self._listed: list[dict[str, Any]] = []
@@ -51,17 +56,7 @@ class Runs:
         if self.is_one:
             locate_log(self._given)
         elif self.playing is None and not find_runs(self._given):
-            problem = "is not a run, and holds none"
-            raise InputError(problem, path=self._given)
-
-    @property
-    def name(self) -> str:
-        """What is watched, for the title of the page."""
-        if self._name is not None:
-            return shown_path(self._name)
-
-        path = self._given.absolute()
-        return shown_path(path.name if path.is_dir() else path.parent.name)
+            raise InputError("is not a run, and holds none", path=self._given)
 
     def paths(self) -> dict[str, Path]:
         """Return the runs by their names: their places below the folder."""

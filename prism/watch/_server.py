@@ -40,10 +40,7 @@ from prism.watch._views import Views
 
 _JSON = "application/json"
 _TYPES = {".js": "text/javascript", ".css": "text/css"}
-_SHARED = ("page.css", "figures.js")
-_OWN = ("watch.css", "watch.js", "play.js")
 _SECONDS_BETWEEN = 0.2
-_SECONDS_OF_SILENCE = 10
 _SECONDS_TO_END = 10
 _COLUMNS = {
     **{"source": "from_state", "target": "to_state"},
@@ -128,7 +125,7 @@ class _Pages:
 
     async def _news(self, name: str) -> AsyncIterator[bytes]:
         """Yield the head of the page whenever it has changed."""
-        versions, silent = (-1, -1), 0.0
+        versions = -1, -1
         while not self.stops:
             try:
                 watched = await run_in_threadpool(self._runs.watched, name) if name else None
@@ -137,16 +134,12 @@ class _Pages:
             playing = self._runs.playing
             now = watched.version if watched else 0, playing.version if playing else 0
             if now != versions:
-                versions, silent = now, 0.0
+                versions = now
                 head = await run_in_threadpool(watched.head) if watched else None
                 play = await run_in_threadpool(playing.told) if playing else None
                 yield b"data: " + _json({"head": head, "play": play}) + b"\n\n"
-            elif silent > _SECONDS_OF_SILENCE:
-                silent = 0.0
-                yield b": still here\n\n"
 
             await sleep(_SECONDS_BETWEEN)
-            silent += _SECONDS_BETWEEN
 
 
 def _round(views: Views, asked: Mapping[str, str]) -> Any:
@@ -230,22 +223,23 @@ def _number_in(asked: Mapping[str, str], name: str) -> int | None:
 
 def _static(request: Request) -> Response:
     name = request.path_params["name"]
-    if name == "library.js":
-        text = library().result()
-    elif name in _SHARED:
-        text = report_resource(name)
-    elif name in _OWN:
-        text = _text(name)
-    else:
-        return Response(f"there is no {escape(name)}", status_code=404, media_type="text/plain")
+    if name not in _STATIC:
+        return Response("there is no such file\n", 404, media_type="text/plain")
 
     media, headers = _TYPES[Path(name).suffix], {"Cache-Control": "no-cache"}
-    return Response(text, media_type=media, headers=headers)
+    return Response(_STATIC[name](), media_type=media, headers=headers)
 
 
 @cache
 def _text(name: str) -> str:
     return files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
+_STATIC: Mapping[str, Callable[[], str]] = {
+    "library.js": lambda: library().result(),
+    **{name: partial(report_resource, name) for name in ("page.css", "figures.js")},
+    **{name: partial(_text, name) for name in ("watch.css", "watch.js", "play.js")},
+}
 
 
 class Watching:

@@ -71,8 +71,7 @@ class Tail:
             InputError: If it is gone, or cannot be read.
         """
         self._check()
-        while (block := self._next()) is not None:
-            yield block
+        yield from iter(self._next, None)
 
     def read(self, begin: int, end: int) -> bytes:
         """Return some bytes of the log, fewer where it ends before."""

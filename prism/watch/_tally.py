@@ -100,10 +100,6 @@ class Tally:
         for counts, table in zip(self._counts.values(), tables, strict=True):
             counts.add(table)
 
-    def close(self) -> None:
-        """Delete what was kept beside the counts."""
-        self.index.close()
-
     def put_end(self, line: bytes) -> None:
         """Add the last ``round.ended`` before the lines are read that lead to it."""
         event = read_line(line) or {}

@@ -189,11 +189,8 @@ class Views:
             here = with_tables(facts, {"faults": wrong, "traffic": facts.traffic})
             yield from sections_of([FAULTS], [here], PageFigures(()))
 
-        explanation = ""
-        if happened.height == looking.MOST_HAPPENINGS:
-            explanation = (
-                f"The last {looking.MOST_HAPPENINGS} events; an agent's page has all of its events."
-            )
+        is_cut = happened.height == looking.MOST_HAPPENINGS
+        explanation = _HOW_MANY * is_cut
         yield Section("happened", "What happened", explanation, [_happenings(happened)])
 
     def _so_far(self) -> str:
@@ -214,6 +211,7 @@ class Views:
         return None if blank is None else counted_facts(blank, self.watched)
 
 
+_HOW_MANY = f"The last {looking.MOST_HAPPENINGS} events; an agent's page has all of its events."
 _HOW_TO_READ = (
     "States show the agents at the end of the round, and arrows are as wide as the traffic of "
     "the round, on one scale for all rounds. Choose a state or the number of an arrow to see its "
@@ -237,10 +235,9 @@ def _charts(facts: RunFacts, here: RunFacts, states: Mapping[str, int], tally: T
     parts = []
     for chart in facts.chart_names:
         diagram = diagram_of(chart, [facts])
+        known = set(diagram.states)
         most = {
-            (source, target): count
-            for (source, target), count in busiest(tally, chart).items()
-            if source in diagram.states and target in diagram.states
+            ends: count for ends, count in busiest(tally, chart).items() if known.issuperset(ends)
         }
         svg = draw_svg(diagram, traffic_of(chart, here), beside=[most], agents=counts)
         parts.append(Markup('<div class="scroll chart" tabindex="0">{}</div>').format(Markup(svg)))

@@ -71,11 +71,6 @@ class Watched:
         return self.tail.path
 
     @property
-    def folder(self) -> Path:
-        """The folder of the log."""
-        return self.path.parent
-
-    @property
     def unit(self) -> str:
         """What a round is called in this run: an agent that is run alone has turns or cycles."""
         with self.lock:
@@ -92,7 +87,7 @@ class Watched:
         self._shown.set()
         self._thread.join()
         self.tail.close()
-        self.tally.close()
+        self.tally.index.close()
 
     def head(self) -> dict[str, Any]:
         """Return what the head of the page shows."""
@@ -166,7 +161,9 @@ class Watched:
         try:
             work()
         except Changed as change:
-            self._note(f"{self.path}: {change}; it was read again from the beginning")
+            note = f"{self.path}: {change}; it was read again from the beginning"
+            if note not in self._notes:
+                self._notes.append(note)
             self._guarded(self._begin_again)
         except (InputError, OSError) as error:
             if self._problem != str(error):
@@ -183,7 +180,7 @@ class Watched:
 
     def _begin_again(self) -> None:
         with self.lock:
-            old = self.tail, self.tally
+            old = self.tail, self.tally.index
             self._begin()
             for each in old:
                 each.close()
@@ -210,10 +207,6 @@ class Watched:
         if status != self.status:
             self.status = status
             self._tell()
-
-    def _note(self, text: str) -> None:
-        if text not in self._notes:
-            self._notes.append(text)
 
     def _tell(self) -> None:
         self.version += 1

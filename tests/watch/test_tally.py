@@ -15,6 +15,7 @@ from prism.analysis import costs, decisions, faults, measures, read_log, transit
 from prism.runlog._reader import Block
 from prism.watch._facts import blank_facts, counted_facts, states_at
 from prism.watch._tally import Tally
+from prism.watch._views import Views
 from prism.watch._watched import Watched
 from tests.kit.waiting import wait_until
 
@@ -28,7 +29,7 @@ def tally_of(path: Path, cuts: list[int] | None = None) -> Tally:
         data = b"".join(lines[begin:end])
         tally.take(Block(data, begin + 1, end - begin), offset)
         begin, offset = end, offset + len(data)
-    tally.close()
+    tally.index.close()
     return tally
 
 
@@ -148,10 +149,14 @@ def test_a_long_log_is_read_once_its_last_counts_are_shown(
     """What the page asks first is not held up by the rest of a long log."""
     monkeypatch.setattr("prism.watch._watched.MOST_READ_WHOLE", 0)
     ended = {"event": "round.ended", "timestamp": "t", "round": 7, "states": {"x": 1}}
-    path = write_log([make.started(), make.joined("a", "x"), ended])
+    moved = {**make.move("a", "y", "x", trigger="go"), "round": 7, "tick": 1}
+    path = write_log([make.started(), make.joined("a", "x"), moved, ended])
     watched = Watched(path, "x")
     try:
         assert watched.head()["ended"] == 7
+        sections = Views(watched).of_round(7, "").to_json()["sections"]
+        (chart,) = (each["html"] for each in sections if each["anchor"] == "chart")
+        assert "1 agent" in chart.partition('data-state="x"')[2]
         assert watched.tail.position == 0
         watched.shown()
         wait_until(lambda: watched.tail.position == path.stat().st_size)
