@@ -11,6 +11,7 @@ from markupsafe import Markup
 
 from prism.analysis._tables.cascades import TreePost, told_of
 from prism.drawing import draw_svg, showable
+from prism.drawing._levels import Levels
 from prism.report._facts.run_facts import Recorded, RunFacts
 from prism.report._figures.html_table import html_table
 from prism.report._sections.cascades import thread_of
@@ -148,8 +149,12 @@ class AgentPage:
 
         for chart in facts.chart_names:
             diagram = diagram_of(chart, [facts])
-            states = set(diagram.states)
-            its = {ends: count for ends, count in counts.items() if states.issuperset(ends)}
+            levels, states = Levels(diagram), set(diagram.states)
+            its = {
+                ends: count
+                for ends, count in levels.traffic(counts).items()
+                if states.issuperset(ends)
+            }
             if its:
                 svg = Markup(draw_svg(diagram, its))
                 return Markup('<div class="scroll" tabindex="0">{}</div>').format(svg)
@@ -243,13 +248,14 @@ class AgentPage:
 
     def _conditions(self, event: Mapping[str, Any], option: str) -> Iterator[str]:
         """Yield the transitions of the chart that lead to an option, as the chart writes them."""
-        facts, source = self._facts, (event.get("state"), None)
+        facts, state = self._facts, str(event.get("state"))
         known = [] if facts is None else [facts.charts.get(str(name)) for name in facts.chart_names]
-        arrows = [arrow for chart in known if chart is not None for arrow in chart.arrows]
         labels = [
             label
-            for arrow in arrows
-            if arrow.target == option and arrow.source in source
+            for levels in (Levels(chart) for chart in known if chart is not None)
+            for arrow in levels.diagram.arrows
+            if arrow.target in levels.active(option)
+            and (arrow.source is None or arrow.source in levels.active(state))
             for label in arrow.labels
         ]
         trigger = str(event.get("trigger"))

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -21,6 +22,7 @@ from prism.analysis._tables.cascades import MISSING, TreePost, grow, posts_below
 from prism.analysis._tables.faults import is_fault
 from prism.analysis._tables.states import closes_round, how_closing
 from prism.drawing import showable
+from prism.drawing._levels import Levels
 from prism.errors import InputError
 from prism.report._facts.pictures import Picture, read_picture
 from prism.report._facts.run_facts import Recorded
@@ -104,22 +106,51 @@ def faults_in(watched: Watched, number: int | None) -> pl.DataFrame:
 
 
 def agents_in(
-    watched: Watched, number: int | None, state: str, tick: int | None = None
+    watched: Watched,
+    number: int | None,
+    state: str,
+    charts: Sequence[Levels],
+    tick: int | None = None,
 ) -> Sequence[str]:
-    """Return the agents in a state at the end of a round, or of a tick of it, or now."""
+    """Return the agents in a state at the end of a round, or of a tick of it, or now.
+
+    Args:
+        watched: The run.
+        number: The round.
+        state: The state, which may lie around those that agents are in.
+        charts: The charts of the run.
+        tick: The tick of the round.
+    """
     places = _places(watched, number, tick)
-    return [agent for agent, where in places.items() if showable(where) == state]
+
+    @cache
+    def is_in(where: str) -> bool:
+        return where == state or any(state in chart.active(where) for chart in charts)
+
+    return [agent for agent, where in places.items() if is_in(showable(where))]
 
 
 def agents_between(
-    watched: Watched, number: int | None, source: str, target: str
+    watched: Watched, number: int | None, ends: tuple[str, str], charts: Sequence[Levels]
 ) -> Sequence[tuple[str, int]]:
-    """Return the agents that went from a state to another in a round, and how often each did."""
+    """Return the agents that went from a state to another in a round, and how often each did.
+
+    Args:
+        watched: The run.
+        number: The round.
+        ends: Both states, which may lie around those that agents are in.
+        charts: The charts of the run.
+    """
     counts: Counter[str] = Counter()
+
+    @cache
+    def is_between(*moved: str) -> bool:
+        return moved == ends or any(ends in chart.used(*moved) for chart in charts)
+
     for frame in _moves(watched, *_span(watched, number)):
         rows = frame.group_by("agent_id", "from_state", "to_state").len().iter_rows()
         for agent, begin, end, count in rows:
-            if begin is not None and (showable(begin), showable(end)) == (source, target):
+            if begin is not None and is_between(showable(begin), showable(end)):
                 counts[agent] += count
 
     return counts.most_common()

@@ -30,7 +30,7 @@ from prism.runs._dry_run import estimate
 from prism.runs._folder import RunFolder
 from prism.runs._running import carry_out
 from prism.statechart import Statechart
-from prism.statechart.formats._export import to_diagram
+from prism.statechart.formats._export import to_outline
 from prism.worlds import Run, SetParameters
 from prism.worlds._about import about_world
 from prism.worlds._fields import plain_value
@@ -200,7 +200,7 @@ def about(run: Run[Any]) -> dict[str, Any]:
         "ticks": run.ticks,
         "seed": run.seed,
         "charts": [
-            asdict(to_diagram(chart.definition))
+            asdict(to_outline(chart.definition))
             for chart in charts
             if isinstance(chart, Statechart)
         ],

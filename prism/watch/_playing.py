@@ -16,13 +16,17 @@ from time import monotonic, sleep
 from typing import Any
 
 import orjson
+from pydantic import TypeAdapter
 
-from prism.drawing import Arrow, Diagram
+from prism.drawing import Diagram
 from prism.errors import InputError
 from prism.runlog._reader import LOG_NAMES
 from prism.runs._checkpoints import FOLDER_NAME
 from prism.runs._folder import is_begun
 from prism.runs._status import HEARTBEAT_NAME
+
+DIAGRAMS: TypeAdapter[tuple[Diagram, ...]] = TypeAdapter(tuple[Diagram, ...])
+"""Charts as the process of a world tells them."""
 
 _MOST_PLAYED = 20
 """Runs that can still be looked at; older ones are deleted."""
@@ -212,7 +216,7 @@ class Playing:
         with self._lock:
             self._told.update(told)
             if "about" in told:
-                self.charts = tuple(map(_diagram, told["about"]["charts"]))
+                self.charts = DIAGRAMS.validate_python(told["about"]["charts"])
             self.version += 1
 
     def _forget_old(self) -> None:
@@ -283,18 +287,3 @@ def _copy(played: Path, kept: Path) -> None:
     for name in sorted(names, key=lambda name: name not in LOG_NAMES):
         if name != HEARTBEAT_NAME and not name.startswith("."):
             copyfile(played / name, kept / name)
-
-
-def _diagram(told: Mapping[str, Any]) -> Diagram:
-    arrows = (
-        Arrow(each["source"], each["target"], tuple(each["labels"])) for each in told["arrows"]
-    )
-    return Diagram(
-        tuple(told["states"]),
-        tuple(arrows),
-        told["initial"],
-        told["name"],
-        frozenset(told["decision_states"]),
-        told["timeouts"],
-        frozenset(told["final_states"]),
-    )

@@ -31,7 +31,7 @@ from prism.report import make_report
 from prism.report._document import library
 from prism.report._document import resource as report_resource
 from prism.statechart import Statechart
-from prism.statechart.formats._export import to_diagram
+from prism.statechart.formats._export import to_outline
 from prism.watch import _looking as looking
 from prism.watch._guard import Guard
 from prism.watch._playing import Playing
@@ -119,15 +119,17 @@ class _Pages:
     def _agents(self, asked: Mapping[str, str]) -> Any:
         found: Iterable[tuple[str, int]]
         watched, number = self._runs.watched(asked["run"]), _number_in(asked, "round")
+        charts = self._runs.views(asked["run"]).charts
         column = next((name for name in _COLUMNS if name in asked), None)
         with self._searching:
             if "source" in asked:
-                found = looking.agents_between(watched, number, asked["source"], asked["target"])
+                ends = asked["source"], asked["target"]
+                found = looking.agents_between(watched, number, ends, charts())
             elif column is not None:
                 found = looking.agents_with(watched, number, _COLUMNS[column], asked[column])
             else:
                 tick = _number_in(asked, "tick")
-                found = _once(looking.agents_in(watched, number, asked["state"], tick))
+                found = _once(looking.agents_in(watched, number, asked["state"], charts(), tick))
         rows = [{"agent": agent, "times": times} for agent, times in found]
 
         return {"agents": rows[: looking.MOST_AGENTS], "found": len(rows)}
@@ -379,7 +381,7 @@ def watch(
     Raises:
         InputError: If there is no run, or the port is taken.
     """
-    diagrams = [to_diagram(chart.definition) for chart in charts]
+    diagrams = [to_outline(chart.definition) for chart in charts]
     watching = Watching(Runs(Path(run), diagrams), host, port)
     watching.start()
 
