@@ -19,6 +19,7 @@ from prism.report._sections.kinds import Kind
 _BY_CHART = Markup("<h3>The chart {}</h3>")
 
 Traffic = dict[tuple[str, str], int]
+_Tree = dict[str, tuple[str, ...]]
 
 
 def _make(facts: RunFacts, name: str, figures: PageFigures) -> Markup | None:
@@ -83,9 +84,9 @@ def diagram_of(chart: str | None, runs: Sequence[RunFacts]) -> Diagram:
     deciding = {state for run in runs for state in run.decisions["state"].drop_nulls()}
     initial = next((run.initial for run in runs if run.initial in seen), None)
     trees: list[Inside] = [run.run.charts.get(chart or "", {}) for run in runs]
-    inside = next(filter(None, trees), {})
+    tree = next(filter(None, map(_tree, trees)), {})
     plain = Diagram(seen, (), name=chart or "statechart")
-    levels = Levels(_boxed(plain, inside, initial) if inside else replace(plain, initial=initial))
+    levels = Levels(_boxed(plain, tree, initial) if tree else replace(plain, initial=initial))
 
     return replace(
         levels.diagram,
@@ -103,9 +104,9 @@ def _with_states(diagram: Diagram, seen: Sequence[str]) -> Diagram:
     return replace(diagram, states=tuple(dict.fromkeys([*diagram.states, *seen])))
 
 
-def _boxed(plain: Diagram, inside: Inside, initial: str | None) -> Diagram:
+def _boxed(plain: Diagram, tree: _Tree, initial: str | None) -> Diagram:
     """Put states into boxes, of which a log says what lies inside, and where agents were."""
-    boxes = {state: Box(each) for state, each in _tree(inside).items()}
+    boxes = {state: Box(each) for state, each in tree.items()}
     states = tuple(dict.fromkeys(each for box in boxes for each in (box, *boxes[box].inside)))
     levels = Levels(replace(plain, states=states, boxes=boxes))
     begun = levels.active(initial) if initial is not None else {}
@@ -115,20 +116,22 @@ def _boxed(plain: Diagram, inside: Inside, initial: str | None) -> Diagram:
         first = () if is_parallel else tuple(each for each in box.inside if each in begun)
         boxes[state] = replace(box, initial=first, is_parallel=is_parallel)
 
-    found = replace(levels.diagram, boxes=boxes, initial=next(iter(begun), None))
-    return _with_states(found, plain.states)
+    found = _with_states(replace(levels.diagram, boxes=boxes), plain.states)
+    return replace(found, initial=next(iter(begun), None))
 
 
-def _tree(inside: Inside) -> dict[str, tuple[str, ...]]:
+def _tree(inside: Inside) -> _Tree:
     """Return what lies inside of what, the outermost first, each state in one place only."""
-    children = {each for states in inside.values() for each in states}
-    waiting = [state for state in inside if state not in children]
-    found: dict[str, tuple[str, ...]] = {}
+    shown = {showable(state): [*map(showable, states)] for state, states in inside.items()}
+    children = {each for states in shown.values() for each in states}
+    waiting = [state for state in shown if state not in children]
+    found = {}
+    # a log may hold anything, such as circles
     for state in waiting:
-        own = dict.fromkeys(each for each in inside.get(state, ()) if each not in waiting)
+        own = dict.fromkeys(each for each in shown.get(state, ()) if each not in waiting)
         waiting += own
         if own:
-            found[showable(state)] = tuple(map(showable, own))
+            found[state] = tuple(own)
 
     return found
 
