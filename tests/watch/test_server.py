@@ -520,7 +520,7 @@ def test_agents_that_have_not_moved_are_on_their_chart(
     shown: Show, visit: Visit, tmp_path: Path, make: Any
 ) -> None:
     """A thinking agent is there before its first thought."""
-    begun = [make.started(chart="cognition"), make.joined("ada", "thinking", chart="cognition")]
+    begun = [make.started(chart="cognition"), make.joined("ada", "thinking")]
     log = tmp_path / "real" / "events.jsonl"
     log.parent.mkdir()
     log.write_text("".join(json.dumps(event) + "\n" for event in begun))

@@ -240,7 +240,9 @@ class RunFacts:
         """
         found = self.met if self.traffic.is_empty() else self.traffic
         names: list[str | None] = found["chart"].unique(maintain_order=True).to_list()
-        return names
+        # agents that have one chart join without its name
+        is_of_one = found is self.met and names == [None]
+        return [self.run.chart] if is_of_one else names
 
     @property
     def has_feed(self) -> bool:

@@ -158,7 +158,10 @@ def _seen(chart: str | None, runs: Sequence[RunFacts]) -> tuple[str, ...]:
     seen: dict[str, None] = {}
     for run in runs:
         own = _of(chart, run)
-        joined = run.met.filter(pl.col("chart").eq_missing(pl.lit(chart)))["state"]
+        is_own = pl.col("chart").eq_missing(pl.lit(chart))
+        if run.traffic.is_empty():
+            is_own |= pl.col("chart").is_null()
+        joined = run.met.filter(is_own)["state"]
         there = {*own["from_state"], *own["to_state"], *joined}
         seen |= dict.fromkeys(state for state in run.state_names if state in there)
 

@@ -172,7 +172,7 @@ def test_agents_without_a_transition_have_a_chart(
     write_log: Callable[..., Path], make: SimpleNamespace
 ) -> None:
     """It is that in which they joined, whole if it is one of prism's own."""
-    begun = [make.joined("x", "thinking", chart="cognition")]
+    begun = [make.started(chart="cognition"), make.joined("x", "thinking")]
     (facts,), _ = facts_of(read_log(write_log(begun)), [], familiar_charts())
     assert facts.chart_names == ["cognition"]
     assert diagram_of("cognition", [facts]).states == ("thinking", "executing", "paging")
