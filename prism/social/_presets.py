@@ -70,7 +70,7 @@ _TWITTER = Preset(
         "activity_sigma": 2.6,
         "most_active": 20.0,
         "posts_per_tick": 0.005,
-        "compose_chance": 0.022,
+        "compose_chance": 0.026,
         "like_chance": 0.1,
         "fading": 0.47,
     },
