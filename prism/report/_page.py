@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 from prism.analysis._reading.logs import RunLogs
 from prism.analysis._reading.runs import Note, NoteKind
 from prism.cognition._chart import cognitive_chart
-from prism.drawing import Diagram
+from prism.drawing import Arrow, Diagram
 from prism.errors import InputError
 from prism.files._records import shown_path
 from prism.report._document import Document, library
@@ -119,9 +120,16 @@ def familiar_charts() -> tuple[Diagram, ...]:
     charts: tuple[Statechart[Any], ...] = (
         *(social_media_chart(acts=acts) for acts in (False, True)),
         *(social_feed_chart(acts=acts) for acts in (False, True)),
-        cognitive_chart(),
     )
-    return tuple(to_diagram(chart.definition) for chart in charts)
+    thinking = to_diagram(cognitive_chart().definition)
+    # which actions it has, each agent says for itself
+    arrows = tuple(replace(arrow, labels=_triggers(arrow)) for arrow in thinking.arrows)
+
+    return *(to_diagram(chart.definition) for chart in charts), replace(thinking, arrows=arrows)
+
+
+def _triggers(arrow: Arrow) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(label.partition(" ")[0] for label in arrow.labels))
 
 
 def _check_follows(chart: str, runs: Sequence[RunFacts]) -> None:
