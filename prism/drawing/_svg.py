@@ -12,13 +12,14 @@ CSS variables ``--chart-ink``, ``--chart-paper``, ``--chart-box``, ``--chart-lin
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from html import escape
 from math import hypot, sqrt
 from typing import Protocol
 
 from prism.drawing._diagram import Arrow, Diagram
 from prism.drawing._layout import Box, Layout, Link, Placed, Point, Route, lay_out
+from prism.drawing._levels import Counts, Levels
 from prism.drawing._text import Text, label_text, showable, state_text
 from prism.errors import DefinitionError
 
@@ -87,7 +88,6 @@ _LOOP_WIDTH = 26.0
 _THINNEST, _THICKEST = 1.3, 7.0
 
 
-Counts = Mapping[tuple[str, str], int]
 _Ends = tuple[str | None, str]
 
 
@@ -99,14 +99,17 @@ class Traffic:
     Args:
         diagram: What is drawn.
         pictures: The traffic of each picture, this one's first.
+        most: The most of any arrow, if the diagram is but a part of what is drawn.
     """
 
-    def __init__(self, diagram: Diagram, pictures: Sequence[Counts]) -> None:
+    def __init__(
+        self, diagram: Diagram, pictures: Sequence[Counts], most: int | None = None
+    ) -> None:
         _refuse_unknown(diagram, pictures)
         drawn = {(arrow.source, arrow.target) for arrow in diagram.arrows}
         self._counts = [_by_arrow(counts, drawn) for counts in pictures]
         self.without_arrow = _without_arrow(self._counts, drawn)
-        self._most = max((max(counts.values(), default=0) for counts in self._counts), default=0)
+        self._most = _most_of(self._counts) if most is None else most
 
     def of(self, arrow: Arrow) -> int:
         """Return how often an arrow was used."""
@@ -120,6 +123,11 @@ class Traffic:
         """Return the width of an arrow in pixels."""
         # The root, since twice the width looks like more than twice the traffic.
         return _THINNEST + (_THICKEST - _THINNEST) * sqrt(self.of(arrow) / (self._most or 1))
+
+
+def _most_of(pictures: Sequence[Counts] | Sequence[Mapping[_Ends, int]]) -> int:
+    """Return the most of any arrow in any picture."""
+    return max((count for counts in pictures for count in counts.values()), default=0)
 
 
 def _refuse_unknown(diagram: Diagram, pictures: Sequence[Counts]) -> None:
@@ -277,7 +285,7 @@ class Drawing:
         if self._diagram.final_states:
             lines.append("◉ final state: an agent that reaches it is done")
         if self._traffic is not None:
-            lines.append("number and width of an arrow: how often its transitions were made")
+            lines.append(_WIDTHS)
 
         return Text(tuple(lines), ("small",) * len(lines))
 
@@ -326,9 +334,8 @@ class Drawing:
 
     def _drawn_state(self, state: str, name: Text, box: Placed) -> Iterator[str]:
         is_decision = state in self._diagram.decision_states
-        found = "" if self._agents is None else f' data-state="{escape(showable(state))}"'
         yield (
-            f"<g{found}>{title(name.full)}"
+            f"<g{_found_as(state, self._agents)}>{title(name.full)}"
             f'<rect class="box{" decision" if is_decision else ""}" {rectangle(box)} rx="7"/>'
             f"{name.at(box.x + (_MARK_SHIFT if self._is_marked(state) else 0), box.y)}</g>"
         )
@@ -367,6 +374,8 @@ class Drawing:
         return _THINNEST if self._traffic is None else self._traffic.width(arrow)
 
 
+_WIDTHS = "number and width of an arrow: how often its transitions were made"
+
 _DOT = object()
 """Key of the initial state's dot, beside those of the boxes: no text of a state equals it."""
 
@@ -383,6 +392,11 @@ def rectangle(box: Placed) -> str:
         f'x="{box.left:.1f}" y="{box.y - box.height / 2:.1f}" '
         f'width="{box.width:.1f}" height="{box.height:.1f}"'
     )
+
+
+def _found_as(state: str, agents: Mapping[str, int] | None) -> str:
+    """Return the attribute by which a page finds a state; none where agents are not shown."""
+    return "" if agents is None else f' data-state="{escape(showable(state))}"'
 
 
 def _path(route: Route, width: float) -> str:
@@ -432,12 +446,6 @@ _BESIDE = 2 * _RADIUS + _PADDING
 _GAP = 20.0
 
 
-def draw_nested(diagram: Diagram) -> str:
-    """Draw a diagram with states in states; see `prism.drawing.draw_svg`."""
-    levels = _Levels(diagram)
-    return _Level(None, levels).svg()
-
-
 class _Inside(Protocol):
     """What is drawn inside a box."""
 
@@ -448,89 +456,49 @@ class _Inside(Protocol):
         """Yield it."""
 
 
-class _Levels:
-    """Which states and arrows belong to which level; None is the outermost."""
+class _Nested(Levels):
+    """A diagram with states in states, and what is to be shown on each level.
 
-    def __init__(self, diagram: Diagram) -> None:
-        self.diagram = diagram
-        self._around = {name: state for state, box in diagram.boxes.items() for name in box.inside}
-        self._arrows: dict[str | None, dict[tuple[str, str], dict[str, None]]] = {}
-        for arrow in diagram.arrows:
-            self._add(arrow)
+    Args:
+        diagram: The diagram.
+        pictures: The traffic of each picture, this one's first; None shows none.
+        agents: The agents by where they are; None shows none.
 
-    def _add(self, arrow: Arrow) -> None:
-        source, target = arrow.source or arrow.target, arrow.target
-        from_top, to_top = self._path(source), self._path(target)
-        depth = 0
-        while depth < min(len(from_top), len(to_top)) - 1 and from_top[depth] == to_top[depth]:
-            depth += 1
-        level = from_top[depth - 1] if depth else None
-        if level is not None and self.diagram.boxes[level].is_parallel:
-            # no arrow leads from region to region: it stands at the state around them
-            depth -= 1
-            level = from_top[depth - 1] if depth else None
+    Attributes:
+        counts: The agents in each state.
+    """
 
-        ends = from_top[depth], to_top[depth]
-        labels = self._arrows.setdefault(level, {}).setdefault(ends, {})
-        for label in arrow.labels:
-            before = f"{source}: " if ends[0] != source else ""
-            behind = f" → {self._shown(target)}" if ends[1] != target else ""
-            labels[before + label + behind] = None
+    def __init__(
+        self,
+        diagram: Diagram,
+        pictures: Sequence[Counts] | None,
+        agents: Mapping[str, int] | None,
+    ) -> None:
+        super().__init__(diagram)
+        self.counts: Mapping[str, int] | None = None if agents is None else self.agents(agents)
+        self._pictures = None if pictures is None else [*map(self.traffic, pictures)]
 
-    def _path(self, state: str) -> list[str]:
-        """Return a state with all around it, outermost first."""
-        found = [state]
-        while found[0] in self._around:
-            found.insert(0, self._around[found[0]])
-        return found
-
-    def _shown(self, state: str) -> str:
-        return self.diagram.marks.get(state, state)
-
-    def at(self, state: str | None) -> Diagram:
-        """Return one level as a diagram."""
-        whole = self.diagram
-        if state is None:
-            states = tuple(each for each in whole.states if each not in self._around)
-            initial = None if whole.initial is None else self._path(whole.initial)[0]
-        else:
-            states = whole.boxes[state].inside
-            path = self._path((*whole.boxes[state].initial, states[0])[0])
-            initial = path[path.index(state) + 1]
-
-        return Diagram(
-            states,
-            tuple(
-                Arrow(*ends, tuple(labels)) for ends, labels in self._arrows.get(state, {}).items()
-            ),
-            initial,
-            whole.name,
-            whole.decision_states.intersection(states),
-            {name: ticks for name, ticks in whole.timeouts.items() if name in states},
-            whole.final_states.intersection(states),
-            notes={name: lines for name, lines in whole.notes.items() if name in states},
-            marks={name: sign for name, sign in whole.marks.items() if name in states},
-        )
-
-    def begins_in(self) -> str | None:
-        """Return the initial state where the dots inside the boxes do not lead to it."""
-        initial = self.diagram.initial
-        if initial is None:
+    def traffic_at(self, state: str | None, level: Diagram) -> Traffic | None:
+        """Return the traffic on a level."""
+        if self._pictures is None:
             return None
 
-        state = self._path(initial)[0]
-        while state != initial and state in self.diagram.boxes:
-            box = self.diagram.boxes[state]
-            state = (*box.initial, *box.inside)[0]
+        own = [
+            {ends: count for ends, count in counts.items() if self.level_of(ends[0]) == state}
+            for counts in self._pictures
+        ]
+        return Traffic(level, own, _most_of(self._pictures))
 
-        return None if state == initial else initial
-
-    def histories_of(self, state: str) -> list[str]:
-        """Return the histories of a state with regions, which lie in none of them."""
-        box, marks = self.diagram.boxes.get(state), self.diagram.marks
-        if box is None or not box.is_parallel:
-            return []
-        return [each for each in box.inside if each in marks]
+    def named(self, state: str) -> Text:
+        """Return a state's name with its agents and the notes below it."""
+        diagram = self.diagram
+        if state in diagram.marks:
+            return Text((diagram.marks[state],), ("name",), state)
+        agents = None if self.counts is None else self.counts.get(state, 0)
+        name = state_text(state, diagram.timeouts.get(state), agents)
+        notes: Sequence[str] = diagram.notes.get(state, ())
+        classes = (*name.classes, *("small",) * len(notes))
+        return Text((*name.lines, *notes), classes, name.full, name.room)
 
     def inside(self, state: str) -> _Inside:
         """Return what is drawn inside a state."""
@@ -542,7 +510,7 @@ class _Levels:
 class _Level(Drawing):
     """One level of a picture: what is inside a state, or the outermost (None)."""
 
-    def __init__(self, state: str | None, levels: _Levels) -> None:
+    def __init__(self, state: str | None, levels: _Nested) -> None:
         if state is not None:
             self._ground = 'class="box" style="stroke: none"'
 
@@ -550,14 +518,15 @@ class _Level(Drawing):
         self._begins_in = levels.begins_in() if state is None else None
         boxes = levels.diagram.boxes
         self._whole = levels.diagram
+        self._named = levels.named
         self._insides = {name: levels.inside(name) for name in diagram.states if name in boxes}
         self._histories = {name: levels.histories_of(name) for name in self._insides}
-        super().__init__(diagram, None, None)
+        super().__init__(diagram, levels.traffic_at(state, diagram), levels.counts)
         self.width: float = self._layout.width
         self.height: float = self._layout.height
 
     def _name(self, state: str) -> Text:
-        return _named(self._whole, state)
+        return self._named(state)
 
     def _named_beginning(self) -> Text:
         if self._begins_in is None:
@@ -590,11 +559,12 @@ class _Level(Drawing):
         top = box.y - box.height / 2
         is_decision = state in self._diagram.decision_states
         yield (
-            f'<g>{title(name.full)}<rect class="box inner{" decision" if is_decision else ""}" '
+            f"<g{_found_as(state, self._agents)}>{title(name.full)}"
+            f'<rect class="box inner{" decision" if is_decision else ""}" '
             f'{rectangle(box)} rx="9"/>{name.at(box.x, top + _PADDING + name.height / 2)}</g>'
         )
         right = box.x + box.width / 2 - _PADDING
-        yield from _histories(self._whole, self._histories[state], right, top + _PADDING)
+        yield from _histories(self._named, self._histories[state], right, top + _PADDING)
         x, y = box.x - inside.width / 2, top + name.height + 2 * _PADDING
         yield f'<g transform="translate({x:.1f} {y:.1f})">'
         yield from inside.parts()
@@ -609,6 +579,8 @@ class _Level(Drawing):
             lines.append("◉ final state: an agent, or the state around it, is done")
         if self._whole.marks:
             lines.append("H, H*: the state, or the leaves, in which it was left last")
+        if self._traffic is not None:
+            lines.append(_WIDTHS)
 
         return Text(tuple(lines), ("small",) * len(lines))
 
@@ -616,9 +588,9 @@ class _Level(Drawing):
 class _Regions:
     """Regions side by side, with a dashed line between them."""
 
-    def __init__(self, levels: _Levels, state: str) -> None:
+    def __init__(self, levels: _Nested, state: str) -> None:
         self._regions = [
-            (region, _named(levels.diagram, region), _inside(levels, region))
+            (region, levels.named(region), _inside(levels, region))
             for region in levels.diagram.boxes[state].inside
             if region not in levels.diagram.marks
         ]
@@ -646,9 +618,10 @@ class _Regions:
                 x = left - _GAP / 2
                 line = f"M{x:.1f} -6 V{self.height + 6:.1f}"
                 yield f'<path class="line rest" stroke-width="1.3" d="{line}"/>'
-            yield f"<g>{title(name.full)}{name.at(left + width / 2, name.height / 2)}</g>"
+            shown = name.at(left + width / 2, name.height / 2)
+            yield f"<g{_found_as(region, self._levels.counts)}>{title(name.full)}{shown}</g>"
             found = self._levels.histories_of(region)
-            yield from _histories(self._levels.diagram, found, left + width - _PADDING, 0.0)
+            yield from _histories(self._levels.named, found, left + width - _PADDING, 0.0)
             if inside is not None:
                 x, y = left + (width - inside.width) / 2, name.height + _PADDING
                 yield f'<g transform="translate({x:.1f} {y:.1f})">'
@@ -662,24 +635,17 @@ def _history(state: str, sign: Text, x: float, y: float) -> str:
     return f"<g>{title(state)}{circle}{sign.at(x, y)}</g>"
 
 
-def _histories(diagram: Diagram, states: Sequence[str], right: float, top: float) -> Iterator[str]:
+def _histories(
+    named: Callable[[str], Text], states: Sequence[str], right: float, top: float
+) -> Iterator[str]:
     """Yield histories beside a name, from the right to the left."""
     for number, state in enumerate(states):
         x = right - _RADIUS - number * _BESIDE
-        yield _history(state, _named(diagram, state), x, top + _RADIUS / 2)
+        yield _history(state, named(state), x, top + _RADIUS / 2)
 
 
-def _inside(levels: _Levels, state: str) -> _Inside | None:
+def _inside(levels: _Nested, state: str) -> _Inside | None:
     return levels.inside(state) if state in levels.diagram.boxes else None
-
-
-def _named(diagram: Diagram, state: str) -> Text:
-    """Return a state's name with the notes below it."""
-    if state in diagram.marks:
-        return Text((diagram.marks[state],), ("name",), state)
-    name = state_text(state, diagram.timeouts.get(state))
-    notes: Sequence[str] = diagram.notes.get(state, ())
-    return Text((*name.lines, *notes), (*name.classes, *("small",) * len(notes)), name.full)
 
 
 def draw_svg(
@@ -696,6 +662,10 @@ def draw_svg(
     happened by a number and by its width; one that was never used is faint. Traffic that the
     diagram has no arrow for gets an arrow without triggers.
 
+    Of a diagram with boxes, traffic and agents are those of the states that agents are in, several
+    regions joined as in ``work+pocket``. A box counts all agents inside, and an agent in several
+    regions counts in each. An arrow of a state inside a box that ends outside is drawn at the box.
+
     Args:
         diagram: What to draw; ``chart.to_svg()`` draws a chart itself.
         traffic: How often an agent went from one state to another, by (source, target).
@@ -709,17 +679,11 @@ def draw_svg(
         One ``<svg>`` element, ready for a file or for a page.
 
     Raises:
-        DefinitionError: (a ValueError) if the traffic names a state that the diagram does not have,
-            or the diagram has boxes, which neither traffic nor agents are drawn with.
+        DefinitionError: (a ValueError) if the traffic names a state that the diagram does not have.
     """
+    pictures = None if traffic is None else [traffic, *beside]
     if diagram.boxes:
-        if traffic is not None or agents is not None:
-            raise DefinitionError(
-                f"diagram {diagram.name!r}: traffic and agents are drawn at states without states "
-                "inside: leave out boxes"
-            )
-        return draw_nested(diagram)
-    if traffic is None:
-        return Drawing(diagram, None, agents).svg()
+        return _Level(None, _Nested(diagram, pictures, agents)).svg()
 
-    return Drawing(diagram, Traffic(diagram, [traffic, *beside]), agents).svg()
+    counted = None if pictures is None else Traffic(diagram, pictures)
+    return Drawing(diagram, counted, agents).svg()

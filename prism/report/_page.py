@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from prism.analysis._reading.logs import RunLogs
 from prism.analysis._reading.runs import Note, NoteKind
-from prism.drawing import Diagram
+from prism.cognition._chart import cognitive_chart
+from prism.drawing import Arrow, Diagram
 from prism.errors import InputError
 from prism.files._records import shown_path
 from prism.report._document import Document, library
@@ -19,7 +21,7 @@ from prism.report._figures.rendering import FigureFormat
 from prism.report._figures.timeline import are_many
 from prism.report._sections import make_sections
 from prism.statechart import Statechart, social_feed_chart, social_media_chart
-from prism.statechart.formats._export import to_diagram
+from prism.statechart.formats._export import to_diagram, to_outline
 
 _NOTHING_TO_SHOW: tuple[NoteKind, ...] = ("empty", "unreadable")
 
@@ -101,7 +103,7 @@ def make_report(logs: RunLogs, charts: Iterable[Statechart[Any]] = ()) -> Report
         InputError: If the logs hold no event of prism, or no transition by one of the charts.
     """
     library()  # takes a second or two, while the logs are read
-    known = [to_diagram(chart.definition) for chart in charts]
+    known = [to_outline(chart.definition) for chart in charts]
     runs, notes = facts_of(logs, known, familiar_charts())
     if not runs:
         raise InputError("; ".join(str(note) for note in notes if note.kind in _NOTHING_TO_SHOW))
@@ -115,12 +117,19 @@ def make_report(logs: RunLogs, charts: Iterable[Statechart[Any]] = ()) -> Report
 @cache
 def familiar_charts() -> tuple[Diagram, ...]:
     """Return prism's own charts, which runs follow without saying how they are defined."""
-    charts = (
-        make(acts=acts)
-        for acts in (False, True)
-        for make in (social_media_chart, social_feed_chart)
+    charts: tuple[Statechart[Any], ...] = (
+        *(social_media_chart(acts=acts) for acts in (False, True)),
+        *(social_feed_chart(acts=acts) for acts in (False, True)),
     )
-    return tuple(to_diagram(chart.definition) for chart in charts)
+    thinking = to_diagram(cognitive_chart().definition)
+    # which actions it has, each agent says for itself
+    arrows = tuple(replace(arrow, labels=_triggers(arrow)) for arrow in thinking.arrows)
+
+    return *(to_diagram(chart.definition) for chart in charts), replace(thinking, arrows=arrows)
+
+
+def _triggers(arrow: Arrow) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(label.partition(" ")[0] for label in arrow.labels))
 
 
 def _check_follows(chart: str, runs: Sequence[RunFacts]) -> None:

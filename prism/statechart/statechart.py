@@ -319,11 +319,9 @@ class Written(Described[StateT]):
                 arrow.
         """
         from prism.drawing._svg import draw_svg
-        from prism.statechart.formats._export import to_diagram, to_outline
+        from prism.statechart.formats._export import to_outline
 
-        # what agents went from and to are leaves
-        found = to_outline(self.definition) if traffic is None else to_diagram(self.definition)
-        return draw_svg(found, traffic)
+        return draw_svg(to_outline(self.definition), traffic)
 
     def __format__(self, spec: str) -> str:
         """Write the chart as ``mermaid``, ``dot``, ``scxml``, ``json`` or ``svg``, else as `str`.

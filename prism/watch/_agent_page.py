@@ -12,6 +12,7 @@ from markupsafe import Markup
 
 from prism.analysis._tables.cascades import TreePost, told_of
 from prism.drawing import draw_svg, showable
+from prism.drawing._levels import Levels
 from prism.report._facts.run_facts import Recorded, RunFacts
 from prism.report._figures.html_table import html_table
 from prism.report._sections.cascades import thread_of
@@ -143,8 +144,12 @@ class AgentPage:
 
         for chart in facts.chart_names:
             diagram = diagram_of(chart, [facts])
-            states = set(diagram.states)
-            its = {ends: count for ends, count in counts.items() if states.issuperset(ends)}
+            levels, states = Levels(diagram), set(diagram.states)
+            its = {
+                ends: count
+                for ends, count in levels.traffic(counts).items()
+                if states.issuperset(ends)
+            }
             if its:
                 svg = Markup(draw_svg(diagram, its))
                 return Markup('<div class="scroll" tabindex="0">{}</div>').format(svg)
@@ -236,14 +241,15 @@ class AgentPage:
 
     def _conditions(self, event: Mapping[str, Any], option: str) -> Iterator[str]:
         """Yield the transitions of the chart that lead to an option, as the chart writes them."""
+        state = str(event.get("state"))
         charts = {} if self.facts is None else self.facts.charts
-        known = [] if self.facts is None else map(str, self.facts.chart_names)
+        names = [] if self.facts is None else map(str, self.facts.chart_names)
         labels = (
             label
-            for name in known
-            if name in charts
-            for arrow in charts[name].arrows
-            if arrow.target == option and arrow.source in (event.get("state"), None)
+            for levels in (Levels(charts[name]) for name in names if name in charts)
+            for arrow in levels.diagram.arrows
+            if arrow.target in levels.active(option)
+            and (arrow.source is None or arrow.source in levels.active(state))
             for label in arrow.labels
         )
         trigger = str(event.get("trigger"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+from itertools import product
 from threading import Lock
 from time import monotonic
 from typing import Any
@@ -14,6 +16,7 @@ from prism.analysis._reading.parsing import empty, objects_of, parse
 from prism.analysis._reading.scanning import read_object
 from prism.analysis._tables.happened import KINDS
 from prism.drawing import showable
+from prism.drawing._levels import Levels
 from prism.errors import InputError
 from prism.runlog._reader import BLOCK_BYTES, Block
 from prism.telemetry import events
@@ -33,12 +36,14 @@ class AgentTable:
 
     Args:
         watched: The run.
+        charts: Returns the charts of the run.
     """
 
-    def __init__(self, watched: Watched) -> None:
+    def __init__(self, watched: Watched, charts: Callable[[], Sequence[Levels]]) -> None:
         self._watched = watched
+        self._charts = charts
         self._lock = Lock()
-        self._begin(None, [])
+        self._begin(None, {})
 
     def page(self, words: str = "", sort: str = "", first: int = 0) -> dict[str, Any]:
         """Return some of the agents, as far as the log could be counted in a short time.
@@ -80,7 +85,7 @@ class AgentTable:
             "read": read,
         }
 
-    def _begin(self, tail: object, states: list[str]) -> None:
+    def _begin(self, tail: object, states: Mapping[str, Sequence[str]]) -> None:
         self._tail = tail
         self._states = states
         self._position = 0
@@ -91,9 +96,9 @@ class AgentTable:
     def _count(self) -> float:
         """Count for a short time; return the share of the log that is counted then."""
         with self._watched.reading() as (tally, tail):
-            states = [*tally.joined(), *tally.traffic()["to_state"]]
+            places = sorted({*tally.joined(), *tally.traffic()["to_state"]})
             end, size = tally.end, tail.size
-        states = sorted(dict.fromkeys(states))[:_MOST_STATES]
+        states = self._states_of(places)
         if (tail, states) != (self._tail, self._states):
             self._begin(tail, states)
 
@@ -106,6 +111,17 @@ class AgentTable:
 
         is_all = self._position == end and size - end < BLOCK_BYTES
         return 1.0 if is_all else self._position / size
+
+    def _states_of(self, places: Sequence[str]) -> dict[str, list[str]]:
+        """Return where agents in each state are: there itself, or where it lies around them."""
+        places = places[:_MOST_STATES]
+        states = {place: [place] for place in places}
+        nested = [chart for chart in self._charts() if chart.diagram.boxes]
+        for chart, place in product(nested, places):
+            for state in chart.active(place):
+                states.setdefault(state, []).append(place)
+
+        return states
 
     def _add(self, block: Block) -> None:
         frame = parse(block, _READ).frame
@@ -131,15 +147,20 @@ class AgentTable:
 _ACTS = (*KINDS.values(), "likes", "decisions")
 
 
-def _counted(frame: pl.DataFrame, states: list[str]) -> pl.DataFrame:
+def _counted(frame: pl.DataFrame, states: Mapping[str, Sequence[str]]) -> pl.DataFrame:
     """Count what each agent did in a part of the log."""
-    event, target = pl.col("event"), pl.col("to_state")
+    event, source, target = (pl.col(name) for name in ("event", "from_state", "to_state"))
     moved = event == events.TRANSITION
+
+    def enters(places: Sequence[str]) -> pl.Expr:
+        was_there = source.is_in(places) & (source != target)
+        return moved & target.is_in(places) & ~was_there.fill_null(value=False)
+
     # as in all tables, what is published before the first round is none of the run's
     published = (event == events.POST_PUBLISHED) & (pl.col("round").fill_null(1) > 0)
     counts = {
         "transitions": moved,
-        **{f"entered {state}": moved & (target == state) for state in states},
+        **{f"entered {state}": enters(places) for state, places in states.items()},
         **{name: published & (pl.col("kind") == kind) for kind, name in KINDS.items()},
         "likes": event == events.POST_LIKED,
         "decisions": event == events.DECISION,

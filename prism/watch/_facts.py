@@ -13,6 +13,8 @@ from prism.analysis import read_log
 from prism.analysis._tables.decisions import SOURCES, SUMMED, UNANSWERED, if_known, with_shares
 from prism.analysis._tables.transitions import with_probabilities
 from prism.analysis._tables.worlds import by_measure
+from prism.drawing import showable
+from prism.drawing._levels import Levels
 from prism.report._facts.run_facts import RunFacts, facts_of, with_tables
 from prism.report._page import familiar_charts
 from prism.telemetry.events import DECISION
@@ -99,11 +101,26 @@ def in_round(facts: RunFacts, tally: Tally, number: int | None) -> RunFacts:
     return replace(with_tables(facts, tables), charts=facts.charts)
 
 
-def busiest(tally: Tally, chart: str | None) -> dict[tuple[str, str], int]:
-    """Return the most that each arrow of a chart was used in a round: one scale for all rounds."""
+def busiest(tally: Tally, chart: str | None, levels: Levels) -> dict[tuple[str, str], int]:
+    """Return the most that each arrow of a chart was used in a round: one scale for all rounds.
+
+    Args:
+        tally: The counts.
+        chart: The chart's name.
+        levels: Which arrows it has; what names other states is left out.
+    """
     own = tally.traffic().filter(pl.col("chart").eq_missing(pl.lit(chart)))
     ends = ["from_state", "to_state"]
-    most = own.group_by("round", *ends).agg(pl.col("count").sum())
+    arrows = [
+        (*moved, *arrow)
+        for moved in own.select(ends).unique().iter_rows()
+        for arrow in levels.used(*map(showable, moved))
+        if set(levels.diagram.states).issuperset(arrow)
+    ]
+    schema = dict.fromkeys((*ends, "source", "target"), pl.String)
+    used = own.join(pl.DataFrame(arrows, schema, orient="row"), on=ends)
+    ends = ["source", "target"]
+    most = used.group_by("round", *ends).agg(pl.col("count").sum())
     rows = most.group_by(ends).agg(pl.col("count").max())
 
     return {(source, target): count for source, target, count in rows.sort(ends).iter_rows()}

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -20,6 +21,7 @@ from prism.analysis._tables.cascades import MISSING, TreePost, grow, posts_below
 from prism.analysis._tables.faults import is_fault
 from prism.analysis._tables.states import closes_round, how_closing
 from prism.drawing import showable
+from prism.drawing._levels import Levels
 from prism.errors import InputError
 from prism.report._facts.pictures import Picture, read_picture
 from prism.report._facts.run_facts import Recorded
@@ -97,11 +99,22 @@ def picture_at(watched: Watched, number: int | None) -> Picture | None:
 
 
 def agents_in(
-    watched: Watched, number: int | None, state: str, tick: int | None = None
+    watched: Watched,
+    number: int | None,
+    state: str,
+    charts: Sequence[Levels],
+    tick: int | None = None,
 ) -> Sequence[tuple[str, int]]:
     """Return the agents in a state at the end of a round, or of a tick of it, or now.
 
     Their last moves are looked for from there back, until all agents are found.
+
+    Args:
+        watched: The run.
+        number: The round.
+        state: The state, which may lie around those that agents are in.
+        charts: The charts of the run.
+        tick: The tick of the round.
     """
     _, end = _span(watched, number)
     with watched.reading() as (tally, _):
@@ -121,11 +134,15 @@ def agents_in(
         if len(places) >= joined:
             break
 
-    return [(agent, 1) for agent, where in places.items() if showable(where) == state]
+    @cache
+    def is_in(where: str) -> bool:
+        return where == state or any(state in chart.active(where) for chart in charts)
+
+    return [(agent, 1) for agent, where in places.items() if is_in(showable(where))]
 
 
 def agents_with(
-    watched: Watched, number: int | None, values: Mapping[str, str]
+    watched: Watched, number: int | None, values: Mapping[str, str], charts: Sequence[Levels]
 ) -> Sequence[tuple[str, int]]:
     """Return the agents with an event in a round, and how often each had one.
 
@@ -134,17 +151,25 @@ def agents_with(
         number: The round.
         values: What stands there, by column: the states of a transition, ``chosen`` or ``source``
             of a decision, or ``event`` for a world's own.
+        charts: The charts of the run, whose states may lie around those of a transition.
     """
+    wanted, is_move = tuple(values.values()), "from_state" in values
     condition = pl.col("round").eq_missing(pl.lit(number))
     if "event" not in values:
-        event = events.TRANSITION if "from_state" in values else events.DECISION
+        event = events.TRANSITION if is_move else events.DECISION
         condition &= pl.col("event") == event
     columns = ("event", "round", "agent_id", "chosen", "source", "from_state", "to_state")
     counts: Counter[str] = Counter()
+
+    @cache
+    def is_wanted(*found: str) -> bool:
+        used = (chart.used(*found) for chart in charts if is_move)
+        return found == wanted or any(wanted in arrows for arrows in used)
+
     for block, _ in blocks(watched, *_span(watched, number)):
         own = parse(block, columns).frame.filter(condition).drop_nulls(["agent_id", *values])
         for agent, *found, count in own.group_by("agent_id", *values).len().iter_rows():
-            if [*map(showable, found)] == [*values.values()]:
+            if is_wanted(*map(showable, found)):
                 counts[agent] += count
 
     return counts.most_common()

@@ -28,7 +28,7 @@ from prism.runs._dry_run import estimate
 from prism.runs._folder import RunFolder
 from prism.runs._running import carry_out
 from prism.statechart import Statechart
-from prism.statechart.formats._export import to_diagram
+from prism.statechart.formats._export import to_outline
 from prism.worlds import Run, SetParameters
 from prism.worlds._about import about_world
 from prism.worlds._fields import plain_value
@@ -175,7 +175,7 @@ def about(run: Run[Any]) -> dict[str, Any]:
         "agents": run.made_up,
         "rounds": run.rounds,
         "seed": run.seed,
-        "charts": [to_diagram(each.definition) for each in charts if isinstance(each, Statechart)],
+        "charts": [to_outline(each.definition) for each in charts if isinstance(each, Statechart)],
     }
 
 

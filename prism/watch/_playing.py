@@ -26,6 +26,9 @@ from prism.runs._checkpoints import FOLDER_NAME
 from prism.runs._folder import is_begun
 from prism.runs._status import HEARTBEAT_NAME
 
+DIAGRAMS: TypeAdapter[tuple[Diagram, ...]] = TypeAdapter(tuple[Diagram, ...])
+"""Charts as the process of a world tells them."""
+
 _MOST_PLAYED = 20
 """Runs that can still be looked at; older ones are deleted."""
 
@@ -39,8 +42,6 @@ _ORDERS: Mapping[str, Mapping[str, Any]] = {
     "set": {"parameters": dict},
 }
 """What the world's process is told to do, with the types of what belongs to it."""
-
-CHARTS: TypeAdapter[tuple[Diagram, ...]] = TypeAdapter(tuple[Diagram, ...])
 
 
 class Playing:
@@ -222,7 +223,7 @@ class Playing:
         with self._lock:
             self._told.update(told)
             if "about" in told:
-                self.charts = CHARTS.validate_python(told["about"]["charts"])
+                self.charts = DIAGRAMS.validate_python(told["about"]["charts"])
             self.version += 1
 
     def _forget_old(self) -> None:

@@ -31,7 +31,7 @@ from prism.report._document import library
 from prism.report._document import resource as report_resource
 from prism.runlog._keys import WORLD_EVENTS
 from prism.statechart import Statechart
-from prism.statechart.formats._export import to_diagram
+from prism.statechart.formats._export import to_outline
 from prism.watch import _looking as looking
 from prism.watch._guard import Guard
 from prism.watch._playing import Playing
@@ -166,9 +166,10 @@ def _agents(views: Views, asked: Mapping[str, str]) -> Any:
         values["event"] = WORLD_EVENTS + values["event"]
     with _SEARCHING:
         if values:
-            found = looking.agents_with(views.watched, number, values)
+            found = looking.agents_with(views.watched, number, values, views.charts())
         else:
-            found = looking.agents_in(views.watched, number, asked["state"], tick)
+            state, charts = asked["state"], views.charts()
+            found = looking.agents_in(views.watched, number, state, charts, tick)
     rows = [{"agent": agent, "times": times} for agent, times in found]
 
     return {"agents": rows[: looking.MOST_AGENTS], "found": len(rows)}
@@ -343,7 +344,7 @@ def watch(
     Raises:
         InputError: If there is no run, or the port is taken.
     """
-    diagrams = [to_diagram(chart.definition) for chart in charts]
+    diagrams = [to_outline(chart.definition) for chart in charts]
     watching = Watching(Runs(Path(run), diagrams), host, port)
     watching.start()
 

@@ -11,6 +11,7 @@ import polars as pl
 from markupsafe import Markup
 
 from prism.drawing import draw_svg, showable
+from prism.drawing._levels import Levels
 from prism.errors import InputError
 from prism.report._facts.run_facts import RunFacts, with_tables
 from prism.report._figures.html_table import html_table, shown
@@ -111,7 +112,7 @@ class Views:
 
     def __init__(self, watched: Watched) -> None:
         self.watched: Watched = watched
-        self.agents: AgentTable = AgentTable(watched)
+        self.agents: AgentTable = AgentTable(watched, self.charts)
         self._lock = Lock()
         self._blank: RunFacts | None = None
         self._has_begun = False
@@ -164,6 +165,12 @@ class Views:
             after = f"After {self.watched.unit} {picture.round:,}."
             where = f"{after} Choose an agent for all that it did."
             yield Section("picture", "The world", where, [draw_picture(picture, "now", figures)])
+
+    def charts(self) -> list[Levels]:
+        """Return the charts that the page draws."""
+        facts = self._counted()
+        names = [] if facts is None else facts.chart_names
+        return [Levels(diagram_of(chart, [facts])) for chart in names if facts is not None]
 
     def of_agent(self, agent: str, number: int | None) -> View:
         """Return what an agent did in a round and in all, and what it was asked.
@@ -235,10 +242,7 @@ def _charts(facts: RunFacts, here: RunFacts, states: Mapping[str, int], tally: T
     parts = []
     for chart in facts.chart_names:
         diagram = diagram_of(chart, [facts])
-        known = set(diagram.states)
-        most = {
-            ends: count for ends, count in busiest(tally, chart).items() if known.issuperset(ends)
-        }
+        most = busiest(tally, chart, Levels(diagram))
         svg = draw_svg(diagram, traffic_of(chart, here), beside=[most], agents=counts)
         parts.append(Markup('<div class="scroll chart" tabindex="0">{}</div>').format(Markup(svg)))
 

@@ -2,13 +2,14 @@
 
 import re
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.drawing import Arrow, Diagram, draw_svg, showable
+from prism.drawing import Arrow, Box, Diagram, draw_svg, showable
 from prism.errors import DefinitionError
 from prism.statechart import Statechart, Transition, social_media_chart, state_enum
 
@@ -225,3 +226,43 @@ def test_an_arrow_out_of_a_composite_says_from_which_state_within() -> None:
     assert "busy: stops" in shown
     assert "fails" in shown
     assert "up: fails" not in shown
+
+
+NESTED = Diagram(
+    ("in", "one", "two", "out"),
+    (Arrow("one", "two", ("go",)), Arrow("in", "out", ("leave",)), Arrow("out", "in")),
+    boxes={"in": Box(("one", "two"), ("one",))},
+)
+
+
+def test_boxes_have_agents_and_arrows_the_traffic_of_what_is_inside() -> None:
+    """A page finds each by its name; one that was never used is faint, on any level."""
+    traffic = {("one", "two"): 9, ("two", "out"): 1, ("two", "one"): 2}
+    svg = draw_svg(NESTED, traffic, agents={"one": 3, "two": 4, "out": 1})
+    found = dict(re.findall(r'data-state="(\w+)".*?>([\d,]+) agents?<', svg))
+    assert found == {"in": "7", "one": "3", "two": "4", "out": "1"}
+    counts = re.findall(r'data-source="(\w+)" data-target="(\w+)".*?>(\d+)\u00d7<', svg)
+    assert {(source, target): int(count) for source, target, count in counts} == {
+        ("one", "two"): 9,
+        ("in", "out"): 1,
+        ("two", "one"): 2,
+        ("out", "in"): 0,
+    }
+    assert svg.count('class="line idle"') == 1
+
+
+def test_all_levels_have_one_layout_and_one_scale() -> None:
+    """The widest arrow is that of the most traffic of all levels and pictures."""
+    quiet = {("one", "two"): 1, ("two", "out"): 100}
+    busy = {("one", "two"): 100}
+    one, other = draw_svg(NESTED, quiet, beside=[busy]), draw_svg(NESTED, busy, beside=[quiet])
+    assert places(one) == places(other)
+    widest = [max(width for width, _ in lines(svg)) for svg in (one, other)]
+    assert widest[0] == widest[1]
+
+
+def test_a_box_that_begins_nowhere_has_no_dot() -> None:
+    """Where a log does not say where a box begins, its picture does not either."""
+    unknown = replace(NESTED, boxes={"in": Box(("one", "two"))})
+    assert draw_svg(NESTED).count('class="start"') == 1
+    assert 'class="start"' not in draw_svg(unknown)

@@ -11,8 +11,9 @@ import pytest
 
 from prism import replay, resume
 from prism.errors import InputError
+from prism.statechart.formats._export import to_outline
 from prism.watch._player import Player, about, command, fault
-from prism.watch._playing import CHARTS
+from prism.watch._playing import DIAGRAMS
 from prism.worlds import Run, SetParameters, World, param
 from tests.kit.lamps import Lamp
 from tests.kit.waiting import wait_until
@@ -130,7 +131,7 @@ def test_parameters_have_types_bounds_and_values() -> None:
     )
     assert told["values"]["number"] == 4
     charts = orjson.loads(orjson.dumps(told["charts"], default=sorted))
-    assert CHARTS.validate_python(charts) == tuple(told["charts"])
+    assert DIAGRAMS.validate_python(charts) == (to_outline(Lamp.chart.definition),)
 
 
 def test_the_command_makes_the_same_run(tmp_path: Path) -> None:

@@ -60,7 +60,9 @@ class Note:
 KNOWN_EVENTS = frozenset(
     value for name, value in vars(events).items() if name.isupper() and isinstance(value, str)
 )
-RUN_FACTS = ("schema", "agents", "logged_agents", "rounds", "ticks_per_round", "seed", "world")
+RUN_FACTS = (
+    *("schema", "chart", "agents", "logged_agents", "rounds", "ticks_per_round", "seed", "world"),
+)
 """Keys of ``run.started`` that describe a run, apart from those that are objects."""
 
 RUN_OBJECTS = ("parameters", "charts")
@@ -111,6 +113,7 @@ class Run:
         started: Whether it begins with ``run.started``, as the runs of a simulation do.
         ended: Whether the log has its end.
         schema: Version of its events.
+        chart: The name of the agents' chart, or of several with commas between.
         agents: Number of its agents.
         logged_agents: How many of them the log covers; None for all.
         rounds: Number of rounds planned.
@@ -126,6 +129,7 @@ class Run:
     started: bool = False
     ended: bool = False
     schema: int | None = None
+    chart: str | None = None
     agents: int | None = None
     logged_agents: int | None = None
     rounds: int | None = None

@@ -77,29 +77,34 @@ def states_met(logs: RunLogs) -> pl.DataFrame:
         logs: The logs, from `read_log`.
 
     Returns:
-        ``state`` and ``began``, the number of agents that joined in it, with ``run`` first if there
-        are several.
+        ``chart`` (null if a log names none), ``state`` and ``began``, the number of agents that
+        joined in it, with ``run`` first if there are several.
     """
     merger = TableMerger(_met)
 
     for frame in logs.blocks(
-        events.AGENT_JOINED, events.TRANSITION, columns=("state", "from_state", "to_state")
+        events.AGENT_JOINED, events.TRANSITION, columns=("chart", "state", "from_state", "to_state")
     ):
         place, began = pl.col("line").cast(pl.Int64) * 2, pl.col("event") == events.AGENT_JOINED
         first = frame.select(
             "run",
+            "chart",
             state=pl.when(began).then("state").otherwise("from_state"),
             place=place,
             began=began.cast(pl.Int64),
         )
-        then = frame.select("run", state="to_state", place=place + 1, began=pl.lit(0, pl.Int64))
+        then = frame.select(
+            "run", "chart", state="to_state", place=place + 1, began=pl.lit(0, pl.Int64)
+        )
         merger.add(_met(pl.concat([first, then]).drop_nulls("state")))
 
     return logs.labelled(merger.table().sort("run", "place").drop("place"))
 
 
 def _met(states: pl.DataFrame) -> pl.DataFrame:
-    return states.group_by("run", "state").agg(pl.col("place").min(), pl.col("began").sum())
+    return states.group_by("run", "chart", "state").agg(
+        pl.col("place").min(), pl.col("began").sum()
+    )
 
 
 def step_counts(logs: RunLogs) -> pl.DataFrame:

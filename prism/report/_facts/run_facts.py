@@ -234,9 +234,15 @@ class RunFacts:
 
     @property
     def chart_names(self) -> list[str | None]:
-        """The charts of the run's transitions, in the order of the log; None for one unnamed."""
-        names: list[str | None] = self.traffic["chart"].unique(maintain_order=True).to_list()
-        return names
+        """The charts of the run's transitions, in the order of the log; None for one unnamed.
+
+        Before the first transition, those of its agents.
+        """
+        found = self.met if self.traffic.is_empty() else self.traffic
+        names: list[str | None] = found["chart"].unique(maintain_order=True).to_list()
+        # agents that have one chart join without its name
+        is_of_one = found is self.met and names == [None]
+        return [self.run.chart] if is_of_one else names
 
     @property
     def has_feed(self) -> bool:
@@ -305,8 +311,9 @@ class RunFacts:
         )
         seen = pl.concat(columns).drop_nulls().unique(maintain_order=True).to_list()
         known = [self.charts[name] for name in self.chart_names if name and name in self.charts]
-        defined = [state for chart in known for state in chart.states]
-        initial = [self.initial] if self.initial is not None and not known else []
+        # where agents are in a chart with boxes is seen in the log
+        defined = [state for chart in known if not chart.boxes for state in chart.states]
+        initial = [self.initial] if self.initial is not None and not defined else []
 
         # those on other levels, which are drawn besides
         trees = [pair for inside in self.run.charts.values() for pair in inside.items()]
@@ -478,6 +485,9 @@ def _showable_chart(chart: Diagram) -> Diagram:
     if len(set(names.values())) < len(names):
         return chart
 
+    def named(states: Iterable[str]) -> tuple[str, ...]:
+        return tuple(names[state] for state in states)
+
     return replace(
         chart,
         states=tuple(names.values()),
@@ -490,8 +500,15 @@ def _showable_chart(chart: Diagram) -> Diagram:
             for arrow in chart.arrows
         ),
         initial=None if chart.initial is None else names[chart.initial],
-        decision_states=frozenset(names[state] for state in chart.decision_states),
+        decision_states=frozenset(named(chart.decision_states)),
         timeouts={names[state]: ticks for state, ticks in chart.timeouts.items()},
+        final_states=frozenset(named(chart.final_states)),
+        boxes={
+            names[state]: replace(box, inside=named(box.inside), initial=named(box.initial))
+            for state, box in chart.boxes.items()
+        },
+        notes={names[state]: notes for state, notes in chart.notes.items()},
+        marks={names[state]: mark for state, mark in chart.marks.items()},
     )
 
 

@@ -8,7 +8,9 @@ from dataclasses import replace
 import polars as pl
 from markupsafe import Markup
 
-from prism.drawing import Arrow, Diagram, draw_svg
+from prism.analysis._tables.levels import Inside
+from prism.drawing import Arrow, Box, Diagram, draw_svg, showable
+from prism.drawing._levels import Levels
 from prism.report._facts.run_facts import RunFacts
 from prism.report._figures.html_table import html_table
 from prism.report._figures.page_figures import PageFigures
@@ -17,6 +19,7 @@ from prism.report._sections.kinds import Kind
 _BY_CHART = Markup("<h3>The chart {}</h3>")
 
 Traffic = dict[tuple[str, str], int]
+_Tree = dict[str, tuple[str, ...]]
 
 
 def _make(facts: RunFacts, name: str, figures: PageFigures) -> Markup | None:
@@ -76,26 +79,70 @@ def diagram_of(chart: str | None, runs: Sequence[RunFacts]) -> Diagram:
     known = [run.charts[chart] for run in runs if chart is not None and chart in run.charts]
     seen = _seen(chart, runs)
     if known:
-        return replace(known[0], states=tuple(dict.fromkeys([*known[0].states, *seen])))
+        return _with_states(known[0], seen)
 
     deciding = {state for run in runs for state in run.decisions["state"].drop_nulls()}
     initial = next((run.initial for run in runs if run.initial in seen), None)
+    trees: list[Inside] = [run.run.charts.get(chart or "", {}) for run in runs]
+    tree = next(filter(None, map(_tree, trees)), {})
+    plain = Diagram(seen, (), name=chart or "statechart")
+    levels = Levels(_boxed(plain, tree, initial) if tree else replace(plain, initial=initial))
 
-    return Diagram(
-        seen,
-        _arrows(chart, runs),
-        initial=initial,
-        name=chart or "statechart",
-        decision_states=frozenset(deciding & set(seen)),
+    return replace(
+        levels.diagram,
+        arrows=_arrows(chart, runs, levels),
+        decision_states=frozenset(deciding & set(levels.diagram.states)),
     )
 
 
-def _arrows(chart: str | None, runs: Sequence[RunFacts]) -> tuple[Arrow, ...]:
+def _with_states(diagram: Diagram, seen: Sequence[str]) -> Diagram:
+    """Add the states in which agents were and which a diagram does not have."""
+    if diagram.boxes:
+        levels = Levels(diagram)
+        seen = [each for state in seen for each in levels.active(state)]
+
+    return replace(diagram, states=tuple(dict.fromkeys([*diagram.states, *seen])))
+
+
+def _boxed(plain: Diagram, tree: _Tree, initial: str | None) -> Diagram:
+    """Put states into boxes, of which a log says what lies inside, and where agents were."""
+    boxes = {state: Box(each) for state, each in tree.items()}
+    states = tuple(dict.fromkeys(each for box in boxes for each in (box, *boxes[box].inside)))
+    levels = Levels(replace(plain, states=states, boxes=boxes))
+    begun = levels.active(initial) if initial is not None else {}
+    together = [levels.active(state) for state in plain.states]
+    for state, box in boxes.items():
+        is_parallel = any(len(active.keys() & box.inside) > 1 for active in together)
+        first = () if is_parallel else tuple(each for each in box.inside if each in begun)
+        boxes[state] = replace(box, initial=first, is_parallel=is_parallel)
+
+    found = _with_states(replace(levels.diagram, boxes=boxes), plain.states)
+    return replace(found, initial=next(iter(begun), None))
+
+
+def _tree(inside: Inside) -> _Tree:
+    """Return what lies inside of what, the outermost first, each state in one place only."""
+    shown = {showable(state): [*map(showable, states)] for state, states in inside.items()}
+    children = {each for states in shown.values() for each in states}
+    waiting = [state for state in shown if state not in children]
+    found = {}
+    # a log may hold anything, such as circles
+    for state in waiting:
+        own = dict.fromkeys(each for each in shown.get(state, ()) if each not in waiting)
+        waiting += own
+        if own:
+            found[state] = tuple(own)
+
+    return found
+
+
+def _arrows(chart: str | None, runs: Sequence[RunFacts], levels: Levels) -> tuple[Arrow, ...]:
     """Return an arrow for each two states between which agents went, with all triggers."""
     labels: dict[tuple[str, str], dict[str, None]] = {}
     for run in runs:
         for source, target, trigger, _ in _of(chart, run).iter_rows():
-            labels.setdefault((source, target), {})[trigger or ""] = None
+            for ends in levels.used(source, target):
+                labels.setdefault(ends, {})[trigger or ""] = None
 
     return tuple(Arrow(*ends, tuple(found)) for ends, found in labels.items())
 
@@ -111,7 +158,11 @@ def _seen(chart: str | None, runs: Sequence[RunFacts]) -> tuple[str, ...]:
     seen: dict[str, None] = {}
     for run in runs:
         own = _of(chart, run)
-        there = {*own["from_state"], *own["to_state"]}
+        is_own = pl.col("chart").eq_missing(pl.lit(chart))
+        if run.traffic.is_empty():
+            is_own |= pl.col("chart").is_null()
+        joined = run.met.filter(is_own)["state"]
+        there = {*own["from_state"], *own["to_state"], *joined}
         seen |= dict.fromkeys(state for state in run.state_names if state in there)
 
     return tuple(seen)

@@ -4,14 +4,19 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
 from prism.analysis import read_log
-from prism.drawing import Arrow, Diagram
+from prism.drawing import Arrow, Box, Diagram
 from prism.report._facts.run_facts import RunFacts, facts_of
 from prism.report._figures.page_figures import PageFigures
-from prism.report._sections.diagram import CHART
+from prism.report._page import familiar_charts
+from prism.report._sections.diagram import CHART, diagram_of
+from prism.statechart.formats._export import to_outline
+from prism.worlds.examples.day import Person
 
 
 def test_chart_has_every_state_and_trigger_of_the_log(
@@ -94,3 +99,82 @@ def test_runs_side_by_side_are_drawn_alike(
     ]
     assert boxes[0] == boxes[1]
     assert len(boxes[0]) == 3
+
+
+TREE = {"awake": ["place", "phone"], "place": ["work", "home"], "phone": ["pocket", "feed"]}
+
+
+def test_states_in_states_are_boxes(write_log: Callable[..., Path], make: SimpleNamespace) -> None:
+    """What a log says lies inside of what is drawn so, with regions where agents were in two."""
+    moves = [
+        make.move("x", "work+pocket", "work+feed", "looks"),
+        make.move("x", "work+feed", "asleep", "sleeps"),
+        make.move("y", "asleep", "home+pocket", "wakes"),
+    ]
+    begun = [make.started(charts={"c": TREE}), make.joined("x", "work+pocket", chart="c")]
+    (facts,), _ = facts_of(read_log(write_log([*begun, *moves])))
+    diagram = diagram_of("c", [facts])
+    assert diagram.boxes == {
+        "awake": Box(("place", "phone"), is_parallel=True),
+        "place": Box(("work", "home"), ("work",)),
+        "phone": Box(("pocket", "feed"), ("pocket",)),
+    }
+    assert diagram.initial == "awake"
+    assert {(arrow.source, arrow.target): arrow.labels for arrow in diagram.arrows} == {
+        ("pocket", "feed"): ("looks",),
+        ("awake", "asleep"): ("sleeps",),
+        ("asleep", "awake"): ("wakes",),
+    }
+    figures = PageFigures(tuple(facts.state_names))
+    CHART.make(facts, "1", figures)
+    assert figures.drawings["chart-1"].count('class="line rest"') == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "tree",
+    [
+        {"a": ["b"], "b": ["a"]},
+        {"r": ["a"], "a": ["r", "a", "x"]},
+        {"a": ["x"], "b": ["x"]},
+        {"a\x00": ["x\x00"], "b": []},
+        {"a": ["a"]},
+    ],
+)
+def test_a_tree_that_is_none_is_drawn_as_far_as_it_is(
+    tree: Any, write_log: Callable[..., Path], make: SimpleNamespace
+) -> None:
+    """Circles, states in two places and what cannot be shown end in a picture all the same."""
+    moves = [make.move("x", "x", "y+a"), make.move("x", "y+a", "x\x00")]
+    (facts,), _ = facts_of(read_log(write_log([make.started(charts={"c": tree}), *moves])))
+    figures = PageFigures(tuple(facts.state_names))
+    assert CHART.make(facts, "1", figures)
+    ElementTree.fromstring(figures.drawings["chart-1"])
+
+
+@pytest.mark.slow
+def test_a_given_nested_chart_is_drawn_with_its_boxes(
+    write_log: Callable[..., Path], make: SimpleNamespace
+) -> None:
+    """It has arrows that were never used, histories, and a state that only the log knows."""
+    moves = [make.move("x", "work+pocket", "work+feed", "looks", chart="day")]
+    moves.append(make.move("x", "work+feed", "work+lost", "slips", chart="day"))
+    (facts,), _ = facts_of(read_log(write_log(moves)), [to_outline(Person.chart.definition)])
+    figures = PageFigures(tuple(facts.state_names))
+    CHART.make(facts, "1", figures)
+    drawn = figures.drawings["chart-1"]
+    for text in (">H<", ">lost<", "home: sleeps (after 8)", "1\u00d7", "0\u00d7"):
+        assert text in drawn, text
+    assert facts.state_names[:2] == ["work+pocket", "work+feed"]
+
+
+def test_agents_without_a_transition_have_a_chart(
+    write_log: Callable[..., Path], make: SimpleNamespace
+) -> None:
+    """It is that in which they joined, whole if it is one of prism's own."""
+    begun = [make.started(chart="cognition"), make.joined("x", "thinking")]
+    (facts,), _ = facts_of(read_log(write_log(begun)), [], familiar_charts())
+    assert facts.chart_names == ["cognition"]
+    assert diagram_of("cognition", [facts]).states == ("thinking", "executing", "paging")
+    (unknown,), _ = facts_of(read_log(write_log([make.joined("x", "idle", chart="c")])))
+    assert diagram_of("c", [unknown]).states == ("idle",)

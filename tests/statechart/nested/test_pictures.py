@@ -6,10 +6,7 @@ import re
 from enum import StrEnum
 from xml.etree import ElementTree
 
-import pytest
-
-from prism.drawing import Box, draw_svg
-from prism.errors import DefinitionError
+from prism.drawing import Box
 from prism.statechart import History, State, Statechart, Transition
 from prism.statechart.formats._export import to_outline
 from tests.statechart.nested.phone import Day, Phone, day, phone, whole_phone
@@ -146,8 +143,9 @@ def test_svg_has_every_box_inside_the_one_around_it() -> None:
         assert top + y + height <= outer[1] + outer[3]
 
 
-def test_traffic_is_drawn_at_leaves() -> None:
-    """A picture with it has no boxes; a diagram with both is refused."""
-    assert ">engaging<" not in whole_phone().to_svg({("pocket", "reading"): 3})
-    with pytest.raises(DefinitionError, match="leave out boxes"):
-        draw_svg(to_outline(day().definition), {("asleep", "idle"): 1})
+def test_traffic_is_drawn_in_the_boxes() -> None:
+    """Each arrow has what its own states did, and one of a box what those inside it did."""
+    picture = whole_phone().to_svg({("pocket", "reading"): 3, ("replying", "pocket"): 2})
+    found = re.findall(r"<title>(\w+) → (\w+): [^<]*</title>.*?>([\d,]+)\u00d7<", picture)
+    assert ("pocket", "engaging", "3") in found
+    assert ("engaging", "pocket", "2") in found

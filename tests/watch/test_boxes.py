@@ -1,0 +1,88 @@
+"""Charts with states in states, and of agents that have not moved, as the viewer draws them."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from prism.watch import Watching
+from prism.worlds import Run
+from tests.kit.waiting import wait_until
+from tests.watch.test_server import ask, counted_table
+
+Show = Callable[[Path], Watching]
+Visit = Callable[[Watching], httpx.Client]
+
+
+@pytest.fixture
+def day(shown: Show, visit: Visit, tmp_path: Path) -> httpx.Client:
+    """Return a browser of a run of a world with regions, whose log has been read."""
+    Run("day", 12, rounds=2, seed=1).keep(tmp_path / "real")
+    client = visit(shown(tmp_path / "real"))
+    wait_until(lambda: ask(client, "/head")["read"] == ask(client, "/head")["size"] > 0)
+    return client
+
+
+def chart_in(view: dict[str, Any]) -> str:
+    """Return the charts of a round."""
+    (html,) = (each["html"] for each in view["sections"] if each["anchor"] == "chart")
+    return str(html)
+
+
+def test_states_in_states_are_boxes_that_lead_to_the_agents_inside(day: httpx.Client) -> None:
+    """An agent is found in each state that it is in, and by each arrow that it took."""
+    chart = chart_in(ask(day, "/round", round=2))
+    states = dict(re.findall(r'data-state="([^"]*)".*?>([\d,]+) agents?<', chart))
+    assert {"awake", "place", "work", "home", "phone", "pocket", "feed", "asleep"} == {*states}
+    assert states["awake"] == states["place"] == states["phone"]
+    assert int(states["pocket"]) + int(states["feed"]) == int(states["awake"])
+    for state, count in states.items():
+        assert ask(day, "/agents", round=2, state=state)["found"] == int(count), state
+
+    arrows = re.findall(r'data-source="(\w+)" data-target="(\w+)".*?>([\d,]+)\u00d7<', chart)
+    assert {("asleep", "awake"), ("pocket", "feed")} <= {
+        (source, target) for source, target, _ in arrows
+    }
+    for source, target, count in arrows:
+        found = ask(day, "/agents", round=2, source=source, target=target)
+        assert sum(each["times"] for each in found["agents"]) == int(count), (source, target)
+
+
+def test_the_table_of_agents_counts_how_often_each_entered_a_box(
+    day: httpx.Client, tmp_path: Path
+) -> None:
+    """An agent that moves inside a box does not enter it."""
+    lines = (tmp_path / "real" / "events.jsonl").read_bytes().splitlines()
+    moves = [each for each in map(json.loads, lines) if "transition" in each["event"]]
+    woken = Counter(each["agent_id"] for each in moves if each["from_state"] == "asleep")
+    found = counted_table(day, sort="-entered awake")
+    place = found["columns"].index("entered awake")
+    assert {row[0]: row[place] for row in found["rows"]} == woken
+
+
+def test_an_agent_of_a_nested_chart_has_its_path_in_the_boxes(day: httpx.Client) -> None:
+    """Its page draws the chart with what it did alone."""
+    html = "".join(each["html"] for each in ask(day, "/agent", agent="person_1")["sections"])
+    assert 'class="box inner"' in html
+    assert "asleep \u2192 awake: wakes" in html
+
+
+def test_agents_that_have_not_moved_are_on_their_chart(
+    shown: Show, visit: Visit, tmp_path: Path, make: Any
+) -> None:
+    """A thinking agent is there before its first thought."""
+    begun = [make.started(chart="cognition"), make.joined("ada", "thinking")]
+    log = tmp_path / "real" / "events.jsonl"
+    log.parent.mkdir()
+    log.write_text("".join(json.dumps(event) + "\n" for event in begun))
+    client = visit(shown(log.parent))
+    wait_until(lambda: ask(client, "/head")["read"] == ask(client, "/head")["size"] > 0)
+    chart = chart_in(ask(client, "/round"))
+    for text in (">1 agent<", ">executing<", ">paging<"):
+        assert text in chart
+    assert ask(client, "/agents", state="thinking")["found"] == 1
