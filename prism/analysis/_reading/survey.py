@@ -272,10 +272,9 @@ def _trees(charts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _is_tree(inside: Any) -> bool:
-    known = inside.values() if isinstance(inside, dict) else [None]
-    if not all(isinstance(states, list) for states in known):
+    if not isinstance(inside, dict) or not all(isinstance(each, list) for each in inside.values()):
         return False
-    if not all(isinstance(state, str) for states in known for state in states):
+    if not all(isinstance(state, str) for states in inside.values() for state in states):
         return False
 
     try:
