@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -175,7 +177,11 @@ class FileSurvey:
         """Add the number of its run to each line, where runs may begin or end among the lines."""
         begun = boundaries.filter(event=events.RUN_STARTED)
         facts = {
-            line: {**known, **{name: read_object(text) for name, text in objects.items()}}
+            line: {
+                **known,
+                "parameters": read_object(objects["parameters"]),
+                "charts": _trees(read_object(objects["charts"])),
+            }
             for line, objects, known in zip(
                 begun["line"],
                 begun.select(RUN_OBJECTS).iter_rows(named=True),
@@ -258,6 +264,25 @@ class _Raised:
                 times = "once" if count == 1 else f"{count:,} times"
                 text = f"{what} {times}{outcome}; `prism log faults` has more"
                 yield Note(kind, self._path, self._first[event], text)
+
+
+def _trees(charts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what lies inside of what in each chart, without what is no tree."""
+    return {chart: inside for chart, inside in charts.items() if _is_tree(inside)}
+
+
+def _is_tree(inside: Any) -> bool:
+    if not isinstance(inside, dict) or not all(isinstance(each, list) for each in inside.values()):
+        return False
+    if not all(isinstance(state, str) for states in inside.values() for state in states):
+        return False
+
+    try:
+        TopologicalSorter(inside).prepare()
+    except CycleError:
+        return False
+
+    return True
 
 
 def _boundaries(block: Block, counts: Mapping[str, int]) -> pl.DataFrame:

@@ -126,7 +126,7 @@ def _tree(inside: Inside) -> _Tree:
     children = {each for states in shown.values() for each in states}
     waiting = [state for state in shown if state not in children]
     found = {}
-    # a log may hold anything, such as circles
+    # a log may name a state in two places
     for state in waiting:
         own = dict.fromkeys(each for each in shown.get(state, ()) if each not in waiting)
         waiting += own

@@ -255,3 +255,16 @@ def test_each_run_of_a_newer_schema_is_noted(write_log: WriteLog, make: SimpleNa
     newer = [note.message for note in logs.notes if note.kind == "newer_schema"]
     assert len(newer) == 1
     assert newer[0].startswith(f"two#2 has events of version {SCHEMA_VERSION + 1}")
+
+
+@pytest.mark.parametrize(
+    "inside", [5, {"a": 5}, {"a": "bc"}, {"a": [1, {}]}, {"a": ["b"], "b": ["a"]}]
+)
+def test_charts_that_are_no_trees_are_left_out(
+    inside: Any, write_log: WriteLog, make: SimpleNamespace
+) -> None:
+    """What says wrongly what lies inside of what is as good as not there."""
+    log = write_log(
+        [make.started(charts={"c": inside, "d": {"a": ["b"]}}), make.move("x", "a", "b")]
+    )
+    assert read_log(log).runs[0].charts == {"d": {"a": ["b"]}}
