@@ -144,12 +144,8 @@ class AgentPage:
 
         for chart in facts.chart_names:
             diagram = diagram_of(chart, [facts])
-            levels, states = Levels(diagram), set(diagram.states)
-            its = {
-                ends: count
-                for ends, count in levels.traffic(counts).items()
-                if states.issuperset(ends)
-            }
+            states, traffic = set(diagram.states), Levels(diagram).traffic(counts)
+            its = {ends: count for ends, count in traffic.items() if states.issuperset(ends)}
             if its:
                 svg = Markup(draw_svg(diagram, its))
                 return Markup('<div class="scroll" tabindex="0">{}</div>').format(svg)

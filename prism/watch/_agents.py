@@ -135,13 +135,11 @@ class AgentTable:
         """Return the counts of all agents, without those that are zero for all of them."""
         counts = self._counts.table()
         table = counts.drop(name for name in _ACTS if not counts[name].sum())
-        for measure, values in self._measures.items():
-            found = [values.get(agent) for agent in table["agent"]]
-            column = pl.Series(measure, found, dtype=pl.Float64, strict=False)
-            if measure not in table.columns:
-                table = table.with_columns(column)
-
-        return table
+        return table.with_columns(
+            pl.Series(measure, map(values.get, table["agent"]), dtype=pl.Float64, strict=False)
+            for measure, values in self._measures.items()
+            if measure not in table.columns
+        )
 
 
 _ACTS = (*KINDS.values(), "likes", "decisions")

@@ -92,13 +92,9 @@ def states_at(tally: Tally, number: int | None) -> dict[str, int]:
 
 def in_round(facts: RunFacts, tally: Tally, number: int | None) -> RunFacts:
     """Return the facts with the transitions of one round alone."""
-    traffic = tally.traffic()
-    own = traffic.filter(pl.col("round").eq_missing(pl.lit(number)))
-    tables = {
-        "traffic": _summed(own, ["chart", "from_state", "to_state", "trigger"]),
-        "transitions": _transitions(own),
-    }
-    return replace(with_tables(facts, tables), charts=facts.charts)
+    own = tally.traffic().filter(pl.col("round").eq_missing(pl.lit(number)))
+    traffic = _summed(own, ["chart", "from_state", "to_state", "trigger"])
+    return replace(with_tables(facts, {"traffic": traffic}), charts=facts.charts)
 
 
 def busiest(tally: Tally, chart: str | None, levels: Levels) -> dict[tuple[str, str], int]:

@@ -120,15 +120,19 @@ def agents_in(
     with watched.reading() as (tally, _):
         run, joined = tally.known_run, sum(tally.joined().values())
     last_tick = None if run is None else run.ticks_per_round
+    joins = pl.col("event") == events.AGENT_JOINED
+    target = pl.when(joins).then("state").otherwise("to_state")
     places: dict[str, str] = {}
     for data in blocks_back(watched.read, end):
-        frame = _moves_in(Block(data, 1, data.count(b"\n")))
+        frame = parse(Block(data, 1, data.count(b"\n")), _OF_MOVES).frame
+        moves = frame.filter(joins | (pl.col("event") == events.TRANSITION))
+        moves = moves.with_columns(how_closing(), to_state=target).drop_nulls("agent_id")
         # what closes this round comes after its states were counted
         is_here = pl.col("round").eq_missing(pl.lit(number))
         closes = is_here & closes_round(last_tick)
         if tick is not None:
             closes |= is_here & (pl.col("tick") > tick)
-        kept = frame.with_columns(how_closing()).filter(~closes.fill_null(value=False))
+        kept = moves.drop_nulls("to_state").filter(~closes.fill_null(value=False))
         last = kept.group_by("agent_id", maintain_order=True).agg(pl.col("to_state").last())
         places = {**dict(last.iter_rows()), **places}
         if len(places) >= joined:
@@ -296,14 +300,6 @@ def _lines_of(watched: Watched, agent: str) -> bytes:
         published = _published_at(own, tail)
         posts = [each["post_id"] for each in published if each.get("agent_id") == agent]
         return _lines_at([*own, *tally.index.places(posts)], tail) or tail.read(0, MOST_BYTES)
-
-
-def _moves_in(block: Block) -> pl.DataFrame:
-    joins = pl.col("event") == events.AGENT_JOINED
-    frame = parse(block, _OF_MOVES).frame
-    steps = frame.filter(joins | (pl.col("event") == events.TRANSITION))
-    target = pl.when(joins).then("state").otherwise("to_state")
-    return steps.with_columns(to_state=target).drop_nulls(["agent_id", "to_state"])
 
 
 def blocks(watched: Watched, begin: int, end: int) -> Iterator[tuple[Block, int]]:

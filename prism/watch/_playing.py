@@ -132,7 +132,8 @@ class Playing:
             ]
             for thread in self._threads:
                 thread.start()
-            self._forget_old()
+            old = self.folder / f"play {self._number - _MOST_PLAYED}"
+            rmtree(old, ignore_errors=True)
 
     def stop(self, why: str) -> None:
         """End the process, also if it does not answer."""
@@ -225,9 +226,6 @@ class Playing:
             if "about" in told:
                 self.charts = DIAGRAMS.validate_python(told["about"]["charts"])
             self.version += 1
-
-    def _forget_old(self) -> None:
-        rmtree(self.folder / f"play {self._number - _MOST_PLAYED}", ignore_errors=True)
 
 
 def _checked(order: Mapping[str, Any]) -> dict[str, Any]:

@@ -55,9 +55,7 @@ class Tally:
         pictures: Where the picture of each round is in the log: its first byte and the one behind.
         index: Where the lines of each agent and post are.
         end: Where the next line begins in the log, in bytes.
-        round: The last round that the log names; None if it names none.
         tick: Tick of the last line.
-        at: The time of the last line.
     """
 
     def __init__(self, path: Path, label: str) -> None:
@@ -67,7 +65,6 @@ class Tally:
         self.pictures: dict[int, tuple[int, int]] = {}
         self.index: Index = Index()
         self.end: int = 0
-        self.round: int | None = None
         self.tick: int | None = None
         self._survey = FileSurvey(path, label, 0)
         self._counts: dict[str, TableMerger | faults.FaultCounts] = {
@@ -157,10 +154,8 @@ class Tally:
 
     def own_events(self) -> pl.DataFrame:
         """Return the events that a world has logged, by name and round."""
-        name = pl.col("event").str.strip_prefix(WORLD_EVENTS)
-        return (
-            self._counts["own"].table().drop("run").with_columns(name, agents=pl.lit(0, pl.Int64))
-        )
+        own, name = self._counts["own"].table(), pl.col("event").str.strip_prefix(WORLD_EVENTS)
+        return own.drop("run").with_columns(name, agents=pl.lit(0, pl.Int64))
 
     def joined(self) -> dict[str, int]:
         """Return how many agents joined in each state."""
@@ -193,8 +188,7 @@ class Tally:
     def _note_rounds(self, lines: Lines, frame: pl.DataFrame) -> None:
         numbered = frame.drop_nulls("round")
         if numbered.height:
-            last = numbered.row(-1, named=True)
-            self.round, self.tick = last["round"], last["tick"]
+            self.tick = numbered["tick"][-1]
 
         first = numbered.group_by("round", maintain_order=True).agg(pl.col("line").min())
         for number, line in first.iter_rows():

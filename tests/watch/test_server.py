@@ -3,10 +3,12 @@
 import json
 import os
 import re
+import signal
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from socket import create_connection
+from threading import Timer
 from time import perf_counter, sleep
 from typing import Any
 
@@ -387,6 +389,21 @@ def test_news_come_with_the_head_and_again_when_the_log_grows(
         while (head := next(heads))["read"] < log.stat().st_size:
             pass
     assert head["ended"] == head["rounds"] == 4
+
+
+def test_an_interruption_ends_open_streams_whole(watching: Watching, visit: Visit) -> None:
+    """Whoever waits is interrupted; the server still answers until it is stopped, and then ends."""
+    client = visit(watching)
+    with client.stream("GET", "/events", params={"run": "real"}) as news:
+        lines = news.iter_lines()
+        assert next(lines).startswith("data: ")
+        Timer(0.05, os.kill, (os.getpid(), signal.SIGINT)).start()
+        with pytest.raises(KeyboardInterrupt):
+            watching.wait()
+        assert client.get("/runs").status_code == 200
+        watching.stop()
+        # one that is cut off raises an error
+        assert "" in [*lines]
 
 
 @pytest.mark.parametrize(
