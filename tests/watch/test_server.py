@@ -392,7 +392,7 @@ def test_news_come_with_the_head_and_again_when_the_log_grows(
 
 
 def test_an_interruption_ends_open_streams_whole(watching: Watching, visit: Visit) -> None:
-    """Whoever waits is interrupted; the server still answers until it is stopped, and then ends."""
+    """Whoever waits is interrupted; the server answers until it is stopped, and not longer."""
     client = visit(watching)
     with client.stream("GET", "/events", params={"run": "real"}) as news:
         lines = news.iter_lines()
@@ -402,6 +402,8 @@ def test_an_interruption_ends_open_streams_whole(watching: Watching, visit: Visi
             watching.wait()
         assert client.get("/runs").status_code == 200
         watching.stop()
+        with pytest.raises(ConnectionRefusedError):
+            create_connection((str(client.base_url.host), client.base_url.port), timeout=30)
         # one that is cut off raises an error
         assert "" in [*lines]
 
