@@ -68,13 +68,13 @@ class Index:
             lines: The lines.
             frame: Their events, with ``line``, ``event`` and the columns of `NAMING`.
         """
-        event = pl.col("event")
-        of_post = [pl.when(event == POST_PUBLISHED).then(name) for name in NAMING[1:4]]
-        naming = [pl.col("agent_id"), *of_post, pl.when(event == POST_LIKED).then("author_id")]
-        names = pl.concat([frame.select("line", name=each) for each in naming]).drop_nulls()
+        posts, likes = frame.filter(event=POST_PUBLISHED), frame.filter(event=POST_LIKED)
+        naming = [(frame, "agent_id"), (likes, "author_id")]
+        naming += [(posts, each) for each in ("post_id", "parent_id", "root_id")]
+        names = pl.concat([rows.select("line", name=each) for rows, each in naming]).drop_nulls()
         places = lines.places(names["line"])
         firsts = (names["name"].hash() // (1 << _BITS)) * (1 << _BITS)
-        entries = (firsts + places).unique().sort()
+        entries = (firsts + places).sort()
 
         self._file.write(array("Q", entries.to_list()).tobytes())
         self._parts.append((lines.offset, entries.len()))
