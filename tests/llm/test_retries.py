@@ -252,7 +252,7 @@ async def test_a_model_that_is_pulled_anew_is_waited_for(
 
 async def test_a_model_that_was_loaded_has_been_there(server: FakeOllama, connect: Connect) -> None:
     """A model that goes before its first question, but behind its loading, is waited for, too."""
-    pool = impatient(connect(patience=60), pause=0.005, patience=60)
+    pool = impatient(unpaused(connect(patience=60)), pause=0.005, patience=60)
     await pool.warm_up()
     models, server.models = server.models, ()
     asking = asyncio.create_task(pool.chat(HELLO))
