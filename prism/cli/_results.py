@@ -79,7 +79,7 @@ def _rounds_table(results: AnyResults, width: int, what: Literal["states", "meas
     # agents of a chart with regions are in another set of states in each round
     names = dict.fromkeys(name for each in figures for name in each)
     absent = 0 if what == "states" else None
-    rows = ((name, *(_figure(each.get(name, absent)) for each in figures)) for name in names)
+    rows = [[name, *(_figure(each.get(name, absent)) for each in figures)] for name in names]
     numbers = [str(each.number) for each in shown]
     table = table_of(rows, "round", *numbers, numbers=numbers)
     if what == "states" and len(shown) < len(results.rounds):
