@@ -176,7 +176,7 @@ def _write_table(found: Comparison, chosen: TableFormat, out: Path | None) -> No
 
     drawn = _drawn(found, tested, {"setting": not has_settings, "measure": is_one})
     write(drawn, chosen, out, drawn.columns, _hint(found, tested.height), reads=reads)
-    if out is None and found.model is not None and found.model.height:
+    if out is None:
         _print_model(found.model)
 
 
@@ -207,7 +207,10 @@ def _interval() -> pl.Expr:
     )
 
 
-def _print_model(model: pl.DataFrame) -> None:
+def _print_model(model: pl.DataFrame | None) -> None:
+    if model is None or model.is_empty():
+        return
+
     rows = (
         (
             row["measure"],

@@ -221,9 +221,8 @@ def _draw(
     most = MOST_ROWS if out is None else None
     frame = table.lazy().slice(0, most and most + 1).collect()
     rows = frame[:most]
-    named = [name for name in frame.columns if name in shown or name == "run"]
     with _screen(out, reads) as screen:
-        columns = _fitting([_Column(rows[name]) for name in named], screen.width)
+        columns = _fitting(_columns_of(rows, shown), screen.width)
         screen.print(_drawing(columns))
         total = total or getattr(table, "height", None)
         for line in (hint or _left_out(frame, rows.height, len(columns), total), below):
@@ -250,6 +249,11 @@ class _Column:
         self.least = max(least, *map(len, heading.split()))
         # Broken here: rich would widen the column before it breaks a heading.
         self.heading = "\n".join(wrap(heading, self.least))
+
+
+def _columns_of(rows: pl.DataFrame, shown: Sequence[str]) -> list[_Column]:
+    """Return the columns to draw; that of the run is always one."""
+    return [_Column(rows[name]) for name in rows.columns if name in shown or name == "run"]
 
 
 def _fitting(columns: list[_Column], width: int) -> list[_Column]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from subprocess import Popen
 from typing import TYPE_CHECKING, Annotated, Any
@@ -73,7 +73,7 @@ def watch(
 
     prism watch mine.py:Mine --no-browser --port 8400
     """
-    values = named_values(parameters) if parameters else None
+    values = named_values(parameters) or None
     given = {"agents": agents, "seed": seed, "model": model, "parameters": values}
     asked: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     is_world = names_a_world(run)
@@ -86,12 +86,9 @@ def watch(
     say(watching.url)
     if not no_browser:
         watching.open()
-    try:
+    with suppress(KeyboardInterrupt), ExitStack() as stack:
+        stack.callback(watching.stop)
         watching.wait()
-    except KeyboardInterrupt:
-        pass
-    finally:
-        watching.stop()
 
 
 def _played(world: str, asked: Mapping[str, Any], host: str, port: int) -> Watching:
