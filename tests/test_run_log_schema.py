@@ -411,7 +411,6 @@ def test_the_schema_is_a_schema(is_strict: bool) -> None:
     Draft202012Validator.check_schema(json_schema(strict=is_strict))
 
 
-@pytest.mark.slow
 def test_every_line_is_valid(seen: Lines, strict: Validator) -> None:
     """Every line has all required keys, no unknown ones, and valid values."""
     events = {line["event"]: line for line in seen}
