@@ -13,7 +13,7 @@ from polars.io.plugins import register_io_source
 from prism.analysis._reading.parsing import TYPES
 from prism.errors import InputError
 from prism.runlog._events import EVENTS
-from prism.runlog._keys import COMMON
+from prism.runlog._events import COMMON
 from prism.runlog._reader import Block
 
 
