@@ -19,6 +19,7 @@ settings.load_profile("prism")
 # each worker of xdist has a core of its own, and tables of tests are small
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("POLARS_MAX_THREADS", "1")
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 # many tests start processes of their own: compile modules once, not in each of them, nor the tests
 # themselves in each run, whose asserts pytest rewrites in twice the time that importing them takes

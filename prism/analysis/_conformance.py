@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -11,7 +11,7 @@ import polars as pl
 
 from prism.analysis._reading.logs import RunLogs
 from prism.analysis._reading.scanning import query_of
-from prism.statechart import Statechart
+from prism.statechart import Statechart, Transition
 from prism.statechart._definition import TIMEOUT
 from prism.statechart._nesting import SEPARATOR
 from prism.statechart.states import state_text
@@ -30,6 +30,15 @@ class Fault(NamedTuple):
     kind: str
     found: str
     allowed: str
+
+
+def _surely_left(timed: Iterable[Transition[Any]]) -> set[str]:
+    """Return the states that an agent leaves when its time is over."""
+    # a guard can block the time-out, and one that leads back to its state ends no visit
+    unguarded = {state_text(item.source) for item in timed if item.guard is None}
+    loops = {state_text(item.source) for item in timed if item.source == item.target}
+
+    return unguarded - loops
 
 
 class Rules:
@@ -51,11 +60,7 @@ class Rules:
 
         timed = [item for item in chart.transitions if item.trigger == TIMEOUT]
         self._limits = {state_text(item.source): chart.timeouts.get(item.source) for item in timed}
-
-        # A guard can block the time-out, and one that leads back to its state ends no visit.
-        unguarded = {state_text(item.source) for item in timed if item.guard is None}
-        loops = {state_text(item.source) for item in timed if item.source == item.target}
-        self._surely_left = unguarded - loops
+        self._surely_left = _surely_left(timed)
 
     def state_faults(self, state: str | None) -> Iterator[Fault]:
         """Check the name of a state."""

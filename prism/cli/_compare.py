@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -17,6 +19,7 @@ from prism.errors import InputError
 if TYPE_CHECKING:
     import polars as pl
 
+    from prism.report import FigureFormat
     from prism.science import Comparison
 
 _SHOWN = (
@@ -102,37 +105,57 @@ def compare(
         check_page(page, [Path(group) for group in groups])
     check_figures(figures)
 
-    from rich.progress import Progress
-
     # imported here, since it takes two seconds and needs an extra
     with missing_runs_first(groups):
         from prism.science import compare as compare_groups
 
-    screen = Screen(err=True)
-    with Progress(console=screen, transient=True, disable=not screen.is_terminal) as progress:
-        task = progress.add_task("Measuring the runs", total=None)
+    with _measuring() as progress:
         found = compare_groups(
             *groups,
             by=by,
-            within=None if not within else [name for name in within if name != "none"],
+            within=[name for name in within if name != "none"] if within else None,
             paired=None if compared_as is None else compared_as == "pairs",
             measures=measure,
             from_round=from_round,
             to_round=to_round,
             confidence=confidence,
-            progress=lambda done, total: progress.update(task, completed=done, total=total),
+            progress=progress,
         )
 
     for told in found.notes:
         note(told)
 
     _write_table(found, chosen, out)
+    _write_beside(found, page, figures, figure_format, paper, err=out is None)
+
+
+@contextmanager
+def _measuring() -> Iterator[Callable[[int, int], None]]:
+    """Show on a terminal how many of the runs are measured."""
+    from rich.progress import Progress
+
+    screen = Screen(err=True)
+    with Progress(console=screen, transient=True, disable=not screen.is_terminal) as progress:
+        task = progress.add_task("Measuring the runs", total=None)
+        yield lambda done, total: progress.update(task, completed=done, total=total)
+
+
+def _write_beside(
+    found: Comparison,
+    page: Path | None,
+    figures: Path | None,
+    figure_format: FigureFormat,
+    paper: Path | None,
+    *,
+    err: bool,
+) -> None:
+    """Write what is asked for beside the table."""
     if page is not None:
-        write_page(found.html().encode(), page, err=out is None)
+        write_page(found.html().encode(), page, err=err)
     if page is not None or figures is not None:
-        save_figures(found, figures, figure_format, err=out is None)
+        save_figures(found, figures, figure_format, err=err)
     if paper is not None:
-        say(f"{paper}: {len(found.save_paper(paper))} files", err=out is None)
+        say(f"{paper}: {len(found.save_paper(paper))} files", err=err)
 
 
 def _write_table(found: Comparison, chosen: TableFormat, out: Path | None) -> None:
@@ -145,22 +168,34 @@ def _write_table(found: Comparison, chosen: TableFormat, out: Path | None) -> No
         return
 
     tested = table.filter(pl.col("test").is_not_null())
+    has_settings = bool((tested["setting"] != "").any())
     # one measure at many settings is named once
-    has_settings = (tested["setting"] != "").any()
     is_one = has_settings and out is None and tested["measure"].n_unique() == 1
     if out is None:
         say(f"{tested['measure'][0]}: {_heading(found)}" if is_one else _heading(found))
-    several = len(found.groups) > 2
-    if several:  # all groups of a measure below each other
-        places = {name: place for place, name in enumerate(dict.fromkeys(tested["measure"]))}
-        tested = tested.sort(pl.col("measure").replace_strict(places), maintain_order=True)
 
-    left = {"second": not several, "setting": not has_settings, "measure": is_one}
-    shown = [name for name in _SHOWN if not left.get(name)]
-    drawn = tested.with_columns(interval=_interval()).select(shown).rename(_short(found, several))
+    drawn = _drawn(found, tested, {"setting": not has_settings, "measure": is_one})
     write(drawn, chosen, out, drawn.columns, _hint(found, tested.height), reads=reads)
-    if out is None and found.model is not None and found.model.height:
+    if out is None:
         _print_model(found.model)
+
+
+def _drawn(found: Comparison, tested: pl.DataFrame, left: Mapping[str, bool]) -> pl.DataFrame:
+    """Return the columns to read, without those that say nothing."""
+    several = len(found.groups) > 2
+    left_out = {"second": not several, **left}
+    shown = [name for name in _SHOWN if not left_out.get(name)]
+    ordered = _by_measure(tested) if several else tested
+
+    return ordered.with_columns(interval=_interval()).select(shown).rename(_short(found, several))
+
+
+def _by_measure(tested: pl.DataFrame) -> pl.DataFrame:
+    """Put all groups of a measure below each other."""
+    import polars as pl
+
+    places = {name: place for place, name in enumerate(dict.fromkeys(tested["measure"]))}
+    return tested.sort(pl.col("measure").replace_strict(places), maintain_order=True)
 
 
 def _interval() -> pl.Expr:
@@ -172,7 +207,10 @@ def _interval() -> pl.Expr:
     )
 
 
-def _print_model(model: pl.DataFrame) -> None:
+def _print_model(model: pl.DataFrame | None) -> None:
+    if model is None or model.is_empty():
+        return
+
     rows = (
         (
             row["measure"],

@@ -19,7 +19,7 @@ from prism.cli._log_decision import list_decisions
 from prism.cli._options import OutFile, Runs, TableFile, command_group, command_of, option
 from prism.cli._output import missing_runs_first, write_bytes
 from prism.cli._screen import note
-from prism.cli._table_output import TableFormat, choose_format, write
+from prism.cli._table_output import TableFormat, choose_format, suffix_of, write
 from prism.errors import InputError
 
 if TYPE_CHECKING:
@@ -91,31 +91,27 @@ class LogTable:
     def _carry_out(
         self, *, runs: list[Path], as_format: str | None, out: Path | None, **given: Any
     ) -> None:
-        suffix = "" if out is None else out.suffix.removeprefix(".")
-        to_bytes = self.other_formats.get(as_format or suffix)
+        to_bytes = self.other_formats.get(as_format or suffix_of(out))
         if to_bytes is not None:
             write_bytes(make(runs, to_bytes), out, runs)
             return
 
         chosen = choose_format(None if as_format is None else TableFormat(as_format), out)
         table, is_other = self._made(runs, given)
-        shown: Sequence[str] = ()
-        if not is_other:
-            shown = self.shown.split() if isinstance(self.shown, str) else self.shown(table, given)
-
+        shown = () if is_other else self._columns_of(table, given)
         hint = None
-        if chosen is TableFormat.TABLE and self.drawn is not None:
-            table, hint = self.drawn(table, given)
         if chosen is TableFormat.TABLE:
+            table, hint = (table, None) if self.drawn is None else self.drawn(table, given)
             table = forms.in_chart_order(table, runs)
             if self.name == "why" and not table.height:
-                # where there are no posts, the reasons are those of decisions
-                for run in runs:
-                    list_decisions(run, given["agent_id"], None, as_json=False)
+                _list_reasons(runs, given["agent_id"])
                 return
 
         columns = shown or table.collect_schema().names()
         write(table, chosen, out, columns, hint, below=self.below, reads=runs)
+
+    def _columns_of(self, table: Any, given: Given) -> Sequence[str]:
+        return self.shown.split() if isinstance(self.shown, str) else self.shown(table, given)
 
     def _made(self, runs: list[Path], given: Given) -> tuple[Any, bool]:
         """Return the table, and whether another function than the usual one has made it."""
@@ -140,6 +136,12 @@ class LogTable:
                 raise
 
         return make(runs, made), function != usual
+
+
+def _list_reasons(runs: list[Path], agent: str) -> None:
+    """Print the reasons of an agent without posts, which are those of its decisions."""
+    for run in runs:
+        list_decisions(run, agent, None, as_json=False)
 
 
 def _by(default: str, what: str) -> Parameter:

@@ -6,7 +6,7 @@ import io
 import logging
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, wraps
 from importlib import import_module
 from inspect import Parameter, cleandoc
@@ -135,12 +135,7 @@ def _with_panels(function: Callable[..., Any]) -> Callable[..., Any]:
     The options of a panel stand in the place of the panel's argument.
     """
     own = documented(function)
-    panels = {
-        name: (panel.options(), panel)
-        for name, each in own.items()
-        for panel in getattr(each.annotation, "__metadata__", ())
-        if isinstance(panel, Panel)
-    }
+    panels = _panels_of(own)
 
     @wraps(function)
     def command(**given: Any) -> Any:
@@ -163,6 +158,16 @@ def _with_panels(function: Callable[..., Any]) -> Callable[..., Any]:
     made.rare = rare  # type: ignore[attr-defined]
 
     return made
+
+
+def _panels_of(own: Mapping[str, Parameter]) -> dict[str, tuple[Sequence[Parameter], Panel]]:
+    """Return the panels among a command's parameters, with their options."""
+    return {
+        name: (panel.options(), panel)
+        for name, each in own.items()
+        for panel in getattr(each.annotation, "__metadata__", ())
+        if isinstance(panel, Panel)
+    }
 
 
 def _given_among(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -290,20 +295,7 @@ def _carried_out(arguments: list[str]) -> int:
     except KeyboardInterrupt:
         status = _INTERRUPTED
     except Exception as error:
-        # loaded by commands that fail alone
-        from prism._faults import shows_all
-        from prism.cli._faults import tell_all, tell_fault
-
-        is_told = tell_fault(error)
-        if not is_told and isinstance(error, (typer.TyperException, PrismError, OSError)):
-            _tell(error)
-            is_told = True
-        # a mistake of prism itself is told in full
-        if shows_all() or not is_told:
-            tell_all(error)
-        if isinstance(error, OSError):
-            _give_up_output()
-
+        _report(error)
         return _status_of(error)
 
     if status == _INTERRUPTED:  # what typer makes of a KeyboardInterrupt
@@ -312,6 +304,22 @@ def _carried_out(arguments: list[str]) -> int:
         tell_next(arguments)
 
     return status
+
+
+def _report(error: Exception) -> None:
+    """Say what went wrong, in full where it is a mistake of prism itself."""
+    # loaded by commands that fail alone
+    from prism._faults import shows_all
+    from prism.cli._faults import tell_all, tell_fault
+
+    is_told = tell_fault(error)
+    if not is_told and isinstance(error, (typer.TyperException, PrismError, OSError)):
+        _tell(error)
+        is_told = True
+    if shows_all() or not is_told:
+        tell_all(error)
+    if isinstance(error, OSError):
+        _give_up_output()
 
 
 def _tell(error: typer.TyperException | PrismError | OSError) -> None:

@@ -75,17 +75,20 @@ def _rounds_table(results: AnyResults, width: int, what: Literal["states", "meas
     """Return the states or measures at the end of some rounds, as many as fit."""
     places = evenly(len(results.rounds), _most_rounds(results, width))
     shown = [results.rounds[place] for place in places]
-    figures = [getattr(each, what) for each in shown]
-    # agents of a chart with regions are in another set of states in each round
-    names = dict.fromkeys(name for each in figures for name in each)
-    absent = 0 if what == "states" else None
-    rows = ((name, *(_figure(each.get(name, absent)) for each in figures)) for name in names)
     numbers = [str(each.number) for each in shown]
+    rows = _rows([getattr(each, what) for each in shown], absent=0 if what == "states" else None)
     table = table_of(rows, "round", *numbers, numbers=numbers)
     if what == "states" and len(shown) < len(results.rounds):
         table.caption = f"{len(shown)} of {len(results.rounds)} rounds"
 
     return table
+
+
+def _rows(figures: Sequence[Mapping[str, Any]], absent: int | None) -> Iterator[list[str]]:
+    """Yield a row for each name, with a column for each round."""
+    # agents of a chart with regions are in another set of states in each round
+    for name in dict.fromkeys(name for each in figures for name in each):
+        yield [name, *(_figure(each.get(name, absent)) for each in figures)]
 
 
 def _figure(value: float | int | None) -> str:

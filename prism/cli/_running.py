@@ -238,21 +238,15 @@ def naming_options(names: Mapping[str, str] = MappingProxyType({})) -> Iterator[
 @contextmanager
 def hinting_at(folder: Path | None, command: str, kept: Callable[[], str] = str) -> Iterator[None]:
     """Say after an interruption or a failed write what resumes the run, if it is kept."""
-    if folder is None:
-        try:
-            yield
-        except KeyboardInterrupt:
-            if told := kept():
-                note(f"{told}run the same command again to continue")
-            raise
-        return
-
     hint = f"continue with: {command} {quote(str(folder))}"
     try:
         yield
     except KeyboardInterrupt:
+        told = kept()
         if _holds_any(folder):
-            note(f"{kept()}{hint}")
+            note(f"{told}{hint}")
+        elif folder is None and told:
+            note(f"{told}run the same command again to continue")
         raise
     except (TooManyFallbacksError, UnreachableError) as error:
         # a run that does not begin leaves no folder
@@ -260,13 +254,19 @@ def hinting_at(folder: Path | None, command: str, kept: Callable[[], str] = str)
             raise
         raise type(error)(f"{error}; once that is fixed, {hint}") from error
     except OSError as error:
-        problem = f"{error.strerror or error}; once that is fixed, {hint}"
-        raise OSError(error.errno, problem, error.filename or str(folder)) from error
+        if folder is None:
+            raise
+        raise _with_hint(error, folder, hint) from error
 
 
-def _holds_any(folder: Path) -> bool:
+def _with_hint(error: OSError, folder: Path, hint: str) -> OSError:
+    problem = f"{error.strerror or error}; once that is fixed, {hint}"
+    return OSError(error.errno, problem, error.filename or str(folder))
+
+
+def _holds_any(folder: Path | None) -> bool:
     """Return whether a folder holds a run or a batch that can be resumed."""
-    return is_begun(folder) or (folder / "plan.json").exists()
+    return folder is not None and (is_begun(folder) or (folder / "plan.json").exists())
 
 
 def is_given(context: typer.Context, name: str) -> bool:

@@ -62,7 +62,7 @@ def choose_format(given: TableFormat | None, out: Path | None) -> TableFormat:
     Raises:
         InputError: If Parquet would go to a terminal.
     """
-    suffix = "" if out is None else out.suffix.removeprefix(".")
+    suffix = suffix_of(out)
     by_name = TableFormat(suffix) if suffix in set(TableFormat) else TableFormat.TABLE
     chosen = given or by_name
     if chosen is TableFormat.PARQUET and out is None and sys.stdout.isatty():
@@ -72,6 +72,11 @@ def choose_format(given: TableFormat | None, out: Path | None) -> TableFormat:
         )
 
     return chosen
+
+
+def suffix_of(out: Path | None) -> str:
+    """Return what the name of a file says of its format, without the point."""
+    return "" if out is None else out.suffix.removeprefix(".")
 
 
 def write(
@@ -213,17 +218,16 @@ def _draw(
     below: str,
 ) -> None:
     """Draw the first rows on a terminal, or all rows in a file, in as many columns as fit."""
-    frame = table.lazy().head(MOST_ROWS + 1).collect() if out is None else table.lazy().collect()
-    rows = frame.head(MOST_ROWS) if out is None else frame
-    named = [name for name in frame.columns if name in shown or name == "run"]
+    most = MOST_ROWS if out is None else None
+    frame = table.lazy().slice(0, most and most + 1).collect()
+    rows = frame[:most]
     with _screen(out, reads) as screen:
-        columns = _fitting([_Column(rows[name]) for name in named], screen.width)
+        columns = _fitting(_columns_of(rows, shown), screen.width)
         screen.print(_drawing(columns))
         total = total or getattr(table, "height", None)
-        if left_out := hint or _left_out(frame, rows.height, len(columns), total):
-            screen.print(Text(left_out))
-        if below:
-            screen.print(Text(below))
+        for line in (hint or _left_out(frame, rows.height, len(columns), total), below):
+            if line:
+                screen.print(Text(line))
 
 
 class _Column:
@@ -245,6 +249,11 @@ class _Column:
         self.least = max(least, *map(len, heading.split()))
         # Broken here: rich would widen the column before it breaks a heading.
         self.heading = "\n".join(wrap(heading, self.least))
+
+
+def _columns_of(rows: pl.DataFrame, shown: Sequence[str]) -> list[_Column]:
+    """Return the columns to draw; that of the run is always one."""
+    return [_Column(rows[name]) for name in rows.columns if name in shown or name == "run"]
 
 
 def _fitting(columns: list[_Column], width: int) -> list[_Column]:

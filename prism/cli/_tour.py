@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from prism.cli._screen import Screen, plain, say
+from prism.cli._screen import Screen, plain
 from prism.errors import InputError
 
 _AGENTS, _FRIENDS, _WARNED = 300, 10, "warning@10"
@@ -56,19 +56,20 @@ def tour(
     figure = out / "rumour.svg"
     figure.write_text(_drawn(curves, events), encoding="utf-8")
 
+    question = "[bold]Does a warning stop a rumour?[/bold]"
+    asked = f"{question} {_AGENTS} people, {seeds} seeds, each run with and without it."
+    told = "[bold]What one of them did, and why[/bold] (seed 1, no warning)"
+    warned = _events(out / _FOLDERS["a warning in round 10"])
     screen = Screen()
-    screen.print(
-        f"[bold]Does a warning stop a rumour?[/bold] {_AGENTS} people, {seeds} seeds, each run "
-        "with and without it.\n"
-    )
-    for line in _answer(curves):
-        say(line)
-    screen.print("\n[bold]What one of them did, and why[/bold] (seed 1, no warning)\n")
-    for line in _story(events, _events(out / _FOLDERS["a warning in round 10"])):
-        say(line)
-    screen.print("\n[bold]What to try next[/bold]\n")
-    for line, why in _next_lines(out, figure):
-        screen.print(plain(f"  {line:<61}  {why}"), soft_wrap=True)
+    _print_part(screen, f"{asked}\n", _answer(curves))
+    _print_part(screen, f"\n{told}\n", _story(events, warned))
+    _print_part(screen, "\n[bold]What to try next[/bold]\n", _next_lines(out, figure))
+
+
+def _print_part(screen: Screen, heading: str, lines: Iterator[str]) -> None:
+    screen.print(heading)
+    for line in lines:
+        screen.print(plain(line), soft_wrap=True)
 
 
 def _events(folder: Path) -> list[Event]:
@@ -138,41 +139,49 @@ def median_interval(
 
 def _story(events: Sequence[Event], warned: Sequence[Event]) -> Iterator[str]:
     """Tell what happened to an agent that was told about three times and tired in the end."""
-    decisions = Counter(each["agent_id"] for each in events if _is(each, "reasoner.decision"))
-    tired = {each["agent_id"] for each in events if each.get("trigger") == "tires"}
-    name = min(tired & set(decisions), key=lambda each: (abs(decisions[each] - 3), each))
-    joined = next(each for each in events if _is(each, "agent.joined", name))
-    trust = joined["attributes"]["trust"]
+    name = _who_tired(events)
+    own = [each for each in events if each.get("agent_id") == name]
+    trust = next(each["attributes"]["trust"] for each in own if each["event"] == "agent.joined")
     yield f"  {name} believes what a friend says with a chance of {trust:.0%}."
-    for each in events:
-        if _is(each, "reasoner.decision", name):
-            friend, chosen = each["context"]["agent_id"], each["chosen"]
-            chance = each["probabilities"][chosen]
-            did = "believed it, and passed it on" if chosen == "spreader" else "did not believe it"
-            yield f"  round {each['round']:>2}: heard it from {friend}, {did} (chance {chance:.0%})"
-        elif _is(each, "statechart.transition", name) and each["trigger"] == "tires":
-            yield (
-                f"  round {each['round']:>2}: told a friend who knew it already, and lost interest"
-            )
+    for each in own:
+        if told := _told(each):
+            yield f"  round {each['round']:>2}: {told}"
 
-    spread = any(each.get("to_state") == "spreader" for each in warned if _of(each, name))
+    spread = any(
+        each.get("agent_id") == name and each.get("to_state") == "spreader" for each in warned
+    )
     came = "tells the rumour, too" if spread else "never tells the rumour"
     yield f"  With the warning, and the same random numbers, {name} {came}."
 
 
-def _is(event: Event, kind: str, agent: str | None = None) -> bool:
-    return event["event"] == kind and agent in (None, event["agent_id"])
+def _who_tired(events: Sequence[Event]) -> str:
+    """Return an agent that lost interest in the end, with about three decisions before."""
+    asked = Counter(each["agent_id"] for each in events if each["event"] == "reasoner.decision")
+    tired = {each["agent_id"] for each in events if each.get("trigger") == "tires"}
+    return str(min(tired & set(asked), key=lambda each: (abs(asked[each] - 3), each)))
 
 
-def _of(event: Event, agent: str) -> bool:
-    return _is(event, "statechart.transition", agent)
+def _told(event: Event) -> str | None:
+    """Say what an agent did, if an event is one of its decisions, or that it lost interest."""
+    if event.get("trigger") == "tires":
+        return "told a friend who knew it already, and lost interest"
+    if event["event"] != "reasoner.decision":
+        return None
+
+    friend, chosen = event["context"]["agent_id"], event["chosen"]
+    did = "believed it, and passed it on" if chosen == "spreader" else "did not believe it"
+    return f"heard it from {friend}, {did} (chance {event['probabilities'][chosen]:.0%})"
 
 
-def _next_lines(out: Path, figure: Path) -> Iterator[tuple[str, str]]:
-    fewer = f"prism run rumour --agents {_AGENTS} --set friends=4 --out runs/four"
+def _next_lines(out: Path, figure: Path) -> Iterator[str]:
     unwarned = quote(str(out / _FOLDERS["no warning"]))
-    yield f"open {quote(str(figure))}", "the chart with its traffic, beside all curves"
-    yield f"prism log decision {unwarned}", "every decision, with its chances"
-    yield "prism world show rumour", "what this world consists of"
-    yield fewer, "the same with fewer friends"
-    yield "prism world list", "other worlds to run"
+    lines = {
+        f"open {quote(str(figure))}": "the chart with its traffic, beside all curves",
+        f"prism log decision {unwarned}": "every decision, with its chances",
+        "prism world show rumour": "what this world consists of",
+        f"prism run rumour --agents {_AGENTS} --set friends=4 --out runs/four": (
+            "the same with fewer friends"
+        ),
+        "prism world list": "other worlds to run",
+    }
+    return (f"  {line:<61}  {why}" for line, why in lines.items())

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from subprocess import Popen
 from typing import TYPE_CHECKING, Annotated, Any
@@ -73,44 +73,52 @@ def watch(
 
     prism watch mine.py:Mine --no-browser --port 8400
     """
-    from prism.cli._chart_argument import chart_from
-
-    given = {"agents": agents, "seed": seed, "model": model}
+    values = named_values(parameters) or None
+    given = {"agents": agents, "seed": seed, "model": model, "parameters": values}
     asked: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    if parameters:
-        asked["parameters"] = named_values(parameters)
     is_world = names_a_world(run)
     if is_world and chart:
         raise InputError("--chart is for runs: a world has its own charts")
-    if asked and not is_world:
-        raise InputError(f"{option_of(next(iter(asked)))} is only for a world: leave it out")
-    charts = [chart_from(name) for name in chart or ()]
+    for name in () if is_world else asked:
+        raise InputError(f"{option_of(name)} is only for a world: leave it out")
 
-    if not is_world:
-        _give_way()
-    # the room's extra is named by its import
-    with missing_runs_first([] if is_world else [run]):
-        from prism.watch import watch
-    from prism.watch._guard import is_loopback
-    from prism.watch._server import play
-
-    if not is_loopback(host):
-        does = "can see and play the world" if is_world else "can see the run"
-        note(f"{host}: anyone who can reach this machine and knows the address {does}")
-    watching: Watching = (
-        play(run, asked, host=host, port=port)
-        if is_world
-        else watch(Path(run), charts, host=host, port=port)
-    )
+    watching = _played(run, asked, host, port) if is_world else _watched(run, chart, host, port)
     say(watching.url)
     if not no_browser:
         watching.open()
-    try:
+    with suppress(KeyboardInterrupt), ExitStack() as stack:
+        stack.callback(watching.stop)
         watching.wait()
-    except KeyboardInterrupt:
-        pass
-    finally:
-        watching.stop()
+
+
+def _played(world: str, asked: Mapping[str, Any], host: str, port: int) -> Watching:
+    """Serve the page of a world to play with."""
+    from prism.watch._server import play
+
+    _warn_of(host, "can see and play the world")
+    return play(world, asked, host=host, port=port)
+
+
+def _watched(run: str, charts: Iterable[str] | None, host: str, port: int) -> Watching:
+    """Serve the page of a run."""
+    from prism.cli._chart_argument import chart_from
+
+    own = [chart_from(name) for name in charts or ()]
+    _give_way()
+    # the room's extra is named by its import
+    with missing_runs_first([run]):
+        from prism.watch import watch
+
+    _warn_of(host, "can see the run")
+    return watch(Path(run), own, host=host, port=port)
+
+
+def _warn_of(host: str, does: str) -> None:
+    """Warn of an address that other machines can reach."""
+    from prism.watch._guard import is_loopback
+
+    if not is_loopback(host):
+        note(f"{host}: anyone who can reach this machine and knows the address {does}")
 
 
 def _give_way() -> None:

@@ -12,6 +12,7 @@ from io import BufferedWriter
 from os import PathLike
 from pathlib import Path
 from reprlib import repr as brief
+from sys import modules
 from time import sleep
 from typing import TYPE_CHECKING, Any, BinaryIO, Self, cast
 
@@ -136,9 +137,8 @@ class SimulatedClock:
     @contextmanager
     def bound(self) -> Iterator[None]:
         """Bind round and tick in structlog's context, and leave it as it was afterwards."""
-        from structlog import contextvars
-
-        before = contextvars.get_contextvars()
+        context = _structlog_context()
+        before = {} if context is None else context.get_contextvars()
         self._is_bound = True
         self._show(self.moment)
 
@@ -146,21 +146,28 @@ class SimulatedClock:
             yield
         finally:
             self._is_bound = False
-            contextvars.unbind_contextvars(*_PLACE)
-            contextvars.bind_contextvars(
-                **{name: before[name] for name in _PLACE if name in before}
-            )
+            context = _structlog_context()
+            if context is not None:
+                context.unbind_contextvars(*_PLACE)
+                context.bind_contextvars(**{key: before[key] for key in _PLACE if key in before})
 
     def _show(self, moment: Moment) -> None:
         self.moment = moment
-        if self._is_bound:
-            from structlog.contextvars import bind_contextvars
-
-            bind_contextvars(round=moment.round, tick=moment.tick)
+        context = _structlog_context() if self._is_bound else None
+        if context is not None:
+            context.bind_contextvars(round=moment.round, tick=moment.tick)
 
     def __call__(self) -> float:
         """Return the current time in seconds since the epoch."""
         return self.moment.seconds
+
+
+def _structlog_context() -> Any:
+    """Return ``structlog.contextvars``; None if nobody has imported structlog, who would read it.
+
+    Importing it takes as long as a small run.
+    """
+    return modules.get("structlog.contextvars")
 
 
 try:

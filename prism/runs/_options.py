@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -111,13 +112,17 @@ def with_client(options: Any, given: Any) -> Any:
         name: replace(each, client=client) for name, each in models.items() if each.client == lost
     }
     if not found:
-        kinds = sorted(type_of(each.client) for each in models.values() if each.client is not None)
-        which = " and ".join(kinds) or "no client of another library"
-        raise InputError(f"is {type_of(client)}, but the run asks {which}", field="model")
+        raise _another_client(client, models.values())
     if "writer" in found:
         found["writer"] = replace(writer, model=found["writer"])
 
     return options.replace(**found)
+
+
+def _another_client(client: Any, models: Iterable[Model]) -> InputError:
+    kinds = sorted(type_of(each.client) for each in models if each.client is not None)
+    which = " and ".join(kinds) or "no client of another library"
+    return InputError(f"is {type_of(client)}, but the run asks {which}", field="model")
 
 
 def files_of(reasoner: DeciderOptions) -> dict[str, Path]:

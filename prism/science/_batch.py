@@ -488,8 +488,9 @@ def _carried_out(
         ):
             while True:
                 _carry_out_rest(door, done)
-                done = _as_it_stands(folder, told)
-                more = {} if how.grow is None else how.grow(done)
+                if how.grow is None:
+                    break
+                more = how.grow(_as_it_stands(folder, told))
                 if not more:
                     break
                 told = {**told, **more}

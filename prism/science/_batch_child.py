@@ -12,6 +12,7 @@ every run can be resumed.
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import signal
@@ -46,7 +47,6 @@ from prism.science._batch_folder import (
     BatchFolder,
 )
 from prism.science._batch_tables import is_of_feed, measure_log, measure_run, with_measures
-from prism.social import Feed
 from prism.worlds import Run, resume
 
 COMPLETE: Final = "complete"
@@ -264,6 +264,8 @@ def _cause(status: int) -> str:
 
 def main() -> None:
     """Carry out runs until the input ends."""
+    # what is loaded stays: each full collection during the runs would look through it again
+    gc.freeze()
     out = _take_output()
     messages: SimpleQueue[Message] = SimpleQueue()
     stop = Event()
@@ -392,7 +394,7 @@ def _in_its_folder(folder: Path, run: Message, how: Message, teller: _Teller) ->
 def _as_a_row(run: Message, how: Message, teller: _Teller) -> dict[str, Any]:
     """Carry out a run that leaves no folder, and return the row that the batch keeps."""
     made, settings = _made(run, how), _settings(how, teller)
-    if not issubclass(made.world_class, Feed):
+    if not _is_feed(made.world_class):
         summary = carry_out(made, None, **settings).summary
         results = summary["results"]
     else:
@@ -403,6 +405,12 @@ def _as_a_row(run: Message, how: Message, teller: _Teller) -> dict[str, Any]:
             results = with_measures(summary["results"], measure_log(log))
 
     return {"run": run["name"], "config": summary["config"], "results": results}
+
+
+def _is_feed(world: type) -> bool:
+    # a world of another kind does not load the feed
+    social = sys.modules.get("prism.social")
+    return social is not None and issubclass(world, social.Feed)
 
 
 def _made(run: Message, how: Message) -> Run[Any]:

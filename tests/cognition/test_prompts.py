@@ -58,6 +58,7 @@ def elements(text: str, section: str, name: str, attribute: str) -> dict[str, st
     return {unescaped(key): unescaped(value) for key, value in found}
 
 
+@pytest.mark.slow
 @given(
     st.dictionaries(VALUES, VALUES, max_size=4),
     st.dictionaries(st.from_regex(r"thinking_log_[0-9]{3}", fullmatch=True), VALUES, max_size=4),

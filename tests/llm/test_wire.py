@@ -414,6 +414,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.slow
 def test_no_package_of_a_server_is_needed() -> None:
     """A server is asked by prism itself, where the package of its makers is not installed."""
     with FakeOpenAI(models=["tiny"]) as server:

@@ -38,6 +38,7 @@ def test_every_name_of_a_state_gives_every_figure(
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("formula", "problem"),
     [("datum.(", "Unexpected token ("), ("datum.nothing.at.all", "TypeError: Cannot read")],

@@ -34,7 +34,22 @@ def test_a_run_without_a_model_loads_nothing_that_asks_one() -> None:
         "prism.worlds.Run(Rumour, 20, rounds=1).run()"
     )
     assert "prism.worlds._loop" in loaded
-    assert not loaded & (HEAVY | {"prism.llm._model_pool", "prism.runs._makers"})
+    unused = {"structlog", "prism.llm._model_pool", "prism.runs._makers", "prism.social"}
+    assert not loaded & (HEAVY | unused)
+
+
+def test_structlog_knows_the_round_as_soon_as_it_is_imported() -> None:
+    """A world that imports structlog in its second round finds round and tick in its context."""
+    loaded_by(
+        "from prism.runlog import SimulatedClock\n"
+        "clock = SimulatedClock()\n"
+        "with clock.bound():\n"
+        "    clock.begin_round(1)\n"
+        "    from structlog.contextvars import get_contextvars\n"
+        "    clock.begin_round(2)\n"
+        "    assert get_contextvars() == {'round': 2, 'tick': 0}\n"
+        "assert get_contextvars() == {}"
+    )
 
 
 def test_a_name_that_there_is_not_is_refused() -> None:

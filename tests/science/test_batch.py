@@ -64,6 +64,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Batch:
     return batch(Plan(SMALL), tmp_path_factory.mktemp("batch") / "out", workers=2)
 
 
+@pytest.mark.slow
 def test_every_run_is_as_it_would_be_alone(done: Batch, tmp_path: Path) -> None:
     """The folder of each run holds the files that the same run writes by itself."""
     assert done.is_complete

@@ -47,6 +47,7 @@ def test_shares_and_their_standard_errors(write_log: Write) -> None:
     assert cell.standard_errors == pytest.approx([sqrt(p * (1 - p) / 100) for p in (0.1, 0.3, 0.6)])
 
 
+@pytest.mark.slow
 def test_errors_clustered_by_agent_are_those_of_statsmodels(write_log: Write) -> None:
     """A share is the mean of a regression on nothing, whose clustered error is the cell's."""
     rows = list(drawn({"lurker": LURKER}, 200, seed=3, agents=17))

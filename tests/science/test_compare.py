@@ -73,6 +73,7 @@ def last(folder: Path, seed: int) -> float:
     return float(measures(read_log(folder / f"seed-{seed}"))["value"][-1])
 
 
+@pytest.mark.slow
 def test_pairs_are_compared_as_scipy_would(runs: Path, found: Comparison) -> None:
     """The world's own measure comes first, from its last round, in pairs of the same seed."""
     row = found.differences[0]

@@ -72,6 +72,7 @@ def test_what_is_not_within_is_averaged_by_seed(done: Batch) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_main_effects_and_interactions_are_those_of_the_balanced_design(done: Batch) -> None:
     """F of a main effect is, by hand, its sum of squares over that of the residuals."""
     found = compare(done.folder, resamples=99).model

@@ -192,6 +192,7 @@ def parts_of(plan: Plan, folder: Path, count: int, **options: Any) -> list[Path]
     ]
 
 
+@pytest.mark.slow
 def test_parts_come_to_the_same_bytes(whole: Path, tmp_path: Path) -> None:
     """Two parts, carried out apart and merged in any order, are the batch as a whole."""
     parts = parts_of(Plan(SMALL), tmp_path, 2)

@@ -47,6 +47,7 @@ def test_numbers_without_a_heavy_tail_are_told() -> None:
 NO_TAIL = [[], [0, 0, 3], [1] * 200, [1, 2] * 100, list(range(49)), [1] * 190 + [2] * 20 + [3] * 5]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("exponent", [4.5, 3.5, 1.6])
 @pytest.mark.sampled(3)
 def test_steep_and_flat_tails_have_their_exponents(exponent: float) -> None:

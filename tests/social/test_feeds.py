@@ -136,6 +136,7 @@ def test_popular_feeds_have_the_highest_hot_scores(scene: Scene) -> None:
             network.vote(post, 3, 0)
 
 
+@pytest.mark.slow
 @given(scenes())
 def test_collaborative_feeds_have_what_similar_readers_like(scene: Scene) -> None:
     """Posts are rated by the cosines of all others who like them; then come the popular ones."""

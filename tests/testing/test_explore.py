@@ -76,6 +76,7 @@ def test_a_wrong_state_is_found_by_its_shortest_path() -> None:
     assert path_of(machine) == path
 
 
+@pytest.mark.slow
 def test_a_planted_fault_is_found_by_its_shortest_path() -> None:
     """A counter that an action forgets to reset is found by the shortest sequence of events."""
 

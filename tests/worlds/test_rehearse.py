@@ -96,6 +96,7 @@ def test_a_definition_that_is_refused_is_found_by_its_line(tmp_path: Path) -> No
     assert re.match(r".*planted\.py:\d+, in Planted: transition None: needs a trigger", found)
 
 
+@pytest.mark.slow
 def test_a_trigger_that_no_transition_has_is_found_by_its_line(tmp_path: Path) -> None:
     """A misspelled event would change nothing for a whole run; the rehearsal says where it is."""
     (found,) = findings(tmp_path, step='person.fire("stirrs")')

@@ -152,6 +152,7 @@ def test_agent_ticks_of_a_killed_run_are_exact(share: float, folder: Path, tmp_p
     assert_exact(cut_off(folder / "events.jsonl", tmp_path, share))
 
 
+@pytest.mark.slow
 def test_shares_times_agent_ticks_are_the_visits(faulty: Path, carried: Path, market: Path) -> None:
     """Ticks in a state are exact, by visits, by counts at every tick, and by hand."""
     folders = (carried, market)

@@ -84,6 +84,7 @@ def test_the_pace_of_cascades_is_that_of_their_median_answers(
     assert row["median_place"] == pytest.approx(mean(places))
 
 
+@pytest.mark.slow
 def test_measures_are_the_same_to_the_bit(folder: Path) -> None:
     """However the rows of a table are grouped: sums of floats depend on their order."""
     logs = read_log(folder)

@@ -39,6 +39,7 @@ TABLES: dict[str, Callable[[RunLogs], pl.DataFrame]] = {
 }
 
 
+@pytest.mark.slow
 def test_facts_are_those_of_the_analysis(model_log: Path, side_by_side: Report) -> None:
     """Every table of a run is that of prism.analysis, also beside another run."""
     logs, facts = read_log(model_log), side_by_side.runs[1]

@@ -97,6 +97,7 @@ async def test_a_seed_repeats_every_draw() -> None:
     assert found[0] == found[1] != found[2]
 
 
+@pytest.mark.slow
 async def test_shares_are_those_of_the_log_probabilities() -> None:
     """A server that samples by its log-probabilities is as often told what these say."""
     reader = ReadingModel()
