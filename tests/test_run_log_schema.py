@@ -28,8 +28,8 @@ from prism.runlog import (
     SimulatedClock,
     configure,
 )
-from prism.runlog._events import EVENTS
-from prism.runlog._keys import COMMON, Key
+from prism.runlog._events import COMMON, EVENTS
+from prism.runlog._keys import Key
 from prism.runlog._schema import PAGE_NAME, SCHEMA_NAME, json_schema, write
 from prism.social import Feed, Likes, Parameters, RemoveAgents
 from prism.statechart import (
@@ -438,8 +438,8 @@ def test_everything_in_the_schema_is_written(seen: Lines) -> None:
 
 def allowed_only(key: Key) -> set[str]:
     """Return the values that must occur for the definition to be no wider than needed."""
-    texts = {repr(text) for text in key.kind.schema.get("enum", ())}
-    return texts | ({"None"} if "null" in key.kind.schema.get("type", ()) else set())
+    texts = {repr(text) for text in key.schema.get("enum", ())}
+    return texts | ({"None"} if "null" in key.schema.get("type", ()) else set())
 
 
 def test_optional_keys_are_sometimes_missing(seen: Lines) -> None:

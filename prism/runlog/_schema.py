@@ -1,6 +1,6 @@
-"""The schema of a run log as it is published: a JSON Schema and a page.
+"""The schema of a run log as it is published: a JSON Schema, and the page that defines it.
 
-``python -m prism.runlog._schema docs`` writes the JSON Schema and the page of documentation.
+``python -m prism.runlog._schema docs`` writes both into the documentation.
 """
 
 from __future__ import annotations
@@ -8,12 +8,12 @@ from __future__ import annotations
 import argparse
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from prism.runlog._events import EVENTS
-from prism.runlog._keys import COMMON, WORLD_EVENTS, Event, Key
+from prism.runlog._events import COMMON, EVENTS, PAGE
+from prism.runlog._keys import WORLD_EVENTS, Event, Key
 from prism.telemetry import events
 
 SCHEMA_NAME = "events.schema.json"
@@ -48,11 +48,6 @@ def json_schema(*, strict: bool = False) -> dict[str, Any]:
     }
 
 
-def page() -> str:
-    """Return the schema as a page of documentation, in Markdown."""
-    return "\n".join(_page_lines())
-
-
 def write(folder: Path) -> None:
     """Write the JSON Schema and the page into a folder.
 
@@ -62,7 +57,7 @@ def write(folder: Path) -> None:
     schema = json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n"
     (folder / SCHEMA_NAME).write_text(schema, encoding="utf-8")
     (folder / PAGE_NAME).parent.mkdir(exist_ok=True)
-    (folder / PAGE_NAME).write_text(page(), encoding="utf-8")
+    (folder / PAGE_NAME).write_bytes(PAGE.read_bytes())
 
 
 def _event_schema(event: Event, *, strict: bool) -> dict[str, Any]:
@@ -76,46 +71,8 @@ def _object(keys: Iterable[Key]) -> dict[str, Any]:
     return {
         "type": "object",
         "required": [key.name for key in found if key.required],
-        "properties": {key.name: {"description": key.meaning, **key.kind.schema} for key in found},
+        "properties": {key.name: {"description": key.meaning, **key.schema} for key in found},
     }
-
-
-_INTRODUCTION = f"""\
-# The events of a run log
-
-Version {events.SCHEMA_VERSION}. This page and [the JSON Schema](../{SCHEMA_NAME}) are made of
-one definition by `python -m prism.runlog._schema docs`, and a test checks every event against it.
-[Logging](../logging.md) shows how to log your own loop.
-
-A log is a file of JSON objects, one a line, in UTF-8 and in the order of events. A reader must
-ignore unknown events and keys: they may be added without a new version number, and an application
-may write its own events into the same file. The number changes when a reader would have to change.
-Keys marked "optional" may be absent; all others are always present. Names that begin with `world.`
-are those of a world's own events, with keys of its own.
-
-## Every line
-"""
-
-
-def _page_lines() -> Iterator[str]:
-    yield _INTRODUCTION
-    yield from _table(COMMON)
-    for event in EVENTS:
-        yield f"\n## `{event.name}`\n"
-        yield f"Level {event.level}. {event.meaning}"
-        if event.keys:
-            yield ""
-            yield from _table(event.keys)
-
-    yield ""
-
-
-def _table(keys: Iterable[Key]) -> Iterator[str]:
-    yield "| key | value | meaning |"
-    yield "|---|---|---|"
-    for key in keys:
-        optional = "" if key.required else ", optional"
-        yield f"| `{key.name}` | {key.kind.words}{optional} | {key.meaning} |"
 
 
 if __name__ == "__main__":

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import prism
 from prism.runlog import _schema as schema
-from prism.runlog._events import EVENTS
-from prism.runlog._keys import COMMON
+from prism.runlog._events import COMMON, EVENTS
 from prism.runlog._schema import json_schema
 from prism.social import Activity
 from prism.statechart.reasoner._spending import COST_KEYS, KNOWN_COST_KEYS

@@ -10,8 +10,8 @@ import orjson
 import polars as pl
 from polars.exceptions import ComputeError
 
-from prism.runlog._events import EVENTS
-from prism.runlog._keys import COMMON, WORLD_EVENTS, Key
+from prism.runlog._events import COMMON, EVENTS
+from prism.runlog._keys import WORLD_EVENTS, Key
 from prism.runlog._reader import Block
 
 OBJECTS = (
@@ -35,7 +35,7 @@ _COLUMN_TYPES = {
 
 def _column_type(key: Key) -> pl.DataType:
     # Only the number of the schema's version, which is a constant there, has no type.
-    of_value = key.kind.schema.get("type", "integer")
+    of_value = key.schema.get("type", "integer")
     name, *_or_null = [of_value] if isinstance(of_value, str) else of_value
     return _COLUMN_TYPES[name]
 

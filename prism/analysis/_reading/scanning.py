@@ -12,8 +12,7 @@ from polars.io.plugins import register_io_source
 
 from prism.analysis._reading.parsing import TYPES
 from prism.errors import InputError
-from prism.runlog._events import EVENTS
-from prism.runlog._keys import COMMON
+from prism.runlog._events import COMMON, EVENTS
 from prism.runlog._reader import Block
 
 
@@ -67,7 +66,7 @@ _OBJECTS_OF_SCHEMA = {
     (event.name, key.name)
     for event in EVENTS
     for key in event.keys
-    if "object" in str(key.kind.schema.get("type"))
+    if "object" in str(key.schema.get("type"))
 }
 
 
