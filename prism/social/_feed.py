@@ -205,8 +205,8 @@ class Feed(FeedSteps):
 
         Args:
             author: The agent, or its id.
-            text: What it says.
-            topics: What it is about.
+            text: Its text.
+            topics: Its topics.
 
         Raises:
             SimulationError: Between rounds, or in a measure.

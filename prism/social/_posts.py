@@ -25,8 +25,8 @@ class Post:
     Args:
         post_id: Unique id.
         author_id: Who published it.
-        text: What it says.
-        topics: What it is about.
+        text: Its text.
+        topics: Its topics.
         kind: ``post``, ``reply`` or ``reshare``.
         parent: The post that it replies to or reshares; None for a new post.
         number: Place in the order of publication, from 0.
@@ -78,7 +78,7 @@ class Draft:
     Args:
         kind: A ``reply`` to the post it looked at, a ``reshare`` of it, or a new ``post``.
         text: What it will say.
-        topics: What it is about.
+        topics: Its topics.
         template: As for `Post`.
         source: As for `Post`.
     """

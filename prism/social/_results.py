@@ -108,7 +108,7 @@ class Cascade:
     Args:
         root_id: The post that began it.
         author_id: Its author.
-        text: What it says.
+        text: Its text.
         size: Posts in it, including the root.
         depth: Most steps from the root to any post.
         breadth: Most posts at any one depth.

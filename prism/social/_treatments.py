@@ -133,8 +133,8 @@ class PublishPost(Treatment):
     Args:
         round: The round at whose beginning it is published.
         author: Id of the agent.
-        text: What it says.
-        topics: What it is about.
+        text: Its text.
+        topics: Its topics.
         name: What the log calls it; ``post`` by default.
     """
 
