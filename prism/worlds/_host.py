@@ -42,7 +42,7 @@ from prism.worlds._guest import Guest, Proxy, as_agent
 from prism.worlds._kinds import NEVER, Kind, Parts
 from prism.worlds._parameters import ParameterView
 from prism.worlds._people import AgentTable
-from prism.worlds._phase import ALLOWED, OVERLAP_RULE, Phase
+from prism.worlds._phase import ALLOWED, OVERLAP_RULE, UNABLE_TO_FIRE, Phase
 from prism.worlds._regions import leaves_in
 from prism.worlds._world import RESERVED, World, defines
 
@@ -53,6 +53,9 @@ _ALWAYS_GUARDED, _OF_SO_MANY = 40, 32
 _UNGUARDED = nullcontext()
 _BYTES_OF_MT19937 = 625 * 4
 """Its words and its position among them."""
+
+Fires = Callable[[Any, str, Any, Any], Any]
+"""Receives an event: the agent that fires it, its trigger and context, and the target if chosen."""
 
 _IN_SETUP, _AT_END = "setup", "end"
 """Parts of a run that have random numbers of their own."""
@@ -134,11 +137,11 @@ class RunHost:
         seed: Seed of every random number.
         acting: The agent whose step is running.
         fires: Receives or refuses the events that agents fire, or None while they are carried out
-            at once.
+            at once. `enter` sets it.
         sends: Receives messages, or None while they are delivered at once.
         unawaited: A decision that was requested but not yet awaited.
         phase: What the run is doing. It changes by `enter`.
-        refusing: Why nothing may change at the moment, or None if it may.
+        refusing: Why nothing may change at the moment, or None if it may. `enter` sets it.
         meanings: Descriptions of the states, for a model.
         draws: Draws the decisions of this tick if nothing logs them, or None.
         has_guests: Whether objects of other classes are among the agents.
@@ -168,7 +171,8 @@ class RunHost:
         self.agents: list[Any] = []
         self.seed: int = setting.seed
         self.acting: Any = None
-        self.fires: Callable[[Any, str, Any, Any], Any] | None = self._refuse_fire
+        self.fires: Fires | None = self._refuse_fire
+        self._receive: Fires | None = None
         self.sends: Callable[[Message, Any], None] | None = None
         self.unawaited: Any = None
         self.phase: Phase = Phase.SETTING_UP
@@ -359,7 +363,7 @@ class RunHost:
     def begin_round(self) -> None:
         """Begin a round, which has its own random numbers."""
         self.enter(Phase.BEGINNING)
-        self.fires, self.transitions = None, 0
+        self.transitions = 0
         self._begin_part("")
 
     def begin_ending(self) -> None:
@@ -610,15 +614,15 @@ class RunHost:
     @contextmanager
     def only_looking(self, reason: str) -> Iterator[None]:
         """Refuse every change and every draw inside the block."""
-        fires, self.refusing, self.fires = self.fires, reason, self._refuse_fire
-        try:
-            with self.in_phase(Phase.LOOKING):
-                yield
-        finally:
-            self.refusing, self.fires = None, fires
+        with self.in_phase(Phase.LOOKING, reason):
+            yield
 
-    def enter(self, phase: Phase) -> None:
-        """Switch to another phase.
+    def enter(self, phase: Phase, reason: str | None = None) -> None:
+        """Switch to another phase, which decides whether agents may fire.
+
+        Args:
+            phase: The phase.
+            reason: Why nothing may change in it, or None if it may.
 
         Raises:
             SimulationError: If the run's chart does not allow it now.
@@ -627,7 +631,13 @@ class RunHost:
         if phase is not before and (before, phase) not in ALLOWED:
             raise SimulationError(f"a run cannot go from {before.value!r} to {phase.value!r}")
 
-        self.phase = phase
+        self.phase, self.refusing = phase, reason
+        self.fires = self._refuse_fire if phase in UNABLE_TO_FIRE else self._receive
+
+    def receive_events(self, receive: Fires | None) -> None:
+        """Pass on what agents fire from now on, or, if None, have it carried out at once."""
+        self._receive = receive
+        self.enter(self.phase, self.refusing)
 
     def count_transition(self) -> float:
         """Count a transition, and return the time in seconds."""
@@ -636,10 +646,10 @@ class RunHost:
         return self._clock.moment.seconds
 
     @contextmanager
-    def in_phase(self, phase: Phase) -> Iterator[None]:
+    def in_phase(self, phase: Phase, reason: str | None = None) -> Iterator[None]:
         """Switch to another phase inside the block, and back afterwards."""
         before = self.phase
-        self.enter(phase)
+        self.enter(phase, reason)
         try:
             yield
         finally:
