@@ -163,6 +163,7 @@ class RunHost:
         parameters: The world's current parameters.
         router: Chooses who answers for an agent, or None if all agents share one.
         is_replayed: Whether decisions are taken from another run.
+        assignments: The assignments to treatments.
         world: The world.
     """
 
@@ -198,10 +199,9 @@ class RunHost:
         self.router: Router | None = decides if isinstance(decides, Router) else None
         self.is_replayed: bool = isinstance(decides, ReplayReasoner)
         self.parameters: Mapping[str, Any] = ParameterView(world)
-        self._world = world
+        self.assignments: Assignments = Assignments(setting.seed)
         self._clock = setting.clock
         self.logger: EventLogger | None = logger
-        self._assignments: Assignments | None = None
         self._part = _IN_SETUP
         self._world_random: RandomStream | None = None
         self._turn_random: RandomStream | None = None
@@ -214,23 +214,12 @@ class RunHost:
         # events of setup wait for those that begin the run
         self._buffer: list[tuple[str, dict[str, Any]]] | None = []
 
-    @property
-    def assignments(self) -> Assignments:
-        """The assignments to treatments."""
-        if self._assignments is None:
-            self._assignments = Assignments(self.seed)
-        return self._assignments
-
-    def newly_assigned(self) -> Iterable[Mapping[str, Any]]:
-        """Return the events of the assignments since the last call."""
-        return () if self._assignments is None else self._assignments.drain()
-
     def guarding(self) -> AbstractContextManager[None]:
         """Refuse other random numbers inside the block, if it is one of the first or in a sample.
 
         Checking takes longer than an agent's step, and code that uses them will do so again.
         """
-        if self._world._prism_is_alone:
+        if self.world._prism_is_alone:
             return _UNGUARDED
 
         self._guarded += 1
@@ -248,16 +237,6 @@ class RunHost:
     def tick(self) -> int:
         """The tick of the round."""
         return self._clock.tick
-
-    @property
-    def is_setting_up(self) -> bool:
-        """Whether the first round has not begun."""
-        return self.phase is Phase.SETTING_UP
-
-    @property
-    def may_set_parameters(self) -> bool:
-        """Whether a treatment is being applied."""
-        return self.phase is Phase.TREATING
 
     @property
     def late(self) -> str | None:
@@ -298,7 +277,7 @@ class RunHost:
         for each in agents:
             agent = each
             if not isinstance(each, Agent) or isinstance(each, Guest):
-                agent = as_agent(each, f"{type(self._world).__name__}.populate", guests)
+                agent = as_agent(each, f"{type(self.world).__name__}.populate", guests)
             if agent._host is not None:
                 raise AgentError(
                     f"agent {agent.agent_id!r} is in the population twice, or in another run: "
@@ -318,9 +297,9 @@ class RunHost:
             raise FieldValueError("a run needs at least one agent")
 
         self.has_guests = bool(guests)
-        if guests and (self._world.together or self._world.overlap):
+        if guests and (self.world.together or self.world.overlap):
             raise AgentError(
-                f"{type(self._world).__name__}: objects of other classes take turns one after "
+                f"{type(self.world).__name__}: objects of other classes take turns one after "
                 "another, so leave out together and overlap"
             )
 
@@ -484,9 +463,9 @@ class RunHost:
         self.require_drawing("the world")
         if self.late is not None:
             raise SimulationError(f"the world cannot draw random numbers: {self.late}")
-        if self.acting is not None and self._world.together:
+        if self.acting is not None and self.world.together:
             raise SimulationError(
-                f"{type(self._world).__name__} is a together world, in which the order of agents "
+                f"{type(self.world).__name__} is a together world, in which the order of agents "
                 "must not matter: draw from agent.random in steps"
             )
         if self._world_random is None:
@@ -542,9 +521,9 @@ class RunHost:
             raise FieldTypeError(f"a note must be text, got {text!r}")
         if self.refusing is not None:
             raise SimulationError(f"nothing can be noted: {self.refusing}")
-        if self._world.together and self.acting not in (None, agent):
+        if self.world.together and self.acting not in (None, agent):
             raise SimulationError(
-                f"{type(self._world).__name__} is a together world, in which the order of agents "
+                f"{type(self.world).__name__} is a together world, in which the order of agents "
                 "must not matter: in a step, an agent may note only for itself"
             )
 
@@ -684,7 +663,7 @@ class RunHost:
         note_place(error, self.acting, self.round, self.tick)
 
     def _class_named(self, name: str) -> Fields | None:
-        classes: list[type] = [type(self._world), *{type(agent) for agent in self.agents}]
+        classes: list[type] = [type(self.world), *{type(agent) for agent in self.agents}]
         classes += _classes_below(Thing)
         fitting = (cls for cls in classes if cls.__name__ == name and isinstance(cls, Fields))
         return next(fitting, None)
