@@ -68,6 +68,7 @@ from prism.telemetry.events import (
 from prism.worlds import AgentTable
 from prism.worlds._agent_set import AgentSet
 from prism.worlds._fields import Fields
+from prism.worlds._phase import Phase
 
 DEFAULT_ROUNDS = 10
 DEFAULT_TICKS_PER_ROUND = 12
@@ -502,7 +503,7 @@ class Feed(FeedSteps):
         """
         playing = self._played(doing)
         reason = playing.host.refusing or playing.host.late
-        if playing.host.is_setting_up:
+        if playing.host.phase is Phase.SETTING_UP:
             reason = "the first round has not begun: return earlier posts from opening"
         if reason is not None:
             raise SimulationError(f"{type(self).__name__} cannot {doing}: {reason}")

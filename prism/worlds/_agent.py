@@ -437,7 +437,7 @@ class Agent(_Parts, metaclass=Fields):
             SimulationError: If the run has started.
             DefinitionError: If the chart does not have this state.
         """
-        if self._host is not None and not getattr(self._host, "is_setting_up", False):
+        if self._host is not None and self._host.phase is not Phase.SETTING_UP:
             raise SimulationError(
                 f"agent {self.agent_id!r} is under way: begin_in belongs in setup or populate, "
                 "afterwards, its state changes by fire"

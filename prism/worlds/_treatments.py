@@ -394,7 +394,7 @@ class Treating:
                     each.go_on(self._world)
 
         # the log has told of them already
-        list(host.newly_assigned())
+        list(host.assignments.drain())
 
     def _carry_out(self, each: str | Treatment) -> None:
         if isinstance(each, Treatment):
@@ -422,7 +422,7 @@ def _placed(treatment: Treatment, error: PrismError) -> PrismError:
 
 def tell_assigned(host: RunHost, emit: Emit) -> None:
     """Have the log say who has been assigned since the last time."""
-    for keys in host.newly_assigned():
+    for keys in host.assignments.drain():
         emit(TREATMENT_ASSIGNED, **keys)
 
 

@@ -35,6 +35,7 @@ from prism.worlds._fields import (
 )
 from prism.worlds._networks import Network
 from prism.worlds._parameters import in_groups
+from prism.worlds._phase import Phase
 from prism.worlds._results import WorldResults, WorldRound
 
 AgentT = TypeVar("AgentT", bound=Agent)
@@ -462,7 +463,7 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
             if name != "network":
                 raise AttributeError(unknown_field(cls, name))
         elif host is not None and not field.declared.is_state:
-            if not host.may_set_parameters:
+            if host.phase is not Phase.TREATING:
                 raise AttributeError(
                     f"{cls.__name__}.{name} is a parameter, which only a @treatment changes: "
                     f"declare {name}: {words_of_type(field.annotation)} = state(...) if it "
