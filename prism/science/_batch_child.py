@@ -346,9 +346,7 @@ class _Teller(Observer):
             self.tell(round=summary.number)
 
 
-def _carried_out(
-    run: Message, how: Message, teller: _Teller
-) -> tuple[str, str | None, str | None]:
+def _carried_out(run: Message, how: Message, teller: _Teller) -> tuple[str, str | None, str | None]:
     """Begin or resume one run.
 
     Returns:
