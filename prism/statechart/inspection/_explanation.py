@@ -26,7 +26,7 @@ class Candidate:
         transition: The transition.
         outcome: ``passed`` (also without a guard), ``failed``, ``raised``, or ``not asked`` because
             an earlier candidate was chosen.
-        error: What the guard raised.
+        error: The exception that the guard raised.
     """
 
     transition: Transition[Any]

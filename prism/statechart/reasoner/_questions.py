@@ -36,7 +36,7 @@ DEFAULT_PULL = 2.0
 Source = Literal["model", "cache", "replay", "policy", "fallback"]
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True)
 class Question:
     """Several transitions are enabled for an agent; which will it take?
 
@@ -79,50 +79,16 @@ class Question:
     details: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
     meanings: Mapping[Any, str] | None = field(default=None, compare=False, repr=False)
 
-    def __init__(
-        self,
-        agent: Any,
-        state: Any,
-        trigger: str,
-        options: tuple[Any, ...],
-        context: Any = None,
-        weights: Mapping[Any, float] | None = None,
-        prompt: str | None = None,
-        chart: Definition[Any] | None = None,
-        parameters: Mapping[str, Any] | None = None,
-        recall: Callable[[int], Sequence[str]] | None = None,
-        pulls: Mapping[Any, float] | None = None,
-        relevance_pull: float = DEFAULT_PULL,
-        details: Mapping[str, Any] | None = None,
-        meanings: Mapping[Any, str] | None = None,
-    ) -> None:
+    def __post_init__(self) -> None:
         """Refuse a question without options."""
-        if not options:
+        if not self.options:
             raise ReasonerError(
-                f"agent {name_or_address(agent)!r} was asked what to do on {trigger!r} with no "
-                "options: ask only when chart.enabled_targets() is not empty"
+                f"agent {name_or_address(self.agent)!r} was asked what to do on {self.trigger!r} "
+                "with no options: ask only when chart.enabled_targets() is not empty"
             )
 
-        # at once: one by one, past what keeps them from being changed, takes three times as long
-        vars(self).update(
-            agent=agent,
-            state=state,
-            trigger=trigger,
-            options=options,
-            context=context,
-            weights=weights,
-            prompt=prompt,
-            chart=chart,
-            parameters=parameters,
-            recall=recall,
-            pulls=pulls,
-            relevance_pull=relevance_pull,
-            details={} if details is None else details,
-            meanings=meanings,
-        )
 
-
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True)
 class Decision:
     """An answer to a `Question`, and where it came from.
 
@@ -155,35 +121,6 @@ class Decision:
     option_mass: float | None = None
     rotation: int | None = None
     sampling_seed: int | None = None
-
-    def __init__(
-        self,
-        chosen: Any,
-        source: Source,
-        reason: str | None = None,
-        probabilities: Mapping[str, float] | None = None,
-        cost: Cost | None = None,
-        said: str | None = None,
-        decision_id: str | None = None,
-        prompt_hash: str | None = None,
-        option_mass: float | None = None,
-        rotation: int | None = None,
-        sampling_seed: int | None = None,
-    ) -> None:
-        """Set all fields, as `Question` does."""
-        vars(self).update(
-            chosen=chosen,
-            source=source,
-            reason=reason,
-            probabilities=probabilities,
-            cost=cost,
-            said=said,
-            decision_id=decision_id,
-            prompt_hash=prompt_hash,
-            option_mass=option_mass,
-            rotation=rotation,
-            sampling_seed=sampling_seed,
-        )
 
 
 def by_changes(question: Question) -> Question:

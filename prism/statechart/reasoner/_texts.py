@@ -48,6 +48,9 @@ class TextCall:
             None if it never does.
         variation: What is added to the seed of the sampling, so that the same prompt may be
             answered otherwise; every further request for the text adds one more.
+        occasion: Number of the occasion, where one agent is asked the same under the same key more
+            than once. A model that samples draws a text of its own for each; at temperature 0 all
+            are alike. In a world it is the tick.
 
     Raises:
         FieldValueError: If no request may be sent.
@@ -62,6 +65,7 @@ class TextCall:
     fallback: Any = None
     cuts: Callable[[str], bool] | None = None
     variation: int = 0
+    occasion: int = 0
 
     def __post_init__(self) -> None:
         """Refuse a call that allows no request."""

@@ -103,11 +103,12 @@ class Writer(AsksModel, BaseWriter):
         return self._replies.key([*self._depends_on, call.schema, *varied], call.prompt)
 
     def _variation_of(self, call: TextCall) -> int:
-        """Return what is added to the seed: another number for each agent, if texts are sampled."""
+        """Return what is added to the seed: where texts are sampled, another for each occasion."""
         if not self._samples:
             return call.variation
 
-        own = RandomStream(self._seed, "text", call.agent_id, call.key, call.prompt_hash)
+        name = (call.agent_id, call.key, call.prompt_hash)
+        own = RandomStream(self._seed, "text", *name, call.occasion)
         return call.variation + own.index(SEEDS)
 
     async def _asked(self, call: TextCall) -> Written:
