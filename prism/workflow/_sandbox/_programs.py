@@ -226,8 +226,7 @@ class _Scan:
                 self.names.add(name)
                 (self.used if isinstance(context, ast.Load) else self.bound).add(name)
             case ast.Constant() | ast.JoinedStr():
-                if node.end_lineno > node.lineno:
-                    self.texts.add((node.lineno, node.end_lineno))
+                self._see_text(node)
             case ast.Call(func=ast.Name(id=name)):
                 self.called.add(name)
             case ast.Attribute(attr=name):
@@ -239,6 +238,11 @@ class _Scan:
                 self._see_import(node)
             case _:
                 self._see_rare(node, line)
+
+    def _see_text(self, node: ast.expr) -> None:
+        end = node.end_lineno or node.lineno
+        if end > node.lineno:
+            self.texts.add((node.lineno, end))
 
     def _see_import(self, node: ast.Import | ast.ImportFrom) -> None:
         modules = [alias.name for alias in node.names]
