@@ -352,7 +352,9 @@ class Pool(Generic[HostT]):
         if isinstance(error, (DecisionsUnsupportedError, ModelMissingError)):
             return self._after_refusal(question, error)
 
-        asked = [host for host in question.asked if _is_of(error, host)]
+        address = getattr(error, "host", "")
+        # a client of another library has no address
+        asked = [host for host in question.asked if address in (None, host.address)]
         passes = is_retryable(error) or any(_is_coming(host, error) for host in asked)
         return self._after_failure(question, error, passes=passes)
 
@@ -407,7 +409,10 @@ class Pool(Generic[HostT]):
             question.go_to((host,))
             return 0.0
 
-        raise _saying_more(first, unusable)
+        # a reply says more than a refusal, even one without an answer
+        if first is not None and first.reply is not None and unusable.reply is None:
+            raise first
+        raise unusable
 
     def _others(self, question: Question[ReplyT], host: Host) -> Hosts:
         """Return the other hosts that can be asked, if possible those that were of use lately."""
@@ -578,7 +583,9 @@ class Pool(Generic[HostT]):
             return is_patient or others > 0
 
         is_coming = _is_coming(host, error)
-        if not (is_coming or self._is_failure(error)):
+        # answering fast, a host without the model would attract questions that others could answer
+        lacks_model = len(self.servers) > 1 and isinstance(error, ModelMissingError)
+        if not (is_coming or lacks_model or is_retryable(error)):
             breaker.succeeded()
             host.traffic.throttle.answered()
             return False
@@ -589,23 +596,10 @@ class Pool(Generic[HostT]):
 
         return is_coming or (is_patient and is_away and is_retryable(error))
 
-    def _is_failure(self, error: LLMError) -> bool:
-        """Return whether an error says that its host should be left alone for a while."""
-        # answering fast, a host without the model would attract questions that another could answer
-        lacks_model = len(self.servers) > 1 and isinstance(error, ModelMissingError)
-        return lacks_model or is_retryable(error)
-
 
 def _is_success(task: asyncio.Task[Any]) -> bool:
     """Return True if a task that is over has a result."""
     return not task.cancelled() and task.exception() is None
-
-
-def _saying_more(first: UnusableError | None, last: UnusableError) -> UnusableError:
-    """Return what says more: a reply, even one without an answer, and not a refusal."""
-    if first is not None and first.reply is not None and last.reply is None:
-        return first
-    return last
 
 
 def _works_but_is_busy(host: Host, error: LLMError, others: int) -> bool:
@@ -621,11 +615,6 @@ def _works_but_is_busy(host: Host, error: LLMError, others: int) -> bool:
 
     host.breaker.succeeded()
     return True
-
-
-def _is_of(error: Exception, host: Host) -> bool:
-    """Return True if a host has raised an error; a client of another library has no address."""
-    return isinstance(error, LLMError) and error.host in (None, host.address)
 
 
 def _is_coming(host: Host, error: BaseException) -> bool:

@@ -225,7 +225,7 @@ async def test_chats_and_argmax_draw_nothing(server: FakeOllama, connect: Connec
         ({"composing": float("nan"), "scrolling": 0.5}, "the probability nan"),
         ({"composing": -0.5, "scrolling": 0.5}, "the probability -0.5"),
         ({"composing": 1.5, "scrolling": 0.5}, "the probability 1.5"),
-        ({"composing": 0.5, "scrolling": 0.5, "resting": 0.0}, "weighs 'resting'"),
+        ({"composing": 0.5, "scrolling": 0.5, "resting": 0.0}, "gives a probability to 'resting'"),
         ({"composing": 0.2, "scrolling": 0.2}, "sum to 0.4 instead of 1"),
         ({"composing": "a lot", "scrolling": 0.2}, "the probability 'a lot'"),
     ],
