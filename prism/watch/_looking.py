@@ -253,13 +253,13 @@ def thread_of(watched: Watched, post: str) -> tuple[TreePost, ...]:
         InputError: If the log has no such post.
     """
     with watched.reading() as (tally, tail):
-        published = _published_at(tally.index.places([post]), tail)
+        published = _published_at(tally.index.places([post], tail.read), tail)
         root = next((each.get("root_id") for each in published if each["post_id"] == post), None)
         wanted = [post, root] if isinstance(root, str) else [post]
-        below = _published_at(tally.index.places(wanted), tail)
+        below = _published_at(tally.index.places(wanted, tail.read), tail)
         # likes are found by those who are liked
         authors = {str(each.get("agent_id")) for each in below}
-        lines = _lines_at(tally.index.places([*wanted, *authors]), tail)
+        lines = _lines_at(tally.index.places([*wanted, *authors], tail.read), tail)
     with as_log(lines) as part:
         tree = grow(wanted[-1], posts_below(read_log(part), wanted[-1:]))
     if all(each.post_id != post or each.kind == MISSING for each in tree):
@@ -273,7 +273,7 @@ def _posts(watched: Watched, ids: Collection[str]) -> dict[str, tuple[str, str]]
     with watched.reading() as (tally, tail):
         return {
             each["post_id"]: (str(each.get("agent_id")), str(each.get("text") or ""))
-            for each in _published_at(tally.index.places(ids), tail)
+            for each in _published_at(tally.index.places(ids, tail.read), tail)
             if each["post_id"] in ids
         }
 
@@ -296,10 +296,12 @@ def _lines_at(places: Iterable[int], tail: Tail) -> bytes:
 def _lines_of(watched: Watched, agent: str) -> bytes:
     """Return the lines that name an agent or answer its posts; the first ones if there are none."""
     with watched.reading() as (tally, tail):
-        own = list(tally.index.places([agent]))
+        own = list(tally.index.places([agent], tail.read))
         published = _published_at(own, tail)
         posts = [each["post_id"] for each in published if each.get("agent_id") == agent]
-        return _lines_at([*own, *tally.index.places(posts)], tail) or tail.read(0, MOST_BYTES)
+        return _lines_at([*own, *tally.index.places(posts, tail.read)], tail) or tail.read(
+            0, MOST_BYTES
+        )
 
 
 def blocks(watched: Watched, begin: int, end: int) -> Iterator[tuple[Block, int]]:
