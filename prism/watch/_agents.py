@@ -170,7 +170,7 @@ def _counted(frame: pl.DataFrame, states: Mapping[str, Sequence[str]]) -> pl.Dat
         .group_by(agent="agent_id", maintain_order=True)
         .agg(
             state.drop_nulls().last().alias("state"),
-            *(found.sum().cast(pl.Int64).alias(name) for name, found in counts.items()),
+            *(found.sum().cast(pl.Int32).alias(name) for name, found in counts.items()),
         )
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from itertools import accumulate
 from mmap import ACCESS_READ, mmap
 from tempfile import TemporaryFile
@@ -18,7 +18,8 @@ NAMING = ("agent_id", "post_id", "parent_id", "root_id", "author_id")
 """Columns of what a line may name."""
 
 _BITS = 32
-_PIECE_BYTES = 1 << 14
+_PIECE_BYTES = 1 << 10
+_LINE_BYTES = 512
 
 Read = Callable[[int, int], bytes]
 """Returns the bytes of the log from one place to another."""
@@ -36,23 +37,24 @@ class Lines:
         data = block.data
         places = range(0, len(data), _PIECE_BYTES)
         counts = (data.count(b"\n", place, place + _PIECE_BYTES) for place in places)
-        self._ended = array("L", accumulate(counts, initial=0))
+        self._ended = array("I", accumulate(counts, initial=0))
         self._offset = offset
         self._first = block.first_line
 
-    def begin(self, line: int, read: Read) -> int:
-        """Return the place in the log where a line begins, by its number."""
-        before = line - self._first
-        piece = bisect_left(self._ended, before) - 1
-        if piece < 0:
-            return self._offset
-
-        begin, place = self._offset + piece * _PIECE_BYTES, 0
+    def find(self, number: int, read: Read) -> tuple[int, bytes]:
+        """Return the place in the log where a line begins, and the line with its line feed."""
+        before = number - self._first
+        piece = max(bisect_left(self._ended, before) - 1, 0)
+        begin, start = self._offset + piece * _PIECE_BYTES, 0
         data = read(begin, begin + _PIECE_BYTES)
         for _ in range(before - self._ended[piece]):
-            place = data.find(b"\n", place) + 1
+            start = data.find(b"\n", start) + 1
+        while (end := data.find(b"\n", start) + 1) == 0 and (
+            more := read(begin + len(data), begin + len(data) + max(len(data) - start, _LINE_BYTES))
+        ):
+            data += more
 
-        return begin + place
+        return begin + start, data[start:end] if end else data[start:]
 
 
 class Index:
@@ -84,13 +86,13 @@ class Index:
         self._file.write(array("Q", entries.to_list()).tobytes())
         self._parts.append((lines, entries.len()))
 
-    def places(self, names: Iterable[str], read: Read) -> Iterator[int]:
-        """Yield where the lines begin that seem to name one of some things."""
+    def lines(self, names: Iterable[str], read: Read) -> dict[int, bytes]:
+        """Return the lines that seem to name one of some things, by where they begin."""
         firsts = [one >> _BITS << _BITS for one in pl.Series(list(names), dtype=pl.String).hash()]
         if not any(count for _, count in self._parts):
-            return
+            return {}
 
-        begin = 0
+        found, begin = {}, 0
         # of a file that is mapped, only the pages are read that the search comes by
         with (
             mmap(self._file.fileno(), 0, access=ACCESS_READ) as data,
@@ -101,9 +103,11 @@ class Index:
                 for first in firsts:
                     place = bisect_left(entries, first, begin, end)
                     while place < end and entries[place] - first < 1 << _BITS:
-                        yield lines.begin(entries[place] - first, read)
+                        found.update([lines.find(entries[place] - first, read)])
                         place += 1
                 begin = end
+
+        return dict(sorted(found.items()))
 
     def close(self) -> None:
         """Delete the file."""

@@ -20,7 +20,6 @@ from prism.runlog._reader import (
 )
 
 _MARK_BYTES = 256
-_LINE_BYTES = 512
 _UNPACKED_BYTES = 1 << 20
 
 
@@ -78,14 +77,6 @@ class Tail:
     def read(self, begin: int, end: int) -> bytes:
         """Return some bytes of the log, fewer where it ends before."""
         return os.pread(self._source.fileno(), max(end - begin, 0), begin)
-
-    def line_at(self, begin: int) -> bytes:
-        """Return the line that begins at a place, with its line feed."""
-        line, size = b"", _LINE_BYTES
-        while b"\n" not in line and (more := self.read(begin + len(line), begin + size)):
-            line, size = line + more, 2 * size
-
-        return line[: line.find(b"\n") + 1] or line
 
     def last_line(self, holding: bytes, most: int) -> bytes | None:
         """Return the last whole line that holds a text, looking back from the end of the log.

@@ -30,7 +30,7 @@ from prism.telemetry.events import (
     TRANSITION,
     TREATMENT_APPLIED,
 )
-from prism.watch._index import NAMING, Index, Lines
+from prism.watch._index import NAMING, Index, Lines, Read
 
 COUNTED = (*COSTS, "request_seconds")
 _COLUMNS = tuple(
@@ -96,7 +96,9 @@ class Tally:
         self.end = offset + len(block.data)
         frame = self._survey.take(block, self._parsed(block))
         lines = Lines(block, offset)
-        self._note_rounds(block, lines, offset, frame)
+        self._note_rounds(
+            lines, lambda begin, end: block.data[begin - offset : end - offset], frame
+        )
         self.index.add(lines, frame)
         tables = pl.collect_all(self._counting(frame.lazy()))
         for counts, table in zip(self._counts.values(), tables, strict=True):
@@ -196,29 +198,21 @@ class Tally:
             joined.group_by("state").agg(agents=COUNT),
         ]
 
-    def _note_rounds(self, block: Block, lines: Lines, offset: int, frame: pl.DataFrame) -> None:
-        data = block.data
+    def _note_rounds(self, lines: Lines, read: Read, frame: pl.DataFrame) -> None:
         numbered = frame.drop_nulls("round")
         if numbered.height:
             self.tick = numbered["tick"][-1]
 
-        def place_of(line: int) -> int:
-            return lines.begin(line, lambda begin, end: data[begin - offset : end - offset])
-
-        def span_of(line: int) -> tuple[int, int]:
-            begin = place_of(line)
-            return begin, offset + data.find(b"\n", begin - offset) + 1
-
         first = numbered.group_by("round", maintain_order=True).agg(pl.col("line").min())
         for number, line in first.iter_rows():
             if number not in self.begins:
-                self.begins[number] = place_of(line)
+                self.begins[number], _ = lines.find(line, read)
         pictures = numbered.filter(event=AGENTS_PICTURED)
         for number, line in pictures.select("round", "line").iter_rows():
-            self.pictures[number] = span_of(line)
+            begin, text = lines.find(line, read)
+            self.pictures[number] = begin, begin + len(text)
         for line in frame.filter(pl.col("event").is_in(_KEPT_WHOLE))["line"]:
-            begin, end = span_of(line)
-            self._keep(read_line(data[begin - offset : end - offset]) or {})
+            self._keep(read_line(lines.find(line, read)[1]) or {})
 
     def _keep(self, event: Mapping[str, Any]) -> None:
         if event.get("event") == TREATMENT_APPLIED:
