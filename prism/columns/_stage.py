@@ -289,7 +289,7 @@ class ColumnStage(AgentStage):
         """Reset the counts, and begin new random streams."""
         host = self.host
         host.begin_round()
-        host.fires = self._fire
+        host.receive_events(self._fire)
         self._counted.counts, self._turns = Counts(), 0
         run = self._columns.run
         run["moved"] = run["decided"] = 0

@@ -42,7 +42,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """The factors in which runs differ by plan.
+    """The factors that a plan varies between runs.
 
     Args:
         factors: The levels of each factor, in the order of the plan; the first is the control.
@@ -67,7 +67,7 @@ class Design:
         return self._known("by", [by])[0] if by else next(iter(self.factors))
 
     def strata(self, by: str, within: Iterable[str] | None) -> list[str]:
-        """Return the factors at each of whose levels is compared; over others is averaged.
+        """Return the factors that are held fixed in each comparison; others are averaged over.
 
         Raises:
             InputError: If there is no such factor.
@@ -154,7 +154,7 @@ def _in_own_arms(
 
 
 def _left_out(batch: Batch) -> tuple[str, ...]:
-    """Return a note on the runs that are not complete, if there are any."""
+    """Return a note on incomplete runs, if there are any."""
     left = sum(each.status != COMPLETE for each in batch.runs)
     note = f"{left} of {len(batch.runs)} runs are left out, since they are not complete"
     return (note,) if left else ()
@@ -231,7 +231,7 @@ def averaged(runs: Sequence[Measured]) -> Measured:
 
 
 def _means(rows: Sequence[Mapping[KeyT, float]]) -> dict[KeyT, float]:
-    """Return the mean of what all rows have, by its key."""
+    """Return the means of the keys that all rows have."""
     shared = [key for key in rows[0] if all(key in row for row in rows)]
     return {key: fmean(row[key] for row in rows) for key in shared}
 

@@ -346,17 +346,21 @@ def _wrong_targets(data: Mapping[str, Any]) -> Iterator[tuple[Where, str]]:
     arms = [each["name"] for each in data.get("arm", [])]
     seen: set[tuple[Any, ...]] = set()
     for place, each in enumerate(data.get("target", [])):
-        arm = each.get("arm")
-        if arms and arm not in arms:
-            yield ("target", place, "arm"), f"must be one of {', '.join(arms)}"
-        elif arm is not None and not arms:
-            yield ("target", place, "arm"), "names an arm, but the plan has none"
+        if problem := _wrong_arm_of_target(each.get("arm"), arms):
+            yield ("target", place, "arm"), problem
         if each.get("statistic") == "sd" and has_one_seed:
             yield ("target", place, "statistic"), "needs two seeds or more"
         which = tuple(each.get(name) for name in _SAME_TARGET)
         if which in seen:
             yield ("target", place), "is already a target: give it only once"
         seen.add(which)
+
+
+def _wrong_arm_of_target(arm: str | None, arms: Sequence[str]) -> str | None:
+    if arms and arm not in arms:
+        return f"must be one of {', '.join(arms)}"
+
+    return None if arms or arm is None else "names an arm, but the plan has none"
 
 
 def limits_of(bound: Any) -> tuple[float, float, str]:

@@ -92,7 +92,8 @@ class Index:
         if not any(count for _, count in self._parts):
             return {}
 
-        found, begin = {}, 0
+        found: dict[int, bytes] = {}
+        begin = 0
         # of a file that is mapped, only the pages are read that the search comes by
         with (
             mmap(self._file.fileno(), 0, access=ACCESS_READ) as data,

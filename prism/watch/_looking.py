@@ -280,9 +280,7 @@ def _posts(watched: Watched, ids: Collection[str]) -> dict[str, tuple[str, str]]
 
 def _published(lines: Iterable[bytes]) -> list[Mapping[str, Any]]:
     """Return the posts that are published by some lines of the log."""
-    found = [
-        event for line in lines if POST_MARK in line and (event := read_line(line)) is not None
-    ]
+    found = (read_line(line) or {} for line in lines if POST_MARK in line)
     return [
         event
         for event in found

@@ -96,9 +96,11 @@ class Tally:
         self.end = offset + len(block.data)
         frame = self._survey.take(block, self._parsed(block))
         lines = Lines(block, offset)
-        self._note_rounds(
-            lines, lambda begin, end: block.data[begin - offset : end - offset], frame
-        )
+
+        def read(begin: int, end: int) -> bytes:
+            return block.data[begin - offset : end - offset]
+
+        self._note_rounds(lines, read, frame)
         self.index.add(lines, frame)
         tables = pl.collect_all(self._counting(frame.lazy()))
         for counts, table in zip(self._counts.values(), tables, strict=True):

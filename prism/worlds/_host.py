@@ -42,7 +42,7 @@ from prism.worlds._guest import Guest, Proxy, as_agent
 from prism.worlds._kinds import NEVER, Kind, Parts
 from prism.worlds._parameters import ParameterView
 from prism.worlds._people import AgentTable
-from prism.worlds._phase import ALLOWED, OVERLAP_RULE, Phase
+from prism.worlds._phase import ALLOWED, OVERLAP_RULE, UNABLE_TO_FIRE, Phase
 from prism.worlds._regions import leaves_in
 from prism.worlds._world import RESERVED, World, defines
 
@@ -53,6 +53,9 @@ _ALWAYS_GUARDED, _OF_SO_MANY = 40, 32
 _UNGUARDED = nullcontext()
 _BYTES_OF_MT19937 = 625 * 4
 """Its words and its position among them."""
+
+Fires = Callable[[Any, str, Any, Any], Any]
+"""Receives an event: the agent that fires it, its trigger and context, and the target if chosen."""
 
 _IN_SETUP, _AT_END = "setup", "end"
 """Parts of a run that have random numbers of their own."""
@@ -134,11 +137,11 @@ class RunHost:
         seed: Seed of every random number.
         acting: The agent whose step is running.
         fires: Receives or refuses the events that agents fire, or None while they are carried out
-            at once.
+            at once. `enter` sets it.
         sends: Receives messages, or None while they are delivered at once.
         unawaited: A decision that was requested but not yet awaited.
         phase: What the run is doing. It changes by `enter`.
-        refusing: Why nothing may change at the moment, or None if it may.
+        refusing: Why nothing may change at the moment, or None if it may. `enter` sets it.
         meanings: Descriptions of the states, for a model.
         draws: Draws the decisions of this tick if nothing logs them, or None.
         has_guests: Whether objects of other classes are among the agents.
@@ -160,6 +163,7 @@ class RunHost:
         parameters: The world's current parameters.
         router: Chooses who answers for an agent, or None if all agents share one.
         is_replayed: Whether decisions are taken from another run.
+        assignments: The assignments to treatments.
         world: The world.
     """
 
@@ -168,7 +172,8 @@ class RunHost:
         self.agents: list[Any] = []
         self.seed: int = setting.seed
         self.acting: Any = None
-        self.fires: Callable[[Any, str, Any, Any], Any] | None = self._refuse_fire
+        self.fires: Fires | None = self._refuse_fire
+        self._receive: Fires | None = None
         self.sends: Callable[[Message, Any], None] | None = None
         self.unawaited: Any = None
         self.phase: Phase = Phase.SETTING_UP
@@ -194,10 +199,9 @@ class RunHost:
         self.router: Router | None = decides if isinstance(decides, Router) else None
         self.is_replayed: bool = isinstance(decides, ReplayReasoner)
         self.parameters: Mapping[str, Any] = ParameterView(world)
-        self._world = world
+        self.assignments: Assignments = Assignments(setting.seed)
         self._clock = setting.clock
         self.logger: EventLogger | None = logger
-        self._assignments: Assignments | None = None
         self._part = _IN_SETUP
         self._world_random: RandomStream | None = None
         self._turn_random: RandomStream | None = None
@@ -210,23 +214,12 @@ class RunHost:
         # events of setup wait for those that begin the run
         self._buffer: list[tuple[str, dict[str, Any]]] | None = []
 
-    @property
-    def assignments(self) -> Assignments:
-        """The assignments to treatments."""
-        if self._assignments is None:
-            self._assignments = Assignments(self.seed)
-        return self._assignments
-
-    def newly_assigned(self) -> Iterable[Mapping[str, Any]]:
-        """Return the events of the assignments since the last call."""
-        return () if self._assignments is None else self._assignments.drain()
-
     def guarding(self) -> AbstractContextManager[None]:
         """Refuse other random numbers inside the block, if it is one of the first or in a sample.
 
         Checking takes longer than an agent's step, and code that uses them will do so again.
         """
-        if self._world._prism_is_alone:
+        if self.world._prism_is_alone:
             return _UNGUARDED
 
         self._guarded += 1
@@ -244,16 +237,6 @@ class RunHost:
     def tick(self) -> int:
         """The tick of the round."""
         return self._clock.tick
-
-    @property
-    def is_setting_up(self) -> bool:
-        """Whether the first round has not begun."""
-        return self.phase is Phase.SETTING_UP
-
-    @property
-    def may_set_parameters(self) -> bool:
-        """Whether a treatment is being applied."""
-        return self.phase is Phase.TREATING
 
     @property
     def late(self) -> str | None:
@@ -294,7 +277,7 @@ class RunHost:
         for each in agents:
             agent = each
             if not isinstance(each, Agent) or isinstance(each, Guest):
-                agent = as_agent(each, f"{type(self._world).__name__}.populate", guests)
+                agent = as_agent(each, f"{type(self.world).__name__}.populate", guests)
             if agent._host is not None:
                 raise AgentError(
                     f"agent {agent.agent_id!r} is in the population twice, or in another run: "
@@ -314,9 +297,9 @@ class RunHost:
             raise FieldValueError("a run needs at least one agent")
 
         self.has_guests = bool(guests)
-        if guests and (self._world.together or self._world.overlap):
+        if guests and (self.world.together or self.world.overlap):
             raise AgentError(
-                f"{type(self._world).__name__}: objects of other classes take turns one after "
+                f"{type(self.world).__name__}: objects of other classes take turns one after "
                 "another, so leave out together and overlap"
             )
 
@@ -359,7 +342,7 @@ class RunHost:
     def begin_round(self) -> None:
         """Begin a round, which has its own random numbers."""
         self.enter(Phase.BEGINNING)
-        self.fires, self.transitions = None, 0
+        self.transitions = 0
         self._begin_part("")
 
     def begin_ending(self) -> None:
@@ -480,9 +463,9 @@ class RunHost:
         self.require_drawing("the world")
         if self.late is not None:
             raise SimulationError(f"the world cannot draw random numbers: {self.late}")
-        if self.acting is not None and self._world.together:
+        if self.acting is not None and self.world.together:
             raise SimulationError(
-                f"{type(self._world).__name__} is a together world, in which the order of agents "
+                f"{type(self.world).__name__} is a together world, in which the order of agents "
                 "must not matter: draw from agent.random in steps"
             )
         if self._world_random is None:
@@ -538,9 +521,9 @@ class RunHost:
             raise FieldTypeError(f"a note must be text, got {text!r}")
         if self.refusing is not None:
             raise SimulationError(f"nothing can be noted: {self.refusing}")
-        if self._world.together and self.acting not in (None, agent):
+        if self.world.together and self.acting not in (None, agent):
             raise SimulationError(
-                f"{type(self._world).__name__} is a together world, in which the order of agents "
+                f"{type(self.world).__name__} is a together world, in which the order of agents "
                 "must not matter: in a step, an agent may note only for itself"
             )
 
@@ -610,15 +593,15 @@ class RunHost:
     @contextmanager
     def only_looking(self, reason: str) -> Iterator[None]:
         """Refuse every change and every draw inside the block."""
-        fires, self.refusing, self.fires = self.fires, reason, self._refuse_fire
-        try:
-            with self.in_phase(Phase.LOOKING):
-                yield
-        finally:
-            self.refusing, self.fires = None, fires
+        with self.in_phase(Phase.LOOKING, reason):
+            yield
 
-    def enter(self, phase: Phase) -> None:
-        """Switch to another phase.
+    def enter(self, phase: Phase, reason: str | None = None) -> None:
+        """Switch to another phase, which decides whether agents may fire.
+
+        Args:
+            phase: The phase.
+            reason: Why nothing may change in it, or None if it may.
 
         Raises:
             SimulationError: If the run's chart does not allow it now.
@@ -627,7 +610,13 @@ class RunHost:
         if phase is not before and (before, phase) not in ALLOWED:
             raise SimulationError(f"a run cannot go from {before.value!r} to {phase.value!r}")
 
-        self.phase = phase
+        self.phase, self.refusing = phase, reason
+        self.fires = self._refuse_fire if phase in UNABLE_TO_FIRE else self._receive
+
+    def receive_events(self, receive: Fires | None) -> None:
+        """Pass on what agents fire from now on, or, if None, have it carried out at once."""
+        self._receive = receive
+        self.enter(self.phase, self.refusing)
 
     def count_transition(self) -> float:
         """Count a transition, and return the time in seconds."""
@@ -636,10 +625,10 @@ class RunHost:
         return self._clock.moment.seconds
 
     @contextmanager
-    def in_phase(self, phase: Phase) -> Iterator[None]:
+    def in_phase(self, phase: Phase, reason: str | None = None) -> Iterator[None]:
         """Switch to another phase inside the block, and back afterwards."""
         before = self.phase
-        self.enter(phase)
+        self.enter(phase, reason)
         try:
             yield
         finally:
@@ -674,7 +663,7 @@ class RunHost:
         note_place(error, self.acting, self.round, self.tick)
 
     def _class_named(self, name: str) -> Fields | None:
-        classes: list[type] = [type(self._world), *{type(agent) for agent in self.agents}]
+        classes: list[type] = [type(self.world), *{type(agent) for agent in self.agents}]
         classes += _classes_below(Thing)
         fitting = (cls for cls in classes if cls.__name__ == name and isinstance(cls, Fields))
         return next(fitting, None)

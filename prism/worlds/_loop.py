@@ -162,7 +162,7 @@ class Loop:
     @property
     def has_run(self) -> bool:
         """Whether it has been run, or is under way."""
-        return not self._host.is_setting_up
+        return self._host.phase is not Phase.SETTING_UP
 
     @property
     def open_questions(self) -> int:

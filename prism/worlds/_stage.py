@@ -213,14 +213,12 @@ class AgentStage:
         host = self.host
         everybody = host.agents if self._world.order == "listed" else host.canonical()
         entering = [agent for agent in everybody if agent._kind in kinds]
-        # what entry actions fire is done at once, as within any transition
-        fires, host.fires = host.fires, None
         try:
             with host.explaining(), host.guarding():
                 for host.acting in entering:
                     host.acting._chart._begin_where_it_is(host.acting)
         finally:
-            host.fires, host.acting = fires, None
+            host.acting = None
 
     def _announce(self, agent: Any, logger: EventLogger) -> None:
         told = self._world._prism_joined(agent)

@@ -394,7 +394,7 @@ class Treating:
                     each.go_on(self._world)
 
         # the log has told of them already
-        list(host.newly_assigned())
+        list(host.assignments.drain())
 
     def _carry_out(self, each: str | Treatment) -> None:
         if isinstance(each, Treatment):
@@ -422,7 +422,7 @@ def _placed(treatment: Treatment, error: PrismError) -> PrismError:
 
 def tell_assigned(host: RunHost, emit: Emit) -> None:
     """Have the log say who has been assigned since the last time."""
-    for keys in host.newly_assigned():
+    for keys in host.assignments.drain():
         emit(TREATMENT_ASSIGNED, **keys)
 
 
@@ -448,8 +448,8 @@ class SwitchModel(AgentSettings, SharedTreatment):
             ``pick``, ``think``, ``temperature``, ``concurrency``, ``timeout`` and ``patience``.
         reasoner: Who decides instead, in a run that is made from Python with a reasoner.
         share: The share of the agents who have it, above 0 and at most 1.
-        agents: Ids of the agents who come into question; by default all.
-        where: What these agents have.
+        agents: Ids of the agents that may be drawn; by default all.
+        where: Attributes that these agents have.
         experiment: Name of the experiment; by default the treatment's own name.
         name: What the log calls it; ``model`` by default.
     """

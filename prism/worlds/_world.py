@@ -35,6 +35,7 @@ from prism.worlds._fields import (
 )
 from prism.worlds._networks import Network
 from prism.worlds._parameters import in_groups
+from prism.worlds._phase import Phase
 from prism.worlds._results import WorldResults, WorldRound
 
 AgentT = TypeVar("AgentT", bound=Agent)
@@ -338,7 +339,7 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
         return None, None
 
     def _prism_comes_to(self) -> WorldResults:
-        """Say to type checkers what a run of it comes to."""
+        """Tell type checkers the type of a run's results."""
         raise NotImplementedError
 
     @classmethod
@@ -379,7 +380,7 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
     # What a world whose agents stand for objects says besides; no hooks, as its own may be defined
 
     def _prism_begin(self, setting: Any, host: Any) -> None:
-        """Take note of what the run is made of."""
+        """Note the parts of the run."""
 
     def _prism_invite(self, agents: Iterable[Any]) -> Iterable[Any]:
         """Return agents for those who are given or made."""
@@ -441,7 +442,7 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
         return told
 
     def _prism_summary_of(self, event: Mapping[str, Any]) -> Any:
-        """Return what a round came to, from its line in the log."""
+        """Summarize a round from its line in the log."""
         return WorldRound.from_event(event)
 
     def _prism_results(self, rounds: Sequence[Any]) -> Any:
@@ -462,7 +463,7 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
             if name != "network":
                 raise AttributeError(unknown_field(cls, name))
         elif host is not None and not field.declared.is_state:
-            if not host.may_set_parameters:
+            if host.phase is not Phase.TREATING:
                 raise AttributeError(
                     f"{cls.__name__}.{name} is a parameter, which only a @treatment changes: "
                     f"declare {name}: {words_of_type(field.annotation)} = state(...) if it "
