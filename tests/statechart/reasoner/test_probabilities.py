@@ -81,7 +81,7 @@ async def test_a_question_too_large_for_any_request_is_not_asked(
     small, large = await Reasoner(connect(model="nimble")).decide_many(questions)
     assert (small.source, large.source) == ("model", "fallback")
     assert large.reason is not None
-    assert f"of {MOST_DECISION_BYTES} that a request may have" in large.reason
+    assert f"{MOST_DECISION_BYTES} is the limit" in large.reason
     assert large.cost is not None
     assert (large.cost.attempts, len(server.questions)) == (0, 1)
 

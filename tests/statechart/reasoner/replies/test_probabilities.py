@@ -32,7 +32,7 @@ def test_probabilities_are_read_in_the_options_order(given: Any, chances: dict[s
     ("given", "message"),
     [
         (None, "the reply has None instead of probabilities"),
-        ([0.5, 0.5], r"no probabilities but \[0.5, 0.5\]"),
+        ([0.5, 0.5], r"has \[0.5, 0.5\] instead of"),
         ({}, "gives 'composing' the probability None, which is not a number from 0 to 1"),
         ({"composing": 1.0}, "gives 'scrolling' the probability None"),
         ({"composing": float("nan"), "scrolling": 0.5}, "the probability nan"),
