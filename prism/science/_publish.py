@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from prism.files import write_durably
+from prism.runs._policy_file import Policy
 from prism.runs._policy_schema import policy_schema
 from prism.science._plan_file import plan_schema
 from prism.social import Feed
@@ -19,7 +20,7 @@ def published() -> dict[str, dict[str, Any]]:
     return {
         "plan.schema.json": plan_schema("plan.schema.json"),
         "treatments.schema.json": treatments_schema(Feed),
-        "policy.schema.json": policy_schema(),
+        "policy.schema.json": policy_schema(Policy),
     }
 
 
