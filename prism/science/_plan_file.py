@@ -1,7 +1,4 @@
-"""What a plan file holds: its declaration, what contradicts itself, and where its files lie.
-
-``python -m prism.science._publish docs`` writes the schema that is made from it.
-"""
+"""What a plan file holds: its declaration, what contradicts itself, and where its files lie."""
 
 from __future__ import annotations
 
@@ -25,6 +22,7 @@ from prism.llm._settings import Server, Setting, settings_of
 from prism.social import Feed
 from prism.worlds._treatment_tables import treatment_schema
 
+SCHEMA_NAME = "plan.schema.json"
 FEED = "feed"
 """What plans call the social feed."""
 
@@ -239,13 +237,9 @@ class PlanFile(Sizes):
     )
 
 
-def plan_schema(name: str) -> dict[str, Any]:
-    """Return the JSON Schema of a plan.
-
-    Args:
-        name: File name under which it is published.
-    """
-    return schema_of(PlanFile, title="A plan of prism batch", name=name)
+def plan_schema() -> dict[str, Any]:
+    """Return the JSON Schema of a plan."""
+    return schema_of(PlanFile, title="A plan of prism batch", name=SCHEMA_NAME)
 
 
 def require_plan(source: Source) -> None:
