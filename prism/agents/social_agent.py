@@ -173,7 +173,7 @@ class SocialAgent(StatechartMixin):
         method.
 
         Args:
-            context: What the event is about, such as a post.
+            context: The event's context, such as a post.
             chart: The chart that drives the agent.
             reasoner: Chooses among the enabled targets.
             trigger: Name of the event.

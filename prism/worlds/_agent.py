@@ -506,7 +506,7 @@ class Waited:
     """What a step waits for.
 
     Attributes:
-        agent: Who is asked.
+        agent: The agent that is asked.
         owner: Whose step it is.
         running: The step.
         was_late: Whether another question of the same agent went before it.
