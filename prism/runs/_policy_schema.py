@@ -1,7 +1,7 @@
 """What a policy file holds, as the classes of a policy declare it, and what contradicts itself.
 
 pydantic reads it, so this module is imported only where a policy is read. The schema that
-``python -m prism.science._publish docs`` writes into the documentation is made from it.
+``python docs/schemas.py`` writes into the documentation is made from it.
 """
 
 from __future__ import annotations

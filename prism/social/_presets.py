@@ -16,12 +16,12 @@ DEFAULT_PRESET = "conversation"
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """Parameters under a name.
+    """Named parameters.
 
     Args:
         name: The name.
-        about: What it is calibrated to, by which source, and what it does not reproduce.
-        values: The parameters that do not have their defaults, which are ``conversation``.
+        about: What it is calibrated to, the source, and what it does not reproduce.
+        values: The parameters that differ from the defaults, which are ``conversation``.
     """
 
     name: str
@@ -45,7 +45,7 @@ PRESETS: Mapping[str, Preset] = _presets_in(Path(__file__).with_name("presets.to
 
 
 def preset_named(name: str) -> Preset:
-    """Return the preset of a name.
+    """Return the preset with a name.
 
     Raises:
         FieldValueError: If there is none.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections import deque
 from collections.abc import Awaitable, Coroutine, Generator, Mapping, Sequence
+from dataclasses import replace
 from operator import attrgetter
 from types import CodeType, MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Self, overload
@@ -501,7 +502,7 @@ class Waited:
     """What a step waits for.
 
     Attributes:
-        agent: Who is asked.
+        agent: The agent that is asked.
         owner: Whose step it is.
         running: The step.
         was_late: Whether another question of the same agent went before it.
@@ -631,8 +632,8 @@ class Writing(Waited):
         return written.value if self._only_value else written
 
     def put(self) -> Any:
-        """Return the call."""
-        return self.call
+        """Return the call, on the occasion of this tick."""
+        return replace(self.call, occasion=self.agent._host.ticks)
 
 
 class Receiving(Waited):

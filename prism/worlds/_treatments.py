@@ -448,8 +448,8 @@ class SwitchModel(AgentSettings, SharedTreatment):
             ``pick``, ``think``, ``temperature``, ``concurrency``, ``timeout`` and ``patience``.
         reasoner: Who decides instead, in a run that is made from Python with a reasoner.
         share: The share of the agents who have it, above 0 and at most 1.
-        agents: Ids of the agents who come into question; by default all.
-        where: What these agents have.
+        agents: Ids of the agents that may be drawn; by default all.
+        where: Attributes that these agents have.
         experiment: Name of the experiment; by default the treatment's own name.
         name: What the log calls it; ``model`` by default.
     """

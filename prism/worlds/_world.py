@@ -336,7 +336,7 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
         return None, None
 
     def _prism_comes_to(self) -> WorldResults:
-        """Say to type checkers what a run of it comes to."""
+        """Tell type checkers the type of a run's results."""
         raise NotImplementedError
 
     @classmethod
@@ -377,7 +377,7 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
     # What a world whose agents stand for objects says besides; no hooks, as its own may be defined
 
     def _prism_begin(self, setting: Any, host: Any) -> None:
-        """Take note of what the run is made of."""
+        """Note the parts of the run."""
 
     def _prism_invite(self, agents: Iterable[Any]) -> Iterable[Any]:
         """Return agents for those who are given or made."""
@@ -439,7 +439,7 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
         return told
 
     def _prism_summary_of(self, event: Mapping[str, Any]) -> Any:
-        """Return what a round came to, from its line in the log."""
+        """Summarize a round from its line in the log."""
         return WorldRound.from_event(event)
 
     def _prism_results(self, rounds: Sequence[Any]) -> Any:
