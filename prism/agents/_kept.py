@@ -37,7 +37,7 @@ def require_fields(path: Path, keep: Iterable[str], known: Iterable[str]) -> Non
 
 
 def kept_values(record: Record, keep: Iterable[str]) -> dict[str, Any]:
-    """Return those of the fields that a record of JSON has.
+    """Return the given fields that a JSON record has.
 
     Raises:
         InputError: If no log could hold one of them.
@@ -52,10 +52,10 @@ def kept_values(record: Record, keep: Iterable[str]) -> dict[str, Any]:
 
 
 def kept_cells(records: Sequence[Record], keep: Iterable[str]) -> list[dict[str, Any]]:
-    """Return the cells of some columns of a table, a dict for each row.
+    """Return the cells of some columns of a table, as a dict for each row.
 
-    Numbers, and truth values, are read where all cells of a column are such, or empty; an empty
-    one is None then. All other columns hold texts.
+    A column is read as numbers or truth values if all its cells are, or are empty; an empty cell is
+    then None. All other columns hold texts.
     """
     rows: list[dict[str, Any]] = [{} for _ in records]
     for name in keep:
@@ -117,9 +117,9 @@ class UniqueNames:
 
 
 def told_apart(names: Sequence[str]) -> list[str]:
-    """Return names that occur once each: a repeated one gets its row, counted from 0, as ``ann#7``.
+    """Make names unique: a repeated one gets its row, counted from 0, as in ``ann#7``.
 
-    The first of several keeps its name.
+    The first keeps its name.
     """
     taken, seen = set(names), set[str]()
     unique: list[str] = []

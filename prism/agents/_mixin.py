@@ -46,7 +46,8 @@ class StatechartMixin:
     Attributes:
         state: Current state, a member of ``state_type``, or a configuration of such members in a
             chart with regions; anything else raises a TypeError.
-        state_memory: What a chart with histories or timers remembers of the agent; None until then.
+        state_memory: What a chart with histories or timers remembers about the agent; None until it
+            remembers something.
         ticks_in_state: Ticks since the last transition, 0 or more.
         state_history: The last ``max_history_depth`` transitions, oldest first, as a deque.
         engagement_threshold: Relevance from which the agent engages, 0.0 to 1.0.
@@ -136,7 +137,7 @@ class StatechartMixin:
 
     @property
     def state_memory(self) -> dict[str, Any] | None:
-        """What a chart with histories or timers remembers of the agent; None until there is any."""
+        """What a chart with histories or timers remembers about the agent, if anything."""
         memory: dict[str, Any] | None = vars(self).get("_state_memory")
         return memory
 

@@ -33,10 +33,10 @@ _ITEM = re.compile(
 
 
 def read_list(text: str) -> list[Any] | None:
-    """Return the list that a text writes down as Python does; None if it is something else.
+    """Return the list that a text holds in Python's notation; None if it is something else.
 
-    Python's own reader takes hundreds of bytes for every item, so that it reads short lists alone,
-    and only those with items other than whole numbers and texts.
+    Python's own reader takes hundreds of bytes for every item, so it is used only for short lists
+    with items other than whole numbers and texts.
 
     Args:
         text: The text, such as ``[1, 'two']``.
@@ -55,7 +55,7 @@ def read_list(text: str) -> list[Any] | None:
 
 
 def _plain_items(text: str) -> list[Any] | None:
-    """Return the items of a list of whole numbers and texts; None if there are others."""
+    """Return the items of a list of whole numbers and texts; None if it has others."""
     if not (text.startswith("[") and text.endswith("]")):
         return None
 
@@ -199,7 +199,7 @@ def _twitter_agent(
 
 
 def _ids(path: Path, records: Sequence[Record]) -> list[str]:
-    """Return a name of its own for every record, as people may share a user name."""
+    """Return a unique name for every record, since people may share a user name."""
     names = [record.text("username") for record in records]
     ids = told_apart(names)
     renamed = [told for told, name in zip(ids, names, strict=True) if told != name]
@@ -254,7 +254,7 @@ def _check_header(path: Path, header: list[str], keep: Sequence[str]) -> None:
 
 
 def _literal_list(record: Record, field: str, kind: type) -> list[Any]:
-    """Return a list that stands in a cell as Python writes it, such as ``['one', 'two']``."""
+    """Return the list in a cell, written as in Python, such as ``['one', 'two']``."""
     text = record.text(field, "").strip()
     if not text:
         return []

@@ -38,14 +38,14 @@ def load_population(
 ) -> Population:
     """Load a population from a file.
 
-    An agent without an archetype draws one by the usual proportions. The draw depends on the seed
-    and the agent's id alone, so a line added to a file changes no other agent.
+    An agent without an archetype draws one in the usual proportions. The draw depends only on the
+    seed and the agent's id, so a line added to a file changes no other agent.
 
     An unknown key is refused in prism's own format, where it is probably misspelt; the formats of
-    OASIS come with many columns, and those that prism does not know are left out with one warning
-    of the standard library's logger ``prism.agents``. There, a user name that occurs again gets its
-    row (counted from 0): ``ann#7``. People of a Twitter population who wrote no word of three
-    letters have no interests.
+    OASIS have many columns, and prism ignores unknown ones with one warning of the standard
+    library's logger ``prism.agents``. In these formats, a repeated user name gets its row (counted
+    from 0): ``ann#7``. People of a Twitter population who wrote no word of three letters have no
+    interests.
 
     Args:
         path: ``.jsonl``: prism's own format, one object a line with ``PRISM_FIELDS``. ``.json``:
@@ -56,15 +56,16 @@ def load_population(
             numbers if all its cells are numbers, truth values if all are true or false, and texts
             otherwise; an empty cell is None among numbers and truth values.
         archetypes: The kinds of agents by name, with their shares and thresholds.
-        most_keywords: Most interests of an agent of a Twitter population: its most frequent words.
+        most_keywords: Most interests of an agent of a Twitter population, taken from its most
+            frequent words.
 
     Returns:
         The agents in the file's order, with their earlier posts if the file has any.
 
     Raises:
-        InputError: If the file is missing, empty, malformed or not one of the three kinds, has no
-            field that is to be kept, or two agents of prism's own format have the same id. The
-            message names file, line and field.
+        InputError: If the file is missing, empty, malformed or not one of the three kinds, lacks a
+            field to keep, or has two agents with one id in prism's own format. The message names
+            file, line and field.
     """
     path = Path(path)
     kept = _names("keep", keep)

@@ -20,20 +20,21 @@ TOPICS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Communities:
-    """What the communities of a made-up population are like.
+    """The communities of a made-up population.
 
     Args:
         size: Agents of a community, from 1 on.
-        topics: Topics of a community, of which an agent has some as its interests, 1 to 15.
-        most_interests: Most interests of an agent, from 1 on; each number up to it is as likely.
-        least_follows: Fewest draws of whom an agent follows; who is drawn again, and the agent
-            itself, is left out.
-        most_follows: Most such draws; each number between the two is as likely.
-        hub_share: Probability that such a draw is of the contributors and superusers of the
-            community, and not of anybody anywhere.
+        topics: Topics of a community, from which its agents have their interests, 1 to 15.
+        most_interests: Most interests of an agent, from 1 on; all numbers up to it are equally
+            likely.
+        least_follows: Fewest draws of agents to follow; repeated draws and the agent itself are
+            left out.
+        most_follows: Most draws; all numbers between the two are equally likely.
+        hub_share: Probability that a draw is among the contributors and superusers of the
+            community; otherwise it is among all agents.
 
     Raises:
-        FieldValueError: If there are no such communities.
+        FieldValueError: If a value is out of range.
     """
 
     size: int = 100
@@ -44,7 +45,7 @@ class Communities:
     hub_share: float = 0.5
 
     def __post_init__(self) -> None:
-        """Refuse communities that there cannot be."""
+        """Refuse impossible communities."""
         if self.size < 1:
             raise FieldValueError(f"a community needs at least one agent, got {self.size}")
         if not 1 <= self.most_interests <= self.topics <= len(TOPICS):
@@ -71,8 +72,8 @@ class SeedPost:
 
     Args:
         author_id: Id of its author.
-        text: What it says.
-        topics: What it is about.
+        text: Its text.
+        topics: Its topics.
         post_id: Its id; the simulation makes one if there is none.
     """
 
@@ -102,7 +103,7 @@ def synthetic_population(
     archetypes: Mapping[str, Archetype] = ARCHETYPES,
     communities: Communities = COMMUNITIES,
 ) -> Population:
-    """Generate a population of communities with archetypes, interests and a follow graph.
+    """Generate a population with communities, archetypes, interests and a follow graph.
 
     Every hundred agents form a community with its own topics, so that feeds are as busy in a large
     population as in a small one. Half of all follows go to contributors and superusers of the
@@ -113,7 +114,7 @@ def synthetic_population(
         size: Number of agents, from 1 on.
         seed: The same seed gives the same population.
         archetypes: The kinds of agents by name, with their shares.
-        communities: Other communities than those above.
+        communities: Communities that replace those above.
 
     Raises:
         FieldValueError: If the size is below 1.
@@ -154,7 +155,7 @@ class _Making:
         seed: Seed of the archetypes.
         ids: The ids of all agents.
         archetypes: The kinds of agents.
-        like: What communities are like.
+        like: Settings of the communities.
     """
 
     draw: random.Random
@@ -203,9 +204,9 @@ def _seed_post(stream: RandomStream, author: SocialAgent) -> SeedPost:
 def archetype_for(
     agent_id: str, seed: int, archetypes: Mapping[str, Archetype] = ARCHETYPES
 ) -> Archetype:
-    """Draw the archetype of an agent by the proportions that they have.
+    """Draw the archetype of an agent in the archetypes' proportions.
 
-    It depends on the seed and the agent's id alone.
+    The draw depends only on the seed and the agent's id.
     """
     stream, kinds = RandomStream(seed, agent_id, "archetype"), list(archetypes.values())
     return kinds[stream.weighted_index([kind.share for kind in kinds])]

@@ -45,7 +45,7 @@ class SocialAgent(StatechartMixin):
         engagement_threshold: Relevance from which it engages, 0.0 to 1.0; 0.5 by default.
         timeout_threshold: Longest dwell time in one state in ticks, above 0; 5 by default.
         max_history_depth: Greatest length of the history.
-        attributes: What else is known of it, for guards, actions and analysis; plain data.
+        attributes: Further plain data about it, for guards, actions and analysis.
 
     Attributes:
         pending_action: Kind of post that a composing agent is about to publish.
@@ -100,7 +100,7 @@ class SocialAgent(StatechartMixin):
 
     @property
     def attributes(self) -> dict[str, Any]:
-        """What else is known of the agent, such as columns of a file; values that JSON can hold."""
+        """Further data about the agent, such as columns of a file; values that JSON can hold."""
         return self._attributes
 
     @attributes.setter
@@ -152,10 +152,10 @@ class SocialAgent(StatechartMixin):
         return self._weight >= self._engagement_threshold
 
     def weighed_relevance(self, context: Any) -> float | None:
-        """Return the relevance that `should_engage` last found; None if not for this context.
+        """Return the relevance that `should_engage` last found, if it was for this context.
 
         Args:
-            context: The very object that was weighed.
+            context: The object that was weighed, by identity.
         """
         return self._weight if context is not None and context is self._weighed else None
 
@@ -169,11 +169,11 @@ class SocialAgent(StatechartMixin):
     ) -> AgentState | None:
         """Decide what to do about a post: `Statechart.afire` on this agent (specification, FR-8.4).
 
-        The chart drives the agent. A loop that calls ``afire``, and a simulation, do the same
-        without this method.
+        The chart drives the agent. Simulations, and loops that call ``afire``, do not need this
+        method.
 
         Args:
-            context: What the event is about, such as a post.
+            context: The event's context, such as a post.
             chart: The chart that drives the agent.
             reasoner: Chooses among the enabled targets.
             trigger: Name of the event.
@@ -184,9 +184,9 @@ class SocialAgent(StatechartMixin):
         return await chart.afire(self, trigger, context, reasoner=reasoner)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return state and history in the JSON shape of the specification, Serialization.
+        """Return state and history as JSON data, in the form of the specification (Serialization).
 
-        An agent with attributes has them there, too, as ``attributes``.
+        Attributes, if there are any, are under ``attributes``.
 
         Raises:
             FieldValueError: If an attribute was given a value that JSON cannot hold.
@@ -235,7 +235,7 @@ class SocialAgent(StatechartMixin):
         )
 
     def snapshot(self) -> dict[str, Any]:
-        """Return what a world keeps of the agent; a class with fields of its own adds them."""
+        """Return the data that a world keeps about the agent; a subclass adds its own fields."""
         return {
             **self.to_dict(),
             "interests": list(self.interests),
@@ -246,7 +246,7 @@ class SocialAgent(StatechartMixin):
         }
 
     def restore(self, data: Mapping[str, Any]) -> None:
-        """Make the agent what it was when `snapshot` returned the data.
+        """Restore the agent to what it was when `snapshot` returned the data.
 
         Raises:
             FieldValueError: If a value is not valid.
@@ -352,7 +352,8 @@ def plain_attributes(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return attributes as a dict, if JSON gives them back unchanged.
 
     Raises:
-        FieldValueError: If they are not a mapping, or a value is not plain; names the attribute.
+        FieldValueError: If they are not a mapping, or a value is not plain. The message names the
+            attribute.
     """
     if not isinstance(values, Mapping):
         raise FieldValueError(f"attributes must be a mapping of names to values, got {values!r}")

@@ -14,6 +14,7 @@ from rich.table import Table
 from prism.cli._bar import Bar
 from prism.cli._running import hinting_at, naming_options
 from prism.cli._screen import Screen, note, plain, pour, pour_json, say, table_of
+from prism.runs._folder import TRACEBACK_NAME
 from prism.science import Batch, BatchObserver, BatchRun, Sensitivity
 
 _MOST_SHOWN = 40
@@ -97,8 +98,9 @@ def print_batch(done: Batch, *, as_json: bool) -> None:
     complete = sum(each.status == "complete" for each in done.runs)
     screen.print(f"[bold]{complete:,} of {len(done.runs):,} runs are complete[/bold]")
     screen.print(_batch_table(done))
-    for run in done.failed[:_MOST_SHOWN]:
-        screen.print(plain(f"{run.name} failed: {run.error}"), soft_wrap=True)
+    traces = (done.folder / run.name / TRACEBACK_NAME for run in done.failed)
+    if (trace := next(filter(Path.is_file, traces), None)) is not None:
+        screen.print(plain(f"A failed run leaves its traceback: {trace}"), soft_wrap=True)
     if done.spent:
         calls, tokens = done.spent["calls"], done.spent["tokens"]
         screen.print(f"In total, the runs made {calls:,} calls and used {tokens:,} tokens.")

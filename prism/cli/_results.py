@@ -73,13 +73,13 @@ def _logged(results: AnyResults, folder: Path | None) -> str:
 
 def _rounds_table(results: AnyResults, width: int, what: Literal["states", "measures"]) -> Table:
     """Return the states or measures at the end of some rounds, as many as fit."""
-    places = evenly(len(results.rounds), _most_rounds(results, width))
-    shown = [results.rounds[place] for place in places]
-    numbers = [str(each.number) for each in shown]
-    rows = _rows([getattr(each, what) for each in shown], absent=0 if what == "states" else None)
+    figures = [getattr(each, what) for each in results.rounds]
+    shown = evenly(len(figures), _most_rounds(figures, results.rounds[-1].number, width))
+    numbers = [str(results.rounds[place].number) for place in shown]
+    rows = _rows([figures[place] for place in shown], absent=0 if what == "states" else None)
     table = table_of(rows, "round", *numbers, numbers=numbers)
-    if what == "states" and len(shown) < len(results.rounds):
-        table.caption = f"{len(shown)} of {len(results.rounds)} rounds"
+    if len(shown) < len(figures):
+        table.caption = f"{len(shown)} of {len(figures)} rounds"
 
     return table
 
@@ -98,14 +98,11 @@ def _figure(value: float | int | None) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:,.3g}"
 
 
-def _most_rounds(results: AnyResults, width: int) -> int:
-    """Return how many rounds fit beside the names of the states."""
-    names = max(len(name) for summary in results.rounds for name in summary.states)
-    widest = max(
-        len(f"{count:,}")
-        for summary in results.rounds
-        for count in (*summary.states.values(), summary.number)
-    )
+def _most_rounds(figures: Sequence[Mapping[str, Any]], last: int, width: int) -> int:
+    """Return how many rounds fit beside the names of the states or measures."""
+    names = max((len(name) for each in figures for name in each), default=0)
+    widths = (len(_figure(value)) for each in figures for value in each.values())
+    widest = max(len(str(last)), *widths)
 
     # Each column has a blank on either side.
     fitting = (width - names - 2) // (widest + 2)

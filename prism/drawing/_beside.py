@@ -12,10 +12,10 @@ _GAP = 12.0
 
 
 def beside(pictures: Sequence[str]) -> str:
-    """Return one picture that shows several, made by this room, from left to right.
+    """Return one picture that shows several of this room's pictures side by side.
 
     Args:
-        pictures: Them, as SVG.
+        pictures: The pictures, as SVG.
     """
     sizes = [tuple(map(float, found)) for each in pictures for found in _SIZE.findall(each)[:1]]
     height = max(each for _, each in sizes)

@@ -77,11 +77,11 @@ class _Plot:
         self.top = self.step * -(-most // self.step)
 
     def x(self, place: float) -> float:
-        """Return where a round is, counted from 0."""
+        """Return the position of a round, counted from 0."""
         return _LEFT + place / (self.length - 1) * (_WIDTH - _LEFT - _RIGHT)
 
     def y(self, value: float) -> float:
-        """Return where a value is."""
+        """Return the position of a value."""
         return _HEIGHT - _BOTTOM - value / self.top * (_HEIGHT - _TOP - _BOTTOM)
 
     def path(self, curve: Curve) -> str:

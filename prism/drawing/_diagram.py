@@ -1,4 +1,4 @@
-"""What a diagram shows: states and arrows as plain texts."""
+"""The content of a diagram: states and arrows as plain texts."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ class Arrow:
     """All transitions from one state to another, drawn as one arrow.
 
     Args:
-        source: Source state; None for every other state, and for the target itself if it has the
-            transition, too.
+        source: Source state; None for every other state, including the target if it has the
+            transition.
         target: Target state.
         labels: One text for each transition, such as ``"decides [should_engage] / note"``.
     """
@@ -30,7 +30,7 @@ class Box:
 
     Args:
         inside: Names of the states directly inside, in the order in which they are drawn.
-        initial: Where the state begins, for one whose states are not active together.
+        initial: The state inside that is entered first, unless the states inside are regions.
         is_parallel: Whether the states inside are regions, all of which are active together.
     """
 
@@ -50,10 +50,10 @@ class Diagram:
         name: Title of the diagram.
         decision_states: States in which a reasoner is asked.
         timeouts: Ticks after which a state times out, for states with a limit.
-        final_states: States in which an agent is done.
-        boxes: What lies inside states that have states inside.
-        notes: What is written below a state's name, such as ``entry / unlock``.
-        marks: What is drawn in place of a name, for histories: ``H`` or ``H*``.
+        final_states: States in which an agent has finished.
+        boxes: The content of each state that has states inside.
+        notes: Lines below a state's name, such as ``entry / unlock``.
+        marks: Marks that replace the names of histories: ``H`` or ``H*``.
 
     Raises:
         DefinitionError: (a ValueError) if there are no states, a state is listed twice, or

@@ -111,13 +111,13 @@ def _is_region(diagram: Diagram, state: str) -> bool:
 
 
 def _outermost(diagram: Diagram) -> list[str]:
-    """Return the states that lie in no other one."""
+    """Return the outermost states."""
     inside = {name for box in diagram.boxes.values() for name in box.inside}
     return [state for state in diagram.states if state not in inside]
 
 
 def _ids(diagram: Diagram) -> dict[str | None, str]:
-    """Return an id for each state, and under None that of all other states."""
+    """Return an id for each state, and under None the id that stands for all other states."""
     return {None: "any", **{state: f"s{number}" for number, state in enumerate(diagram.states)}}
 
 
@@ -131,7 +131,7 @@ def _nodes(diagram: Diagram, ids: Mapping[str | None, str], states: Set[str]) ->
 
 
 def _quoted(lines: Sequence[str]) -> str:
-    """Return lines as one quoted string in which no character has a meaning for Graphviz."""
+    """Join lines to one quoted string, with every character that Graphviz interprets escaped."""
     escaped = (
         showable(line)
         .replace("&", "&amp;")

@@ -12,7 +12,7 @@ An arrow runs straight down through a layer and bends only in the gaps between l
 crosses a box, and no two labels overlap. Unconnected parts are laid out separately and placed side
 by side. The same input always gives the same picture.
 
-A package does not do this well enough. The nearest, fast-sugiyama 0.5.3, has one spacing for all
+No package does this well enough. The closest, fast-sugiyama 0.5.3, has one spacing for all
 nodes, whatever their size, and does not put the initial state at the top: the social chart comes
 out three times as wide. It has no wheel for Linux on ARM, for musl or for glibc before 2.34.
 """
@@ -393,7 +393,7 @@ def spread(
 def spread_within(
     least: float, most: float, wanted: Sequence[float], distance: float
 ) -> list[float]:
-    """Place points as `spread` does, between two bounds; closer than the distance if need be."""
+    """Place points as `spread` does, between two bounds, and closer together if necessary."""
     gaps = len(wanted) - 1
     distance = min(distance, (most - least) / max(1, gaps))
     slack = most - least - distance * gaps
@@ -455,7 +455,7 @@ def _routes(chains: Sequence[_Chain], rows: Sequence[_Row]) -> Iterator[Route]:
 def _ports(chains: Sequence[_Chain], end: int, nearest: int) -> list[float]:
     """Return the x at which each arrow meets the box at one end.
 
-    It is that of the nearest dummy node, if other arrows leave room there.
+    If other arrows leave room, it is the x of the nearest dummy node.
     """
     meeting: dict[_Node, list[int]] = {}
     for number, chain in enumerate(chains):

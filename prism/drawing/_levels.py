@@ -1,4 +1,4 @@
-"""States in states: which level each belongs to, and which arrow an agent takes on which level."""
+"""Nested states: the level of each, and the arrow that an agent takes on each level."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Levels:
     """Which states and arrows belong to which level; None is the outermost.
 
     Args:
-        diagram: States in states, or none of them.
+        diagram: A diagram, with or without nested states.
 
     Attributes:
         diagram: The same.
@@ -50,7 +50,7 @@ class Levels:
             labels[before + label + behind] = None
 
     def _path(self, state: str) -> list[str]:
-        """Return a state with all around it, outermost first."""
+        """Return a state and the states around it, outermost first."""
         found = [state]
         while found[0] in self._around:
             found.insert(0, self._around[found[0]])
@@ -86,7 +86,7 @@ class Levels:
         )
 
     def begins_in(self) -> str | None:
-        """Return the initial state where the dots inside the boxes do not lead to it."""
+        """Return the initial state, if the dots inside the boxes do not lead to it."""
         initial = self.diagram.initial
         if initial is None:
             return None
@@ -99,7 +99,7 @@ class Levels:
         return None if state == initial else initial
 
     def histories_of(self, state: str) -> list[str]:
-        """Return the histories of a state with regions, which lie in none of them."""
+        """Return the histories of a state with regions, which lie outside its regions."""
         box, marks = self.diagram.boxes.get(state), self.diagram.marks
         if box is None or not box.is_parallel:
             return []
@@ -122,8 +122,8 @@ class Levels:
     def used(self, source: str, target: str) -> dict[tuple[str, str], None]:
         """Return the ends of the arrows that an agent takes from where it is to elsewhere.
 
-        One that changes in several regions takes one in each. Where no arrow joins what changes,
-        that of a state around it from itself to itself is taken, if there is one.
+        An agent that changes in several regions takes one arrow in each. If no arrow joins the
+        changed states, the self-transition of a state around them is used, if there is one.
         """
         if not self.diagram.boxes:
             return {(source, target): None}
@@ -139,7 +139,7 @@ class Levels:
         return dict.fromkeys(self._taken(*ends) for ends in changed)
 
     def _kept(self, active: Iterable[str]) -> tuple[str, str]:
-        """Return the innermost arrow from a state to itself, or where one is to be drawn."""
+        """Return the innermost self-transition, or the place to draw one."""
         inner = sorted(active, key=lambda state: -len(self._path(state)))
         loops = ((state, state) for state in inner)
         return next((ends for ends in loops if self._has(ends)), (inner[0], inner[0]))
@@ -164,7 +164,7 @@ class Levels:
         """Return how often each arrow was used, by its ends.
 
         Args:
-            counts: How often agents went from where they were to elsewhere.
+            counts: How often agents made each transition between states.
         """
         found = Counter[tuple[str, str]]()
         for (source, target), count in counts.items():
@@ -174,10 +174,10 @@ class Levels:
         return found
 
     def agents(self, counts: Mapping[str, int]) -> Counter[str]:
-        """Return the agents in each state, inside it or in it itself.
+        """Return the number of agents in each state, including the states inside it.
 
         Args:
-            counts: The agents by where they are.
+            counts: The agents in each state or set of states.
         """
         found = Counter[str]()
         for state, count in counts.items():

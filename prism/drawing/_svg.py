@@ -1,11 +1,10 @@
 """A diagram as SVG, drawn without any other program.
 
-Of a diagram with states in states each level is laid out alone, then as one box in the level around
-it. An arrow whose end lies deeper than its level ends at the box around that, and says where it
-leads.
+In a diagram with nested states, each level is laid out by itself and becomes one box in the level
+around it. An arrow to a deeper state ends at the box around it and names its target.
 
-The picture brings its own colours, for light and dark surroundings; a page may set others with the
-CSS variables ``--chart-ink``, ``--chart-paper``, ``--chart-box``, ``--chart-line`` and
+The picture has its own colours for light and dark backgrounds; a page can set others with the CSS
+variables ``--chart-ink``, ``--chart-paper``, ``--chart-box``, ``--chart-line`` and
 ``--chart-accent``.
 """
 
@@ -94,12 +93,12 @@ _Ends = tuple[str | None, str]
 class Traffic:
     """How often each arrow was used, in this picture and in those beside it.
 
-    An arrow from every other state counts the traffic that no arrow of its own accounts for.
+    An arrow from every other state counts the traffic for which there is no separate arrow.
 
     Args:
         diagram: What is drawn.
         pictures: The traffic of each picture, this one's first.
-        most: The most of any arrow, if the diagram is but a part of what is drawn.
+        most: The most traffic of any arrow, if the diagram is only a part of the picture.
     """
 
     def __init__(
@@ -126,7 +125,7 @@ class Traffic:
 
 
 def _most_of(pictures: Sequence[Counts] | Sequence[Mapping[_Ends, int]]) -> int:
-    """Return the most of any arrow in any picture."""
+    """Return the most traffic of any arrow in any picture."""
     return max((count for counts in pictures for count in counts.values()), default=0)
 
 
@@ -150,7 +149,7 @@ def _without_arrow(pictures: Sequence[Mapping[_Ends, int]], drawn: Set[_Ends]) -
 
 
 def _by_arrow(counts: Counts, drawn: Set[_Ends]) -> dict[_Ends, int]:
-    """Add up traffic by the ends of the arrow that counts it, its own or one from all states."""
+    """Add up traffic by the ends of its arrow, a separate one or one from all states."""
     found = Counter[_Ends]()
     for (source, target), count in counts.items():
         has_own = (source, target) in drawn or (None, target) not in drawn
@@ -206,7 +205,7 @@ class Drawing:
         return label_text(arrow.labels, counts, full)
 
     def _lay_out(self) -> None:
-        """Place everything; the dot and the box for all other states come first, so on top."""
+        """Place everything; the dot and the box for all other states come first, to be on top."""
         boxes: dict[object, Box] = {}
         if self._diagram.initial is not None:
             boxes[_DOT] = Box(10, 10)
@@ -395,7 +394,7 @@ def rectangle(box: Placed) -> str:
 
 
 def _found_as(state: str, agents: Mapping[str, int] | None) -> str:
-    """Return the attribute by which a page finds a state; none where agents are not shown."""
+    """Return the attribute by which a page finds a state; empty if agents are not shown."""
     return "" if agents is None else f' data-state="{escape(showable(state))}"'
 
 
@@ -457,12 +456,12 @@ class _Inside(Protocol):
 
 
 class _Nested(Levels):
-    """A diagram with states in states, and what is to be shown on each level.
+    """A diagram with nested states, and what to show on each level.
 
     Args:
         diagram: The diagram.
         pictures: The traffic of each picture, this one's first; None shows none.
-        agents: The agents by where they are; None shows none.
+        agents: The agents in each state or set of states; None shows none.
 
     Attributes:
         counts: The agents in each state.
@@ -501,7 +500,7 @@ class _Nested(Levels):
         return Text((*name.lines, *notes), classes, name.full, name.room)
 
     def inside(self, state: str) -> _Inside:
-        """Return what is drawn inside a state."""
+        """Return the content of a state."""
         if self.diagram.boxes[state].is_parallel:
             return _Regions(self, state)
         return _Level(state, self)
@@ -571,7 +570,7 @@ class _Level(Drawing):
         yield "</g>"
 
     def _legend(self) -> Text:
-        """Explain what stands on any level."""
+        """Explain the signs used on any level."""
         lines = []
         if self._whole.decision_states:
             lines.append("◆ decision state: a reasoner chooses if several transitions are enabled")
@@ -658,22 +657,22 @@ def draw_svg(
     """Draw a diagram of states and transitions.
 
     Decision states have a thick border and a diamond, final states a dot in a circle, and an arrow
-    from a dot leads to the initial state. With traffic, an arrow shows how often its transitions
-    happened by a number and by its width; one that was never used is faint. Traffic that the
-    diagram has no arrow for gets an arrow without triggers.
+    from a dot leads to the initial state. With traffic, an arrow's number and width show how often
+    its transitions happened; an arrow that was never used is faint. Traffic without an arrow in the
+    diagram gets an arrow without triggers.
 
-    Of a diagram with boxes, traffic and agents are those of the states that agents are in, several
-    regions joined as in ``work+pocket``. A box counts all agents inside, and an agent in several
-    regions counts in each. An arrow of a state inside a box that ends outside is drawn at the box.
+    In a diagram with boxes, name several regions together, as in ``work+pocket``. A box counts all
+    agents inside, and an agent in several regions counts in each. An arrow that leaves a box is
+    drawn at the box.
 
     Args:
         diagram: What to draw; ``chart.to_svg()`` draws a chart itself.
         traffic: How often an agent went from one state to another, by (source, target).
         beside: The traffic of the same diagram in pictures beside this one. All of them then have
             one layout and one scale of widths.
-        agents: The agents in each state, to write below its name; None leaves that out. States and
-            arrows then carry ``data-state``, ``data-source`` and ``data-target``, by which a page
-            finds them.
+        agents: The agents in each state, to write below its name; None leaves them out. With
+            agents, states and arrows have the attributes ``data-state``, ``data-source`` and
+            ``data-target`` for scripts.
 
     Returns:
         One ``<svg>`` element, ready for a file or for a page.

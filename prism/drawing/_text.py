@@ -1,4 +1,4 @@
-"""Texts of a diagram: how wide they are, where they are cut, how they are drawn."""
+"""Texts of a diagram: how wide they are, where they are cut, and how they are drawn."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Text:
         lines: The lines.
         classes: The style class of each: ``name``, ``small`` or ``count``.
         full: The text in full, for the tooltip.
-        room: Least width to keep for it.
+        room: Least width to reserve for it.
     """
 
     lines: tuple[str, ...]
@@ -83,8 +83,8 @@ def state_text(state: str, timeout: int | None, agents: int | None = None) -> Te
 
     Args:
         state: The state.
-        timeout: Its time-out in ticks, which stands below the name; None if it has none.
-        agents: How many agents are in it, which stands at the end; None if that is not shown.
+        timeout: Its time-out in ticks, shown below the name; None if it has none.
+        agents: The number of agents in it, shown at the end; None shows none.
     """
     name = " ".join(showable(state).split()) or state
     lines = wrap(name, _MAX_NAME_CHARACTERS, break_on_hyphens=False) or [" "]
@@ -111,8 +111,8 @@ def label_text(labels: Sequence[str], counts: Sequence[int] | None, full: str) -
 
     Args:
         labels: The transitions of the arrow.
-        counts: How often it was used, in this picture and in those beside it, which all keep the
-            room of the widest; None if that is not shown.
+        counts: How often it was used, in this picture and in those beside it, which all reserve the
+            width of the widest; None shows none.
         full: The text in full.
     """
     lines = [_shortened(showable(label), _MAX_LABEL_CHARACTERS) for label in labels]

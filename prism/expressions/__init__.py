@@ -1,6 +1,6 @@
-"""Expressions that somebody else wrote, read once and evaluated within bounds.
+"""Untrusted expressions, parsed once and evaluated within bounds.
 
-The conditions of workflows are such expressions, and those of statecharts in SCXML.
+Conditions of workflows and of SCXML documents are such expressions.
 """
 
 from prism.expressions._budget import Budget, ExpressionError

@@ -1,4 +1,4 @@
-"""What one evaluation may make, and look at: everything is paid for before it is done."""
+"""The budget of one evaluation: every value that is made or looked at is paid for in advance."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ ITEM = 4
 
 
 class ExpressionError(ValueError):
-    """An expression cannot be read, or cannot be evaluated with the variables that there are."""
+    """An expression cannot be read, or cannot be evaluated with the given variables."""
 
 
 class Budget:
-    """What is left of the characters and items that evaluations may make and look at.
+    """The characters and items that evaluations may still make and look at.
 
     Args:
         left: Characters.
@@ -34,14 +34,14 @@ class Budget:
         """Pay for some characters.
 
         Raises:
-            ExpressionError: If so many are not left.
+            ExpressionError: If fewer are left.
         """
         self.left -= characters
         if self.left < 0:
             raise ExpressionError("makes or reads texts or lists that are too long")
 
     def look_through(self, *values: Any) -> None:
-        """Pay for looking at all that values hold."""
+        """Pay for looking at everything in some values."""
         waiting = [value for value in values if isinstance(value, (str, list, tuple, dict))]
         while waiting:
             value = waiting.pop()
@@ -56,7 +56,7 @@ class Budget:
                 waiting += value.values()
 
     def make(self, value: Any) -> Any:
-        """Pay for a text or list that was made, and return it."""
+        """Pay for a new text or list, and return it."""
         if isinstance(value, str):
             self.spend(len(value))
         elif isinstance(value, (list, tuple)):

@@ -1,8 +1,8 @@
-"""What expressions of one kind of document have beside those of workflows.
+"""What the expressions of one kind of document have beyond those of workflows.
 
-Each is brought into Python's form before anything looks at it: ECMAScript by its signs and words,
-``_event.data`` as a look-up of a key, and ``In('s')`` as a look-up in a variable ``In``. So one
-check and one evaluation serve all of them.
+All are translated to Python's form first: ECMAScript by its operators and words, ``_event.data`` as
+a look-up of a key, and ``In('s')`` as a look-up in a variable ``In``. So they share one check and
+one evaluator.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ _OPENING = {"(": ")", "[": "]", "{": "}"}
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """What expressions of one kind of document have beside those of workflows.
+    """What the expressions of one kind of document have beyond those of workflows.
 
     Args:
-        look_ups: Functions of one argument that each evaluation brings along, as a mapping from
-            arguments to results among its variables, such as ``In``.
-        dotted: Variables whose keys may be written behind a dot, ``_event.data``; None for all.
-        is_ecmascript: Whether expressions are written in ECMAScript, of which there is what Python
-            has, too: ``===``, ``!==``, ``&&``, ``||``, ``!``, ``true``, ``null``, ``undefined``.
+        look_ups: Functions of one argument, such as ``In``. Each evaluation has them among its
+            variables, as a mapping from arguments to results.
+        dotted: Variables whose keys may follow a dot, as in ``_event.data``; None for all.
+        is_ecmascript: Whether expressions are written in ECMAScript, limited to what Python also
+            has: ``===``, ``!==``, ``&&``, ``||``, ``!``, ``true``, ``null``, ``undefined``.
     """
 
     look_ups: frozenset[str] = frozenset()
@@ -50,16 +50,16 @@ class Dialect:
     is_ecmascript: bool = False
 
     def to_python(self, source: str) -> str:
-        """Return an expression in Python's words.
+        """Return an expression in Python's syntax.
 
         Raises:
-            ExpressionError: If it has what Python does not have in the same way.
-            SyntaxError: If it is no expression.
+            ExpressionError: If it has something that means another thing in Python.
+            SyntaxError: If it is not an expression.
         """
         return "".join(_translated(_tokens(source))) if self.is_ecmascript else source
 
     def read(self, tree: ast.expr) -> ast.expr:
-        """Return a tree in the form that is checked and evaluated."""
+        """Return a tree in the form for checking and evaluating."""
         if self == PYTHON:
             return tree
         found: ast.expr = _Reader(self).visit(tree)
@@ -70,13 +70,13 @@ PYTHON = Dialect()
 
 
 class _Reader(ast.NodeTransformer):
-    """Brings what a dialect has into the form that all expressions have."""
+    """Translates a dialect into the form that all expressions share."""
 
     def __init__(self, dialect: Dialect) -> None:
         self._dialect = dialect
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
-        """Look up a key that is written behind a dot."""
+        """Look up a key that follows a dot."""
         root: ast.expr = node
         while isinstance(root, (ast.Attribute, ast.Subscript)):
             root = root.value
@@ -94,7 +94,7 @@ class _Reader(ast.NodeTransformer):
         return ast.Attribute(value, node.attr)
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
-        """Look up what a function of the document says."""
+        """Look up the result of a function of the document."""
         function = node.func
         if isinstance(function, ast.Attribute):
             # a method is no key
@@ -115,7 +115,7 @@ class _Reader(ast.NodeTransformer):
         return node
 
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
-        """Refuse a chain, which is another thing in ECMAScript."""
+        """Refuse a chain of comparisons, which means another thing in ECMAScript."""
         if self._dialect.is_ecmascript and len(node.ops) > 1:
             raise ExpressionError("compares in a chain: write each comparison with &&")
         return self.generic_visit(node)  # type: ignore[return-value]
@@ -140,7 +140,7 @@ def _tokens(source: str) -> list[tuple[str, str]]:
 
 
 def _translated(tokens: list[tuple[str, str]]) -> Iterator[str]:
-    """Yield the words of Python, with what each ``!`` belongs to in parentheses."""
+    """Yield Python's words, with the operand of each ``!`` in parentheses."""
     closing: dict[int, int] = {}
     for place, (kind, text) in enumerate(tokens):
         following = tokens[place + 1][1] if place + 1 < len(tokens) else ""
@@ -162,7 +162,7 @@ def _translated(tokens: list[tuple[str, str]]) -> Iterator[str]:
 
 
 def _end_of_operand(tokens: list[tuple[str, str]], place: int) -> int:
-    """Return the place of the last token of what a sign before it belongs to."""
+    """Return the place of the last token of an operand."""
     while place < len(tokens) and tokens[place] in {("sign", "!"), ("sign", "-"), ("sign", "+")}:
         place += 1
     place = _end_of_group(tokens, place)
@@ -179,7 +179,7 @@ def _end_of_operand(tokens: list[tuple[str, str]], place: int) -> int:
 
 
 def _end_of_group(tokens: list[tuple[str, str]], place: int) -> int:
-    """Return the place of what closes the bracket at a place; the place itself without one."""
+    """Return the place of the bracket that closes another; the place itself if there is none."""
     depth = 0
     for end in range(place, len(tokens)):
         kind, text = tokens[end]

@@ -1,11 +1,10 @@
 """Python expressions over variables, as closures of a few kinds of nodes.
 
-Of Python's expressions there are constants, names, comparisons, ``and``, ``or``, ``not``, ``in``,
-arithmetic, conditional expressions, subscripts, lists, tuples and dicts, nine functions, and those
-methods of dicts and texts that only look. There is no way to anything else: no attributes, no
-f-strings, no comprehensions, no shifts, and no repetition or formatting of texts, which could ask
-for any amount of memory. Functions and methods are called, and are no values: an expression that
-only names one would always hold.
+They may have constants, names, comparisons, ``and``, ``or``, ``not``, ``in``, arithmetic,
+conditional expressions, subscripts, lists, tuples and dicts, nine functions, and the read-only
+methods of dicts and texts. Nothing else is allowed: no attributes, no f-strings, no comprehensions,
+no shifts, and no repetition or formatting of texts, which could take any amount of memory.
+Functions and methods can only be called: an expression that just names one would always hold.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ _CONSTANTS = (str, int, float, NoneType)
 
 
 class MalformedError(ExpressionError):
-    """A text is no expression of the language at all."""
+    """A text is not an expression of the language."""
 
 
 class UnknownNameError(ExpressionError):
@@ -55,18 +54,18 @@ _Closure = Callable[[_Run], Any]
 
 
 class Expression:
-    """An expression that was read once and can be evaluated any number of times.
+    """An expression that is parsed once and can be evaluated any number of times.
 
     Args:
         source: The expression, at most 1,000 characters.
-        dialect: What it may have beside that.
+        dialect: What it may have in addition.
 
     Raises:
-        ExpressionError: If it is not an expression, or uses what expressions do not have.
+        ExpressionError: If it is not an expression, or uses something that is not allowed.
 
     Attributes:
         source: The expression.
-        dialect: What it may have.
+        dialect: What it may have in addition.
         names: The variables that it names.
     """
 
@@ -81,11 +80,11 @@ class Expression:
         self._closure: _Closure | None = None
 
     def holds(self, variables: Mapping[str, Any], budget: Budget | None = None) -> bool:
-        """Return whether the expression holds; any truthy value does.
+        """Return whether the expression has a truthy value.
 
         Args:
             variables: The variables, plain data as JSON has it.
-            budget: What it shares with other evaluations; None for one of its own.
+            budget: A budget shared with other evaluations; None for a separate one.
 
         Raises:
             UnknownNameError: If a variable is missing that has to be looked up.
@@ -94,11 +93,11 @@ class Expression:
         return bool(self.value(variables, budget))
 
     def value(self, variables: Mapping[str, Any], budget: Budget | None = None) -> Any:
-        """Return what the expression gives.
+        """Return the value of the expression.
 
         Args:
             variables: The variables, plain data as JSON has it.
-            budget: What it shares with other evaluations; None for one of its own.
+            budget: A budget shared with other evaluations; None for a separate one.
 
         Raises:
             UnknownNameError: If a variable is missing that has to be looked up.
@@ -147,7 +146,7 @@ def _parsed(source: str, dialect: Dialect) -> ast.expr:
 
 
 def _checked(tree: ast.expr) -> Iterator[str]:
-    """Yield the variables of an expression; refuse at once what would fail whenever it is run."""
+    """Yield the variables of an expression; refuse at once what would always fail."""
     level, nodes = 0, [tree]
     while nodes:
         level += 1
@@ -215,7 +214,7 @@ _SIGNS = frozenset({*BINARY, *UNARY, ast.And, ast.Or, NoneType})
 
 
 def _owner(function: ast.expr) -> list[ast.expr]:
-    """Return what the called method belongs to, if it is one."""
+    """Return the object of a called method, if it is a method."""
     match function:
         case ast.Name(id=name):
             if name not in FUNCTIONS:
@@ -253,7 +252,7 @@ def _first_line(error: BaseException) -> str:
 
 
 def _closure(node: ast.expr) -> _Closure:
-    """Return what evaluates a node that was checked."""
+    """Return a function that evaluates a checked node."""
     match node:
         case ast.Constant(value=value):
             return lambda _run: value

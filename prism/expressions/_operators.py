@@ -1,4 +1,4 @@
-"""The operators, functions and methods of expressions, each of which pays for what it does."""
+"""The operators, functions and methods of expressions, which pay for what they do."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ def _require_small(bits: int) -> None:
 
 
 class Join(ast.operator):
-    """Python's ``+`` where lists are joined, too."""
+    """Python's ``+``, which also joins lists."""
 
 
 class JoinAsText(ast.operator):
-    """ECMAScript's ``+``, which makes a text of a number beside a text."""
+    """ECMAScript's ``+``, which turns a number beside a text into a text."""
 
 
 def _plus(budget: Budget, left: Any, right: Any) -> Any:

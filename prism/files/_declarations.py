@@ -1,4 +1,4 @@
-"""Documents as they are declared: read, checked and published from one class.
+"""Declared documents: one class reads, checks and publishes each kind.
 
 A document is a class whose fields are its keys. pydantic reads it, so this module is imported only
 where a document is read::
@@ -10,7 +10,7 @@ where a document is read::
 
     bound = read_document(Bound, Source.read("bound.toml"))
 
-Whatever is wrong with a document is reported at once, each problem with its line and key.
+All problems of a document are reported at once, each with its line and key.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ _MOST_SHOWN = 60
 
 
 class Declaration(BaseModel):
-    """Base of the classes that declare a document or a part of one.
+    """Base class of documents and their parts.
 
-    Values are not converted: a number is no text, and ``"5"`` is no number. Keys that are not
-    declared are refused.
+    Values are not converted: a number is not a text, and ``"5"`` is not a number. Undeclared keys
+    are refused.
 
     Attributes:
-        ignored_prefix: What keys begin with that are not read, and not refused.
+        ignored_prefix: Prefix of keys that are neither read nor refused.
     """
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
@@ -78,7 +78,7 @@ AnyText = InstanceOf[str]
 
 
 class _NotNull:
-    """Takes null out of the values of a key that may be absent."""
+    """Removes null from the values of an optional key."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> Any:
         """Return the schema of the type without None."""
@@ -99,12 +99,12 @@ def read_document(
     """Read a document.
 
     Args:
-        kind: The class that declares it, or a type such as a union of several.
+        kind: The class that declares it, or another type, such as a union.
         source: The document.
-        checks: Called with what was read, if its shape is right.
+        checks: Called with the document, if its shape is right.
 
     Raises:
-        DocumentError: If anything is wrong; it has everything that is.
+        DocumentError: If anything is wrong; it lists all problems.
     """
     problems = Problems(source)
     document = shaped(kind, source.value, problems)
@@ -121,12 +121,12 @@ def read_document(
 def shaped(
     kind: type[DocumentT] | Any, value: Any, problems: Problems, top: Where = ()
 ) -> DocumentT | None:
-    """Read a value, and note what is wrong with its shape.
+    """Read a value, and note the problems of its shape.
 
     Args:
         kind: The class that declares it, or a type.
         value: The value.
-        problems: Receives what is wrong.
+        problems: Receives the problems.
         top: Where the value stands in its document.
 
     Returns:
@@ -154,7 +154,7 @@ def schema_of(kind: Any, *, title: str, name: str | None = None) -> dict[str, An
 
     Args:
         kind: The class that declares it, or a type.
-        title: What the document is.
+        title: Title of the document.
         name: File name under which the schema is published.
     """
     found = part_schema_of(kind)
@@ -183,7 +183,7 @@ _KEYWORDS = {
 
 
 class _Schema(GenerateJsonSchema):
-    """Schemas without titles that only repeat names, and without null as a default."""
+    """Schemas without null as a default, and without titles that only repeat names."""
 
     def generate_inner(self, schema: Any) -> Any:
         found = super().generate_inner(schema)
@@ -210,9 +210,9 @@ class _Schema(GenerateJsonSchema):
 def shape_problems(
     kind: Any, value: Any, error: ValidationError
 ) -> Iterator[tuple[Where, str, str]]:
-    """Yield what pydantic says of a value: where, what is wrong, and the name of the problem.
+    """Yield what pydantic says about a value: the place, the problem, and its name.
 
-    Several alternatives of one value, none of which fits, are one problem.
+    If none of several alternatives fits a value, that is one problem.
     """
     by_place: dict[Where, list[Any]] = {}
     # of more nobody is told, and each takes a kilobyte
@@ -232,7 +232,7 @@ def shape_problems(
 
 
 def _where(location: tuple[str | int, ...], value: Any) -> Where:
-    """Return a place in the document, without the names of alternatives that pydantic puts in."""
+    """Return a place in the document, without the names of alternatives that pydantic inserts."""
     where: list[str | int] = []
     for number, part in enumerate(location):
         is_last = number == len(location) - 1
@@ -247,7 +247,7 @@ def _where(location: tuple[str | int, ...], value: Any) -> Where:
 
 
 def _is_tag(part: str | int) -> bool:
-    """Return whether pydantic has put the name of an alternative into a place, such as ``int``."""
+    """Return whether pydantic has inserted the name of an alternative, such as ``int``."""
     return isinstance(part, str) and (
         part[:1] == "<" or part.partition("[")[0] in _NAMES_OF_TYPES or part[:1].isupper()
     )
@@ -303,7 +303,7 @@ _PHRASES: Mapping[str, Callable[[Any], str]] = {
 
 
 def _told(error: Any, kind: Any, where: Where, value: Any) -> str:
-    """Return one of pydantic's errors in our words."""
+    """Return one of pydantic's errors in prism's words."""
     name, found, context = error["type"], error.get("input"), error.get("ctx", {})
     name = "string_type" if name == "is_instance_of" and context["class"] == "str" else name
     if name in _PHRASES:
@@ -324,7 +324,7 @@ def _told(error: Any, kind: Any, where: Where, value: Any) -> str:
 
 
 def _either(told: Sequence[str]) -> str:
-    """Return several requirements of one value, one of which is enough, as one."""
+    """Join alternative requirements of one value."""
     if len(told) == 1:
         return told[0]
     if not all(each.startswith("must be ") for each in told):
@@ -351,7 +351,7 @@ def _unknown(key: str, known: Sequence[str]) -> str:
 
 
 def meant(key: str, known: Iterable[str]) -> str | None:
-    """Return the key that one which is unknown was probably meant to be."""
+    """Return the key that was probably meant by an unknown one."""
     if len(key) > _MOST_TYPED:
         return None
 
@@ -384,7 +384,7 @@ def keys_at(kind: Any, where: Where, value: Any = None) -> tuple[str, ...]:
     Args:
         kind: The class that declares the document, or a type.
         where: Where the mapping stands.
-        value: The document; of alternatives only those are looked at that fit its keys best.
+        value: The document; only the alternatives that fit its keys best count.
     """
     kinds = list(alternatives(kind))
     for part in where:
@@ -400,13 +400,13 @@ def keys_at(kind: Any, where: Where, value: Any = None) -> tuple[str, ...]:
 
 
 def ignored_keys(kind: Any, value: Any, top: Where = ()) -> Iterator[tuple[Where, bool]]:
-    """Yield the keys of a document that nobody reads, and whether they are declared as such.
+    """Yield the ignored keys of a document, and whether they are declared as ignored.
 
     Args:
-        kind: The class that declares it. Deprecated fields are not read, nor are keys that its
-            class is configured to ignore, or that begin with its ``ignored_prefix``.
+        kind: The class that declares it. Ignored are deprecated fields, keys that its class is
+            configured to ignore, and keys that begin with its ``ignored_prefix``.
         value: The document.
-        top: Where it stands in a larger one.
+        top: Its place in a larger document.
     """
     if not isinstance(value, dict):
         return
@@ -421,17 +421,17 @@ def ignored_keys(kind: Any, value: Any, top: Where = ()) -> Iterator[tuple[Where
 
 
 def _ignores(kind: Any, key: str) -> bool:
-    """Return whether a declaration leaves out a key that it does not have."""
+    """Return whether a declaration ignores a key that it does not have."""
     prefix = kind.ignored_prefix
     return kind.model_config.get("extra") == "ignore" or bool(prefix and key.startswith(prefix))
 
 
 def note_ignored(kind: Any, problems: Problems, severity: Severity) -> None:
-    """Note once which keys of a document nobody reads.
+    """Note once which keys of a document are ignored.
 
     Args:
         kind: The class that declares it.
-        problems: Receives the note; has the document.
+        problems: Receives the note, and has the document.
         severity: How serious it is.
     """
     value = problems.source.value
@@ -466,7 +466,7 @@ def _inner(value: Any, part: str | int) -> Any:
 
 
 def alternatives(kind: Any) -> Iterator[Any]:
-    """Yield a type, or the alternatives that it stands for."""
+    """Yield the alternatives of a type, or the type itself."""
     if get_origin(kind) is Annotated:
         yield from alternatives(get_args(kind)[0])
     elif get_origin(kind) in (Union, UnionType):
@@ -477,7 +477,7 @@ def alternatives(kind: Any) -> Iterator[Any]:
 
 
 def _part_of(kind: Any, part: str | int) -> Any:
-    """Return the type of what stands inside a value of a type."""
+    """Return the type of the values inside a value of a type."""
     if is_declaration(kind):
         for name, field in kind.model_fields.items():
             if part in (name, field.alias):

@@ -29,12 +29,12 @@ def write_durably(path: Path, content: bytes) -> None:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file that takes the place of the one at a path once it is whole.
+    """Open a file that replaces the one at a path once it is complete.
 
-    It is written beside the old one, keeps its permissions and is renamed at the end; if anything
-    goes wrong inside the block, the old one stays as it was. A link stays a link: the file that it
-    leads to is replaced. What is not a regular file, such as a pipe, a terminal or ``/dev/stdout``,
-    is written to as it is.
+    The new file is written beside the old one, gets its permissions and is renamed at the end. If
+    anything goes wrong inside the block, the old file stays as it was. A link stays a link: its
+    target is replaced. Anything but a regular file, such as a pipe, a terminal or ``/dev/stdout``,
+    is written to directly.
 
     Args:
         path: The file.
@@ -43,7 +43,7 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
         The file, open for bytes.
 
     Raises:
-        OSError: If that fails; it names the file.
+        OSError: If that fails. The error names the file.
     """
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))

@@ -25,7 +25,8 @@ def parse_json(
         line: The line it stands on, for the error; the parser's own count by default.
 
     Raises:
-        InputError: If it is not valid JSON or nested too deeply; names the line or key if it can.
+        InputError: If it is not valid JSON or nested too deeply. The message names the line or key,
+            if known.
     """
     try:
         return json.loads(text, object_pairs_hook=_object, parse_constant=_refuse_constant)

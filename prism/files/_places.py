@@ -21,7 +21,7 @@ _LINE_END = re.compile("\n")
 
 
 def nearest(places: Mapping[Where, Mark], where: Where) -> Mark | None:
-    """Return the mark of a key, or of the nearest thing around it that has one."""
+    """Return the mark of a key, or of the nearest part around it that has one."""
     while where and where not in places:
         where = where[:-1]
 
@@ -39,13 +39,13 @@ def json_places(text: str) -> dict[Where, Mark]:
 
 
 def repeated_key(text: str) -> tuple[Where, Mark] | None:
-    """Return a key that appears twice in one object, and where it does so the second time."""
+    """Return a key that appears twice in one object, and where it appears again."""
     _, repeated = _offsets(text)
     return next(((where, _placer(text)(offset)) for where, offset in repeated), None)
 
 
 def depth_of(text: str) -> int:
-    """Return how deep the values of a valid JSON text lie in each other."""
+    """Return how deeply the values of a valid JSON text are nested."""
     depth = deepest = 0
     for found in _TOKEN.finditer(text):
         token = found.group()
@@ -85,12 +85,12 @@ class _Open:
         return self.is_object and self.key is None
 
     def go_on(self) -> None:
-        """Go on behind a comma: to the next place of a list, or the next key of an object."""
+        """Continue after a comma: at the next place of a list, or the next key of an object."""
         self.key = self.key + 1 if isinstance(self.key, int) else None
 
 
 def _offsets(text: str) -> tuple[dict[Where, int], list[tuple[Where, int]]]:
-    """Return where values begin, and the keys that stand in their object a second time."""
+    """Return where values begin, and the keys that are repeated in their object."""
     found: dict[Where, int] = {}
     repeated: list[tuple[Where, int]] = []
     # around the whole text, whose value stands nowhere in it
@@ -122,8 +122,8 @@ def _offsets(text: str) -> tuple[dict[Where, int], list[tuple[Where, int]]]:
 def toml_places(text: str) -> dict[Where, Mark]:
     """Return the line of each key and table of a valid TOML text.
 
-    What has no line of its own, such as ``a`` where there is only ``[a.b]``, has that of the first
-    thing in it.
+    A table without a line of its own, such as ``a`` if there is only ``[a.b]``, has the line of the
+    first thing in it.
     """
     found: dict[Where, Mark] = {}
     inside: dict[Where, Mark] = {}
@@ -156,7 +156,7 @@ def _toml_lines(text: str) -> Iterator[tuple[Where, int]]:
 
 
 def _placed(keys: tuple[str, ...], arrays: dict[Where, int]) -> Where:
-    """Return where a table stands: of an array of tables, in the last one so far."""
+    """Return where a table stands: for an array of tables, in its last table so far."""
     found: Where = ()
     for key in keys:
         found = (*found, key)
@@ -168,7 +168,7 @@ def _placed(keys: tuple[str, ...], arrays: dict[Where, int]) -> Where:
 
 @cache
 def _keys_of(line: str) -> tuple[str, ...]:
-    """Return the keys that one line leads to; none if it is no key or table."""
+    """Return the keys that one line leads to; none if it is not a key or table."""
     import tomllib
 
     try:

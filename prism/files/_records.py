@@ -115,7 +115,7 @@ class Record:
         return list(value)
 
     def require_writable(self, field: str, texts: Iterable[str]) -> None:
-        """Refuse texts that no log could be written with, though an escape sequence can make them.
+        """Refuse texts that no log can hold, though an escape sequence can make them.
 
         Raises:
             InputError: If a text holds a NUL or a lone surrogate.
@@ -135,7 +135,7 @@ class Record:
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Check a file before it is read, and turn what goes wrong while it is read into one error.
+    """Check a file before it is read, and turn any failure of reading into one error.
 
     Raises:
         InputError: If the file is missing, empty, too large, a folder, unreadable or not UTF-8.
@@ -180,12 +180,12 @@ def _undecodable_line(path: Path) -> int | None:
 
 
 def lines_of(file: TextIO, path: Path, most: int = MAX_LINE_CHARACTERS) -> Iterator[str]:
-    """Yield the lines of a file, none of which is held before its length is known to be bearable.
+    """Yield the lines of a file, without ever holding one that is too long.
 
     Args:
         file: The file.
         path: Its path, for the error.
-        most: Characters that a line may have, its end included.
+        most: Most characters of a line, including its end.
 
     Raises:
         InputError: At a longer line.
@@ -325,7 +325,7 @@ def shown_path(path: PathLike[str] | str) -> str:
 
 
 class TemporaryCopy:
-    """A temporary file with all that came through a pipe; deleted when nobody uses it any more.
+    """A temporary file with the content of a pipe; deleted when nobody uses it any more.
 
     Args:
         source: The pipe.

@@ -1,4 +1,4 @@
-"""A document as somebody wrote it: its text, its value, and where each part of it stands."""
+"""A document as it was written: its text, its value, and the place of each part."""
 
 from __future__ import annotations
 
@@ -61,14 +61,14 @@ class Place:
 
 @dataclass(frozen=True)
 class Source:
-    """A document that was read, which may come from anywhere.
+    """A document that was read, from a trusted source or not.
 
     Make one by `read`, `parse` or `of`.
 
     Args:
         value: The document as plain data.
-        text: Its text; None where it has never had one.
-        language: What it is written in; None as above.
+        text: Its text; None if it never had one.
+        language: Its language; None if it never had a text.
         path: The file, for messages.
     """
 
@@ -84,10 +84,10 @@ class Source:
 
         Args:
             path: The file.
-            language: What it is written in; by default its ending says so, else JSON.
+            language: Its language; by default the file's suffix decides, or else it is JSON.
 
         Raises:
-            InputError: If it cannot be read, or is not valid; names the line.
+            InputError: If it cannot be read, or is not valid. The message names the line.
             MissingExtraError: If it is YAML and PyYAML is not installed.
         """
         path = Path(path)
@@ -104,11 +104,11 @@ class Source:
 
         Args:
             text: The text.
-            language: What it is written in.
+            language: Its language.
             path: The file it comes from, for messages.
 
         Raises:
-            InputError: If it is not valid; names the line.
+            InputError: If it is not valid. The message names the line.
             MissingExtraError: If it is YAML and PyYAML is not installed.
         """
         name = None if path is None else str(path)
@@ -131,7 +131,7 @@ class Source:
         return sha256((self.text or "").encode()).hexdigest()
 
     def place(self, where: Where) -> Place | None:
-        """Return where a key stands, or the nearest thing around it; None without a text."""
+        """Return the place of a key, or of the nearest part around it; None without a text."""
         found = nearest(self._places, where)
         return None if found is None else Place(*found)
 
@@ -145,7 +145,7 @@ class Source:
         return toml_places(self.text) if self.language == "toml" else json_places(self.text)
 
     def place_inside(self, where: Where, line: int) -> Place | None:
-        """Return where a line of a text stands that is a value of the document.
+        """Return the place of a line inside a text value of the document.
 
         Args:
             where: The value.
@@ -206,7 +206,7 @@ class DocumentError(InputError):
 
     Args:
         problems: What is wrong, in the order of the document.
-        more: How much else is wrong that is not told.
+        more: Number of further problems that are not listed.
 
     Attributes:
         problems: What is wrong, in the order of the document.
@@ -230,16 +230,16 @@ class DocumentError(InputError):
 
 
 class Problems:
-    """Collects what is wrong with one document, the first `MOST_TOLD` of each severity.
+    """Collects the problems of one document, the first `MOST_TOLD` of each severity.
 
     Args:
         source: The document.
-        beside: What is wrong with another document that is told together with this one.
+        beside: The problems of another document that are reported together with these.
 
     Attributes:
         source: The document.
-        found: What was found so far.
-        counts: How much was found, by its severity.
+        found: The problems so far.
+        counts: Number of problems by severity.
     """
 
     error_class: type[DocumentError] = DocumentError
@@ -250,17 +250,17 @@ class Problems:
         self.counts: Counter[Severity] = Counter() if beside is None else beside.counts
 
     def __iter__(self) -> Iterator[Problem]:
-        """Iterate over what was found so far."""
+        """Iterate over the problems so far."""
         return iter(self.found)
 
     @property
     def errors(self) -> list[Problem]:
-        """What keeps the document from being used, in its order."""
+        """The errors, in the order of the document."""
         return sorted(problem for problem in self.found if problem.severity == "error")
 
     @property
     def is_full(self) -> bool:
-        """Whether more would not be told, so that nobody needs to look for it."""
+        """Whether further problems would not be listed, so that nobody needs to look for them."""
         return max(self.counts["error"], self.counts["warning"]) > MOST_TOLD
 
     def add(
@@ -272,7 +272,7 @@ class Problems:
         line: int = 0,
         severity: Severity = "error",
     ) -> None:
-        """Note one, once.
+        """Note a problem, once.
 
         Args:
             where: Where it stands in the document.
@@ -293,13 +293,13 @@ class Problems:
         )
 
     def take(self, problem: Problem) -> None:
-        """Note one that was found elsewhere, once."""
+        """Note a problem that was found elsewhere, once."""
         if problem not in self.found:
             self.counts[problem.severity] += 1
             self.found.append(problem)
 
     def raise_if_any(self) -> None:
-        """Raise what keeps the document from being used.
+        """Raise an error if there are problems that make the document unusable.
 
         Raises:
             DocumentError: If something is wrong.
@@ -309,7 +309,7 @@ class Problems:
 
 
 def key_of(where: Where) -> str:
-    """Return a place in a document as messages show it, such as ``cells[0].counts``."""
+    """Return a place in a document as shown in messages, such as ``cells[0].counts``."""
     shown = ""
     for part in where:
         if isinstance(part, int):

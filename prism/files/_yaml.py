@@ -1,4 +1,4 @@
-"""The one reader of YAML that somebody else wrote; the only module that imports PyYAML.
+"""The one reader of untrusted YAML, and the only module that imports PyYAML.
 
 It reads the scalars of YAML 1.2's core schema, so that ``on``, ``no`` and ``1:30`` stay text, and
 it reads events rather than nodes, so that depth and size are bounded before anything is built.
@@ -38,13 +38,13 @@ _CONSTANTS: dict[str, Any] = {
 
 @dataclass(slots=True)
 class YamlDocument:
-    """A document and where each of its values stands.
+    """A document and the place of each of its values.
 
     Args:
         value: The document as plain data.
         places: Where each thing begins, by its path: an entry of a mapping with its key.
         values: Where each value begins, by its path.
-        blocks: Texts that are written as blocks, which begin on the line below.
+        blocks: Texts written as blocks, which begin on the line below.
     """
 
     value: Any
@@ -54,7 +54,7 @@ class YamlDocument:
 
 
 def yaml_text(path: Path) -> str:
-    """Return the text of a YAML file, or as much of a longer one as shows that it is too long.
+    """Return the text of a YAML file; of one that is too long, only enough to show that.
 
     Raises:
         InputError: If it cannot be read.
@@ -64,7 +64,7 @@ def yaml_text(path: Path) -> str:
 
 
 def parse_yaml(text: str, *, path: PathLike[str] | str | None = None) -> YamlDocument:
-    """Return the one document of a YAML text, which may come from anywhere.
+    """Return the one document of a YAML text, which need not be trusted.
 
     Args:
         text: The text.
@@ -115,7 +115,7 @@ class _Node:
 
 
 class _Reader:
-    """Builds plain data from the events of PyYAML's parser, the C one where it is there."""
+    """Builds plain data from the events of PyYAML's parser, the C one if available."""
 
     def __init__(self, yaml: ModuleType, text: str, path: PathLike[str] | str | None) -> None:
         self._yaml = yaml

@@ -1,4 +1,4 @@
-"""Language models: the only room that knows how their servers are spoken to."""
+"""Language models and the protocols of their servers."""
 
 from typing import TYPE_CHECKING
 

@@ -17,18 +17,18 @@ _PATIENCE_SECONDS = 10.0
 
 
 class AnswerCache:
-    """A file of answers by what was asked: model, options, prompt and seed.
+    """A file of answers, by model, options, prompt and seed.
 
     Several processes may use one file, and several threads one cache. Give it to a `Reasoner`, and
-    close it when the run is over. An answer that finds the file locked is kept in memory and
-    written with the next one, or when the cache is closed: nobody waits.
+    close it when the run is over. While the file is locked, answers are kept in memory and written
+    with the next one, or when the cache is closed, so nobody waits.
 
     Args:
         path: The file; it is made if it does not exist.
 
     Raises:
-        InputError: If the file cannot be opened or is something else; also later, if it can no
-            longer be used.
+        InputError: If the file cannot be opened or is not a cache; also later, if it can no longer
+            be used.
     """
 
     def __init__(self, path: PathLike[str] | str) -> None:
@@ -55,7 +55,7 @@ class AnswerCache:
             raise self._unusable(error) from None
 
     def get(self, key: str) -> str | None:
-        """Return what was put under a key, or None."""
+        """Return the value of a key, or None."""
         with self._lock:
             if key in self._unwritten:
                 return self._unwritten[key]
@@ -72,7 +72,7 @@ class AnswerCache:
         return None if row is None else str(row[0])
 
     def put(self, key: str, value: str) -> None:
-        """Keep something under a key; what was there is replaced."""
+        """Set the value of a key."""
         with self._lock:
             self._unwritten[key] = value
             try:
@@ -88,7 +88,7 @@ class AnswerCache:
             return int(self._database.execute("SELECT count(*) FROM answers").fetchone()[0])
 
     def close(self) -> None:
-        """Write what is left, and close the file.
+        """Write pending answers, and close the file.
 
         Raises:
             InputError: If it cannot be written.

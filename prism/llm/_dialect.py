@@ -39,8 +39,8 @@ class ModelSettings:
             than ``timeout``.
         max_reply_bytes: How long a reply may be, decoded.
         window: Tokens of prompt and reply together; None for what the server has.
-        reply_tokens: Tokens that a reply may have; None for a quarter of ``window``, or without
-            that for as many as the model writes.
+        reply_tokens: Tokens that a reply may have; None for a quarter of ``window``, or any number
+            without a ``window``.
         key: Name of the environment variable that holds the key, if it is another than usual.
     """
 

@@ -33,8 +33,8 @@ class Check:
 
     Args:
         what: What was examined.
-        ok: Whether it is as it should be; None while a long step is under way.
-        found: What was found, and what to do if it is not; or how long it may take.
+        ok: Whether it passed; None while a long step is running.
+        found: The finding, and what to do about it; or how long the step may take.
     """
 
     what: str
@@ -49,7 +49,7 @@ async def diagnose(client: ModelPool) -> AsyncGenerator[Check, None]:
         client: The client that would be used; of several servers the first is looked at.
 
     Yields:
-        The steps in order, each as soon as it has ended; only the last may be wrong.
+        The steps in order, each as soon as it has ended; only the last can fail.
     """
     host = client.servers[0]
     for what, look in (

@@ -58,73 +58,73 @@ class Model(RunSettings):
     library: `prism.statechart.Reasoner` and `Writer`, simulations, worlds, workflows and thinking
     agents. To ask it directly, ask its servers: ``await model.as_client().chat(messages)``.
 
-    Every question goes to the host with the fewest under way. What passes (a busy server, a broken
-    connection, a time-out) is asked again, on another host where there is one. A host that fails
-    several times in a row is left alone for a while, then probed with one question. Connections are
-    made with the first question; use a model in one event loop at a time.
+    Every question goes to the host with the fewest open questions. After a passing failure (a busy
+    server, a broken connection, a time-out) it is asked again, on another host if there is one. A
+    host that fails several times in a row gets no questions for a while, and then a single one as a
+    probe. Connections are made with the first question; use a model in one event loop at a time.
 
-    None stands for the default. Settings of how a run decides, of what it may spend and of what it
-    keeps are for the options of a run; a bare `Reasoner` or `Writer` has arguments for them.
+    None stands for the default. Settings about how a run decides, spends and keeps prompts hold for
+    runs; a bare `Reasoner` or `Writer` has arguments for them.
 
     Args:
         model: Name of the model, as the server lists it.
-        hosts: Addresses of its servers, one text or several; by default that of Ollama on the same
-            machine, and at least one where they speak OpenAI's API. One that is named twice, in
-            whatever spelling, counts once. A user's name and password in an address are sent, but
-            never shown or kept.
+        hosts: Addresses of its servers, one text or several; by default Ollama's on the same
+            machine; for OpenAI's API at least one is needed. An address that is named twice, in any
+            spelling, counts once. User name and password in an address are sent, but never shown or
+            kept.
         server: ``ollama``, or ``openai`` for servers that speak OpenAI's API (vLLM, llama.cpp, LM
             Studio).
-        client: The client of another library that is asked instead: ``ollama.AsyncClient``,
+        client: The client of another library to ask instead: ``ollama.AsyncClient``,
             ``openai.AsyncOpenAI``, a client or an agent of agent-framework, or anything with an
-            async ``chat``, ``get_response`` or ``run``. A run that is kept says its type, and to
-            resume it the client is given again.
+            async ``chat``, ``get_response`` or ``run``. A kept run records its type, and needs the
+            client again to be resumed.
         key: Name of the environment variable that holds the key of the servers, never the key.
         price_in: Price of a million tokens that the model reads, in any currency.
-        price_out: Price of a million tokens that it writes, in the same.
-        concurrency: Questions under way at once on each host; 4 by default.
+        price_out: Price of a million tokens that it writes, in the same currency.
+        concurrency: Simultaneous questions on each host; 4 by default.
         timeout: Seconds to wait for one reply; 60 by default.
-        attempts: Requests for one question while its failures pass; 3 by default, 1 for no retries.
-        patience: Seconds to wait for a host that fails; None for 60 in a run, and 0 elsewhere.
+        attempts: Requests for one question in case of passing failures; 3 by default, 1 for no
+            retries.
+        patience: Seconds to wait for a failing host; None for 60 in a run, and 0 elsewhere.
         load_timeout: Seconds to wait for the model to be loaded; 600 by default.
         keep_alive: How long Ollama keeps the model loaded; ``30m`` by default.
         temperature: Sampling temperature of the model; 0 (the default) always takes the most likely
-            token, and asks equal questions once. At any other, each agent is asked with a seed of
-            its own. The probabilities of decision models do not depend on it.
-        seed: Seed of its sampling; None for that of the run, and 0 elsewhere.
+            token, and equal questions are asked once. At any other temperature, each agent is asked
+            with its own seed. The probabilities of decision models do not depend on it.
+        seed: Seed of its sampling; None for the run's seed, and 0 elsewhere.
         think: Whether the model may think before it answers, or how much (``"low"``, ...).
-        hedge: Whether a question that takes longer than 95 % of the latest is put a second time, on
-            a slot that nobody else wants. The first answer counts, and both requests cost.
+        hedge: Whether a question that takes longer than 95 % of recent ones is sent a second time,
+            on an idle slot. The first answer counts, and both requests cost.
         window: Tokens of prompt and reply together; None for what the server has.
-        reply_tokens: Tokens that a reply may have; None for a quarter of ``window``, or without
-            that for as many as the model writes.
-        max_reply_bytes: Bytes that a reply may have; a longer one is not read on. 1 MiB by default.
+        reply_tokens: Tokens that a reply may have; None for a quarter of ``window``, or any number
+            without a ``window``.
+        max_reply_bytes: Bytes that a reply may have; reading stops after them. 1 MiB by default.
         mode: ``decision`` asks a decision model for probabilities, ``chat`` has a model write its
             choice, ``auto`` takes decisions where server and model offer them.
         pick: What to do with probabilities: ``draw``, or take the likeliest (``argmax``).
-        prompt: Template of what the model is told; see `prism.statechart.Reasoner`.
-        attributes: Attributes of the agents that the model is told.
+        prompt: Template of the prompt; see `prism.statechart.Reasoner`.
+        attributes: Attributes of the agents to include in the prompt.
         remember: How many things agents remember when they decide.
         remember_tokens: How many tokens these may take; 400 by default.
         reasons: Whether the model is asked for a reason beside its choice; None for no.
-        option_order: Whether the model is told its options as the chart has them, or ``shuffled``;
-            None for shuffled.
-        stop_at_fallbacks: The share of the last 200 decisions, above 0 and up to 1, that ends the
-            run if they fell back; ``"never"`` to continue anyway. None is 0.5, where decisions
-            do not count that fell back since a budget was spent.
-        max_calls: Requests that the run may make.
-        max_tokens: Tokens that it may use.
-        deadline: Seconds that it may ask for.
-        cache: File of answers to keep.
+        option_order: The order of options in the prompt: ``chart``, or ``shuffled``, the default.
+        stop_at_fallbacks: The share of fallbacks among the last 200 decisions, above 0 and up to 1,
+            at which the run ends; ``"never"`` to continue anyway. None means 0.5. Fallbacks after a
+            spent budget do not count.
+        max_calls: Most requests of the run.
+        max_tokens: Most tokens of the run.
+        deadline: Seconds during which the run may ask.
+        cache: File in which to keep answers.
         record_prompts: Whether every prompt and reply is kept in the run's folder; None for no.
-        assigned: Other models, hosts or settings for some of the agents, by what these are told
-            apart by: ``{"archetype superuser": {"model": "llama3.3", "temperature": 0.7}}``, or the
-            text of a model. There are ``agent`` (a pattern of names), ``archetype``, ``kind`` (the
-            name of a class) and ``chart``; where several fit an agent, that order decides.
-        models_file: Where these were read, if anywhere, and its SHA-256.
+        assigned: Other models, hosts or settings for some of the agents, by a selector:
+            ``{"archetype superuser": {"model": "llama3.3", "temperature": 0.7}}``, or the text of a
+            model. Selectors are ``agent`` (a pattern of names), ``archetype``, ``kind`` (the name
+            of a class) and ``chart``; if several fit an agent, the first in this order counts.
+        models_file: The file they were read from, and its SHA-256.
 
     Raises:
-        InputError: If a setting has an invalid value, the address of a server is missing, or
-            something is assigned twice.
+        InputError: If a setting is invalid, the address of a server is missing, or a selector is
+            repeated.
         ReasonerError: If a client cannot be asked.
     """
 
@@ -165,16 +165,16 @@ class Model(RunSettings):
 
     @classmethod
     def of(cls, given: Any, **settings: Any) -> Self:
-        """Return the model that is meant by a text or a client, or a model itself.
+        """Return the model for a text or a client; a model is returned as it is.
 
         Args:
             given: ``[SERVER:]NAME[@HOST[,HOST...]]``, such as ``"llama3.2"``,
                 ``"ollama:llama3.2@127.0.0.1"`` or ``"openai:llama3.2@http://127.0.0.1:8000"``; the
                 client of another library; or a `Model`.
-            settings: What else is said of it.
+            settings: Further settings.
 
         Raises:
-            InputError: If it is something else, or says what ``settings`` say, too.
+            InputError: If it is something else, or repeats one of the ``settings``.
             ReasonerError: If a client cannot be asked.
         """
         said = {name: value for name, value in settings.items() if value is not None}
@@ -206,16 +206,16 @@ class Model(RunSettings):
             model = "openai:llama3.3@http://127.0.0.1:8000"
             temperature = 0.7
 
-        A table is named by what agents are told apart by, as in ``assigned``.
+        The name of a table is a selector, as in ``assigned``.
 
         Args:
             path: The file.
-            settings: What goes before the file, and what it cannot say, such as ``max_calls``; None
-                for what is not given.
+            settings: Settings that override the file, or that a file cannot have, such as
+                ``max_calls``; None is ignored.
 
         Raises:
-            InputError: If the file cannot be read, has an unknown key or a wrong value, or names
-                no default model; names the line.
+            InputError: If the file cannot be read, has an unknown key or a wrong value, or names no
+                default model. The message names the line.
         """
         # it loads pydantic, which few runs need
         from prism.llm._models_file import read_models
@@ -237,10 +237,10 @@ class Model(RunSettings):
         return cls(**together, assigned=assigned, models_file=(str(path), sha256))
 
     def for_those(self, assignment: ModelAssignment) -> Model:
-        """Return the model of the agents that one is assigned to.
+        """Return the model for the agents of an assignment.
 
         Args:
-            assignment: What is assigned to them.
+            assignment: The assignment.
 
         Raises:
             InputError: If it cannot be used.
@@ -263,10 +263,10 @@ class Model(RunSettings):
             raise assignment.error(error.problem, field_name) from None
 
     def to_config(self) -> dict[str, Any]:
-        """Return the model as plain data: what is not None, as JSON has it.
+        """Return the settings that are not None as plain JSON data.
 
-        Hosts are without names and passwords; those that had them are among ``credentials``. Of a
-        client there are its type and the name of its model.
+        Hosts are listed without names and passwords; those that had them are under ``credentials``.
+        For a client, its type and the name of its model are kept.
         """
         settings = plain_settings(self)
         plain = {key: settings[key] for key in _IN_CONFIG if key in settings}
@@ -281,7 +281,7 @@ class Model(RunSettings):
         return without_credentials(given)
 
     def price_of(self, read: int, written: int) -> float | None:
-        """Return what tokens cost, in the currency of the prices; None where these are unknown.
+        """Return the cost of tokens, in the currency of the prices; None if the prices are unknown.
 
         Args:
             read: Tokens that the model reads.
@@ -296,13 +296,13 @@ class Model(RunSettings):
     # asked directly, and by those that take a model
 
     def as_client(self) -> Any:
-        """Return the client that is asked outside of a run: the servers, or another library's.
+        """Return the client for asking outside of a run: the servers, or another library's client.
 
-        It is the same whenever it is called, and needs no server yet. The servers of a model have
+        Every call returns the same one, and needs no server yet. The servers of a model have
         ``chat``, ``systemone``, ``offers_decisions`` and ``warm_up``.
 
         Raises:
-            InputError: If something is set that only a run can do.
+            InputError: If a setting works only in a run.
             FieldValueError: If its key cannot stand in a header.
         """
         for name in _OF_A_RUN:
@@ -326,10 +326,10 @@ class Model(RunSettings):
         return pool
 
     async def diagnose(self) -> AsyncGenerator[Check, None]:
-        """Look at the first host and its model, step by step, until something is wrong.
+        """Check the first host and its model, step by step, until one fails.
 
         Yields:
-            The steps in order, each as soon as it has ended; only the last may be wrong.
+            The steps in order, each as soon as it has ended; only the last can fail.
         """
         from prism.llm._doctor import diagnose
 

@@ -207,25 +207,25 @@ class OllamaPool(ModelPool):
 class OllamaChatClient(OllamaPool):
     """Asks one model on one Ollama server.
 
-    A question whose failure passes (a busy server, a broken connection, a time-out) is asked again.
-    A server that fails several times in a row is left alone for a while, then probed with one
-    question.
+    After a passing failure (a busy server, a broken connection, a time-out), a question is asked
+    again. A server that fails several times in a row gets no questions for a while, and then a
+    single one as a probe.
 
     Args:
-        host: Address of the server. A user's name and password in it
+        host: Address of the server. User name and password in it
             (``https://name:password@host``) are sent, but never shown.
         model: Name of the model, as ``ollama list`` shows it.
-        settings: ``concurrency``, questions under way at once (4): a server answers
+        settings: ``concurrency``, simultaneous questions (4): a server answers
             ``OLLAMA_NUM_PARALLEL`` (1 by default) at a time and queues the others without bound, so
-            the limit has to be here. ``timeout`` and ``load_timeout``, seconds to wait for one
+            the limit must be set here. ``timeout`` and ``load_timeout``, seconds to wait for one
             reply (60) and for a model to be loaded (600). ``attempts``, requests for one question
-            while its failures pass (3). ``temperature`` (0), ``seed`` (0), ``think`` (False) and
-            ``keep_alive`` (``"30m"``), as Ollama takes them. ``patience``, seconds that a server
-            may fail before its questions fail at once (None is 0; 60 in a run). ``hedge``, whether
-            a straggler is put a second time (False). ``window`` and ``reply_tokens``, tokens of
-            prompt and reply together, and of the reply, which the server is told. And
-            ``max_reply_bytes``, how long a reply may be (1 MiB); ``slots``, which others may share;
-            ``key``, the variable of the environment that holds the key (``OLLAMA_API_KEY``).
+            in case of passing failures (3). ``temperature`` (0), ``seed`` (0), ``think`` (False)
+            and ``keep_alive`` (``"30m"``), as Ollama takes them. ``patience``, seconds that a
+            server may fail before its questions fail at once (None means 0; 60 in a run).
+            ``hedge``, whether a straggler is sent a second time (False). ``window`` and
+            ``reply_tokens``, tokens of prompt and reply together, and of the reply, which are sent
+            to the server. ``max_reply_bytes``, how long a reply may be (1 MiB). ``slots``, which
+            others may share. ``key``, the environment variable with the key (``OLLAMA_API_KEY``).
 
     Raises:
         FieldValueError: If an address is invalid, the model is empty, a limit is not above 0,

@@ -61,8 +61,8 @@ class RandomStream(Distributions):
 
     Args:
         seed: Seed of the run.
-        key: Owner of the stream, such as an agent's id and a round number. A text is another key
-            than the number that it shows.
+        key: Owner of the stream, such as an agent's id and a round number. The text ``"1"`` and the
+            number 1 are different keys.
     """
 
     __slots__ = ("_at", "_key", "_put_back")
@@ -72,19 +72,19 @@ class RandomStream(Distributions):
 
     @classmethod
     def of_key(cls, key: int) -> RandomStream:
-        """Return the stream of a key of 64 bits."""
+        """Return the stream of a 64-bit key."""
         stream = cls.__new__(cls)
         stream.begin_at(key)
 
         return stream
 
     def begin_at(self, key: int) -> None:
-        """Make it the stream of another key of 64 bits."""
+        """Turn this into the stream of another 64-bit key."""
         self._key = self._at = key
         self._put_back: list[Taken] | None = None
 
     def begin_epoch(self, key: int, epoch: int) -> None:
-        """Make it one of many streams of a key of 64 bits, by its number."""
+        """Turn this into one of the numbered streams of a 64-bit key."""
         # `mixed`, written out, as a call would cost a third more
         number = (key + epoch * GOLDEN) & _WORD
         number = ((number ^ (number >> 30)) * _ONE) & _WORD
@@ -128,7 +128,7 @@ class RandomStream(Distributions):
         return low + (high - low) * self.random()
 
     def choice(self, items: Sequence[ItemT]) -> ItemT:
-        """Draw one of several items, each as likely as the others.
+        """Draw one of several items, all equally likely.
 
         Raises:
             IndexError: If there are none.
@@ -136,14 +136,14 @@ class RandomStream(Distributions):
         return items[int(self.random() * len(items))]
 
     def shuffle(self, items: MutableSequence[Any]) -> None:
-        """Bring the items of a list into a random order, in place."""
+        """Shuffle a list in place."""
         lasts = range(len(items) - 1, 0, -1)
         for last, number in zip(lasts, self._several(len(lasts)), strict=True):
             other = int(number * (last + 1))
             items[last], items[other] = items[other], items[last]
 
     def shuffled(self, items: Iterable[ItemT]) -> list[ItemT]:
-        """Return items in a random order, as a new list; a set has no order to begin from.
+        """Return a new list of the items in a random order.
 
         Raises:
             TypeError: If they are a set, whose order differs between processes.
@@ -157,10 +157,10 @@ class RandomStream(Distributions):
     def sample(self, items: Iterable[ItemT], number: int) -> list[ItemT]:
         """Draw several of the items, none of them twice.
 
-        Of a sequence, it takes time for those alone that are drawn.
+        From a sequence, the time depends only on how many are drawn.
 
         Raises:
-            ValueError: If there are not so many.
+            ValueError: If there are fewer.
             TypeError: If they are a set, whose order differs between processes.
         """
         _refuse_set(items)
@@ -187,7 +187,7 @@ class RandomStream(Distributions):
         return ((self._at - self._key) * STEPS_BACK) & _WORD, number
 
     def put_back(self, taken: Taken) -> None:
-        """Put a number back to be drawn again; of several, the earliest comes first."""
+        """Put a number back to be drawn again; the earliest comes first."""
         self._put_back = self._put_back or []
         heappush(self._put_back, taken)
 

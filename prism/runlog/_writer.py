@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from functools import cache
 from io import BufferedWriter
 from os import PathLike
 from pathlib import Path
@@ -263,7 +262,7 @@ class RunLog:
         logger: FilteringBoundLogger = structlog.wrap_logger(
             _Sink(self._write),
             processors=[self._render],
-            wrapper_class=_line_logger(),
+            wrapper_class=self._line_logger(structlog.make_filtering_bound_logger(0)),
             context_class=dict,
         ).bind()
         return logger
@@ -276,11 +275,27 @@ class RunLog:
         if "exc_info" in event or "stack_info" in event:
             event = _with_traceback(logger, method, {**event})
 
-        line = {"event": None, **self._clock.moment.stamp, **event}
-        try:
-            return orjson.dumps(line, option=_AS_LINE)
-        except TypeError:
-            return _dump({writable(key): writable(value) for key, value in line.items()})
+        return _line({"event": None, **self._clock.moment.stamp, **event})
+
+    def _line_logger(self, levels: Any) -> type[FilteringBoundLogger]:
+        """Return structlog's logger, of which a log takes a hundred thousand events a second."""
+        write, clock = self._write, self._clock
+
+        def info(logger: Any, event: str, *args: Any, **keys: Any) -> Any:
+            """Log an event as structlog does, without what only few events need."""
+            if args or logger._context or "exc_info" in keys or "stack_info" in keys:
+                return levels.info(logger, event, *args, **keys)
+
+            return write(_line({"event": event, **clock.moment.stamp, **keys}))
+
+        return type("_LineLogger", (levels,), {"info": info})
+
+
+def _line(event: dict[str, Any]) -> bytes:
+    try:
+        return orjson.dumps(event, option=_AS_LINE)
+    except TypeError:
+        return _dump({writable(key): writable(value) for key, value in event.items()})
 
 
 def _with_traceback(logger: Any, method: str, event: MutableMapping[str, Any]) -> Any:
@@ -373,25 +388,6 @@ class _RealTime:
             stamp = {**stamp, **place, **bound, **stamp}
 
         return stamp
-
-
-@cache
-def _line_logger() -> type[FilteringBoundLogger]:
-    """Return structlog's logger, of which a log takes a hundred thousand events a second."""
-    from structlog import make_filtering_bound_logger
-
-    levels: Any = make_filtering_bound_logger(0)
-
-    def info(self: Any, event: str, *args: Any, **keys: Any) -> Any:
-        """Log an event as structlog does, without asking of each what its processors return."""
-        if args or self._context:
-            return levels.info(self, event, *args, **keys)
-
-        keys["event"] = event
-        (render,) = self._processors
-        return self._logger.info(render(self._logger, "info", keys))
-
-    return type("_LineLogger", (levels,), {"info": info})
 
 
 class _Sink:

@@ -150,7 +150,7 @@ class SharedBudget(Budget):
         return self._ledger.changing()
 
     async def reserve(self, prompt_bytes: int) -> None:
-        """Reserve what a request may cost, waiting for others under way if too little is left."""
+        """Reserve the estimated cost of a request; if too little is left, wait for others."""
         # costs a third of importing the engine, and is loaded already where this runs
         import asyncio
 

@@ -30,6 +30,8 @@ from tempfile import TemporaryDirectory
 from threading import Event, Thread
 from typing import IO, Any, Final
 
+import orjson
+
 from prism._version import __version__
 from prism.errors import PrismError
 from prism.files import make_folder
@@ -344,13 +346,11 @@ class _Teller(Observer):
             self.tell(round=summary.number)
 
 
-def _carried_out(
-    run: Message, how: Message, teller: _Teller
-) -> tuple[str, str | None, dict[str, Any] | None]:
+def _carried_out(run: Message, how: Message, teller: _Teller) -> tuple[str, str | None, str | None]:
     """Begin or resume one run.
 
     Returns:
-        How it ended, what went wrong, and its row if the batch keeps no folders.
+        How it ended, what went wrong, and its row as JSON if the batch keeps no folders.
     """
     folder = Path(how["folder"], run["name"])
     trace = folder / TRACEBACK_NAME
@@ -391,7 +391,7 @@ def _in_its_folder(folder: Path, run: Message, how: Message, teller: _Teller) ->
         measure_run(Path(how["folder"]), run["name"])
 
 
-def _as_a_row(run: Message, how: Message, teller: _Teller) -> dict[str, Any]:
+def _as_a_row(run: Message, how: Message, teller: _Teller) -> str:
     """Carry out a run that leaves no folder, and return the row that the batch keeps."""
     made, settings = _made(run, how), _settings(how, teller)
     if not _is_feed(made.world_class):
@@ -404,7 +404,8 @@ def _as_a_row(run: Message, how: Message, teller: _Teller) -> dict[str, Any]:
             summary = made.keep(log, **settings).summary
             results = with_measures(summary["results"], measure_log(log))
 
-    return {"run": run["name"], "config": summary["config"], "results": results}
+    row = {"run": run["name"], "config": summary["config"], "results": results}
+    return orjson.dumps(row).decode()
 
 
 def _is_feed(world: type) -> bool:

@@ -225,14 +225,17 @@ class BatchFolder:
             path = self.path / run
             yield rows.get(run) or (read_summary(path) if is_begun(path) else None)
 
-    def add_row(self, row: Mapping[str, Any]) -> None:
+    def add_row(self, row: str) -> None:
         """Keep the results of a run that has no folder.
+
+        Args:
+            row: One of `rows`, as JSON.
 
         Raises:
             OSError: If that fails.
         """
         with (self.path / ROWS_NAME).open("ab") as file:
-            file.write(orjson.dumps(row) + b"\n")
+            file.write(row.encode() + b"\n")
 
     def cut_rows(self) -> None:
         """Remove the incomplete row that a killed process may have left.

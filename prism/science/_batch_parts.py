@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
+import orjson
+
 from prism.errors import InputError
 from prism.runs._ledger import Ledger
 from prism.science._batch_folder import LEDGER_NAME, PLAN_NAME, BatchFolder
@@ -138,7 +140,7 @@ def _copy(part: BatchFolder, merged: BatchFolder) -> None:
         if each.is_dir():
             shutil.copytree(each, merged.path / each.name, dirs_exist_ok=True)
     for row in part.rows():
-        merged.add_row(row)
+        merged.add_row(orjson.dumps(row).decode())
 
     ledger = part.path / LEDGER_NAME
     if ledger.exists():

@@ -46,12 +46,12 @@ def round_rows(
     head: Mapping[str, Any], parameters: Mapping[str, Any], results: Mapping[str, Any]
 ) -> Iterator[Row]:
     """Yield a row for each round of one run; see `run_row`."""
-    own = _flat(parameters)
+    # the same in every row but for the round
+    first = _joined({**head, "round": None}, ("parameter", _flat(parameters)))
     for each in results.get("rounds", ()):
         counts = {name: value for name, value in each.items() if name not in ("round", "measures")}
         yield _joined(
-            {**head, "round": each["round"]},
-            ("parameter", own),
+            {**first, "round": each["round"]},
             ("total", _flat(counts)),
             ("measure", each.get("measures", {})),
         )

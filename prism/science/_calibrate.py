@@ -122,7 +122,7 @@ class _Found:
 
 
 def _counts_at(choices: Choices, number: int, options: Sequence[str]) -> dict[str, Array]:
-    """Return by group how often each agent chose each option at a point: one row an agent."""
+    """Return, by group, how often each agent chose each option at a point, a row per agent."""
     agent = ["group", "run", "agent_id"]
     rows = choices.table.filter(pl.col("point") == number)
     counted = rows.group_by(agent, maintain_order=True).agg(
@@ -184,10 +184,10 @@ def _cell(
 
 
 def _clustered(rows: Array) -> tuple[float, ...] | None:
-    """Return standard errors of shares where the decisions of one agent may depend on each other.
+    """Return standard errors of shares, clustered by agent.
 
-    What an agent's counts differ by from those expected of it is taken as a whole (Liang and Zeger
-    1986), with the correction G / (G - 1) for G agents (Cameron and Miller 2015).
+    The residuals of each agent are summed before they are squared (Liang and Zeger 1986), with the
+    correction G / (G - 1) for G agents (Cameron and Miller 2015).
     """
     agents, n = len(rows), rows.sum()
     if agents < 2:
@@ -244,7 +244,7 @@ def _logits(choices: Choices, least: int, found: _Found) -> None:
 
 
 def _never_met(choices: Choices, charts: Sequence[Statechart[Any]]) -> Iterator[Unidentified]:
-    """Yield what the charts allow, and the decisions do not show."""
+    """Yield what the charts allow but never occurred in the decisions."""
     offered: dict[tuple[str, str], set[str]] = {}
     for state, event, options in choices.points:
         offered.setdefault((state, event), set()).update(options)
@@ -266,7 +266,7 @@ def _familiar() -> Iterator[Statechart[Any]]:
 
 
 def _ambiguous(definition: Definition[Any]) -> list[tuple[tuple[str, str], list[str]]]:
-    """Return the targets of each event that may be ambiguous in a state where agents decide."""
+    """Return the targets of each event that leaves a choice in a decision state."""
     found: dict[tuple[str, str], list[str]] = {}
     for each in definition.transitions:
         if each.source in definition.decision_states:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from functools import partial
+from dataclasses import asdict, dataclass, field, replace
 from itertools import chain
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import Any
 
 from prism.errors import FieldValueError, InputError
 from prism.science._batch_folder import BatchFolder
@@ -25,9 +24,6 @@ from prism.science._comparison import (
 )
 from prism.science._design import ARM, Design, design_of_batch, in_arms, text_of
 
-if TYPE_CHECKING:
-    from prism.report._document import Document
-
 RESAMPLES = 9_999
 """Bootstrap samples, unless told otherwise."""
 
@@ -35,12 +31,6 @@ LEVEL = 0.05
 """The level of significance that notes speak of."""
 
 NONE = "one group has no run with it"
-
-
-class _Options(TypedDict):
-    confidence: float
-    resamples: int
-    seed: int
 
 
 def compare(
@@ -96,207 +86,64 @@ def compare(
             have different rounds, they cannot be paired as asked, or a measure or parameter is
             unknown.
     """
-    _check(confidence, resamples, from_round, to_round)
-    from prism.science._compare_page import document_of
-
-    options: _Options = {"confidence": confidence, "resamples": resamples, "seed": seed}
     names = None if measures is None else list(dict.fromkeys(measures))
-    design = _design_of(groups, names, from_round, to_round)
+    asked = _Asked(by, within, paired, names, from_round, to_round, confidence, resamples, seed)
+    design = _design_of(groups, asked)
     if design is not None:
-        asked = _Asked(by, within, paired, names)
-        return _by_design(design, asked, options, from_round, to_round, document_of)
+        return _by_design(design, asked)
     if by is not None or within is not None:
         problem = "is for a batch whose plan has arms or varies parameters, given as one folder"
         raise InputError(problem, field="by" if within is None else "within")
 
-    every = _measured(groups_of(groups), from_round, to_round, progress)
-    return _of_groups(every, names, paired, options, from_round, to_round, document_of)
-
-
-def _of_groups(
-    every: Mapping[str, Sequence[Measured]],
-    names: Sequence[str] | None,
-    paired: bool | None,
-    options: _Options,
-    from_round: int,
-    to_round: int | None,
-    page_of: Callable[[Comparison], Document],
-) -> Comparison:
-    """Compare each group of runs with the first."""
-    last = to_round or _common_rounds(list(every.values()))
-    if last < from_round:
-        raise InputError(f"the runs have {last} rounds, so none from round {from_round} on")
-
-    notes: list[str] = []
-    kept = {label: _long_enough(label, runs, last, notes) for label, runs in every.items()}
-    sides = [_Side(label, runs) for label, runs in kept.items()]
-    kinds = _wanted(_kinds(list(kept.values())), names)
-    rows: list[Difference] = []
-    for side in sides[1:]:
-        pair = _paired(sides[0], side, paired, notes)
-        rows += [_difference(name, kind, pair, options) for name, kind in kinds.items()]
-
-    rows = _corrected(rows)
-
-    return Comparison(
-        _groups_in(kept),
-        tuple(rows),
-        tuple(dict.fromkeys([*notes, *_what_is_possible(rows)])),
-        from_round,
-        last,
-        options["confidence"],
-        tuple(map(tuple, kept.values())),
-        page_of,
-    )
+    return _of_groups(_measured(groups_of(groups), asked, progress), asked)
 
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """What of a batch is to be compared."""
+    """The arguments of `compare`, and the notes so far."""
 
     by: str | None
     within: Iterable[str] | None
     paired: bool | None
     measures: Sequence[str] | None
+    from_round: int
+    to_round: int | None
+    confidence: float
+    resamples: int
+    seed: int
+    notes: list[str] = field(default_factory=list)
 
+    def __post_init__(self) -> None:
+        """Refuse numbers out of range."""
+        first, last = self.from_round, self.to_round
+        for name, is_right, wanted in (
+            ("confidence", 0 < self.confidence < 1, "between 0 and 1"),
+            ("resamples", self.resamples >= 1, "1 or more"),
+            ("from_round", first >= 1, "1 or more"),
+            ("to_round", last is None or last >= first, f"{first} or more"),
+        ):
+            if not is_right:
+                raise FieldValueError(f"{name} must be {wanted}, got {getattr(self, name)}")
 
-def _design_of(
-    groups: Sequence[Source | Sequence[Source]],
-    measures: Sequence[str] | None,
-    from_round: int,
-    to_round: int | None,
-) -> Design | None:
-    """Return the design of a batch, or that of the arms in runs of one group; else None."""
-    if len(groups) != 1:
-        return None
-
-    (group,) = groups
-    sources = [group] if isinstance(group, PathLike | str) else list(group)
-    first = Path(sources[0])
-    if len(sources) == 1 and BatchFolder(first).is_begun:
-        return design_of_batch(first, measures, from_round, to_round)
-
-    return _design_of_arms(sources)
-
-
-def _design_of_arms(sources: Sequence[Source]) -> Design | None:
-    """Return the arms in the runs of one group as a design; None where the runs are groups."""
-    runs = [run for source in sources for run in runs_of(source)]
-    if len(sources) == 1 and len({run.parent for run in runs}) > 1:
-        return None
-
-    return in_arms([({}, run, None) for run in runs])
-
-
-def _by_design(
-    design: Design,
-    asked: _Asked,
-    options: _Options,
-    from_round: int,
-    to_round: int | None,
-    page_of: Callable[[Comparison], Document],
-) -> Comparison:
-    """Compare the levels of one factor at each setting of others."""
-    from prism.science._factors import model_of
-
-    factor = design.factor(asked.by)
-    strata = design.strata(factor, asked.within)
-    measured = {
-        _label(factor, level): design.with_level(factor, level) for level in design.factors[factor]
-    }
-    kinds = _of_batch(list(measured.values()), asked.measures, design.wanted)
-
-    notes = list(design.notes)
-    contrast = partial(_contrast, design, factor, kinds, asked.paired, options, notes)
-    rows = _corrected(contrast(design.settings(strata)))
-    over = rows if strata else []
-    if len(strata) > 1:
-        # a figure shows the effect over each parameter, whatever the others are
-        over = contrast(chain.from_iterable(design.settings([name]) for name in strata))
-
-    return Comparison(
-        _groups_in(measured),
-        tuple(rows),
-        tuple(dict.fromkeys([*notes, *_what_is_possible(rows)])),
-        from_round,
-        to_round or max(run.run.rounds for run in chain(*measured.values())),
-        options["confidence"],
-        tuple(map(tuple, measured.values())),
-        page_of,
-        model_of(design, [name for name, kind in kinds.items() if kind != "distribution"]),
-        tuple(over),
-        design.folder,
-    )
-
-
-def _groups_in(measured: Mapping[str, Sequence[Measured]]) -> tuple[ComparedGroup, ...]:
-    return tuple(
-        ComparedGroup(label, tuple(each.run for each in runs)) for label, runs in measured.items()
-    )
-
-
-def _contrast(
-    design: Design,
-    factor: str,
-    kinds: Mapping[str, MeasureKind],
-    paired: bool | None,
-    options: _Options,
-    notes: list[str],
-    settings: Iterable[Mapping[str, Any]],
-) -> list[Difference]:
-    """Compare every level of a factor with the first at each setting of others."""
-    rows = []
-    for setting in settings:
-        where = text_of(setting)
-        control, *others = (
-            _Side(_label(factor, level), design.runs_at({factor: level, **setting}))
-            for level in design.factors[factor]
-        )
-        for side in others:
-            if lacking := [each.label for each in (control, side) if not each.runs]:
-                notes.append(f"no run of {lacking[0]} at {where}")
-                continue
-            pair = _paired(control, side, paired, notes)
-            found = (_difference(name, kind, pair, options) for name, kind in kinds.items())
-            rows += [replace(row, setting=where) for row in found]
-
-    return rows
-
-
-def _label(factor: str, level: Any) -> str:
-    return str(level) if factor == ARM else f"{factor}={level}"
-
-
-def _of_batch(
-    measured: Sequence[Sequence[Measured]], asked: Sequence[str] | None, planned: Sequence[str]
-) -> dict[str, MeasureKind]:
-    """Return the measures of a batch that are compared: by default few, as each is a test."""
-    kinds = _kinds(measured)
-    if asked is not None or planned:
-        return _wanted(kinds, planned if asked is None else asked)
-
-    # what a measure came to in the end, and not its mean over the rounds, too
-    own = [name for name, kind in kinds.items() if kind == "own" and not name.endswith("_mean")]
-    return {name: kinds[name] for name in own} or kinds
-
-
-def _check(confidence: float, resamples: int, from_round: int, to_round: int | None) -> None:
-    if not 0 < confidence < 1:
-        raise FieldValueError(f"confidence must be between 0 and 1, got {confidence}")
-    if resamples < 1:
-        raise FieldValueError(f"resamples must be 1 or more, got {resamples}")
-    if from_round < 1:
-        raise FieldValueError(f"from_round must be 1 or more, got {from_round}")
-    if to_round is not None and to_round < from_round:
-        raise FieldValueError(f"to_round must be {from_round} or more, got {to_round}")
+    @property
+    def bootstrap(self) -> dict[str, Any]:
+        """The arguments of the functions that bootstrap."""
+        return {name: getattr(self, name) for name in ("confidence", "resamples", "seed")}
 
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """A group and what was measured in its runs; of pairs, in their order."""
+    """A group and its measured runs; in a pair, in the order of the pairs."""
 
     label: str
     runs: Sequence[Measured]
+
+    @property
+    def by_seed(self) -> dict[int | None, Measured]:
+        return {each.run.seed: each for each in self.runs}
+
+    def with_seeds(self, seeds: Sequence[int | None]) -> _Side:
+        return replace(self, runs=[self.by_seed[seed] for seed in seeds])
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,29 +159,151 @@ class _Pair:
         return self.first, self.second
 
 
+def _design_of(groups: Sequence[Source | Sequence[Source]], asked: _Asked) -> Design | None:
+    """Return the design of a batch, or of the arms within the runs of one group; else None."""
+    if len(groups) != 1:
+        return None
+
+    (group,) = groups
+    sources = [group] if isinstance(group, PathLike | str) else list(group)
+    if len(sources) == 1 and BatchFolder(Path(sources[0])).is_begun:
+        return design_of_batch(Path(sources[0]), asked.measures, asked.from_round, asked.to_round)
+
+    runs = [run for source in sources for run in runs_of(source)]
+    if len(sources) == 1 and len({run.parent for run in runs}) > 1:
+        # each folder is a group
+        return None
+
+    return in_arms([({}, run, None) for run in runs])
+
+
+def _of_groups(measured: Mapping[str, Sequence[Measured]], asked: _Asked) -> Comparison:
+    """Compare each group of runs with the first."""
+    last = asked.to_round or _common_rounds(measured)
+    if last < asked.from_round:
+        raise InputError(f"the runs have {last} rounds, so none from round {asked.from_round} on")
+
+    kept = {label: _long_enough(label, runs, last, asked) for label, runs in measured.items()}
+    kinds = _wanted(_kinds(kept), asked.measures)
+    control, *others = (_Side(label, runs) for label, runs in kept.items())
+    rows = [row for side in others for row in _differences(control, side, kinds, asked)]
+
+    return _comparison(kept, rows, asked, last)
+
+
+def _by_design(design: Design, asked: _Asked) -> Comparison:
+    """Compare the levels of one factor at each setting of others."""
+    from prism.science._factors import model_of
+
+    factor = design.factor(asked.by)
+    strata = design.strata(factor, asked.within)
+    measured = {
+        _label(factor, level): design.with_level(factor, level) for level in design.factors[factor]
+    }
+    kinds = _of_batch(_kinds(measured), asked.measures, design.wanted)
+    asked.notes.extend(design.notes)
+    rows = _contrasts(design, factor, kinds, asked, [strata])
+    # a figure shows the effect over each parameter, whatever the others are
+    each = [[name] for name in strata] if len(strata) > 1 else []
+    over = _contrasts(design, factor, kinds, asked, each)
+    last = asked.to_round or max(run.run.rounds for run in chain(*measured.values()))
+    effects = model_of(design, [name for name, kind in kinds.items() if kind != "distribution"])
+    found = _comparison(measured, rows, asked, last)
+
+    return replace(
+        found,
+        model=effects,
+        over=found.differences if len(strata) == 1 else tuple(over),
+        folder=design.folder,
+    )
+
+
+def _comparison(
+    measured: Mapping[str, Sequence[Measured]],
+    rows: Sequence[Difference],
+    asked: _Asked,
+    last: int,
+) -> Comparison:
+    from prism.science._compare_page import document_of
+    from prism.science._statistics import holm
+
+    corrected = [
+        replace(row, p_holm=p) for row, p in zip(rows, holm([row.p for row in rows]), strict=True)
+    ]
+    groups = (
+        ComparedGroup(label, tuple(each.run for each in runs)) for label, runs in measured.items()
+    )
+
+    return Comparison(
+        tuple(groups),
+        tuple(corrected),
+        tuple(dict.fromkeys([*asked.notes, *_what_is_possible(corrected)])),
+        asked.from_round,
+        last,
+        asked.confidence,
+        tuple(map(tuple, measured.values())),
+        document_of,
+    )
+
+
+def _contrasts(
+    design: Design,
+    factor: str,
+    kinds: Mapping[str, MeasureKind],
+    asked: _Asked,
+    strata: Iterable[Sequence[str]],
+) -> list[Difference]:
+    """Compare every level of a factor with the first at each setting of others."""
+    rows = []
+    for setting in chain.from_iterable(map(design.settings, strata)):
+        where = text_of(setting)
+        control, *others = (
+            _Side(_label(factor, level), design.runs_at({factor: level, **setting}))
+            for level in design.factors[factor]
+        )
+        for side in others:
+            if lacking := [each.label for each in (control, side) if not each.runs]:
+                asked.notes.append(f"no run of {lacking[0]} at {where}")
+                continue
+            found = _differences(control, side, kinds, asked)
+            rows += [replace(row, setting=where) for row in found]
+
+    return rows
+
+
+def _label(factor: str, level: Any) -> str:
+    return str(level) if factor == ARM else f"{factor}={level}"
+
+
+def _of_batch(
+    kinds: Mapping[str, MeasureKind], asked: Sequence[str] | None, planned: Sequence[str]
+) -> dict[str, MeasureKind]:
+    """Return the measures of a batch that are compared: by default few, as each is a test."""
+    if asked is not None or planned:
+        return _wanted(kinds, planned if asked is None else asked)
+
+    # what a measure came to in the end, and not its mean over the rounds, too
+    own = [name for name, kind in kinds.items() if kind == "own" and not name.endswith("_mean")]
+    return {name: kinds[name] for name in own or kinds}
+
+
 def _measured(
     groups: Mapping[str, Sequence[Path]],
-    from_round: int,
-    to_round: int | None,
+    asked: _Asked,
     progress: Callable[[int, int], None] | None,
 ) -> dict[str, list[Measured]]:
     """Measure all runs of each group."""
-    total, done = sum(map(len, groups.values())), 0
-    measured: dict[str, list[Measured]] = {}
-    for label, paths in groups.items():
-        measured[label] = []
-        for path in paths:
-            measured[label].append(measure_run(path, from_round, to_round))
-            done += 1
-            if progress is not None:
-                progress(done, total)
+    paths = [(label, path) for label, runs in groups.items() for path in runs]
+    measured: dict[str, list[Measured]] = {label: [] for label in groups}
+    for done, (label, path) in enumerate(paths, start=1):
+        measured[label].append(measure_run(path, asked.from_round, asked.to_round))
+        if progress is not None:
+            progress(done, len(paths))
 
     return measured
 
 
-def _long_enough(
-    label: str, runs: Sequence[Measured], last: int, notes: list[str]
-) -> list[Measured]:
+def _long_enough(label: str, runs: Sequence[Measured], last: int, asked: _Asked) -> list[Measured]:
     """Return the runs that have completed a round, and note those that have not.
 
     Raises:
@@ -345,22 +314,22 @@ def _long_enough(
         problem = f"no run has completed round {last}: use a smaller to_round"
         raise InputError(problem, path=label)
 
-    notes += [
+    asked.notes.extend(
         f"{each.run.path} is left out: it has completed {each.run.rounds} of {last} rounds"
         for each in runs
         if each.run.rounds < last
-    ]
+    )
 
     return kept
 
 
-def _common_rounds(measured: Sequence[Sequence[Measured]]) -> int:
+def _common_rounds(measured: Mapping[str, Sequence[Measured]]) -> int:
     """Return the rounds of all runs.
 
     Raises:
         InputError: If runs that have ended differ in them.
     """
-    runs = [each.run for each in chain(*measured)]
+    runs = [each.run for each in chain(*measured.values())]
     lengths = {run.rounds: run for run in runs if run.ended}
     if len(lengths) > 1:
         told = ", ".join(f"{run.path} has {rounds}" for rounds, run in sorted(lengths.items()))
@@ -372,10 +341,11 @@ def _common_rounds(measured: Sequence[Sequence[Measured]]) -> int:
     return next(iter(lengths), max(run.rounds for run in runs))
 
 
-def _kinds(measured: Sequence[Sequence[Measured]]) -> dict[str, MeasureKind]:
+def _kinds(measured: Mapping[str, Sequence[Measured]]) -> dict[str, MeasureKind]:
     """Return the measures of all runs, and then the distributions."""
-    names = sorted({name for run in chain(*measured) for name in run.distributions})
-    return {**kinds_of(measured), **dict.fromkeys(names, "distribution")}
+    groups = list(measured.values())
+    names = sorted({name for run in chain(*groups) for name in run.distributions})
+    return {**kinds_of(groups), **dict.fromkeys(names, "distribution")}
 
 
 def _wanted(
@@ -386,10 +356,7 @@ def _wanted(
     Raises:
         InputError: If one is unknown.
     """
-    if measures is None:
-        return dict(kinds)
-
-    names = list(dict.fromkeys(measures))
+    names = dict.fromkeys(kinds if measures is None else measures)
     unknown = [name for name in names if name not in kinds]
     if unknown:
         known = ", ".join(kinds)
@@ -398,53 +365,39 @@ def _wanted(
     return {name: kinds[name] for name in names}
 
 
-def _paired(first: _Side, second: _Side, wanted: bool | None, notes: list[str]) -> _Pair:
+def _paired(first: _Side, second: _Side, asked: _Asked) -> _Pair:
     """Pair runs by their seeds, if they are to be paired, and note what is left out.
 
     Raises:
         InputError: If they cannot be, though they are to be.
     """
     alone = _Pair(first, second, paired=False)
-    if wanted is False:
+    if asked.paired is False:
         return alone
 
-    problem = _unpairable(first, second, wanted=wanted is True)
-    if problem and wanted:
+    problem = _unpairable(first, second, wanted=asked.paired is True)
+    if problem and asked.paired:
         raise InputError(f"runs cannot be paired by their seeds: {problem}")
     if problem:
-        notes.append(f"compared as groups, not in pairs: {problem}")
+        asked.notes.append(f"compared as groups, not in pairs: {problem}")
         return alone
 
-    notes += [*_left_out(first, second), *_left_out(second, first)]
-    shared = [seed for seed in _by_seed(first) if seed in _by_seed(second)]
+    for side, other in ((first, second), (second, first)):
+        alone_in = [str(seed) for seed in side.by_seed if seed not in other.by_seed]
+        if alone_in:
+            which = f"runs of {side.label} with seed {', '.join(alone_in)}"
+            asked.notes.append(f"left out of the pairs: {which}, which {other.label} lacks")
+    shared = [seed for seed in first.by_seed if seed in second.by_seed]
 
-    return _Pair(_with_seeds(first, shared), _with_seeds(second, shared), paired=True)
-
-
-def _with_seeds(side: _Side, seeds: Sequence[int | None]) -> _Side:
-    return replace(side, runs=[_by_seed(side)[seed] for seed in seeds])
-
-
-def _by_seed(side: _Side) -> dict[int | None, Measured]:
-    return {each.run.seed: each for each in side.runs}
-
-
-def _left_out(side: _Side, other: _Side) -> list[str]:
-    """Say which runs have no partner in another group."""
-    seeds = ", ".join(str(seed) for seed in _by_seed(side) if seed not in _by_seed(other))
-    if not seeds:
-        return []
-
-    which = f"runs of {side.label} with seed {seeds}, which {other.label} lacks"
-    return [f"left out of the pairs: {which}"]
+    return _Pair(first.with_seeds(shared), second.with_seeds(shared), paired=True)
 
 
 def _unpairable(first: _Side, second: _Side, *, wanted: bool) -> str:
-    """Return why runs cannot be paired by their seeds; nothing if they can."""
+    """Return why runs cannot be paired by their seeds; empty if they can."""
     if problem := _seeds_unfit(first.runs) or _seeds_unfit(second.runs):
         return problem
 
-    shared = len(_by_seed(first).keys() & _by_seed(second).keys())
+    shared = len(first.by_seed.keys() & second.by_seed.keys())
     # pairs of a few of the runs would throw the others away
     is_enough = shared > 0 if wanted else 2 * shared > max(len(first.runs), len(second.runs))
 
@@ -452,7 +405,7 @@ def _unpairable(first: _Side, second: _Side, *, wanted: bool) -> str:
 
 
 def _seeds_unfit(runs: Sequence[Measured]) -> str:
-    """Return why the seeds of runs do not tell them apart; nothing if they do."""
+    """Return why runs cannot be told apart by their seeds; empty if they can."""
     found: dict[int, Path] = {}
     for run in (each.run for each in runs):
         if run.seed is None:
@@ -464,19 +417,23 @@ def _seeds_unfit(runs: Sequence[Measured]) -> str:
     return ""
 
 
-def _difference(name: str, kind: MeasureKind, pair: _Pair, options: _Options) -> Difference:
-    """Compare one measure of two groups."""
-    first, second = pair.sides
-    row = Difference(
-        name, kind, first.label, second.label, pair.paired, len(first.runs), len(second.runs)
-    )
-    compare_one = _of_distribution if kind == "distribution" else _of_values
+def _differences(
+    first: _Side, second: _Side, kinds: Mapping[str, MeasureKind], asked: _Asked
+) -> list[Difference]:
+    """Compare each measure of two groups."""
+    pair = _paired(first, second, asked)
+    one, other = (len(side.runs) for side in pair.sides)
+    rows = []
+    for name, kind in kinds.items():
+        row = Difference(name, kind, first.label, second.label, pair.paired, one, other)
+        compare_one = _of_distribution if kind == "distribution" else _of_values
+        rows.append(compare_one(row, pair, asked))
 
-    return compare_one(row, pair, options)
+    return rows
 
 
-def _of_values(row: Difference, pair: _Pair, options: _Options) -> Difference:
-    """Compare what a measure came to in the runs of two groups, as far as they have it."""
+def _of_values(row: Difference, pair: _Pair, asked: _Asked) -> Difference:
+    """Compare the values of a measure in two groups, in the runs that have it."""
     from prism.science._statistics import as_values, interval, mann_whitney, student, wilcoxon
 
     first, second = _values(row.measure, row.kind, pair)
@@ -486,7 +443,7 @@ def _of_values(row: Difference, pair: _Pair, options: _Options) -> Difference:
         return replace(row, remark=NONE)
 
     values = as_values(first), as_values(second)
-    found = interval(*values, paired=pair.paired, **options)
+    found = interval(*values, paired=pair.paired, **asked.bootstrap)
     row = replace(
         row,
         mean_first=float(values[0].mean()),
@@ -497,7 +454,7 @@ def _of_values(row: Difference, pair: _Pair, options: _Options) -> Difference:
         standardised=_over(found.difference, found.scale),
         standardised_low=_over(found.low, found.scale),
         standardised_high=_over(found.high, found.scale),
-        **asdict(student(*values, paired=pair.paired, confidence=options["confidence"])),
+        **asdict(student(*values, paired=pair.paired, confidence=asked.confidence)),
         remark=f"{lacking} {'pairs' if pair.paired else 'runs'} lack it" if lacking else "",
     )
     if len({*first, *second}) == 1:
@@ -507,7 +464,7 @@ def _of_values(row: Difference, pair: _Pair, options: _Options) -> Difference:
 
 
 def _values(name: str, kind: MeasureKind, pair: _Pair) -> tuple[list[float], list[float]]:
-    """Return the values of two groups, as far as runs, or both runs of a pair, have the measure."""
+    """Return the values of two groups, from the runs, or pairs, that have the measure."""
     # a state in which nobody is has no share in a log
     missing = 0.0 if kind == "state" else None
     one, other = ([run.values.get(name, missing) for run in side.runs] for side in pair.sides)
@@ -526,8 +483,8 @@ def _known(values: Sequence[float | None]) -> list[float]:
     return [each for each in values if each is not None]
 
 
-def _of_distribution(row: Difference, pair: _Pair, options: _Options) -> Difference:
-    """Compare the distributions of all that the runs of two groups hold."""
+def _of_distribution(row: Difference, pair: _Pair, asked: _Asked) -> Difference:
+    """Compare a distribution between two groups, over all their runs."""
     from prism.science._statistics import (
         as_counts,
         as_values,
@@ -542,7 +499,7 @@ def _of_distribution(row: Difference, pair: _Pair, options: _Options) -> Differe
 
     one, other = tables = [as_counts(side, values) for side in sides]
     means = [float((table.sum(axis=0) * as_values(values)).sum() / table.sum()) for table in tables]
-    found = pooled_interval(one, other, as_values(values), paired=pair.paired, **options)
+    found = pooled_interval(one, other, as_values(values), paired=pair.paired, **asked.bootstrap)
     row = replace(
         row,
         mean_first=means[0],
@@ -554,21 +511,12 @@ def _of_distribution(row: Difference, pair: _Pair, options: _Options) -> Differe
     if len(values) == 1:
         return replace(row, remark=SAME)
 
-    tested = kolmogorov_smirnov(one, other, paired=pair.paired, seed=options["seed"])
+    tested = kolmogorov_smirnov(one, other, paired=pair.paired, seed=asked.seed)
     return replace(row, **asdict(tested))
 
 
-def _corrected(rows: Sequence[Difference]) -> list[Difference]:
-    """Return the rows with Holm's correction over all their tests."""
-    # scipy and statsmodels take a second to import, which other commands can do without
-    from prism.science._statistics import holm
-
-    corrected = holm([row.p for row in rows])
-    return [replace(row, p_holm=p) for row, p in zip(rows, corrected, strict=True)]
-
-
 def _what_is_possible(rows: Sequence[Difference]) -> list[str]:
-    """Say where too few runs, or too many tests, leave nothing to be found."""
+    """Return notes where too few runs, or too many tests, rule out any significance."""
     tested = {row: row.least_p for row in rows if row.least_p is not None}
     few = [row for row, least_p in tested.items() if least_p > LEVEL]
     notes = list(dict.fromkeys(map(_too_few, few)))
@@ -589,7 +537,7 @@ def _what_is_possible(rows: Sequence[Difference]) -> list[str]:
 
 
 def _too_few(row: Difference) -> str:
-    """Say why no difference can be significant, and how many runs it takes."""
+    """Return a note that no difference can be significant, and how many runs are needed."""
     one, other = row.runs_first, row.runs_second
     pairs = "1 pair" if one == 1 else f"{one} pairs"
     size = pairs if row.paired else f"{one} against {other} runs"

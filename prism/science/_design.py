@@ -42,7 +42,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """The factors in which runs differ by plan.
+    """The factors that a plan varies between runs.
 
     Args:
         factors: The levels of each factor, in the order of the plan; the first is the control.
@@ -67,7 +67,7 @@ class Design:
         return self._known("by", [by])[0] if by else next(iter(self.factors))
 
     def strata(self, by: str, within: Iterable[str] | None) -> list[str]:
-        """Return the factors at each of whose levels is compared; over others is averaged.
+        """Return the factors that are held fixed in each comparison; others are averaged over.
 
         Raises:
             InputError: If there is no such factor.
@@ -154,7 +154,7 @@ def _in_own_arms(
 
 
 def _left_out(batch: Batch) -> tuple[str, ...]:
-    """Return a note on the runs that are not complete, if there are any."""
+    """Return a note on incomplete runs, if there are any."""
     left = sum(each.status != COMPLETE for each in batch.runs)
     note = f"{left} of {len(batch.runs)} runs are left out, since they are not complete"
     return (note,) if left else ()
@@ -184,7 +184,7 @@ def _measured(
 def _of_summary(
     folder: Path, run: BatchRun, summary: Mapping[str, Any], from_round: int, to_round: int | None
 ) -> Measured:
-    """Return what was measured in a run that is complete."""
+    """Return the measures of a complete run."""
     results = all_results(folder, run.name, summary["results"])
     head = ComparedRun(folder / run.name, run.seed, len(results["rounds"]), ended=True)
     return _of_results(head, results, from_round, to_round)
@@ -231,7 +231,7 @@ def averaged(runs: Sequence[Measured]) -> Measured:
 
 
 def _means(rows: Sequence[Mapping[KeyT, float]]) -> dict[KeyT, float]:
-    """Return the mean of what all rows have, by its key."""
+    """Return the means of the keys that all rows have."""
     shared = [key for key in rows[0] if all(key in row for row in rows)]
     return {key: fmean(row[key] for row in rows) for key in shared}
 
@@ -242,7 +242,7 @@ def text_of(setting: Mapping[str, Any]) -> str:
 
 
 def _assigns(run: Path) -> bool:
-    """Return whether a run has assigned posts to arms, as far as its log is kept."""
+    """Return whether a run has assigned posts to arms, according to its log."""
     return _has_log(run) and arms(read_log(run)).height > 0
 
 
@@ -251,7 +251,7 @@ def _has_log(run: Path) -> bool:
 
 
 def _factors(plan: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
-    """Return what a plan varies, arms first, with their levels."""
+    """Return the factors of a plan with their levels, arms first."""
     named = tuple(each["name"] for each in plan.get(ARM, ()))
     found: dict[str, tuple[Any, ...]] = {ARM: named}
     for name, values in plan.get("vary", {}).items():

@@ -1,4 +1,4 @@
-"""How far the choices of a model and those of a policy lie apart."""
+"""The divergence between the choices of a model and those of a policy."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 BINS = 4
 SPLITS = 200
 REFITS = 20
-"""Halves on which a policy is calibrated again, as that takes longer than counting."""
+"""Splits for which a policy is calibrated anew, which takes longer than counting."""
 
 _TAIL = 0.025
 
@@ -42,42 +42,42 @@ def divergence(
     smoothing: float = 0.0,
     seed: int = 0,
 ) -> pl.DataFrame:
-    """Say how far the choices of a model and those of a policy lie apart.
+    """Measure how much the choices of a model and those of a policy differ.
 
     The Jensen-Shannon divergence of two distributions, ``H((P + Q) / 2) - (H(P) + H(Q)) / 2`` in
-    bits (Lin 1991), is 0 for equal ones and 1 for such as have nothing in common. It is taken at
-    each point of decision (state, event and options), and averaged with the numbers of the model's
-    decisions as weights: over all, and by group, state and bin of relevance.
+    bits (Lin 1991), is 0 for equal distributions and 1 for disjoint ones. It is computed at each
+    decision point (state, event and options), and averaged over points, weighted by the number of
+    the model's decisions: overall, and by group, state and bin of relevance.
 
-    Small samples of one distribution diverge, too. So the agents of the model are split in random
-    halves again and again, and the mean divergence of the two is the ``floor``: what the model
-    differs by from itself. ``halves`` is the mean divergence of a half of the model from the policy
-    at that size, which compares with the floor; ``divergence`` is that of everything.
+    Small samples from one distribution diverge as well. The ``floor`` shows by how much: the agents
+    of the model are split into random halves many times, and it is the mean divergence of the two.
+    ``halves`` is the mean divergence of such a half from the policy, at the same sample size, so it
+    can be compared with the floor. ``divergence`` uses all decisions.
 
     Args:
         logs: The runs of the model.
-        policy: The runs of the policy. Or the policy itself: its probabilities of the questions
-            that the model was asked are taken, and that it draws none makes ``halves`` smaller. Or
-            ``markov`` or ``logit``: such a policy is calibrated on one half of the agents, and
-            compared on the other.
-        by: What agents are grouped by; what the policy says, or ``archetype``.
-        least: Fewest decisions that identify a cell, where a policy is calibrated.
-        bins: Bins of relevance from 0 to 1, of equal width.
-        splits: Random halves, and bootstrap samples of agents; a policy is calibrated on 20 halves
-            at most.
-        smoothing: What is added to every count (Laplace smoothing).
-        seed: Seed of halves and samples.
+        policy: The runs of the policy. Or the policy itself, whose probabilities for the model's
+            questions are used; since it draws nothing, ``halves`` is smaller. Or ``markov`` or
+            ``logit``, to calibrate such a policy on one half of the agents and compare it with the
+            other.
+        by: How to group agents; by default as the policy does, or by ``archetype``.
+        least: The smallest number of decisions that identifies a cell, if a policy is calibrated.
+        bins: Number of bins of relevance, of equal width from 0 to 1.
+        splits: Number of random splits, and of bootstrap samples of agents. A policy is calibrated
+            on at most 20 splits.
+        smoothing: Added to every count (Laplace smoothing).
+        seed: Seed of the splits and samples.
 
     Returns:
-        One row for all, and one for each level: ``by``, ``level``, ``n`` decisions of the model,
-        ``n_policy`` of the policy, ``divergence`` with the ends ``low`` and ``high`` of its 95 %
-        interval (bootstrap over agents, reflected at the estimate, which takes off what sampling
-        adds), ``halves``, ``floor``, ``floor_high`` (97.5 % of the splits lie below), and ``above``
-        (whether ``halves`` does not). Null where there are not decisions enough.
+        A row for all decisions, and one for each level: ``by``, ``level``, ``n`` decisions of the
+        model, ``n_policy`` of the policy, ``divergence`` with its 95 % interval from ``low`` to
+        ``high`` (basic bootstrap over agents, which corrects the bias of sampling), ``halves``,
+        ``floor``, ``floor_high`` (the 97.5th percentile of the splits), and ``above`` (whether
+        ``halves`` exceeds it). Null where there are too few decisions.
 
     Raises:
-        FieldValueError: If a number is out of its range.
-        InputError: If runs hold no decisions.
+        FieldValueError: If a number is out of range.
+        InputError: If the runs contain no decisions.
         MissingExtraError: If the extra ``science`` is not installed.
     """
     _check(bins, splits, smoothing)
@@ -105,7 +105,7 @@ def divergence(
         halves = floors[1][: len(refitted)], refitted
 
     samples = _samples(len(own), splits, random)
-    # a policy answers the questions of the agents that are drawn
+    # the policy answers the questions of the same agents
     others = samples if other is None else _samples(len(theirs), splits, random)
     drawn = samples @ own, others @ theirs
 
@@ -123,7 +123,7 @@ def _check(bins: int, splits: int, smoothing: float) -> None:
 def _expected_by_half(
     grid: Grid, model: Choices, kind: ModelKind, least: int, half: Array
 ) -> Array:
-    """Return what a policy of one half of the agents expects of the other half's questions."""
+    """Calibrate a policy on one half of the agents; return its expected counts for the other."""
     inside = half[agents_of(model)].astype(bool)
     seen, unseen = (replace(model, table=model.table.filter(rows)) for rows in (inside, ~inside))
 
@@ -131,13 +131,13 @@ def _expected_by_half(
 
 
 def _split(agents: int, splits: int, random: Any) -> Array:
-    """Return random halves of the agents: one row a split, 1 for those of the first half."""
+    """Return random splits of the agents, a row each, with 1 for the first half."""
     row = np.arange(agents) < agents // 2
     return np.asarray(random.permuted(np.tile(row, (splits, 1)), axis=1), float)
 
 
 def _samples(agents: int, splits: int, random: Any) -> Array:
-    """Return how often each agent is drawn in bootstrap samples: one row a sample."""
+    """Return how often each agent is drawn in bootstrap samples, a row each."""
     if not agents:
         return np.zeros((splits, 0))
 
@@ -153,24 +153,24 @@ def _table(
     floors: tuple[Array, Array],
     smoothing: float,
 ) -> pl.DataFrame:
-    """Return a row for each level of what `divergence` returns.
+    """Return the table of `divergence`.
 
     Args:
         grid: The cells.
-        own: Counts of the model, one row an agent.
-        theirs: Those of the policy.
-        drawn: Both in bootstrap samples, one row a sample.
-        halves: Halves of the model and of the policy, one row a split.
+        own: Counts of the model, a row per agent.
+        theirs: Counts of the policy.
+        drawn: Both in bootstrap samples, a row per sample.
+        halves: A half of the model and one of the policy, a row per split.
         floors: Both halves of the model.
-        smoothing: What is added to each count.
+        smoothing: Added to each count.
     """
     whole = grid.divergence(own.sum(axis=0), theirs.sum(axis=0), smoothing)[0]
     sampled, between, within = (
         grid.divergence(*each, smoothing) for each in (drawn, halves, floors)
     )
-    # one agent drawn again and again says nothing of others
+    # one agent drawn repeatedly shows no variation
     sampled[:, grid.agents_in(own) < 2] = np.nan
-    # reflected, as a sample diverges more than the whole does
+    # reflected, since samples diverge more than the whole
     low, high = (
         np.clip(2 * whole - _of_known(sampled, partial(np.quantile, q=share)), 0, 1)
         for share in (1 - _TAIL, _TAIL)
@@ -189,12 +189,12 @@ def _table(
     }
     found = pl.DataFrame(columns).with_columns(pl.col(pl.Float64).fill_nan(None))
 
-    # null where one of them is
+    # null if either is
     return found.with_columns(above=pl.col("halves") > pl.col("floor_high"))
 
 
 def _of_known(values: Array, summarize: Callable[[Array], Any]) -> Array:
-    """Summarize what is known of each level; NaN if that is nothing."""
+    """Summarize the known values of each level; NaN if there are none."""
     known = [column[~np.isnan(column)] for column in values.T]
     return np.array([float(summarize(each)) if len(each) else np.nan for each in known])
 
@@ -203,14 +203,14 @@ def _of_known(values: Array, summarize: Callable[[Array], Any]) -> Array:
 class Grid:
     """The cells in which choices are counted.
 
-    Counts, and sums of probabilities, are arrays with one row an agent (or a sample of agents) and
-    one column a cell and option.
+    Counts, and sums of probabilities, are arrays with a row per agent (or sample of agents) and a
+    column per cell and option.
 
     Args:
-        points: Where it was decided.
-        levels: By what the decisions are grouped, and the groups: ``("archetype", "lurker")``.
-        cells: One row a ``cell``: ``by`` and ``level``, the ``number`` of these, and the ``point``.
-        bins: Bins of relevance.
+        points: The decision points.
+        levels: Each grouping with a level of it, such as ``("archetype", "lurker")``.
+        cells: A row per ``cell``: ``by`` and ``level``, their ``number``, and the ``point``.
+        bins: Number of bins of relevance.
     """
 
     points: tuple[Point, ...]
@@ -220,23 +220,23 @@ class Grid:
 
     @property
     def width(self) -> int:
-        """Most options of a point."""
+        """The largest number of options at a point."""
         return max(len(options) for _, _, options in self.points)
 
     def count(self, choices: Choices) -> Array:
-        """Count what was chosen."""
+        """Count the chosen options."""
         rows = choices.table.select("point", "chosen").rows()
         options = [choices.points[point][2].index(name) for point, name in rows]
 
         return self._summed(choices, np.eye(self.width)[options])
 
     def expect(self, choices: Choices, policy: Policy, of: Choices | None = None) -> Array:
-        """Sum up the probabilities that a policy gives to the options of the same questions.
+        """Sum the probabilities that a policy gives to the options of the same questions.
 
         Args:
-            choices: The choices, whose questions are taken.
+            choices: The choices whose questions are answered.
             policy: The policy.
-            of: Choices that these are a part of, and whose agents have a row each.
+            of: The choices that these are part of, whose agents are the rows.
         """
         rows = choices.table.select("point", "group", *choices.covariates).rows()
         known: dict[Any, Sequence[float]] = {}
@@ -253,13 +253,13 @@ class Grid:
         return self._summed(choices, weights, of)
 
     def sizes(self, counts: Array) -> Array:
-        """Return the number of decisions in each level, of one row of counts or of each."""
+        """Return the number of decisions in each level, for one row of counts or several."""
         by_cell = counts.reshape(*counts.shape[:-1], self.cells.height, self.width).sum(axis=-1)
         found: Array = by_cell @ self._is_of_level
         return found
 
     def agents_in(self, counts: Array) -> Array:
-        """Return the number of agents that decided anything in each level."""
+        """Return the number of agents with decisions in each level."""
         found: Array = (self.sizes(counts) > 0).sum(axis=0)
         return found
 
@@ -267,9 +267,9 @@ class Grid:
         """Return the Jensen-Shannon divergence of each level, in bits; NaN where it is unknown.
 
         Args:
-            left: Counts, one row a sample; its numbers of decisions weigh the points of a level.
+            left: Counts, a row per sample; their numbers of decisions are the weights of points.
             right: The counts to compare with.
-            smoothing: What is added to each count.
+            smoothing: Added to each count.
         """
         distance = library("scipy.spatial.distance").jensenshannon
         options = [len(self.points[point][2]) for point in self.cells["point"]]
@@ -280,7 +280,7 @@ class Grid:
         ours, theirs = ((each + smoothing) * is_option for each in (ours, theirs))
         weights = np.where(known, sizes, 0.0)
         with np.errstate(invalid="ignore"):
-            # what is unknown, or as good as equal, comes out as NaN
+            # unknown or nearly equal distributions yield NaN
             bits = np.nan_to_num(distance(ours, theirs, base=2, axis=2) ** 2)
             found: Array = (bits * weights) @ self._is_of_level / (weights @ self._is_of_level)
 
@@ -288,12 +288,12 @@ class Grid:
 
     @property
     def _is_of_level(self) -> Array:
-        """A row a cell, a column a level."""
+        """Whether each cell (row) belongs to each level (column)."""
         numbers = self.cells["number"].to_numpy()
         return np.asarray(np.equal.outer(numbers, np.arange(len(self.levels))), float)
 
     def _summed(self, choices: Choices, weights: Array, of: Choices | None = None) -> Array:
-        """Sum up, by agent and cell, what each decision has for each option."""
+        """Sum the options' weights of the decisions by agent and cell."""
         agents = agents_of(choices, of)
         placed = _in_levels(choices, self.points, self.bins).join(
             self.cells, on=["by", "level", "point"]
@@ -307,7 +307,7 @@ class Grid:
 
 
 def make_grid(compared: Sequence[Choices], bins: int) -> Grid:
-    """Return the cells that the decisions of any of the choices fall in."""
+    """Return the cells that contain decisions of any of the choices."""
     points = tuple(dict.fromkeys(point for each in compared for point in each.points))
     found = pl.concat([_in_levels(each, points, bins) for each in compared]).drop("row").unique()
     kinds = [ALL, compared[0].by, "state", RELEVANCE]
@@ -320,7 +320,7 @@ def make_grid(compared: Sequence[Choices], bins: int) -> Grid:
 
 
 def _in_levels(choices: Choices, points: Sequence[Point], bins: int) -> pl.DataFrame:
-    """Return every decision in each of its levels: ``row``, ``point``, ``by`` and ``level``."""
+    """Return each decision once per level: ``row``, ``point``, ``by`` and ``level``."""
     edges = [number / bins for number in range(bins + 1)]
     names = [f"{low:.2f} to {high:.2f}" for low, high in pairwise(edges)]
     number = (pl.col(RELEVANCE) * bins).floor().clip(0, bins - 1)
@@ -341,7 +341,7 @@ def _in_levels(choices: Choices, points: Sequence[Point], bins: int) -> pl.DataF
 
 
 def agents_of(choices: Choices, of: Choices | None = None) -> Array:
-    """Return the place of the agent of every decision, as a row of the counts."""
+    """Return the row in the counts of each decision's agent."""
     agent = ["run", "agent_id"]
     everybody = (of or choices).table.select(agent).unique().sort(agent).with_row_index("place")
     found = choices.table.select(agent).join(
@@ -354,10 +354,10 @@ _WIDTH, _STEP = 420, 18
 
 
 def divergence_figure(table: pl.DataFrame) -> dict[str, Any]:
-    """Draw what `divergence` returned: a dot for the policy, a bar for the model's own floor.
+    """Draw the table of `divergence`: a dot for the policy, a bar for the model's own floor.
 
     Args:
-        table: The divergences.
+        table: The table.
 
     Returns:
         The figure as Vega-Lite.

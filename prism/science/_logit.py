@@ -1,4 +1,4 @@
-"""Multinomial logits of choices: whether they have a maximum, and what it is."""
+"""Multinomial logits of choices, fitted where the likelihood has a finite maximum."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from prism.science._libraries import library
 
 _MOST_STEPS = 200
 _SLACK = 1e-7
-"""How far from 0 a linear program's best value counts as 0."""
+"""Tolerance within which the optimum of a linear program counts as 0."""
 
 _INTERCEPTS = "intercepts only"
 _GROUPS = "by group"
@@ -27,18 +27,18 @@ Fitted = tuple[Logit | None, list[RatioTest], list[Unidentified]]
 
 @dataclass(frozen=True)
 class _Design:
-    """What a logit is fitted to.
+    """The design matrix of a logit, and the choices.
 
     Args:
-        point: Where it was decided.
-        groups: The groups; the first has no column of its own.
+        point: The decision point.
+        groups: The groups; the first is the reference.
         covariates: The covariates that vary.
-        chosen: The options that were chosen at all; the first is the base.
-        exog: One row a decision: 1, a dummy for each further group, the covariates, each divided by
-            its scale.
-        scales: The scale of each column: that of a covariate is its standard deviation.
-        endog: The number of the option that was chosen.
-        agents: The number of the agent that chose.
+        chosen: The options that were ever chosen; the first is the base.
+        exog: A row per decision: 1, a dummy for each group but the first, and the covariates, each
+            divided by its scale.
+        scales: The scale of each column; for a covariate, its standard deviation.
+        endog: The index of the chosen option.
+        agents: The index of the agent that chose.
     """
 
     point: Point
@@ -52,17 +52,17 @@ class _Design:
 
 
 def fit_logit(choices: Choices, number: int, point: Point, least: int) -> Fitted:
-    """Fit the logit of one point of decision.
+    """Fit the logit of one decision point.
 
     Args:
         choices: The choices.
-        number: The point's number.
+        number: The index of the point.
         point: The point.
-        least: Fewest decisions that identify a group.
+        least: The smallest number of decisions that identifies a group.
 
     Returns:
-        The logit, or None if it is not identified; likelihood-ratio tests of it; what is not
-        identified, and why.
+        The logit, or None if it is not identified; its likelihood-ratio tests; and what is not
+        identified, with reasons.
     """
     design, unclear = _design(choices, number, point, least)
     if design is None:
@@ -98,7 +98,7 @@ def _design(
         unclear.append(Unidentified("logit", reason, state, event, n=rows.height))
         return None, unclear
 
-    # against the option that is known best, errors of the others are smallest
+    # the most frequent option as base gives the smallest errors
     base = max(ever, key=lambda option: total[option])
     chosen = (base, *(option for option in ever if option != base))
     used = rows.filter(pl.col("group").is_in(groups))
@@ -107,7 +107,7 @@ def _design(
 
 
 def _counts(choices: Choices, rows: pl.DataFrame, options: Sequence[str]) -> Array:
-    """Return how often each option was chosen: one row a group."""
+    """Return how often each option was chosen, a row per group."""
     found = {(group, name): n for group, name, n in rows.group_by("group", "chosen").len().rows()}
     return np.array([[found.get((group, name), 0) for name in options] for group in choices.groups])
 
@@ -115,7 +115,7 @@ def _counts(choices: Choices, rows: pl.DataFrame, options: Sequence[str]) -> Arr
 def _groups_with_all(
     choices: Choices, counts: Array, point: Point, least: int
 ) -> tuple[list[str], list[Unidentified]]:
-    """Return the groups that chose every option that anybody chose, and what others never did."""
+    """Return the groups that chose every option ever chosen, and what the others never chose."""
     state, event, options = point
     groups, unclear = [], []
     for group, n, is_never in zip(
@@ -136,7 +136,7 @@ def _groups_with_all(
 def _covariates(
     choices: Choices, rows: pl.DataFrame, point: Point
 ) -> tuple[list[str], list[Unidentified]]:
-    """Return the covariates that vary, and what is not known of them and the others."""
+    """Return the covariates that vary, and what is unidentified about all of them."""
     state, event, _ = point
     known, unclear, unknown = [], [], []
     for name in choices.covariates:
@@ -161,10 +161,10 @@ def _matrix(
     known: Sequence[str],
     chosen: tuple[str, ...],
 ) -> _Design:
-    """Return the design of some decisions: the intercept, the groups, the covariates."""
+    """Return the design of some decisions: intercept, group dummies and covariates."""
     dummies = [(used["group"] == group).to_numpy().astype(float) for group in groups[1:]]
     numbers = [used[name].to_numpy() for name in known]
-    # numbers of any size are told apart, and found, as well as those around 1
+    # scaled, so that the fit does not depend on the units
     scales = np.array([1.0] * len(groups) + [each.std() or 1.0 for each in numbers])
     columns = [np.ones(used.height), *dummies, *numbers]
     places = {option: place for place, option in enumerate(chosen)}
@@ -176,7 +176,7 @@ def _matrix(
 
 
 def _trouble(design: _Design) -> str | None:
-    """Return why the likelihood has no single finite maximum, if it has none."""
+    """Return why the likelihood has no unique finite maximum; None if it has one."""
     if np.linalg.matrix_rank(design.exog) < design.exog.shape[1]:
         return "groups and covariates cannot be told apart (the design has not full rank)"
     if _is_separated(design):
@@ -188,11 +188,11 @@ def _trouble(design: _Design) -> str | None:
 def _is_separated(design: _Design) -> bool:
     """Return whether some coefficients would be infinite.
 
-    That is so if there are coefficients, not all 0, by which no option has a higher utility than
-    the chosen one in any decision, and the chosen one a higher one in some (Albert and Anderson
-    1984, Biometrika 71); a linear program finds them (Konis 2007).
+    They are if there are coefficients, not all 0, for which the chosen option has the highest
+    utility in every decision, and strictly so in some (Albert and Anderson 1984, Biometrika 71). A
+    linear program finds such coefficients (Konis 2007).
     """
-    # the same choice again adds nothing to the program but time
+    # repeated rows only cost time
     pairs = np.unique(np.column_stack([design.endog, design.exog]), axis=0)
     chosen, exog = pairs[:, 0].astype(int), pairs[:, 1:]
     options, terms = len(design.chosen), exog.shape[1]
@@ -218,7 +218,7 @@ def _fit(design: _Design) -> Logit | str:
     """Return the logit, or why it could not be fitted."""
     logit = library("statsmodels.discrete.discrete_model").MNLogit
     with warnings.catch_warnings():
-        # what they warn of is looked at below
+        # convergence and the Hessian are checked below
         warnings.simplefilter("ignore")
         try:
             model = logit(design.endog, design.exog)
@@ -255,14 +255,14 @@ def _fit(design: _Design) -> Logit | str:
 
 
 def _clustered(model: Any, result: Any, design: _Design) -> dict[str, tuple[float, ...]]:
-    """Return standard errors that allow for the choices of one agent being alike.
+    """Return standard errors clustered by agent.
 
-    None if there are not more agents than coefficients, as their covariance has not full rank then.
+    Empty unless there are more agents than coefficients, since the covariance is singular then.
     """
     if len(np.unique(design.agents)) <= result.params.size:
         return {}
 
-    # Liang and Zeger 1986; it starts at the maximum, and so takes one step
+    # Liang and Zeger 1986; starting at the maximum, this takes one step
     again = model.fit(
         np.asarray(result.params).ravel(order="F"),
         maxiter=_MOST_STEPS,
@@ -283,7 +283,7 @@ def _rows(design: _Design, matrix: Array) -> dict[str, tuple[float, ...]]:
 
 
 def _tests(design: _Design, fitted: Logit) -> list[RatioTest]:
-    """Test the logit against smaller ones, whose maxima are shares."""
+    """Test the logit against nested models, whose estimates are plain shares."""
     chi2 = library("scipy.stats").chi2
 
     of_groups = design.exog[:, : len(design.groups)] @ np.arange(len(design.groups))
@@ -304,9 +304,9 @@ def _tests(design: _Design, fitted: Logit) -> list[RatioTest]:
 
 
 def _of_shares(chosen: Array, groups: Array) -> float:
-    """Return the log-likelihood of choices whose probabilities are the shares in each group."""
+    """Return the log-likelihood of choices with the shares of each group as probabilities."""
     _, counts = np.unique(np.column_stack([groups, chosen]), axis=0, return_counts=True)
     _, sizes = np.unique(groups, return_counts=True)
 
-    # none is 0, as only what was chosen is counted
+    # no count is 0, since only chosen options are counted
     return float((counts * np.log(counts)).sum() - (sizes * np.log(sizes)).sum())

@@ -34,11 +34,11 @@ class Configuration:
     """One point of a plan: its parameters in one arm. A run is a configuration and a seed.
 
     Args:
-        name: What it is called in tables and folders.
+        name: Its name in tables and folders.
         arm: The arm; None in a plan without arms.
-        parameters: The parameters, those of the plan and the arm included.
-        settings: What else the plan and the arm say, with the keys of a plan.
-        seeds: Its seeds, if they are not those of the plan.
+        parameters: The parameters, including those of the plan and the arm.
+        settings: The other settings of the plan and the arm, under the keys of a plan file.
+        seeds: Its seeds, if they differ from those of the plan.
     """
 
     name: str
@@ -53,31 +53,31 @@ class Plan:
     """A plan of an experiment.
 
     Args:
-        data: What it says, with the keys of a plan file: ``world``, ``agents``, ``rounds``,
+        data: Its contents, under the keys of a plan file: ``world``, ``agents``, ``rounds``,
             ``ticks``, ``seeds``, ``preset``, ``parameters``, ``vary``, ``arm``, ``treatments``,
-            ``reasoner``, ``writer``, ``budget``, ``bounds``, ``measures``, ``target`` and more, as
-            ``docs/plan.schema.json`` has them.
-        file: Where it was read, if anywhere; errors name its lines.
+            ``reasoner``, ``writer``, ``budget``, ``bounds``, ``measures``, ``target`` and the
+            others in ``docs/plan.schema.json``.
+        file: The file it was read from, if any; errors name its lines.
 
     Raises:
-        InputError: If it says what no plan can.
+        InputError: If it is not a valid plan.
     """
 
     data: Mapping[str, Any]
     file: Source | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Refuse what the schema refuses, and what contradicts itself."""
+        """Reject a plan that violates the schema or contradicts itself."""
         require_plan(self.source)
 
     @classmethod
     def from_file(cls, path: Path | str) -> Self:
-        """Read a plan file, TOML, or one that ships, by its name such as ``herd``.
+        """Read a plan from a TOML file, or one that comes with prism by name, such as ``herd``.
 
-        Files that it names are looked for beside it.
+        Relative paths in the plan are relative to its folder.
 
         Raises:
-            InputError: If it cannot be read, or says what no plan can; names line and key.
+            InputError: If it cannot be read or is not a valid plan; names the line and key.
         """
         found = plan_path(path)
         file = Source.read(found, "toml")
@@ -87,35 +87,35 @@ class Plan:
 
     @property
     def name(self) -> str:
-        """What the plan is called."""
+        """The name of the plan; empty if it has none."""
         return str(self.data.get("name", ""))
 
     @property
     def seeds(self) -> tuple[int, ...]:
-        """The seeds, each of which every configuration is run with."""
+        """The seeds. Every configuration runs with each of them."""
         given = self.data.get("seeds", 1)
         return tuple(range(given)) if isinstance(given, int) else tuple(given)
 
     @property
     def budget(self) -> Mapping[str, Any]:
-        """What all runs together may spend: ``max_calls``, ``max_tokens``, ``deadline``."""
+        """The limits of all runs together: ``max_calls``, ``max_tokens``, ``deadline``."""
         return dict(self.data.get("budget", {}))
 
     def with_seeds(self, seeds: int | Sequence[int]) -> Self:
-        """Return the same plan with other seeds: how many, from 0 on, or which."""
+        """Return the same plan with other seeds: a list, or how many to count from 0."""
         given = seeds if isinstance(seeds, int) else list(seeds)
         return replace(self, data={**self.data, "seeds": given})
 
     def with_budget(self, **limits: float | None) -> Self:
-        """Return the same plan with other limits, as far as they are not None."""
+        """Return the same plan with new limits; a limit of None stays as it is."""
         given = {name: value for name, value in limits.items() if value is not None}
         return replace(self, data={**self.data, "budget": {**self.budget, **given}})
 
     def with_hosts(self, hosts: Sequence[str]) -> Self:
-        """Return the same plan with the addresses of the servers, those with passwords included.
+        """Return the same plan with other server addresses, which may contain passwords.
 
         Raises:
-            InputError: If no model is asked.
+            InputError: If the plan uses no model.
         """
         return _with_reasoner(self, "host", [*hosts])
 
@@ -123,7 +123,7 @@ class Plan:
         """Return the same plan with another model.
 
         Raises:
-            InputError: If no model is asked.
+            InputError: If the plan uses no model.
         """
         return _with_reasoner(self, "model", model)
 
@@ -142,12 +142,11 @@ class Plan:
     def samples(
         self, parameters: Sequence[Mapping[str, Any]], *, with_seeds: bool = False
     ) -> tuple[Configuration, ...]:
-        """Return configurations with parameters of their own, which are called by numbers.
+        """Return a configuration for each set of parameters, named by its number.
 
         Args:
-            parameters: The parameters of each sample, which is run in every arm.
-            with_seeds: Whether each sample has seeds of its own, as many as the plan has, instead
-                of those of the plan.
+            parameters: The parameters of each sample. Every arm runs it.
+            with_seeds: Whether each sample gets its own seeds, as many as the plan has.
         """
         count, first = len(self.seeds), min(self.seeds)
         found = []
@@ -166,10 +165,10 @@ class Plan:
 
         Args:
             configuration: One of its configurations.
-            seed: Seed of every random number.
+            seed: The seed of all its random numbers.
 
         Raises:
-            InputError: If no run can be what the configuration says.
+            InputError: If the configuration describes an impossible run.
         """
         settings = configuration.settings
         given: dict[str, Any] = {
@@ -188,26 +187,26 @@ class Plan:
         return Run(world, **given)
 
     def check(self, configurations: Sequence[Configuration] = ()) -> None:
-        """Refuse what no run could be, all of it together, before any run begins.
+        """Check the configurations before any run begins, and report all problems together.
 
         Args:
-            configurations: The configurations to look at; by default all.
+            configurations: The configurations to check; by default all.
 
         Raises:
-            InputError: If there is anything; names line and key where the plan is a file.
+            InputError: If there are problems; names lines and keys if the plan is a file.
         """
         problems = Problems(self.source)
         tried: set[str] = set()
         for each in configurations or self.configurations():
             is_new = (kind := _kind_of(each)) not in tried
             tried.add(kind)
-            # what is wrong in the plan is found again in every configuration
+            # a problem of the plan itself comes up in every configuration
             _Trial(self, problems).look_at(each, is_new=is_new)
 
         problems.raise_if_any()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the plan as plain data, without names and passwords of servers."""
+        """Return the plan as plain data, with user names and passwords removed from addresses."""
         found = {**self.data}
         if isinstance(host := found.get("reasoner", {}).get("host"), (str, list)):
             hosts = [host] if isinstance(host, str) else host
@@ -220,17 +219,17 @@ class Plan:
 
     @property
     def source(self) -> Source:
-        """What it says, with the place of each part if it was read from a file."""
+        """Its contents, with the line of each part if it was read from a file."""
         return Source.of(self.data) if self.file is None else replace(self.file, value=self.data)
 
 
 def is_of_feed(plan: Plan) -> bool:
-    """Return whether the runs of a plan are of the social feed."""
+    """Return whether a plan runs the social feed."""
     return bool(plan.data.get("world", FEED) == FEED)
 
 
 def asks_a_model(plan: Plan) -> bool:
-    """Return whether a model is asked in any arm of a plan, from the beginning or later on."""
+    """Return whether any arm of a plan uses a model, from the start or later on."""
     return not all(plan.options(each, plan.seeds[0]).is_repeatable for each in _kinds(plan))
 
 
@@ -248,7 +247,7 @@ def feed_parameters(configuration: Configuration) -> Parameters:
 
 
 def inputs_of(plan: Plan) -> dict[str, str]:
-    """Return the SHA-256 of every file that runs of a plan read, by its name.
+    """Return the SHA-256 of every file that the runs of a plan read, by file name.
 
     Raises:
         InputError: If one cannot be read.
@@ -266,26 +265,16 @@ def inputs_of(plan: Plan) -> dict[str, str]:
 
 
 _OF_FEED = {"preset": "preset", "posts": "first_posts"}
-"""Keys of a plan of the feed, and what it calls them itself."""
+"""Keys of plans for the feed, and the feed's own names for them."""
 
 _OF_RUNS = ("agents", "rounds", "ticks", "columns", "log_agents", "log")
 """Keys of a plan that a run has, too."""
 
 _OF_PLAN = (
-    *(
-        "name",
-        "description",
-        "seeds",
-        "parameters",
-        "vary",
-        "arm",
-        "budget",
-        "bounds",
-        "measures",
-        "target",
-    ),
+    *("name", "description", "seeds", "parameters", "vary", "arm", "budget", "bounds"),
+    *("measures", "target"),
 )
-"""Keys that say nothing about one configuration."""
+"""Keys that belong to the plan as a whole, not to a configuration."""
 
 
 def _with_reasoner(plan: PlanT, key: str, value: Any) -> PlanT:
@@ -296,7 +285,7 @@ def _with_reasoner(plan: PlanT, key: str, value: Any) -> PlanT:
 
 
 def _kinds(plan: Plan) -> Sequence[Configuration]:
-    """Return one of the configurations that differ in parameters of the world alone."""
+    """Return one configuration of each kind; see `_kind_of`."""
     return tuple({_kind_of(each): each for each in plan.configurations()}.values())
 
 
@@ -381,7 +370,7 @@ def _shown(value: Any) -> str:
 
 
 def _named_apart(found: Sequence[Configuration]) -> Iterator[Configuration]:
-    """Yield configurations whose names differ, also where names of files do not tell apart."""
+    """Yield the configurations with distinct names; those that clash get numbers."""
     # names are folders, and some file systems do not tell A from a
     seen: set[str] = set()
     for each in found:
@@ -394,32 +383,32 @@ def _named_apart(found: Sequence[Configuration]) -> Iterator[Configuration]:
 
 
 def _kind_of(configuration: Configuration) -> str:
-    """Return what configurations have in common that differ in parameters of the world alone."""
+    """Return a key that is equal for configurations that differ only in world parameters."""
     varied = [configuration.settings.get(name) for name in VARIED_SETTINGS]
     return repr((configuration.arm, varied))
 
 
-# What no run of a plan can be, found before the first one begins
+# Checks before the first run
 
 
 _KEYS_OF_FIELDS: Mapping[str | None, str] = {"ticks_per_round": "ticks", None: "world"}
 _LEFT_OUT = ("preset", "reasoner", "agents", "posts", "keep", "rounds", "ticks")
-"""Settings without which the rest of a run can still be looked at."""
+"""Settings without which the rest of a run can still be checked."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Trial:
-    """Looks at configurations of a plan, and notes what no run of them can be."""
+    """Tries out the configurations of a plan, and notes the problems of their runs."""
 
     plan: Plan
     problems: Problems
 
     def look_at(self, configuration: Configuration, *, is_new: bool) -> None:
-        """Note what is wrong with a configuration, one thing after the other.
+        """Note all problems of a configuration.
 
         Args:
             configuration: The configuration.
-            is_new: Whether its run is to be made, too, as it is the first of its kind.
+            is_new: Whether to set up a run as well, since it is the first of its kind.
         """
         plan = self.plan
         try:
@@ -433,19 +422,19 @@ class _Trial:
                 return
 
             where = self._note(configuration, error)
-            # the rest may be wrong, too: look at it without what is known to be
+            # there may be more problems: check again without this one
             if (left := _without(configuration, str(where[-1]))) is not None:
                 self.look_at(left, is_new=is_new)
         except PrismError as error:
             self.problems.add(_keys_in(plan, configuration, "world"), str(error))
 
     def _is_of_plan(self, error: InputError) -> bool:
-        """Return whether an error is of the plan itself, and of no file that it names."""
+        """Return whether an error is in the plan itself, not in a file that it names."""
         file = self.plan.source.path
         return error.path is None or (file is not None and Path(error.path) == Path(file))
 
     def _note(self, configuration: Configuration, error: InputError) -> Where:
-        """Note an error of a run's options; return where in the plan it is."""
+        """Note an error in a run's options, and return its location in the plan."""
         if self._is_of_plan(error):
             where, problem = _keys_of(self.plan, error, configuration), error.problem
         else:
@@ -456,10 +445,10 @@ class _Trial:
         return where
 
     def _treat(self, configuration: Configuration, options: Any) -> None:
-        """Make a run, and note what cannot be done to it.
+        """Set up a run, and note the treatments that are impossible.
 
         Raises:
-            PrismError: If the run cannot be made even where nothing is done to it.
+            PrismError: If the run cannot be set up even without its treatments.
         """
         treatments: Sequence[Any] = getattr(options, "treatments", ())
         try:
@@ -468,7 +457,7 @@ class _Trial:
         except PrismError as error:
             if not treatments:
                 raise
-            # raises if it is not the treatments that are at fault
+            # raises if the treatments are not to blame
             _make(options.replace(treatments=()))
             jointly = str(error)
 
@@ -485,13 +474,13 @@ class _Trial:
                 self.problems.add(where, problem)
                 found = True
 
-        # each could be done alone
+        # each works on its own
         if not found:
             self.problems.add(_keys_in(self.plan, configuration, "treatment"), jointly)
 
 
 def _make(options: Any) -> None:
-    """Make a run, but for a file of answers, which another process may use."""
+    """Set up a run without its cache of answers, which another process may be using."""
     reasoner = options.reasoner
     if isinstance(reasoner, Model) and reasoner.cache is not None:
         options = options.replace(reasoner=replace(reasoner, cache=None))
@@ -500,7 +489,7 @@ def _make(options: Any) -> None:
 
 
 def _without(configuration: Configuration, name: str) -> Configuration | None:
-    """Return a configuration without a parameter or setting; None if that is needed."""
+    """Return a configuration without a parameter or setting; None if it is required."""
     parts = {"parameters": configuration.parameters}
     if name in configuration.settings.get("reasoner", {}):
         name = "reasoner"
@@ -515,19 +504,19 @@ def _without(configuration: Configuration, name: str) -> Configuration | None:
 
 
 def _arm_of(plan: Plan, configuration: Configuration) -> tuple[int, Mapping[str, Any]]:
-    """Return the place of the arm of a configuration, and what it says."""
+    """Return the index of a configuration's arm, and its contents."""
     arms = enumerate(plan.data.get("arm", ()))
     return next((each for each in arms if each[1]["name"] == configuration.arm), (0, {}))
 
 
 def _of_treatment(plan: Plan, configuration: Configuration, table: str, place: int) -> Where:
-    """Return where a treatment stands: those of the plan come before those of the arm.
+    """Return the location of a treatment; those of the plan come before those of the arm.
 
     Args:
         plan: The plan.
-        configuration: The configuration that has it.
+        configuration: Its configuration.
         table: ``treatment`` for tables, ``treatments`` for texts.
-        place: Its place among those of its kind that the configuration has.
+        place: Its index in that table of the configuration.
     """
     common = len(plan.data.get(table, ()))
     if place < common:
@@ -537,10 +526,10 @@ def _of_treatment(plan: Plan, configuration: Configuration, table: str, place: i
 
 
 def _keys_of(plan: Plan, error: InputError, configuration: Configuration) -> Where:
-    """Return where in the plan stands what an error of a run's options is about."""
+    """Return the location in the plan of an error in a run's options."""
     place, arm = _arm_of(plan, configuration)
     if error.field == "parameters":
-        # what is wrong is said of a name; those that there are follow it
+        # the problem names the parameter before it lists the known ones
         said = set(re.findall(r"\w+", error.problem.partition(": it has")[0]))
         for name in (each for each in configuration.parameters if each in said):
             if name in arm.get("parameters", {}):
@@ -552,7 +541,7 @@ def _keys_of(plan: Plan, error: InputError, configuration: Configuration) -> Whe
 
 
 def _keys_of_file(plan: Plan, path: str, configuration: Configuration) -> Where:
-    """Return where in the plan a file is named."""
+    """Return the location in the plan of a file's name."""
     settings = configuration.settings
     named = {**settings.get("reasoner", {}), **settings}
     key = next((name for name, value in named.items() if value == path), "world")
@@ -561,7 +550,7 @@ def _keys_of_file(plan: Plan, path: str, configuration: Configuration) -> Where:
 
 
 def _keys_in(plan: Plan, configuration: Configuration, key: str) -> Where:
-    """Return where in the plan a key stands that holds for a configuration."""
+    """Return the location of a key that applies to a configuration."""
     place, arm = _arm_of(plan, configuration)
     if key in arm:
         return ("arm", place, key)

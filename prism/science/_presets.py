@@ -1,4 +1,4 @@
-"""How close a preset of the feed comes to the targets of its plan, those held out included."""
+"""How close a preset of the feed comes to the targets of its plan."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def preset_figures(
     agents: int | None = None,
     rounds: int | None = None,
 ) -> pl.DataFrame:
-    """Compare a preset of the feed with the targets of its plan, those held out included.
+    """Compare a preset of the feed with all targets of its plan, including those held out.
 
     Args:
         preset: Its name.

@@ -227,7 +227,7 @@ def _changed(
 
 
 def _decider(options: Run[Any], source: Path, then: Literal["model", "policy"]) -> DeciderOptions:
-    """Return who decides: the log, as long as it holds the answers, if any are a model's."""
+    """Return what decides; in a run with a model, the log as long as it has the answers."""
     reasoner: DeciderOptions = options.reasoner
     writer = options.writer
     if isinstance(reasoner, ReplayOptions):
@@ -258,7 +258,7 @@ def _too_early(number: int, from_round: int) -> str:
 
 @contextmanager
 def _noted(folder: Path, note: Mapping[str, Any]) -> Iterator[None]:
-    """Note what a folder is for, before a run in it can be killed; forget it if none begins."""
+    """Record the purpose of a folder before its run begins; undo that if none does."""
     RunFolder.for_new(folder)
     make_folder(folder)
     _note(folder, note)

@@ -40,7 +40,7 @@ _OF_ROUNDS = ("run", "round", "agents", "agent_ticks")
 
 @dataclass(frozen=True, slots=True)
 class Steady:
-    """From when on a series is steady, if at all.
+    """When a series becomes steady, if at all.
 
     Args:
         observations: Length of the series.
@@ -104,7 +104,7 @@ def mser(series: Sequence[float], *, batch: int = 5) -> int | None:
 
 
 def steadiness(series: Sequence[float], *, batch: int = 1) -> Steady:
-    """Find from when on a series shows no drift.
+    """Find the part of a series that shows no drift.
 
     Args:
         series: The observations, in order.
@@ -162,7 +162,7 @@ def steady_state(
     measures: Sequence[str] | None = None,
     batch: int | None = None,
 ) -> pl.DataFrame:
-    """Find from when on each measure of a run is steady, if at all.
+    """Find when each measure of a run becomes steady, if at all.
 
     Args:
         logs: The logs, from `prism.analysis.read_log`.
@@ -205,7 +205,7 @@ def steady_state(
 
 
 def _standard_errors(means: Sequence[float]) -> list[float]:
-    """Return the squared standard error of the mean of what is left at each cut."""
+    """Return the squared standard error of the mean of the rest after each cut."""
     # Welford's recurrence (1962) from the end: exact where all that is left is one value
     errors, mean, squares = [0.0] * len(means), 0.0, 0.0
     for place in range(len(means) - 1, -1, -1):

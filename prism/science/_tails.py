@@ -25,7 +25,7 @@ LEAST_IN_TAIL = 50
 
 @dataclass(frozen=True, slots=True)
 class Tail:
-    """How the largest of a set of numbers are distributed.
+    """The tail of a distribution of whole numbers.
 
     Args:
         values: How many numbers there are above 0.
@@ -112,7 +112,7 @@ def _is_too_little(values: Sequence[int]) -> bool:
 
 
 def _judged(known: Tail, fit: Any, values: Sequence[int], bootstrap: int, seed: int) -> Tail:
-    """Return a tail with its fit, and how that compares with other distributions."""
+    """Return a tail with its fit and its comparisons with other distributions."""
     exponent, distance = float(fit.power_law.alpha), float(fit.power_law.D)
     ratios: dict[str, Any] = {}
     for name in ("lognormal", "exponential"):

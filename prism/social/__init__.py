@@ -1,4 +1,4 @@
-"""The social feed: posts, feeds, composing, and the simulation of a population that reads them."""
+"""The social feed: posts, feeds, composing, and a simulation of the people who read them."""
 
 from prism.social._composing import Composer, TemplateComposer
 from prism.social._feed import Feed

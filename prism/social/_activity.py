@@ -1,4 +1,4 @@
-"""How active each agent is: who writes how much more than others, and when it is awake."""
+"""How active each agent is, compared with the others, and when it is awake."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _UNKNOWN = 2
 
 
 def waits(probability: float, stream: RandomStream) -> Iterator[int]:
-    """Yield how many trials without success come before each success; without end.
+    """Yield, without end, the number of failed trials before each success.
 
-    The numbers are geometric, so that one draw does for all trials until the next success (Devroye
+    The numbers are geometric, so one draw covers all trials until the next success (Devroye
     1986, Non-Uniform Random Variate Generation, X.2).
 
     Args:
-        probability: That of a success in each trial, above 0; 1 or more is certain.
+        probability: Chance of success in each trial, above 0; 1 or more is certain.
         stream: Random numbers.
     """
     if probability >= 1:
@@ -40,15 +40,15 @@ def waits(probability: float, stream: RandomStream) -> Iterator[int]:
 
 
 def activities(agents: Sequence[SocialAgent], parameters: Parameters, seed: int) -> list[float]:
-    """Return how active each agent is, in means of the population.
+    """Return how active each agent is, as a multiple of the population's mean.
 
-    The population as a whole has exactly the distribution that the parameters name: of agents who
-    are ranked, the n-th takes the n-th part of its Lorenz curve. Where agents have archetypes,
-    superusers come first and lurkers last; else the ranks are drawn, keyed by (seed, agent).
+    The population as a whole follows exactly the distribution that the parameters name: the n-th
+    agent of a ranking gets the n-th part of its Lorenz curve. Where agents have archetypes,
+    superusers rank first and lurkers last. Otherwise the ranks are drawn, keyed by (seed, agent).
 
     Args:
         agents: The agents.
-        parameters: The distribution: its kind, its width, who is silent, and the largest.
+        parameters: The distribution: its kind, its width, the silent share and the largest value.
         seed: Seed of the run.
     """
     size = len(agents)
@@ -66,7 +66,7 @@ def activities(agents: Sequence[SocialAgent], parameters: Parameters, seed: int)
 
 
 def in_means_of_all(activity: float) -> str:
-    """Return an activity in words, as a model is told of it."""
+    """Describe an activity in words, for a model's prompt."""
     if not activity:
         return "never"
 
@@ -80,7 +80,7 @@ def _rank(agent: SocialAgent, seed: int) -> tuple[int, float]:
 
 
 def _shares(size: int, parameters: Parameters) -> list[float]:
-    """Return the share of each of so many agents in what is written, the largest first."""
+    """Return each agent's share of all that is written, the largest first."""
     if parameters.activity == "equal":
         return [1 / size] * size
 
@@ -120,7 +120,7 @@ def _of_classes(part: float, parameters: Parameters) -> float:
 
 
 def _limited(shares: list[float], most: float) -> list[float]:
-    """Return shares of which none is larger than a limit; the others take over what is cut."""
+    """Limit every share, and spread what is cut over the others."""
     if most * len(shares) <= 1:
         return [1 / len(shares)] * len(shares)
 
@@ -148,11 +148,11 @@ class Hours:
 
     Args:
         agents: The agents.
-        parameters: What says so.
+        parameters: The parameters that set their hours.
         seed: Seed of the run.
 
     Raises:
-        FieldValueError: If an agent lacks the 24 numbers that ``file`` goes by.
+        FieldValueError: If an agent lacks the 24 numbers that ``file`` reads.
     """
 
     def __init__(self, agents: Iterable[SocialAgent], parameters: Parameters, seed: int) -> None:
@@ -167,7 +167,7 @@ class Hours:
         }
 
     def asleep(self, hour: int) -> frozenset[int]:
-        """Return the places of agents that are asleep in an hour, counted from the beginning."""
+        """Return the places of the agents that are asleep in an hour, counted from the start."""
         if hour != self._hour:
             self._hour = hour
             self._asleep = frozenset(

@@ -1,4 +1,4 @@
-"""What agents publish: its topics, and texts without a model."""
+"""Topics of what agents publish, and its texts without a model."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ class Composer(Protocol):
 
         Args:
             agent: Who writes.
-            post: What it looked at when it decided to.
-            stream: Random numbers for this text alone, so that what is written does not depend on
-                how many the agent's decisions took.
+            post: The post it was looking at when it decided to write.
+            stream: Random numbers for this text alone, so that it does not depend on how many
+                numbers the agent's decisions have used.
         """
         ...
 
 
 class TemplateComposer:
-    """Writes from a few set sentences, without a model: enough to carry topics on.
+    """Writes from a few fixed sentences, without a model: enough to pass topics on.
 
     Args:
         parameters: How often a composing agent replies, reshares with commentary, or writes a post
@@ -74,7 +74,7 @@ class TemplateComposer:
         kind: PostKind,
         stream: RandomStream,
     ) -> Draft:
-        """Draw a sentence on the post's topic, for an agent that has chosen the kind itself."""
+        """Draw a sentence on the post's topic, for an agent that has already chosen the kind."""
         return _drafted(kind, post.topics, stream)
 
     def compose_post(
@@ -83,7 +83,7 @@ class TemplateComposer:
         topics: tuple[str, ...],
         stream: RandomStream,
     ) -> Draft:
-        """Draw a sentence on topics of which an agent writes of its own accord."""
+        """Draw a sentence on the topics of a post that an agent writes of its own accord."""
         return _drafted("post", topics, stream)
 
 
@@ -111,14 +111,14 @@ _HUNDRED = 100
 
 
 def common_topic(agents: int, number: int, stream: RandomStream) -> str:
-    """Draw one of the topics that a population has in common.
+    """Draw one of the topics that a population shares.
 
-    There are more of them in a larger population, so that as many agents share each, and feeds are
-    as busy.
+    A larger population has more of them, so that each is shared by as many agents and feeds are as
+    busy as in a small one.
 
     Args:
         agents: Size of the population.
-        number: Topics for each hundred agents begun, above 0.
+        number: Topics for each hundred agents or part of a hundred, above 0.
         stream: Random numbers.
     """
     place = stream.index(number * ceil(agents / _HUNDRED))
@@ -138,7 +138,7 @@ def share_topics(agents: Sequence[SocialAgent], number: int, seed: int) -> None:
 def topic_of_ones_own(
     agent: SocialAgent, agents: int, number: int, share: float, stream: RandomStream
 ) -> tuple[str, ...]:
-    """Draw what an agent writes about of its own accord: a common topic, or an interest.
+    """Draw the topic of a post of an agent's own accord: a common one, or an interest.
 
     Args:
         agent: Who writes.

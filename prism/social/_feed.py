@@ -68,6 +68,7 @@ from prism.telemetry.events import (
 from prism.worlds import AgentTable
 from prism.worlds._agent_set import AgentSet
 from prism.worlds._fields import Fields
+from prism.worlds._phase import Phase
 
 DEFAULT_ROUNDS = 10
 DEFAULT_TICKS_PER_ROUND = 12
@@ -84,11 +85,11 @@ _OWN: Mapping[str, Any] = {
 
 
 class PeopleFile(AgentTable):
-    """A file of social agents of any form that `load_population` reads, when the run is made.
+    """A file of social agents in any form that `load_population` reads; it is read with the run.
 
     Args:
         path: The file.
-        keep: Fields of it to keep as `SocialAgent.attributes`.
+        keep: Its fields to keep as `SocialAgent.attributes`.
     """
 
     def __init__(self, path: Path | str, keep: Iterable[str] = ()) -> None:
@@ -99,12 +100,12 @@ class PeopleFile(AgentTable):
 class Feed(FeedSteps):
     """Social agents who read, weigh, write, like and reshare posts.
 
-    Each tick every agent takes one step: its time-out if due, else what its state calls for. The
-    decisions of one tick are asked together and applied in the order of turns, so a run depends on
-    the seed and the answers alone, never on which answer came first.
+    In each tick, every agent takes one step: its time-out if one is due, otherwise the step of its
+    state. All decisions of a tick are asked together and applied in the order of turns, so a run
+    depends only on the seed and the answers, never on which answer came first.
 
     Derive from it to declare parameters, state, measures and treatments as in any world, to log
-    events of your own, or to say yourself who engages and what is written::
+    events of your own, or to decide who engages and what is written::
 
         class Warned(Feed):
             threshold: float = 0.3
@@ -120,26 +121,26 @@ class Feed(FeedSteps):
             def replies(self) -> float:
                 return sum(post.kind == "reply" for post in self.posts)
 
-    What the agents do in their states are steps as in any world, which a feed of your own may
-    define anew. They get a `Reader`, which stands for the social agent.
+    As in any world, each state has a step, which your own feed can override. A step gets a
+    `Reader`, which stands for the social agent.
 
     Args:
-        parameters: All numbers of the feed's behaviour, or some of them by their names; the others
-            are those of the preset.
+        parameters: The numbers that set the feed's behaviour: all of them, or some by name while
+            the preset sets the others.
         preset: Name of a preset; by default ``conversation``.
-        first_posts: What was posted before the first round, oldest first: `SeedPost` objects, or a
-            file of them; by default what the parameter ``opening`` says.
+        first_posts: Posts from before the first round, oldest first: `SeedPost` objects, or a file
+            of them. By default the parameter ``opening`` makes them.
         composer: Drafts what agents publish; a `TemplateComposer` by default.
-        engages: The ``should_engage`` of `social_media_chart`, for agents whose own method takes
-            something else than a post.
-        model_acts: Whether an agent for which a model decides chooses to reply, to reshare, to
-            write a post of its own or to like. If not, the parameters decide by chance what its
-            choice to write becomes, as they do for a policy.
-        writer_prompt: Template of what a writer is told, with ``{fields}`` such as ``{task}``,
-            ``{thread}`` and ``{reason}``; None for the usual prompt.
+        engages: The ``should_engage`` of `social_media_chart`, for agents whose own method does not
+            take a post.
+        model_acts: Whether a model chooses among replying, resharing, writing a new post and
+            liking. If not, the model only chooses to write, and the parameters decide by chance
+            what is written, as they do for a policy.
+        writer_prompt: Template of the writer's prompt, with ``{fields}`` such as ``{task}``,
+            ``{thread}`` and ``{reason}``; None for the default prompt.
 
     Attributes:
-        parameters: All numbers of the feed's behaviour; each is set and told by its own name, too.
+        parameters: All numbers of the feed's behaviour; each is also an attribute of its own.
     """
 
     __slots__ = (*_OWN, "_opening")
@@ -189,7 +190,7 @@ class Feed(FeedSteps):
         return self._played().network.posts
 
     def agent(self, agent_id: str) -> SocialAgent:
-        """Return the agent of an id.
+        """Return the agent with an id.
 
         Raises:
             FieldValueError: If there is none.
@@ -201,16 +202,16 @@ class Feed(FeedSteps):
         return self._played().network.likes.get(post.post_id, 0)
 
     def publish(self, author: SocialAgent | str, text: str, topics: Iterable[str] = ()) -> Post:
-        """Publish a post in an agent's name, from a treatment or a hook of a round.
+        """Publish a post in an agent's name; for treatments and the hooks of a round.
 
         Args:
             author: The agent, or its id.
-            text: What it says.
-            topics: What it is about.
+            text: Its text.
+            topics: Its topics.
 
         Raises:
-            SimulationError: If no round is under way, or in a measure.
-            FieldValueError: If the author is nobody among the agents.
+            SimulationError: Between rounds, or in a measure.
+            FieldValueError: If no agent has the author's id.
         """
         playing, name = self._in_round("publish"), _name_of(author)
         if name not in {agent.agent_id for agent in playing.agents}:
@@ -223,7 +224,7 @@ class Feed(FeedSteps):
         return post
 
     def vote(self, post: Post, *, likes: int = 0, dislikes: int = 0) -> None:
-        """Give a post likes or dislikes that are no agent's, from a treatment.
+        """Give a post likes or dislikes that come from no agent; for treatments.
 
         Args:
             post: The post.
@@ -231,27 +232,27 @@ class Feed(FeedSteps):
             dislikes: How many dislikes.
 
         Raises:
-            SimulationError: If no round is under way, or in a measure.
+            SimulationError: Between rounds, or in a measure.
         """
         playing = self._in_round("vote")
         playing.network.vote(post, likes, dislikes)
         playing.emit(POST_VOTED, post_id=post.post_id, likes=likes, dislikes=dislikes)
 
     def score_of(self, post: Post) -> int:
-        """Return the likes of a post less its dislikes."""
+        """Return a post's likes minus its dislikes."""
         return self._played().network.score(post)
 
     def remove(self, agent: SocialAgent | str) -> None:
-        """Have an agent take no further step, from a treatment or a hook of a round.
+        """Remove an agent, which takes no further step; for treatments and the hooks of a round.
 
-        It follows and is followed by nobody from then on; what it has published stays.
+        From then on it follows nobody and nobody follows it. Its posts stay.
 
         Args:
             agent: The agent, or its id.
 
         Raises:
-            SimulationError: If no round is under way, or in a measure.
-            FieldValueError: If it is nobody among the agents.
+            SimulationError: Between rounds, or in a measure.
+            FieldValueError: If there is no such agent.
         """
         playing = self._in_round("remove an agent")
         reader = playing.network.reader(_name_of(agent))
@@ -268,46 +269,46 @@ class Feed(FeedSteps):
         )
 
     def follow(self, agent: SocialAgent | str, other: SocialAgent | str) -> None:
-        """Have an agent follow another one: it is shown what that publishes from now on.
+        """Have an agent follow another one, whose posts it is shown from now on.
 
-        As `unfollow`, `mute` and `unmute`, it is for treatments, for hooks of a round, and for
-        steps of the agent's own.
+        Like `unfollow`, `mute` and `unmute`, it is for treatments, for the hooks of a round, and
+        for steps of the agent itself.
 
         Args:
             agent: The agent, or its id.
-            other: Whom it follows, or the id.
+            other: The agent to follow, or its id.
 
         Raises:
-            SimulationError: If no round is under way, or in a measure.
-            FieldValueError: If one of them is nobody among the agents, or they are the same.
+            SimulationError: Between rounds, or in a measure.
+            FieldValueError: If one of them does not exist, or both are the same.
         """
         self._change("follow", agent, other)
 
     def unfollow(self, agent: SocialAgent | str, other: SocialAgent | str) -> None:
-        """Have an agent no longer follow another one; see `follow`."""
+        """Have an agent stop following another one; see `follow`."""
         self._change("unfollow", agent, other)
 
     def mute(self, agent: SocialAgent | str, other: SocialAgent | str) -> None:
-        """Have an agent be shown no post by another one, whoever else shares it; see `follow`."""
+        """Hide another agent's posts from an agent, whoever shares them; see `follow`."""
         self._change("mute", agent, other)
 
     def unmute(self, agent: SocialAgent | str, other: SocialAgent | str) -> None:
-        """Have an agent be shown posts by another one again; see `follow`."""
+        """Show another agent's posts to an agent again; see `follow`."""
         self._change("unmute", agent, other)
 
     def treat_posts(self, treatment: PostTreatment) -> None:
-        """Have a treatment treat every post as it is published, from now on.
+        """Apply a treatment to every post as it is published, from now on.
 
         Args:
-            treatment: What has a method ``treat(feed, posts)``; it is called again on resuming, by
-                its own ``go_on``.
+            treatment: An object with a method ``treat(feed, posts)``. When a run is resumed, its
+                ``go_on`` calls this method again.
         """
         self._played().of_posts.append(treatment)
 
     # What a feed of your own may say
 
     def populate(self, agents: int) -> Iterable[SocialAgent]:
-        """Make the population of a run that says a number only; by default a synthetic one."""
+        """Make the population of a run that was given only a number; by default a synthetic one."""
         return made_up(agents, self.parameters, self._played().seed).agents
 
     def _from_table(self, table: Any) -> Iterable[SocialAgent]:
@@ -330,7 +331,7 @@ class Feed(FeedSteps):
         return population.agents
 
     def opening(self) -> Iterable[SeedPost]:
-        """Return what was posted before the first round, oldest first."""
+        """Return the posts from before the first round, oldest first."""
         given = self.first_posts
         if isinstance(given, Path):
             return load_posts(given, self.agents)
@@ -341,15 +342,15 @@ class Feed(FeedSteps):
         return opened_by(self.agents, now.opening, now.opening_bias, self._played().seed)
 
     def should_engage(self, agent: Any, post: Post) -> bool:
-        """Return whether a post is relevant enough for an agent; by default the agent says so."""
+        """Return whether a post is relevant enough for an agent; by default ask the agent."""
         return bool(agent.should_engage(post))
 
     def compose(self, agent: SocialAgent, post: Post, stream: RandomStream) -> Draft:
-        """Write what an agent publishes; by default the composer of the simulation does.
+        """Write what an agent publishes; by default with the feed's composer.
 
         Args:
             agent: Who writes.
-            post: What it looked at when it decided to.
+            post: The post it was looking at when it decided to write.
             stream: Random numbers for this text alone.
         """
         return self._composing().compose(agent, post, stream)
@@ -357,13 +358,14 @@ class Feed(FeedSteps):
     def compose_as(
         self, agent: SocialAgent, post: Post, kind: PostKind, stream: RandomStream
     ) -> Draft:
-        """Write what an agent publishes that has chosen to reply, or to reshare.
+        """Write a reply or reshare, which the agent has already chosen to publish.
 
-        By default the composer does. One that draws the kind itself gives its words alone.
+        By default the composer writes it. From one that draws the kind itself, only the words are
+        taken.
 
         Args:
             agent: Who writes.
-            post: What it looked at when it decided to.
+            post: The post it was looking at when it decided to write.
             kind: ``reply`` or ``reshare``.
             stream: Random numbers for this text alone.
         """
@@ -377,11 +379,11 @@ class Feed(FeedSteps):
     def compose_post(
         self, agent: SocialAgent, topics: tuple[str, ...], stream: RandomStream
     ) -> Draft:
-        """Write what an agent publishes of its own accord; by default the composer does.
+        """Write what an agent publishes of its own accord; by default with the composer.
 
         Args:
             agent: Who writes.
-            topics: What about.
+            topics: Its topics.
             stream: Random numbers for this text alone.
         """
         # a composer of the user's own may write about posts only
@@ -399,12 +401,12 @@ class Feed(FeedSteps):
     ) -> Iterable[Post]:
         """Return posts in the order in which an agent's feed shows them.
 
-        By default the parameter ``feed`` says how feeds are made; define it to say so yourself.
+        By default the parameter ``feed`` chooses the ranking. Override this method for your own.
 
         Args:
             agent: Whose feed it is.
-            posts: The newest posts that it has not seen, of those that it follows and of anybody,
-                newest first; as many of either as the parameter ``candidates`` says.
+            posts: The newest posts that it has not seen, newest first: up to ``candidates`` by
+                authors whom it follows, and as many by anybody.
             stream: Random numbers for this feed alone.
         """
         return posts
@@ -414,7 +416,7 @@ class Feed(FeedSteps):
     def _prism_take(
         self, own: Mapping[str, Any], parameters: Mapping[str, Any]
     ) -> Mapping[str, Any]:
-        """Take arguments that are no parameters; return the parameters of the preset."""
+        """Take the arguments that are not parameters; return the parameters of the preset."""
         for name, default in _OWN.items():
             if name in own or not hasattr(self, name):
                 value = own.get(name, default)
@@ -433,7 +435,7 @@ class Feed(FeedSteps):
             raise InputError(problem, field="preset") from None
 
     def _prism_told(self) -> dict[str, Any]:
-        """Return the arguments that are no parameters, but for those with their defaults."""
+        """Return the arguments that are not parameters, without those that have their defaults."""
         return {
             name: value
             for name, default in _OWN.items()
@@ -441,14 +443,14 @@ class Feed(FeedSteps):
         }
 
     def _prism_files(self) -> dict[str, Path]:
-        """Return the file of posts, and those of functions of the user's own."""
+        """Return the file of posts, and the files of the user's own functions."""
         posts = self.first_posts
         files = {str(posts): posts} if isinstance(posts, Path) else {}
         functions = self.parameters.functions
         return {**files, **(code_in(functions) if functions else {})}
 
     def _prism_fallback(self) -> tuple[AgentState, str]:
-        """Return what an agent does for which a model gives no valid answer, and its chart."""
+        """Return what an agent does when a model gives no valid answer, and its chart."""
         return AgentState.SCROLLING, self.parameters.chart
 
     @classmethod
@@ -459,11 +461,11 @@ class Feed(FeedSteps):
             raise InputError(str(error), field="writer") from None
 
     def _prism_comes_to(self) -> Results:  # type: ignore[override]  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Say to type checkers what a run of it comes to."""
+        """Tell type checkers the type of a run's results."""
         raise NotImplementedError
 
     def guard(self) -> Guard | None:
-        """Return who says whether a post is relevant enough; None if each agent does."""
+        """Return what decides whether a post is relevant enough; None if each agent does."""
         given = self.engages
         if type(self).should_engage is Feed.should_engage:
             return given
@@ -475,7 +477,7 @@ class Feed(FeedSteps):
         return self.should_engage
 
     def ranking(self) -> Rank | None:
-        """Return `rank` if a feed of the user's own has defined it."""
+        """Return `rank` if the user's feed overrides it."""
         return None if type(self).rank is Feed.rank else self.rank
 
     def _composing(self) -> Composer:
@@ -495,14 +497,14 @@ class Feed(FeedSteps):
         )
 
     def _in_round(self, doing: str) -> Playing:
-        """Return the run, if something may change now.
+        """Return the run, if the feed may change now.
 
         Raises:
             SimulationError: If nothing may.
         """
         playing = self._played(doing)
         reason = playing.host.refusing or playing.host.late
-        if playing.host.is_setting_up:
+        if playing.host.phase is Phase.SETTING_UP:
             reason = "the first round has not begun: return earlier posts from opening"
         if reason is not None:
             raise SimulationError(f"{type(self).__name__} cannot {doing}: {reason}")
@@ -516,12 +518,12 @@ class Feed(FeedSteps):
     # The run's side: beginning
 
     def _prism_logger(self, setting: Any) -> Any:
-        """Return where events go, which may wait there for the words of a post."""
+        """Return the logger of events, which may hold them until the words of a post arrive."""
         writes = setting.answerers.has_writer
         return HoldingLogger(setting.logger, setting.clock) if writes else setting.logger
 
     def _prism_begin(self, setting: Any, host: Any) -> None:
-        """Take note of what the run is made of."""
+        """Note the parts of the run."""
         now, answerers = self.parameters, setting.answerers
         setting.clock.seconds_per_tick = SECONDS_PER_HOUR / now.ticks_per_hour
         acts, chooses_acts_for = acts_with(answerers.reasoner, self.model_acts)
@@ -539,7 +541,7 @@ class Feed(FeedSteps):
         object.__setattr__(self, "_playing", playing)
 
     def _prism_invite(self, agents: Iterable[Any]) -> Iterable[Reader]:
-        """Return readers for social agents of any class."""
+        """Make readers for social agents of any class."""
         playing, now = self._playing, self.parameters
         population = playing.agents = AgentSet(agents)
         chart = feed_chart(now, self.guard(), acts=playing.acts)
@@ -554,7 +556,7 @@ class Feed(FeedSteps):
         return [kind(object=each, agent_id=each.agent_id, name=each.name) for each in population]
 
     def _prism_joined_all(self) -> None:
-        """Make what feeds are made of, now that the agents have joined."""
+        """Set up the feeds, now that the agents have joined."""
         playing, now = self._playing, self.parameters
         agents, seed = playing.agents, playing.seed
         playing.network = Network(playing.host.agents, now.candidates)
@@ -573,13 +575,13 @@ class Feed(FeedSteps):
         object.__setattr__(self, "_opening", opening)
 
     def _prism_described(self, told: dict[str, Any]) -> dict[str, Any]:
-        """Return what the log says of the feed; one that is not of the user's own has no name."""
+        """Describe the feed for the log; only a feed of the user's own has a name."""
         if type(self) is Feed:
             del told["world"]
         return told
 
     def _prism_joined(self, reader: Any) -> Mapping[str, Any]:
-        """Return what the log says of an agent."""
+        """Describe an agent for the log."""
         agent = reader.agent
         tells_follows = self.parameters.logs_follows
         return {
@@ -594,7 +596,7 @@ class Feed(FeedSteps):
         }
 
     def _prism_announce(self) -> None:
-        """Publish what was posted before the first round."""
+        """Publish the posts from before the first round."""
         for post in self._playing.network.seed(self._opening):
             self._announce_post(post)
 
@@ -613,7 +615,7 @@ class Feed(FeedSteps):
         self._draw_ideas()
 
     def _prism_begin_tick(self) -> None:
-        """Go on with the parameters as they are now, and with who is awake."""
+        """Continue with the current parameters and the agents that are awake."""
         playing, now = self._playing, self.parameters
         playing.network.now = playing.clock()
         if now is not playing.parameters:
@@ -623,10 +625,10 @@ class Feed(FeedSteps):
             playing.host.asleep = playing.hours.asleep(first_hour(now, playing.seed) + passed)
 
     def _take_parameters(self, now: Parameters) -> None:
-        """Go on with the parameters as a treatment has made them.
+        """Continue with the parameters that a treatment has set.
 
         Raises:
-            FieldValueError: If it has changed one by which population and chart were made.
+            FieldValueError: If it has changed one from which population or chart was made.
         """
         before = self._playing.parameters
         changed = [each for each in SETTLED if getattr(now, each) != getattr(before, each)]
@@ -642,7 +644,7 @@ class Feed(FeedSteps):
             self._draw_ideas()
 
     def _draw_ideas(self) -> None:
-        """Draw when each agent has ideas in this round, at the rate that is its own."""
+        """Draw when each agent has ideas in this round, at its own rate."""
         playing = self._playing
         rate, number = self.parameters.posts_per_tick, playing.clock.round
         for reader in playing.network.readers:
@@ -654,7 +656,7 @@ class Feed(FeedSteps):
                 reader.before_idea = next(reader.ideas)
 
     def _prism_summary(self, summary: Any) -> RoundSummary:
-        """Return what a round came to, with what agents did at their feeds."""
+        """Summarize a round, including what agents did at their feeds."""
         counts = self._playing.counts
         for name in _COUNTED:
             setattr(counts, name, getattr(summary, name))
@@ -665,7 +667,7 @@ class Feed(FeedSteps):
         return RoundSummary(summary.number, summary.states, counts, summary.measures)
 
     def _prism_summary_of(self, event: Mapping[str, Any]) -> RoundSummary:
-        """Return what a round came to, from its line in the log."""
+        """Summarize a round from its line in the log."""
         counts = {name: event[name] for name in count_names()}
         for name in ("timeouts", "fallbacks", "texts"):
             counts[name] = Counter(event.get(name, {}))
@@ -675,19 +677,19 @@ class Feed(FeedSteps):
         return RoundSummary(event["round"], event["states"], activity, measures)
 
     def _prism_results(self, rounds: Sequence[Any]) -> Results:
-        """Return the sums of all rounds and the largest cascades."""
+        """Return the totals of all rounds and the largest cascades."""
         return summarize(self._playing.network, rounds)
 
     # Resuming
 
     def _prism_recall(self, event: Mapping[str, Any]) -> None:
-        """Publish, like, follow and remove as the log tells."""
+        """Publish, like, follow and remove as the log says."""
         recall = _RECALLED.get(event["event"])
         if recall is not None:
             recall(self._playing.network, event)
 
     def _prism_recalled(self) -> None:
-        """Let agents go on with what they were reading and writing."""
+        """Let agents continue reading and writing where they were."""
         network = self._playing.network
         for reader in network.readers:
             reader.take_up(network.posts)

@@ -1,7 +1,7 @@
-"""What a reader's feed shows: posts, ranked in one of several ways.
+"""The posts in a reader's feed, ranked in one of several ways.
 
-No ranking looks at all posts. Those of the followed come from a pool that every reader has, those
-on a topic from the topic's list, and the most popular from one list that is kept in order.
+No ranking looks at all posts. Posts of followed authors come from the reader's own pool, posts on a
+topic from the topic's list, and the most popular posts from one sorted list.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ class _Refresh:
     """A feed in the making.
 
     Args:
-        reader: Whose it is.
+        reader: Its reader.
         parameters: The parameters as they are now.
         stream: Random numbers for this feed alone.
-        chosen: Numbers of the posts that are in it.
+        chosen: Numbers of the posts in it.
     """
 
     reader: Reader
@@ -59,7 +59,7 @@ class _Refresh:
     chosen: set[int] = field(default_factory=set)
 
     def fitting(self, posts: Iterable[Post], is_followed: bool | None) -> Iterator[Post]:
-        """Yield the posts that the reader has not seen, by whom it follows, or by others."""
+        """Yield posts that the reader has not seen, by authors whom it follows, or by others."""
         reader, chosen = self.reader, self.chosen
         own, seen, follows, muted = reader.agent_id, reader.seen, reader.follows, reader.muted
         for post in posts:
@@ -113,7 +113,7 @@ class Feeds:
             self._ranking(kind)
 
     def refresh(self, reader: Reader) -> bool:
-        """Bring a reader's feed up to date; no post is shown twice, nor to its author.
+        """Update a reader's feed; no post is shown twice, or to its author.
 
         Returns:
             Whether there is anything to read.
@@ -134,7 +134,7 @@ class Feeds:
         return bool(reader.unread)
 
     def _stays_empty(self, reader: Reader, now: Parameters) -> bool:
-        """Return whether a feed that was empty is so still: nothing has come that it may show."""
+        """Return whether a feed that was empty still is: nothing has arrived that it may show."""
         if now.feed not in _OF_ALL or self._rank is not None:
             return False
         if now.beyond_follows == 0:
@@ -146,7 +146,7 @@ class Feeds:
         return False
 
     def _fill(self, refresh: _Refresh) -> Iterator[Post]:
-        """Yield the posts of a feed, each from the ranking for which its place was drawn."""
+        """Yield the posts of a feed, each from the ranking that was drawn for its place."""
         now, stream = refresh.parameters, refresh.stream
         beyond = now.beyond_follows
         kinds, shares = self._taking_part(now)
@@ -191,13 +191,13 @@ class Feeds:
     # The rankings; the best post comes first
 
     def _chronological(self, refresh: _Refresh, is_followed: bool | None) -> Iterable[Post]:
-        """Return the newest posts: of the followed, or else of anybody."""
+        """Return the newest posts: by followed authors, or else by anybody."""
         if is_followed is False:
             return self._newest(refresh)
         return reversed(refresh.reader.pool)
 
     def _interests(self, refresh: _Refresh, is_followed: bool | None) -> Iterable[Post]:
-        """Return the newest posts of the followed and on the reader's interests."""
+        """Return the newest posts by followed authors and on the reader's interests."""
         most = refresh.parameters.candidates
         lists = [
             islice(reversed(posts), most)
@@ -225,14 +225,14 @@ class Feeds:
         return _at_random(self._network.posts, refresh)
 
     def _collaborative(self, refresh: _Refresh, _: bool | None) -> Iterable[Post]:
-        """Return what those like who like the same, then what is popular."""
+        """Return what similar readers like, then what is popular."""
         hot = self._hot.at(refresh.parameters.hot_half_life)
         yield from liked_by_similar(refresh.reader, self._network, refresh.parameters, hot.key)
         # a reader who likes what nobody else does is told what everybody is
         yield from hot
 
     def _own(self, rank: Rank, refresh: _Refresh, is_followed: bool | None) -> Iterable[Post]:
-        """Return what a ranking of the user's own makes of the newest posts."""
+        """Return the newest posts in the order of the user's own ranking."""
         reader = refresh.reader
         pools = (reversed(reader.pool), self._newest(refresh))
         candidates = {post.number: post for post in merge(*pools, key=_number, reverse=True)}
@@ -256,12 +256,12 @@ class Feeds:
 
 
 def _mix(kind: str) -> str:
-    """Return the parameter that says which share of a mixed feed a ranking has."""
+    """Return the parameter that sets a ranking's share of a mixed feed."""
     return f"mix_{kind}"
 
 
 def _at_random(posts: Sequence[Post], refresh: _Refresh) -> Iterator[Post]:
-    """Yield all posts in a random order; those that come again are for the reader to skip."""
+    """Yield all posts in a random order; the reader skips those that come again."""
     stream = refresh.stream
     # few are drawn twice as long as few have been drawn, and a feed takes few
     for _ in range(_DRAWS * refresh.parameters.feed_length if posts else 0):
@@ -275,7 +275,7 @@ Key = tuple[float, float, int]
 
 
 def hot_score(score: int, published: float, half_life: float) -> float:
-    """Return the hot score of Reddit (Salihefendic 2010), with the time in units of its own.
+    """Return Reddit's hot score (Salihefendic 2010), in the units described below.
 
     It is ``sign(s) * log10(max(|s|, 1)) + t / 45000`` for likes less dislikes ``s`` and a time of
     publication ``t`` in seconds. Multiplied by ``log2(10)``, which changes no order, that is
@@ -285,18 +285,18 @@ def hot_score(score: int, published: float, half_life: float) -> float:
     Args:
         score: Likes less dislikes.
         published: When it was published, in ticks.
-        half_life: Ticks in which a score loses half of its worth.
+        half_life: Ticks in which a score loses half its value.
     """
     votes = log2(abs(score)) if score else 0.0
     return (votes if score > 0 else -votes) + published / half_life
 
 
 class HotPosts:
-    """All posts of a network by their hot score.
+    """All posts of a network, sorted by hot score.
 
     Args:
         network: The posts.
-        seed: Seed of the run, to which ties belong.
+        seed: Seed of the run, which breaks ties.
         seconds_per_tick: Length of a tick.
     """
 
@@ -311,7 +311,7 @@ class HotPosts:
         self._ordered: list[Key] = []
 
     def at(self, half_life: float) -> HotPosts:
-        """Return the posts as they stand now."""
+        """Return the posts in their present order."""
         if half_life != self._half_life:
             self._half_life = half_life
             self._keys, self._ordered = [], []
@@ -321,7 +321,7 @@ class HotPosts:
         return self
 
     def key(self, post: Post) -> Key:
-        """Return by what a post is ordered."""
+        """Return the key that orders a post."""
         return self._keys[post.number]
 
     def __iter__(self) -> Iterator[Post]:
@@ -330,7 +330,7 @@ class HotPosts:
         return (posts[number] for _, _, number in reversed(self._ordered))
 
     def _catch_up(self) -> None:
-        """Take in the votes and posts that have come since the last time."""
+        """Take in the votes and posts since the last time."""
         network, ordered = self._network, self._ordered
         for number in network.voted:
             if number < len(self._keys):
@@ -366,14 +366,14 @@ def liked_by_similar(
 
     Filtering by the nearest neighbours (Resnick et al. 1994): the similarity of two readers is the
     cosine of their likes (Breese, Heckerman and Kadie 1998), ``|A & B| / sqrt(|A| * |B|)``, and a
-    post's rating is the sum of the similarities of those among the nearest who like it. Of the
-    likes of a reader and of a post only the newest count, which bounds the work.
+    post's rating is the sum of the similarities of the nearest readers who like it. Only the newest
+    likes of a reader and of a post count, which bounds the work.
 
     Args:
         reader: For whom.
         network: The posts, with who likes them.
         parameters: How many neighbours and likes count.
-        otherwise: By what posts of the same rating are ordered; the largest first.
+        otherwise: Orders posts of the same rating; the largest first.
     """
     most = parameters.likes_compared
     own = reader.liked[-most:]

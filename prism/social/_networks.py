@@ -1,4 +1,4 @@
-"""Who follows whom, where a population is given a network instead of its own."""
+"""Who follows whom, where a network replaces the population's own follows."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ class _Making:
 
     Args:
         agents: The agents.
-        parameters: What it is to be like.
+        parameters: What the network should be like.
         stream: Random numbers for the network alone.
 
     Attributes:
         size: Number of agents.
-        links: Pairs of agents of which at least one follows the other.
-        mutual: Pairs among them that follow each other.
+        links: Pairs of agents in which at least one follows the other.
+        mutual: The pairs that follow each other.
     """
 
     def __init__(
@@ -55,10 +55,10 @@ class _Making:
 
 
 def follow_network(agents: Sequence[SocialAgent], parameters: Parameters, seed: int) -> None:
-    """Have agents follow each other as the parameters say; by default as they do already.
+    """Have agents follow each other as the parameters say; by default the follows stay as they are.
 
-    The network belongs to the seed and the ids of the agents: in another order they follow the
-    same others, so that the place in a list makes nobody popular.
+    The network depends on the seed and the ids of the agents, not on their order, so no place in a
+    list makes an agent popular.
 
     Args:
         agents: The population; their ``following`` is replaced.
@@ -66,7 +66,7 @@ def follow_network(agents: Sequence[SocialAgent], parameters: Parameters, seed: 
         seed: Seed of the run.
 
     Raises:
-        FieldValueError: If there is no such network, or the agents are too few for it.
+        FieldValueError: If there is no such network, or there are too few agents for it.
         MissingExtraError: If it needs networkx, which is not installed.
     """
     if parameters.network == GIVEN:
@@ -104,7 +104,7 @@ def _follows(making: _Making) -> Iterable[Pair]:
 
 
 def _answered(pairs: Sequence[Pair], mutual: int, stream: RandomStream) -> list[Pair]:
-    """Have some of those who are followed follow back."""
+    """Have some of the followed agents follow back."""
     back = stream.sample(pairs, min(mutual, len(pairs)))
     return [*pairs, *((other, one) for one, other in back)]
 
@@ -135,7 +135,7 @@ def _random(making: _Making) -> list[Pair]:
 def _blocks(making: _Making) -> list[Pair]:
     """Return a stochastic block model (Holland, Laskey and Leinhardt 1983).
 
-    An agent of a small block has as many follows in the mean as one of a large block.
+    On average, an agent of a small block has as many follows as one of a large block.
     """
     number, name = making.parameters.blocks, making.parameters.block_by
     blocks = [
@@ -148,9 +148,9 @@ def _blocks(making: _Making) -> list[Pair]:
 
 
 def _random_pairs(making: _Making, blocks: Sequence[str], within: float) -> list[Pair]:
-    """Return random pairs, each once, a share of them of agents of one block.
+    """Return distinct random pairs, a share of them within one block.
 
-    What a block has no room for goes to any agents.
+    Pairs that do not fit in a block join any agents.
     """
     size, stream = making.size, making.stream
     inside = round(making.links * within)
@@ -235,7 +235,7 @@ def _pairs_of(graph: Any, making: _Making) -> list[Pair]:
 
 
 def _places_in(graph: Any, making: _Making) -> dict[Any, int]:
-    """Return the places of agents by what a graph calls them: ids, or else nodes in their order."""
+    """Return agents' places by their names in a graph: ids, or else the order of the nodes."""
     places: dict[Any, int] = {agent.agent_id: n for n, agent in enumerate(making.agents)}
     nodes = list(getattr(graph, "nodes", ()))
     if all(node in places for node in nodes):
@@ -266,7 +266,7 @@ def _generated(call: str, making: _Making) -> Any:
 
 
 def _read_call(call: str) -> tuple[str, list[Any], dict[str, Any]]:
-    """Return name and arguments of a call, whose arguments are plain values."""
+    """Return the name and the arguments, plain values, of a call."""
     text = call if "(" in call else f"{call}()"
     try:
         node = ast.parse(text, mode="eval").body
@@ -281,7 +281,7 @@ def _read_call(call: str) -> tuple[str, list[Any], dict[str, Any]]:
 
 
 def code_in(addresses: Iterable[str]) -> dict[str, Path]:
-    """Return the files of the functions at addresses, by these."""
+    """Return the file of the function at each address."""
     files = {
         address: getattr(module_at(address.rpartition(":")[0]), "__file__", None)
         for address in addresses

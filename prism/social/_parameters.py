@@ -1,4 +1,4 @@
-"""All numbers of the feed's behaviour, in one place."""
+"""All numbers that set the feed's behaviour, in one place."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ def _of(
     among: tuple[str, ...] = (),
     settled: bool = False,
 ) -> ValueT:
-    """Return a field with its range, or with the texts that it may be.
+    """Return a field with its range, or with the texts it accepts.
 
     Args:
         default: Its value in ``conversation``, the default preset.
-        least: The least that it may be.
-        most: The most that it may be.
-        among: The texts that it may be.
+        least: Its least value.
+        most: Its greatest value.
+        among: The texts it accepts.
         settled: Whether population, chart or clock depend on it, so no treatment can change it.
     """
     known = {"least": least, "most": most, "among": among, "settled": settled}
@@ -81,12 +81,12 @@ LIBRARY = "networkx"
 class Parameters:
     """All numbers of the feed's behaviour; the defaults are the preset ``conversation``.
 
-    What is a share or a probability lies between 0 and 1. They are fixed within a round: only a
+    Shares and probabilities lie between 0 and 1. Parameters are fixed within a round. Only a
     treatment changes them, by ``self.parameters = replace(self.parameters, feed="random")``.
 
     Args:
-        carries_over: Whether what is under way when a round ends continues in the next; else drafts
-            are published at once, and all return to IDLE.
+        carries_over: Whether agents continue in the next round with what they were doing; otherwise
+            drafts are published at the end of a round, and all agents return to IDLE.
         ticks_per_hour: Ticks in an hour, from 1 on: the length of a tick on the run's clock, for
             ``hours``, and for the times in the log. A tick is five minutes by default.
         hours: When agents are awake: ``always``; ``file``, by the attribute
@@ -97,40 +97,42 @@ class Parameters:
             the evening (after Golder and Macy 2011).
         first_hour: Hour of the day in which the run begins, 0 to 23; None for one that the seed
             draws.
-        posts_per_tick: Posts of their own accord, as a mean of all agents and ticks awake, 0 to 1.
+        posts_per_tick: Mean number of posts of an agent's own accord in a tick awake, 0 to 1.
         activity: How much more some agents write than others: ``equal``, ``lognormal``, ``pareto``,
             or ``classes``, three of equal agents each. Where agents have archetypes, superusers
             come first, lurkers last.
         activity_sigma: Standard deviation of the logarithm of a lognormal activity, above 0.
         activity_exponent: Exponent of the distribution function of a Pareto activity, above 1.
         top_agents: Share of the agents in the first class (Nielsen 2006: 1 %).
-        next_agents: Share of those in the second (Nielsen 2006: 9 %); the third has the others.
-        top_share: Share of what is written that the first class writes (van Mierlo 2014: .747).
-        next_share: Share that the second writes (van Mierlo 2014: .240).
+        next_agents: Share of the agents in the second class (Nielsen 2006: 9 %); the others are in
+            the third.
+        top_share: Share of all writing by the first class (van Mierlo 2014: .747).
+        next_share: Share of all writing by the second class (van Mierlo 2014: .240).
         silent_share: Share of the agents that write nothing at all.
-        most_active: Largest activity, in means of all agents; 0 for no limit.
-        common_topics: Topics that all have in common, for each hundred agents, 0 to 60; each agent
-            takes an interest in one of them, so that nobody is without any.
-        common_share: Probability that a post of its own accord is on a common topic.
+        most_active: Largest activity, as a multiple of the mean; 0 for no limit.
+        common_topics: Topics that all agents share, for each hundred agents, 0 to 60. Each agent
+            takes an interest in one of them, so none is without interests.
+        common_share: Probability that a post of an agent's own accord is on a common topic.
         engagement: Factor on the agents' engagement thresholds, from 0 (every post may be decided
             on) to 1 (as agents have them).
         compose_chance: Probability that an agent of mean activity writes about a post that it
-            weighs, of relevance 0; None for the inclinations of archetypes.
-        like_chance: As above, that it likes one; None as above, for both.
-        dislike_chance: Probability that an agent dislikes a post that it has weighed and scrolls
+            weighs, of relevance 0.
+        like_chance: The same for liking a post. If either chance is None, the inclinations of
+            archetypes decide.
+        dislike_chance: Probability that an agent dislikes a post that it has weighed and scrolled
             past.
         virality_sigma: Standard deviation of the logarithm of a root's virality, which has a median
             of 1: a factor on the chance of writing about the root, and once more for each step from
-            it. The larger, the heavier the tails of sizes and depths of cascades.
+            it. The larger it is, the heavier the tails of the sizes and depths of cascades.
         visit_chance: Probability that an agent at leisure opens its feed in a tick.
         most_chance: Largest probability that an agent writes about a post.
         relevance_pull: What a post's relevance of 1 adds to the utility of writing and liking;
-            where chances are given, as the logarithm of a factor.
-        herding: What a score of 1 adds to the utility of liking a post, and takes from that of
-            disliking it. A score of n, which is likes less dislikes, counts as log2(1 + n) of 1.
-        herding_down: What a score of -1 takes from the utility of liking a post, and adds to that
-            of disliking it. Below 0 others correct a bad score (Muchnik, Aral and Taylor 2013);
-            None for the same as ``herding``.
+            where chances are given, the logarithm of a factor on them.
+        herding: What a score (likes minus dislikes) of 1 adds to the utility of liking a post, and
+            takes from the utility of disliking it. A score of n counts log2(1 + n) times as much.
+        herding_down: What a score of -1 takes from the utility of liking a post, and adds to the
+            utility of disliking it. If this is below 0, agents correct a bad score (Muchnik, Aral
+            and Taylor 2013); None for the same as ``herding``.
         fading: Factor on the chances of writing about a post, for each step from its root.
         reply_share: Weight of replies among what is written about a post.
         reshare_share: Weight of reshares.
@@ -138,27 +140,27 @@ class Parameters:
         reshares_once: Whether an agent reshares a root at most once.
         replies_per_cascade: Most replies of an agent in one cascade; None for any number.
         resting_ticks: Longest time in RESTING, in ticks, from 1 on (the chart's is 2).
-        opening: Who has a post before the first round, where no posts are given: ``each`` agent
+        opening: Who has posted before the first round, where no posts are given: ``each`` agent
             with interests, the ``hub`` that has the most followers, one ``drawn`` by its
             followers, or ``none``.
-        opening_bias: Exponent of the followers to which ``drawn`` is in proportion; 0 for anybody,
-            and the larger, the nearer to the hub.
+        opening_bias: Exponent with which followers count in ``drawn``: 0 draws anybody, a large one
+            the hub.
         feed: How feeds are made: ``interests``, ``chronological``, ``popular``, ``random``,
             ``collaborative``, ``mixed``, or a function as ``package.module:function``.
         feed_length: Most posts in a feed, from 1 on.
         candidates: Newest posts of a source that a feed looks at, from 1 on.
-        beyond_follows: Share of the places for posts of authors who are not followed; None for
-            wherever the feed finds them.
+        beyond_follows: Share of the places for posts of authors who are not followed; None for no
+            fixed share.
         mix_chronological: Weight of the chronological order in a mixed feed, from 0 on.
         mix_interests: Weight of the order by interests.
         mix_popular: Weight of the order by hot score.
         mix_random: Weight of a random order.
         mix_collaborative: Weight of the order by what similar agents like.
-        hot_half_life: Ticks by which a post must be younger to stand where one of twice the score
-            does, above 0; Reddit's 45,000 seconds for ten times the score are 45 ticks of the
-            default length for twice.
-        similar_agents: Agents whose likes a collaborative feed goes by, from 1 on.
-        likes_compared: Latest likes by which agents are compared, from 1 on.
+        hot_half_life: Ticks by which a post with half the score must be younger to rank equally,
+            above 0. Reddit's 45,000 seconds for a tenth of the score are 45 ticks of the default
+            length for half.
+        similar_agents: Agents whose likes a collaborative feed uses, from 1 on.
+        likes_compared: Latest likes that are compared between agents, from 1 on.
         network: Who follows whom: as ``given``; else generated, ``scale_free``, ``small_world``,
             ``blocks`` or ``random``, ``networkx:name(arguments)``, or ``package.module:function``.
         mean_follows: Mean number of agents that one follows, from 0 on, of a generated network.
@@ -166,46 +168,47 @@ class Parameters:
         follower_exponent: Exponent of the numbers of followers of a scale-free network, above 2.
         rewired: Share of rewired follows of a small world.
         within_block: Share of the follows that stay within a block.
-        blocks: Number of blocks of equal size; 0 for those that ``block_by`` makes.
-        block_by: Attribute that makes blocks; nothing for the first interest.
-        most_keywords: Most interests of an agent of a Twitter file, its most frequent words.
+        blocks: Number of blocks of equal size; 0 for the blocks that ``block_by`` makes.
+        block_by: Attribute whose values are the blocks; empty for the first interest.
+        most_keywords: Most interests of an agent of a Twitter file, taken from its most frequent
+            words.
         community_size: Agents of a community of a made-up population, from 1 on.
         community_topics: Topics of such a community, 1 to 15.
         most_interests: Most interests of a made-up agent, from 1 on.
-        least_follows: Fewest draws of whom a made-up agent follows, from 0 on.
+        least_follows: Fewest draws of agents for a made-up agent to follow, from 0 on.
         most_follows: Most such draws.
-        hub_share: Probability that such a draw is of the community's contributors and superusers,
-            and not of anybody anywhere.
-        lurker_share: Weight of lurkers among agents of whom no file says what they are.
+        hub_share: Probability that a draw is among the community's contributors and superusers;
+            otherwise it is among all agents.
+        lurker_share: Weight of lurkers among agents whose archetype no file names.
         lurker_threshold: Relevance from which lurkers engage.
         lurker_timeout: Longest dwell time of lurkers in one state, in ticks, from 1 on.
         lurker_scrolling: Utility of scrolling on for lurkers, where no chances are given.
         lurker_liking: Utility of liking for lurkers.
         lurker_composing: Utility of writing for lurkers.
-        contributor_share: Weight of contributors among agents of whom no file says what they are.
+        contributor_share: Weight of contributors among agents whose archetype no file names.
         contributor_threshold: Relevance from which contributors engage.
         contributor_timeout: Longest dwell time of contributors in one state, in ticks, from 1 on.
         contributor_scrolling: Utility of scrolling on for contributors, where no chances are given.
         contributor_liking: Utility of liking for contributors.
         contributor_composing: Utility of writing for contributors.
-        superuser_share: Weight of superusers among agents of whom no file says what they are.
+        superuser_share: Weight of superusers among agents whose archetype no file names.
         superuser_threshold: Relevance from which superusers engage.
         superuser_timeout: Longest dwell time of superusers in one state, in ticks, from 1 on.
         superuser_scrolling: Utility of scrolling on for superusers, where no chances are given.
         superuser_liking: Utility of liking for superusers.
         superuser_composing: Utility of writing for superusers.
-        shows_scores: Whether questions, prompts and ``post.weighed`` tell likes, dislikes, score
+        shows_scores: Whether questions, prompts and ``post.weighed`` include likes, dislikes, score
             and relevance.
-        shows_activity: Whether a model is told, with what an agent decides on, how much the agent
-            writes, in means of all agents: nothing else holds a model to its activity.
-        logs_follows: Whether ``agent.joined`` tells whom an agent follows.
+        shows_activity: Whether a model is told how much its agent writes, compared with the mean:
+            nothing else makes a model keep to an agent's activity.
+        logs_follows: Whether ``agent.joined`` lists whom an agent follows.
 
-    Archetypes' numbers are those of the agents that have one of the three; where thresholds are an
-    agent's own, it keeps them.
+    The numbers of an archetype hold for the agents that have it. An agent with its own thresholds
+    keeps them.
 
     Raises:
-        FieldTypeError: If a value is of another type; names it.
-        FieldValueError: If a value is out of its range; names it.
+        FieldTypeError: If a value has the wrong type. The message names it.
+        FieldValueError: If a value is out of range. The message names it.
     """
 
     carries_over: bool = True
@@ -296,7 +299,7 @@ class Parameters:
     logs_follows: bool = _of(True, settled=True)
 
     def __post_init__(self) -> None:
-        """Refuse what no feed can do."""
+        """Refuse values that no feed can use."""
         check_group(self)
         for name, known in (("feed", FEEDS), ("network", NETWORKS)):
             given = getattr(self, name)
@@ -323,7 +326,7 @@ class Parameters:
         )
 
     def archetypes(self) -> Mapping[str, Archetype]:
-        """Return the kinds of agents with the numbers that they have here."""
+        """Return the archetypes with the numbers set here."""
         return {
             name: Archetype(
                 name,
@@ -355,12 +358,12 @@ class Parameters:
 
     @classmethod
     def preset(cls, name: str, /, **changed: Any) -> Self:
-        """Return the parameters of a preset, some of them changed.
+        """Return the parameters of a preset, with some changes.
 
         Args:
             name: ``conversation``, ``participation``, ``twitter``, ``browsing``, ``rumour``,
                 ``herding`` or ``classic``.
-            changed: Parameters that are to be others.
+            changed: Parameters to change.
 
         Raises:
             FieldValueError: If there is no such preset.
@@ -377,17 +380,17 @@ class Parameters:
 
     @property
     def functions(self) -> tuple[str, ...]:
-        """The addresses of functions of the user's own: of a feed, of a network."""
+        """The addresses of the user's own functions, for a feed or a network."""
         named = (self.feed, self.network)
         return tuple(each for each in named if ":" in each and not each.startswith(f"{LIBRARY}:"))
 
     @property
     def chart(self) -> str:
-        """Name of the agents' chart, which has one event more if they post of their own accord."""
+        """Name of the agents' chart, which has one more event if they post of their own accord."""
         return "social_feed" if self.posts_per_tick else "social_media"
 
     def changes(self) -> Mapping[str, Any]:
-        """Return the parameters that do not have their defaults."""
+        """Return the parameters that differ from their defaults."""
         return {
             each.name: _plain(getattr(self, each.name))
             for each in fields(self)
@@ -396,7 +399,7 @@ class Parameters:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as JSON has it: parameters are numbers, texts, and the one tuple."""
+    """Return a value as JSON: parameters are numbers, texts, and one tuple."""
     return list(value) if isinstance(value, tuple) else value
 
 

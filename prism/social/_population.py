@@ -1,4 +1,4 @@
-"""The population of a feed: its chart, what it brings with it, and what it has posted before."""
+"""The population of a feed: its chart, its archetypes and its earlier posts."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ KINDS_OF_ACTS: Mapping[AgentState, PostKind] = {
 
 
 def acts_with(reasoner: Any, model_acts: bool) -> tuple[bool, Callable[[Any], bool]]:
-    """Return whether agents may choose between all acts, and for which of them a model decides.
+    """Return whether agents may choose among all acts, and which of them a model decides for.
 
     Args:
         reasoner: Who decides.
-        model_acts: Whether agents are to, where a model decides.
+        model_acts: Whether agents should, where a model decides.
     """
     acts = bool(getattr(reasoner, "chooses_acts", False)) and model_acts
     return acts, getattr(reasoner, "chooses_acts_for", lambda _agent: acts)
@@ -66,10 +66,10 @@ def feed_chart(
     """Return the chart of a feed's agents.
 
     Args:
-        parameters: Whether agents write of their own accord, how long they rest, and how much of
-            an agent's engagement threshold counts.
-        guard: Who says whether a post is relevant enough; None if each agent does.
-        acts: Whether agents choose between all acts, where a model decides.
+        parameters: They set whether agents write of their own accord, how long they rest, and how
+            much of an agent's engagement threshold counts.
+        guard: Decides whether a post is relevant enough; None if each agent does.
+        acts: Whether agents choose among all acts, where a model decides.
     """
     resting = parameters.resting_ticks
     if parameters.posts_per_tick:
@@ -92,12 +92,12 @@ def feed_chart(
 
 
 class _Scaled:
-    """Guard: what an agent engages with if a part of its threshold counts.
+    """Guard: whether an agent engages with a post if a part of its threshold counts.
 
-    An agent without a relevance or a threshold has the last word itself.
+    An agent without a relevance or a threshold decides by itself.
 
     Args:
-        scale: That part.
+        scale: The part of the threshold that counts.
     """
 
     def __init__(self, scale: float) -> None:
@@ -126,7 +126,7 @@ class _Scaled:
 
 
 def take_archetypes(agents: Iterable[SocialAgent], archetypes: Mapping[str, Archetype]) -> None:
-    """Give agents of the usual archetypes those of the same name, with what these set.
+    """Replace the usual archetypes of agents by those of the same name, with their settings.
 
     Args:
         agents: The population; a threshold that is not the usual archetype's is the agent's own.
@@ -148,13 +148,14 @@ def take_archetypes(agents: Iterable[SocialAgent], archetypes: Mapping[str, Arch
 def opened_by(
     agents: Sequence[SocialAgent], opening: str, bias: float, seed: int
 ) -> list[SeedPost]:
-    """Return the posts from before the first round, where none are given.
+    """Make the posts from before the first round, where none are given.
 
     Args:
         agents: The population.
-        opening: Whose: of ``each`` with interests, of the ``hub`` with the most followers, of whom
-            the first in the order of ids, of one ``drawn`` by its followers, or of ``none``.
-        bias: Exponent of the followers, to which the odds of being drawn are in proportion.
+        opening: Their author: ``each`` agent with interests, the ``hub`` with the most followers
+            (the first by id, if there are several), one ``drawn`` by its followers, or ``none``.
+        bias: Exponent of the number of followers, to which the odds of being drawn are
+            proportional.
         seed: Seed of the run.
     """
     if opening == "each":
@@ -175,10 +176,10 @@ def opened_by(
 
 
 def check_population(agents: Sequence[SocialAgent], posts: Sequence[SeedPost]) -> None:
-    """Refuse nobody, ids that are used twice, and posts by strangers.
+    """Refuse an empty population, repeated ids, and posts by unknown authors.
 
     Raises:
-        FieldValueError: If there is any of these; names them.
+        FieldValueError: If there are any. The message names them.
     """
     if not agents:
         raise FieldValueError("a simulation needs at least one agent")
@@ -196,8 +197,8 @@ def check_population(agents: Sequence[SocialAgent], posts: Sequence[SeedPost]) -
 
 
 def in_keyed_order(posts: Iterable[SeedPost], seed: int) -> list[SeedPost]:
-    """Return opening posts in an order that does not depend on that of the population.
+    """Return opening posts in an order that does not depend on the order of the population.
 
-    Those of one author stay in theirs.
+    The posts of one author stay in order.
     """
     return sorted(posts, key=lambda post: RandomStream(seed, "order", post.author_id).random())

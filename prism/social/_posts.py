@@ -25,17 +25,18 @@ class Post:
     Args:
         post_id: Unique id.
         author_id: Who published it.
-        text: What it says.
-        topics: What it is about.
+        text: Its text.
+        topics: Its topics.
         kind: ``post``, ``reply`` or ``reshare``.
-        parent: The very post it replies to or reshares; None for a post of its own.
+        parent: The post that it replies to or reshares; None for a new post.
         number: Place in the order of publication, from 0.
-        template: Where somebody else than the composer writes the texts, what that has drafted: a
-            post is weighed by it, so that words change no transition.
-        source: Who wrote the text then, as in `prism.statechart.Written`; None until it is there.
+        template: The composer's draft, where a model writes the text. A post is weighed by its
+            draft, so that words change no transition.
+        source: Who wrote the text in that case, as in `prism.statechart.Written`; None until it
+            arrives.
 
     Attributes:
-        root: The post at the beginning of the cascade; itself for a post of its own.
+        root: The post at the beginning of the cascade; a new post is its own root.
         depth: Steps from the root.
         terms: Topics and words, for rating relevance.
     """
@@ -75,9 +76,9 @@ class Draft:
     """What a composing agent is about to publish.
 
     Args:
-        kind: A ``reply`` to the post it looked at, a ``reshare`` of it, or a ``post`` of its own.
+        kind: A ``reply`` to the post it looked at, a ``reshare`` of it, or a new ``post``.
         text: What it will say.
-        topics: What it is about.
+        topics: Its topics.
         template: As for `Post`.
         source: As for `Post`.
     """
@@ -90,16 +91,16 @@ class Draft:
 
 
 class Words:
-    """The words of a draft, which a model is still to write.
+    """The words of a draft, which a model has yet to write.
 
     Args:
         draft: What the composer has drafted.
 
     Attributes:
-        written: What came; None until it is there.
+        written: The text; None until it arrives.
         post: The post, if it is published already.
         text: The text of its event.
-        source: Who wrote it, of its event.
+        source: Who wrote it, in its event.
     """
 
     __slots__ = ("_draft", "post", "source", "text", "written")
@@ -112,7 +113,7 @@ class Words:
         self.source: Later = Later()
 
     def arrive(self, written: Written) -> None:
-        """Take the words, and put them into the post if it is published already."""
+        """Take the words, and put them into the post if it has been published."""
         self.written = written
         if self.post is not None:
             self.post.word(str(written.value), written.source)
@@ -122,12 +123,12 @@ class Words:
         self.text.know(written.value)
 
     def told_of(self, post: Post) -> dict[str, Any]:
-        """Take the post that is published, and return what its event says of its words."""
+        """Take the published post, and return what its event says about its words."""
         self.post = post
         return {"text": self.text, "source": self.source, "template": post.template}
 
     def draft(self) -> Draft:
-        """Return the draft in these words, as far as they are there."""
+        """Return the draft with these words, if they have arrived."""
         drafted = replace(self._draft, template=self._draft.text)
         if self.written is None:
             return drafted
@@ -141,7 +142,7 @@ class Later:
     Attributes:
         is_known: Whether it is.
         value: The value.
-        told: Called when it gets known.
+        told: Called when the value becomes known.
     """
 
     __slots__ = ("is_known", "told", "value")
@@ -159,10 +160,10 @@ class Later:
 
 
 class HoldingLogger(RelayLogger):
-    """Passes events on in their order; one that waits for a value holds back all that follow.
+    """Passes events on in order; an event that waits for a value holds back those after it.
 
     Args:
-        given: Where they go in the end.
+        given: The logger that gets them in the end.
         clock: The run's clock.
     """
 

@@ -1,4 +1,4 @@
-"""The network that takes posts in, carries them to readers, and counts their votes."""
+"""The network that receives posts, delivers them to readers, and counts their votes."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _MOST_SHUFFLED = 200
 class Network:
     """All posts of a run, and the feeds made from them.
 
-    A new post is put into the pools of its author's followers and into the list of each of its
-    topics, so that making a feed never looks at more than the newest few posts of each.
+    A new post goes into the pools of its author's followers and into the list of each of its
+    topics, so making a feed looks at only the newest few posts of each.
 
     Args:
         readers: The agents at their feeds.
@@ -39,9 +39,9 @@ class Network:
         published: When each was published, in seconds since the epoch.
         likes: Likes of each post that has any, by its id.
         dislikes: Dislikes, likewise.
-        voted: Numbers of the posts whose likes or dislikes have changed since they were ranked.
-        removed: Ids of agents that have been taken out.
-        now: The time, in seconds since the epoch; who runs the network sets it.
+        voted: Numbers of the posts whose votes have changed since they were ranked.
+        removed: Ids of the agents that were removed.
+        now: The time, in seconds since the epoch; the caller sets it.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class Network:
                 self._followers[author_id][reader] = None
 
     def seed(self, posts: Iterable[SeedPost]) -> list[Post]:
-        """Publish what was posted before the simulation began.
+        """Publish the posts from before the simulation.
 
         Raises:
             FieldValueError: If two posts share an id.
@@ -94,7 +94,7 @@ class Network:
         ]
 
     def post(self, post_id: str) -> Post | None:
-        """Return the post of an id; None if there is none."""
+        """Return the post with an id; None if there is none."""
         return self._by_id.get(post_id)
 
     def posts_by(self, author_id: str) -> Sequence[Post]:
@@ -105,8 +105,8 @@ class Network:
         """Publish a draft.
 
         Args:
-            author_id: Who publishes.
-            draft: What.
+            author_id: The author.
+            draft: What to publish.
             about: The post that the author looked at; the parent of a reply or reshare.
         """
         return self._add(author_id, draft, None if draft.kind == "post" else about)
@@ -114,7 +114,7 @@ class Network:
     def publish_again(
         self, post_id: str, author_id: str, draft: Draft, parent: Post | None
     ) -> Post:
-        """Publish a post of an earlier run under the id that it had."""
+        """Publish a post of an earlier run again, with its id."""
         return self._add(author_id, draft, parent, post_id)
 
     def posts_on(self, topic: str) -> Sequence[Post]:
@@ -135,18 +135,18 @@ class Network:
             self._likers.setdefault(post.number, []).append(reader)
 
     def likers(self, post: Post) -> Sequence[Reader]:
-        """Return the agents that have liked a post, in that order."""
+        """Return the agents that have liked a post, in the order of their likes."""
         return self._likers.get(post.number, ())
 
     def vote(self, post: Post, likes: int, dislikes: int) -> None:
-        """Give a post likes or dislikes that are no agent's."""
+        """Give a post likes or dislikes that come from no agent."""
         for counts, number in ((self.likes, likes), (self.dislikes, dislikes)):
             if number:
                 counts[post.post_id] += number
                 self.voted[post.number] = None
 
     def score(self, post: Post) -> int:
-        """Return the likes of a post less its dislikes."""
+        """Return a post's likes minus its dislikes."""
         return self.likes.get(post.post_id, 0) - self.dislikes.get(post.post_id, 0)
 
     def votes(self, post: Post) -> dict[str, int]:
@@ -155,10 +155,10 @@ class Network:
         return {"likes": likes, "dislikes": dislikes, "score": likes - dislikes}
 
     def reader(self, agent_id: str) -> Reader:
-        """Return an agent at its feed.
+        """Return the reader of an agent.
 
         Raises:
-            FieldValueError: If there is none of the id.
+            FieldValueError: If there is no agent with that id.
         """
         found = self._of.get(agent_id)
         if found is None:
@@ -167,7 +167,7 @@ class Network:
         return found
 
     def remove(self, agent_id: str) -> None:
-        """Take an agent out: from now on it follows nobody, and is followed by nobody."""
+        """Remove an agent: from now on it follows nobody, and nobody follows it."""
         self.removed[agent_id] = None
         for reader in self._followers.pop(agent_id, ()):
             reader.follows.pop(agent_id, None)
@@ -178,7 +178,7 @@ class Network:
     def change(self, reader: Reader, action: Action, author_id: str) -> None:
         """Have an agent follow, unfollow, mute or unmute another one.
 
-        A feed shows what a followed author publishes from then on, and nothing by a muted one.
+        A feed shows what a followed author publishes from then on, and hides muted authors.
         """
         _CHANGES[action](self, reader, author_id)
         reader.nothing_by = None
@@ -198,15 +198,15 @@ class Network:
         reader.muted.pop(author_id, None)
 
     def refresh(self, reader: Reader, length: int = DEFAULTS.feed_length, seed: int = 0) -> bool:
-        """Bring a reader's feed up to date with what it follows and is interested in, newest first.
+        """Update a reader's feed with posts of followed authors and on its interests, newest first.
 
-        No post is shown twice, nor to its author. Posts left over from the last feed follow the new
-        ones. The opening posts are all as new as each other: of more than a feed holds, every
-        reader gets a draw of its own.
+        No post is shown twice, or to its author. Posts left over from the last feed follow the new
+        ones. All opening posts are equally new: if there are more than fit in a feed, each reader
+        gets its own draw.
 
         Args:
             reader: Whose feed it is.
-            length: How many posts it holds at the most.
+            length: Most posts in it.
             seed: Seed of the run.
 
         Returns:
@@ -239,9 +239,9 @@ class Network:
     def _with_a_draw(
         self, reader: Reader, newest: Iterable[Post], length: int, seed: int
     ) -> Iterable[Post]:
-        """Return a first feed, of whose opening posts each is as likely to be in it as the others.
+        """Return a first feed, in which every opening post is equally likely to appear.
 
-        Where all of them fit, they keep their order.
+        If all of them fit, they keep their order.
         """
         opened = bisect_right(self.published, self.published[0])
         stream = RandomStream(seed, "opening", reader.agent_id)
@@ -300,11 +300,11 @@ class Network:
 
 
 def _in_random_order(reader: Reader, counts: Sequence[int], stream: RandomStream) -> Iterator[Post]:
-    """Yield the opening posts of a reader's sources, without a look at those that are not read.
+    """Yield the opening posts of a reader's sources, without visiting posts that are not read.
 
     Args:
         reader: The reader.
-        counts: How many opening posts stand at the beginning of each of its sources.
+        counts: How many opening posts are at the beginning of each of its sources.
         stream: Random numbers.
     """
     edges = [0, *accumulate(counts)]

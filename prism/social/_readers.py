@@ -1,4 +1,4 @@
-"""A reader: a social agent at its feed, as the agent of the world that stands for it."""
+"""A reader: the world's agent that stands for a social agent at its feed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from prism.worlds._guest import Proxy
 
 
 class Reader(Proxy[SocialAgent]):
-    """An agent at its feed: what it has yet to read, what it reads, and what it is writing.
+    """An agent at its feed: what it has yet to read, is reading, and is writing.
 
     Attributes:
         agent: The social agent.
@@ -26,22 +26,22 @@ class Reader(Proxy[SocialAgent]):
         muted: Ids of the authors whose posts it is not shown.
         pool: The newest posts by authors that it follows, oldest first.
         sources: What its feed by interests is made from: the pool, and the posts on each topic.
-        unread: Its feed, the first to be shown first.
+        unread: Its feed, in the order in which it is shown.
         post: The post it looks at.
         passed: A post that it has decided to scroll past, and may still dislike.
         draft: What it is about to publish.
-        words: The words of the draft, where somebody else than the composer writes them.
+        words: The words of the draft, where a model writes them.
         seen_until: Number of the first post that its feed has not taken in yet.
         seen: Numbers of the posts that it has looked at.
-        nothing_by: The parameters by which its feed was empty when it was last made.
-        liked: The posts that it has liked, in that order.
-        reshared: Numbers of the roots whose cascades it has reshared a post of.
-        replied: How often it has replied in the cascade of a root, by its number.
-        activity: How much it writes, in means of the population.
-        ideas: Steps at leisure before each of its ideas in this round; None if it has none.
-        before_idea: Steps at leisure until the next one.
-        has_chosen: Whether it has chosen what it does from all acts, as a model decides for it.
-        reason: The reason that the model gave.
+        nothing_by: The parameters with which its feed was empty when it was last made.
+        liked: The posts that it has liked, in order.
+        reshared: Numbers of the roots from whose cascades it has reshared a post.
+        replied: How often it has replied in a cascade, by the number of its root.
+        activity: How much it writes, as a multiple of the population's mean.
+        ideas: Idle steps before each of its ideas in this round; None if it has none.
+        before_idea: Idle steps until the next one.
+        has_chosen: Whether it has chosen among all acts, because a model decides for it.
+        reason: The reason given by the model.
     """
 
     topics: Sequence[str] = ()
@@ -79,16 +79,16 @@ class Reader(Proxy[SocialAgent]):
     _subject = agent
 
     def choose(self, said: str | None, *, by_model: bool = False) -> None:
-        """Note what an agent's decision leaves for its act.
+        """Note what an agent's decision means for its next act.
 
         Args:
-            said: The reason that was given for it.
-            by_model: Whether the agent had all acts to choose from, as a model decides for it.
+            said: The reason given for it.
+            by_model: Whether the agent chose among all acts, because a model decides for it.
         """
         self.has_chosen, self.reason = by_model, said
 
     def note_written(self, post: Post) -> None:
-        """Note what the agent has published in whose cascade."""
+        """Note what the agent has published in which cascade."""
         root = post.root.number
         if post.kind == "reshare":
             self.reshared.add(root)
@@ -127,7 +127,7 @@ class Reader(Proxy[SocialAgent]):
         self.restored = data
 
     def take_up(self, posts: Sequence[Post]) -> None:
-        """Go on where the agent was, now that all posts are there."""
+        """Continue where the agent was, now that all posts are there."""
         if self.restored is None:
             return
 
@@ -149,7 +149,7 @@ class Reader(Proxy[SocialAgent]):
 
 
 def attributes_of(agent: SocialAgent) -> dict[str, Any]:
-    """Return an agent's attributes, which code of the user may have changed."""
+    """Return an agent's attributes, which the user's code may have changed."""
     # an agent of another engine may have none
     own = getattr(agent, "attributes", None)
     return plain_attributes(own) if own else {}

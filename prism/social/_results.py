@@ -1,4 +1,4 @@
-"""What a run comes to: counts for every round, totals, and the largest cascades."""
+"""The results of a run: counts for every round, totals, and the largest cascades."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ONLY_IF_ANY = ("fallback_examples", "texts")
 
 @dataclass(slots=True)
 class Activity:
-    """What happened in a stretch of a run, as counts.
+    """Counts of what happened in a part of a run.
 
     Attributes:
         agent_ticks: Steps taken: agents times ticks.
@@ -27,12 +27,12 @@ class Activity:
         reshares: Reshares.
         likes: Likes.
         decisions_asked: Questions put to the reasoner.
-        decisions_answered: Questions that it answered itself; the others took the fallback.
+        decisions_answered: Questions that it answered; the others took the fallback.
         timeouts: Time-outs, by the state that the agent was in.
         fallbacks: Decisions that took the fallback, by the kind of reason and the server, such as
             ``"TimedOutError at http://127.0.0.1:11434"``.
-        fallback_examples: The first reason of each of these, in full.
-        texts: Texts of posts, by their source; only where a writer was given.
+        fallback_examples: The first reason of each kind, in full.
+        texts: Texts of posts, by their source; only with a writer.
     """
 
     agent_ticks: int = 0
@@ -49,7 +49,7 @@ class Activity:
     texts: Counter[str] = field(default_factory=Counter)
 
     def add(self, other: Activity) -> None:
-        """Add another stretch to this one."""
+        """Add the counts of another part to these."""
         for name in count_names():
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
@@ -70,7 +70,7 @@ class Activity:
 
 
 def count_names() -> list[str]:
-    """Return the names of all counts of an `Activity` that are always told."""
+    """Return the names of the counts that every `Activity` lists."""
     return [each.name for each in fields(Activity) if each.name not in _ONLY_IF_ANY]
 
 
@@ -83,8 +83,7 @@ class RoundSummary:
         states: Agents in each state at the round's last tick, before ``round_ends`` sends them to
             IDLE.
         activity: What happened in the round.
-        measures: What the measures of a feed of your own came to, by name; None where there was
-            nothing to measure.
+        measures: The measures of your own feed, by name; None where there was nothing to measure.
     """
 
     number: int
@@ -104,13 +103,13 @@ class RoundSummary:
 
 @dataclass(frozen=True, slots=True)
 class Cascade:
-    """A post and everything that replies to it or reshares it, directly or not.
+    """A post with all replies and reshares that lead back to it.
 
     Args:
-        root_id: The post it began with.
-        author_id: Who wrote that.
-        text: What it says.
-        size: Posts in it, the root included.
+        root_id: The post that began it.
+        author_id: Its author.
+        text: Its text.
+        size: Posts in it, including the root.
         depth: Most steps from the root to any post.
         breadth: Most posts at any one depth.
     """
@@ -140,7 +139,7 @@ class Results(Measuring):
     cascades: tuple[Cascade, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the results as plain data, the same for the same run."""
+        """Return the results as plain data, identical for identical runs."""
         return {
             "agents": self.agents,
             "totals": self.totals.to_dict(),
@@ -160,7 +159,7 @@ def summarize(network: Network, rounds: Iterable[RoundSummary]) -> Results:
 
 
 def largest_cascades(posts: Iterable[Post], most: int = LARGEST_CASCADES) -> tuple[Cascade, ...]:
-    """Return the largest cascades of more than one post; of equal ones the deepest first."""
+    """Return the largest cascades of more than one post; among equals, the deepest first."""
     depths: dict[str, Counter[int]] = {}
     roots: dict[str, Post] = {}
     for post in posts:

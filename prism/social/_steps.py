@@ -1,4 +1,4 @@
-"""What social agents do in each state: open a feed, look at a post, weigh it, write, like."""
+"""The steps of social agents: open a feed, look at a post, weigh it, write, like."""
 
 from __future__ import annotations
 
@@ -63,25 +63,25 @@ _COUNTERS = {"post": "posts", "reply": "replies", "reshare": "reshares"}
 
 @dataclass(slots=True)
 class Playing:
-    """What a feed has while it runs.
+    """The state of a feed while it runs.
 
     Args:
         host: The run.
         seed: Seed of every random number.
         clock: The run's clock.
         parameters: The parameters as they were when this tick began.
-        acts: Whether agents may choose between all acts.
-        chooses_acts_for: Returns for which of them a model decides.
-        texts: What is asked of who writes; None if nobody does.
-        has_ideas: Whether the chart has the event by which agents begin to write.
+        acts: Whether agents may choose among all acts.
+        chooses_acts_for: Returns the agents for which a model decides.
+        texts: The requests to the writer; None without a writer.
+        has_ideas: Whether the chart has the event with which agents begin to write.
 
     Attributes:
         agents: The population, in the order in which it was given.
-        network: Posts, and to whom they are carried.
-        feeds: What is shown to whom.
+        network: The posts, and the readers they reach.
+        feeds: Makes the readers' feeds.
         hours: When agents are awake; None for always.
         counts: What has happened in this round.
-        of_posts: What treatments do to posts as they are published.
+        of_posts: The treatments of posts as they are published.
     """
 
     host: RunHost
@@ -107,7 +107,7 @@ class Playing:
 
 
 class FeedSteps(World[Any]):
-    """The steps of a feed's agents; see `prism.social.Feed`, which says what they go by."""
+    """The steps of a feed's agents; `prism.social.Feed` describes them."""
 
     __slots__ = ("_playing", "parameters")
 
@@ -136,7 +136,7 @@ class FeedSteps(World[Any]):
 
     @during(AgentState.EVALUATING)
     def weigh_post(self, reader: Reader) -> Running | None:
-        """Decide what to do about a post, if there is more than one thing to do."""
+        """Decide what to do about a post, if there is a choice."""
         agent, post, playing = reader.agent, reader.post, self._playing
         options = reader._chart.enabled_targets(agent, DECIDES, post)
         is_model = playing.acts and playing.chooses_acts_for(agent)
@@ -158,7 +158,7 @@ class FeedSteps(World[Any]):
 
     @during(AgentState.COMPOSING)
     def write_draft(self, reader: Reader) -> Running | None:
-        """Draft a text; publish an own post."""
+        """Draft a text; publish it if it is a new post."""
         agent, post, texts = reader.agent, reader.post, self._playing.texts
         draft = self._drafted(reader)
         if draft is None:
@@ -203,7 +203,7 @@ class FeedSteps(World[Any]):
 
     @during(AgentState.ENGAGING_RESHARE)
     def publish_reshare(self, reader: Reader) -> Running | None:
-        """Publish the post again, with a comment."""
+        """Reshare the post, with a comment."""
         return self._publish_draft(reader, "reshare")
 
     # What a feed says, and one of the user's own in another way
@@ -215,7 +215,7 @@ class FeedSteps(World[Any]):
     def compose_as(
         self, agent: SocialAgent, post: Post, kind: PostKind, stream: RandomStream
     ) -> Draft:
-        """Write what an agent publishes that has chosen to reply, or to reshare."""
+        """Write a reply or reshare, which the agent has already chosen to publish."""
         raise NotImplementedError
 
     def compose_post(
@@ -227,7 +227,7 @@ class FeedSteps(World[Any]):
     # Ideas
 
     def _has_idea(self, reader: Reader) -> bool:
-        """Have an agent begin a post of its own accord, if it is time for one."""
+        """Have an agent begin a post of its own accord, if one is due."""
         ideas = reader.ideas
         if ideas is None:
             return False
@@ -246,7 +246,7 @@ class FeedSteps(World[Any]):
         reader.fire(HAS_IDEA)
 
     def _visits(self, reader: Reader) -> bool:
-        """Return whether an agent at leisure comes to its feed."""
+        """Return whether an idle agent opens its feed."""
         playing = self._playing
         now, clock = playing.parameters, playing.clock
         if now.visit_chance >= 1:
@@ -258,12 +258,12 @@ class FeedSteps(World[Any]):
     # Weighing
 
     def _offers(self, reader: Reader, option: AgentState, is_model: bool) -> bool:
-        """Return whether an agent may choose an option; acts are for models to choose from."""
+        """Return whether an agent may choose an option; only models choose among acts."""
         kind = KINDS_OF_ACTS.get(option)
         return kind is None or (is_model and self._may_write(kind, reader))
 
     def _weighed(self, reader: Reader, *, is_open: bool) -> Mapping[str, Any]:
-        """Log what an agent makes of a post; return what a question tells of it."""
+        """Log how an agent weighs a post; return what a question says about it."""
         agent, post, playing = reader.agent, reader.post, self._playing
         logger, now = active_logger(playing.host.logger), playing.parameters
         if post is None or not (is_open or logger is not None):
@@ -318,7 +318,7 @@ class FeedSteps(World[Any]):
     def _odds(
         self, reader: Reader, pulls: Mapping[Any, float] | None
     ) -> Mapping[AgentState, float] | None:
-        """Return the probabilities of the options, where the parameters say them."""
+        """Return the probabilities of the options, where the parameters give them."""
         post, now = reader.post, self._playing.parameters
         if now.compose_chance is None or post is None:
             return None
@@ -345,7 +345,7 @@ class FeedSteps(World[Any]):
             reader.passed = question.context
 
     def _pass_by(self, reader: Reader, post: Post) -> None:
-        """Have an agent that scrolls past a post that it has weighed dislike it, with a chance."""
+        """Dislike, with some probability, a post that the agent has weighed and scrolls past."""
         playing = self._playing
         now = playing.parameters
 
@@ -380,13 +380,13 @@ class FeedSteps(World[Any]):
         return None
 
     def _text_stream(self, reader: Reader) -> RandomStream:
-        """Return random numbers for one text: who draws more of them changes no decision."""
+        """Return random numbers for one text, so that drawing more of them changes no decision."""
         playing = self._playing
         clock = playing.clock
         return RandomStream(playing.seed, reader.agent_id, clock.round, clock.tick)
 
     def _may_write(self, kind: PostKind, reader: Reader) -> bool:
-        """Return whether an agent has not written of a cascade as often as it may already."""
+        """Return whether an agent may write about a cascade once more."""
         if kind == "post" or reader.post is None:
             return True
 
@@ -398,7 +398,7 @@ class FeedSteps(World[Any]):
         return most is None or reader.replied.get(root.number, 0) < most
 
     def _ask_for_words(self, reader: Reader, texts: PostTexts) -> Running:
-        """Return what waits for the words of a draft; the agent acts on the draft at once."""
+        """Ask for the words of a draft; the agent acts on the draft at once."""
         assert reader.draft is not None
         words = reader.words = Words(reader.draft)
         return _take_words(reader, texts.ask(reader, reader.post), words)
@@ -442,7 +442,7 @@ class FeedSteps(World[Any]):
         self._treat_new(post)
 
     def _treat_new(self, post: Post) -> None:
-        """Do to a new post what treatments do to posts, unless it is older than the run."""
+        """Apply the treatments of posts to a new post, unless it is older than the run."""
         playing = self._playing
         if playing.of_posts and playing.host.round:
             for treatment in playing.of_posts:
@@ -453,7 +453,7 @@ class FeedSteps(World[Any]):
     # The end of a round
 
     def _prism_last_step(self) -> Callable[[Any, Any], Any] | None:
-        """Return what publishes drafts and sends all to IDLE, unless all go on."""
+        """Return a step that publishes drafts and sends agents to IDLE, unless they continue."""
         return None if self._playing.parameters.carries_over else _finish
 
 

@@ -27,7 +27,7 @@ class _Votes(SharedTreatment):
     until: int | None = field(default=None, kw_only=True, metadata={"declared": {"ge": 1}})
 
     def __post_init__(self) -> None:
-        """Refuse numbers and kinds of posts that there are not."""
+        """Refuse impossible numbers and unknown kinds of posts."""
         SharedTreatment.__post_init__(self)
         object.__setattr__(self, "posts", tuple(self.posts))
         require_count("number", self.number)
@@ -41,7 +41,7 @@ class _Votes(SharedTreatment):
                 raise InputError(f"must be among {', '.join(known)}, got {each!r}", field="posts")
 
     def apply(self, world: World[Any]) -> None:
-        """Treat the posts that are there, as far as they are meant, and from now on new ones."""
+        """Treat existing posts, if they are included, and new posts from now on."""
         feed: Any = world
         # nobody has read the opening posts when the first round begins
         if self.existing or self.round == 1:
@@ -55,7 +55,7 @@ class _Votes(SharedTreatment):
         feed.treat_posts(self)
 
     def treat(self, world: World[Any], posts: Sequence[Post]) -> None:
-        """Give those of some posts their votes that are drawn.
+        """Draw some of the given posts, and give them their votes.
 
         Args:
             world: The feed.
@@ -84,20 +84,19 @@ class _Votes(SharedTreatment):
 class Likes(_Votes):
     """Likes for a share of the posts as they are published, from a round on.
 
-    They are no agent's: the log has them as ``post.voted``, and counts of likes by agents leave
-    them out. The posts that a run begins with are published in round 1. Votes for a share of the
-    posts are what Muchnik, Aral and Taylor (2013) call up-treated, and so does the herd experiment
-    of OASIS (Yang et al. 2024).
+    They come from no agent: the log has them as ``post.voted``, and the agents' likes do not
+    include them. The opening posts are published in round 1. Muchnik, Aral and Taylor (2013) and
+    the herd experiment of OASIS (Yang et al. 2024) call such posts up-treated.
 
     Args:
-        round: The round from whose beginning on posts are treated.
+        round: The round at whose beginning the treatment starts.
         number: Likes for each treated post.
-        posts: Kinds of posts that come into question.
-        existing: Whether older posts than those of the round come into question, too.
+        posts: Kinds of posts to treat.
+        existing: Whether posts from before that round are treated, too.
         until: The last round whose posts are treated; by default there is none.
         share: The share of the posts that is treated, above 0 and at most 1.
-        agents: Ids of the authors whose posts come into question; by default all.
-        where: What these authors have.
+        agents: Ids of the authors whose posts are treated; by default all.
+        where: Attributes that these authors have.
         experiment: Name of the experiment; by default the treatment's own name.
         name: Name of the arm; ``likes`` by default.
     """
@@ -109,17 +108,17 @@ class Likes(_Votes):
 class Dislikes(_Votes):
     """Dislikes for a share of the posts as they are published, from a round on.
 
-    As `Likes`; a post's score is its likes less its dislikes.
+    Works like `Likes`; a post's score is its likes minus its dislikes.
 
     Args:
-        round: The round from whose beginning on posts are treated.
+        round: The round at whose beginning the treatment starts.
         number: Dislikes for each treated post.
-        posts: Kinds of posts that come into question.
-        existing: Whether older posts than those of the round come into question, too.
+        posts: Kinds of posts to treat.
+        existing: Whether posts from before that round are treated, too.
         until: The last round whose posts are treated; by default there is none.
         share: The share of the posts that is treated, above 0 and at most 1.
-        agents: Ids of the authors whose posts come into question; by default all.
-        where: What these authors have.
+        agents: Ids of the authors whose posts are treated; by default all.
+        where: Attributes that these authors have.
         experiment: Name of the experiment; by default the treatment's own name.
         name: Name of the arm; ``dislikes`` by default.
     """
@@ -134,8 +133,8 @@ class PublishPost(Treatment):
     Args:
         round: The round at whose beginning it is published.
         author: Id of the agent.
-        text: What it says.
-        topics: What it is about.
+        text: Its text.
+        topics: Its topics.
         name: What the log calls it; ``post`` by default.
     """
 
@@ -153,29 +152,29 @@ class PublishPost(Treatment):
             raise InputError("must not be empty", field="text")
 
     def check(self, world: World[Any]) -> None:
-        """Refuse an author who is nobody among the agents."""
+        """Refuse an unknown author."""
         require_agents(world, self.name, [self.author])
 
     def apply(self, world: World[Any]) -> None:
-        """Publish the post; the log says which one it is."""
+        """Publish the post; the log has its id."""
         feed: Any = world
         post = feed.publish(self.author, self.text, self.topics)
-        arms: Any = world._hosted("a treatment").assignments
+        arms = world._hosted("a treatment").assignments
         arms.add_arm(self.name, self.name, 1.0)
         arms.assign("post_id", [post.post_id], self.name, self.name)
 
 
 @dataclass(frozen=True, slots=True)
 class RemoveAgents(SharedTreatment):
-    """Agents who leave: they take no further step, and follow and are followed by nobody.
+    """Agents who leave: they take no further step, follow nobody, and nobody follows them.
 
-    They stay in the log, and so does what they have published.
+    They and their posts stay in the log.
 
     Args:
         round: The round at whose beginning they leave.
         share: The share of the agents who leave, above 0 and at most 1.
-        agents: Ids of the agents who come into question; by default all.
-        where: What these agents have.
+        agents: Ids of the agents who may leave; by default all.
+        where: Attributes that these agents have.
         experiment: Name of the experiment; by default the treatment's own name.
         name: What the log calls it; ``remove`` by default.
     """
@@ -191,10 +190,10 @@ class RemoveAgents(SharedTreatment):
 
 @dataclass(frozen=True, slots=True)
 class SwitchFeed(Treatment):
-    """Another feed from a round on: sugar for another value of the feed's parameter ``feed``.
+    """Another feed from a round on: a short form of changing the feed's parameter ``feed``.
 
     Args:
-        round: The round from whose beginning on posts are ranked in another way.
+        round: The round at whose beginning the ranking changes.
         feed: How they are ranked.
         name: What the log calls it; ``feed`` by default.
     """
@@ -213,7 +212,7 @@ class SwitchFeed(Treatment):
 
 
 class PostTreatment(Protocol):
-    """What is done to posts as they are published."""
+    """A treatment of posts as they are published."""
 
     def treat(self, world: Any, posts: Sequence[Post]) -> None:
-        """Do it to some posts."""
+        """Treat some posts."""

@@ -1,4 +1,4 @@
-"""What a post is worth to who weighs it: chances of acts, others' votes, the past."""
+"""How an agent weighs a post: chances of acts, others' votes, the past."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def herding_pulls(
 ) -> Mapping[AgentState, float] | None:
     """Return what a post's score adds to the utility of liking it; None for nothing.
 
-    Votes of others that are there already draw further ones, and those below 0 may be corrected
-    (Muchnik, Aral and Taylor 2013). The more there are, the less another one adds. The form is
-    chosen so that a weight is the utility of one vote.
+    Earlier votes attract further ones, and a score below 0 may be corrected (Muchnik, Aral and
+    Taylor 2013). Each further vote adds less. The form is chosen so that a weight is the utility of
+    one vote.
 
     Args:
         parameters: How strongly agents follow others.
@@ -51,14 +51,14 @@ def odds_of(
     pulls: Mapping[Any, float] | None,
     virality: float = 1.0,
 ) -> Mapping[AgentState, float] | None:
-    """Return the probability of each option in EVALUATING; None where archetypes say so.
+    """Return the probability of each option in EVALUATING; None where archetypes decide.
 
     Args:
         parameters: The chances of an agent of mean activity.
-        activity: How active the agent is, in means of all.
+        activity: How active the agent is, as a multiple of the mean.
         relevance: How relevant the post is to it.
         post: The post.
-        pulls: What else speaks for options, in units of utility.
+        pulls: Further utilities of options.
         virality: Factor on the chance of writing about the root of this cascade, and once more for
             each step from it.
     """
@@ -81,7 +81,7 @@ def odds_of(
 
 
 def virality_of(parameters: Parameters, seed: int, post: Post) -> float:
-    """Return how much more than others the cascade of a post is spread, drawn for its root."""
+    """Return the virality of a post's cascade, drawn for its root."""
     sigma = parameters.virality_sigma
     if not sigma:
         return 1.0
@@ -95,8 +95,8 @@ def dislike_odds(chance: float, pulls: Mapping[Any, float] | None) -> float:
     """Return the probability that an agent dislikes a post that it scrolls past.
 
     Args:
-        chance: That of a post without a score, or where agents do not follow votes.
-        pulls: What the score adds to the utility of liking the post, which it takes from that of
+        chance: The probability for a post without a score, or where agents do not follow votes.
+        pulls: What the score adds to the utility of liking the post, and takes from the utility of
             disliking it.
     """
     pull = pulls.get(AgentState.ENGAGING_LIKE, 0.0) if pulls else 0.0
@@ -113,9 +113,9 @@ _DONE = {
 
 
 def recollect(network: Network, agent: Any, most: int) -> Sequence[str]:
-    """Return the last posts that an agent saw, with what it did about them, oldest first.
+    """Return the last posts that an agent saw and what it did about them, oldest first.
 
-    The post that it is weighing is not among them.
+    The post that it is weighing is left out.
 
     Args:
         network: The posts.
@@ -143,7 +143,7 @@ def recollect(network: Network, agent: Any, most: int) -> Sequence[str]:
 
 
 def _done(record: Any, written: Iterator[Post]) -> str:
-    """Return what an agent has done when a transition says that it is done."""
+    """Return the act that a transition completes."""
     if record.trigger == COMPOSE_DONE and record.to_state is not AgentState.RESTING:
         # on its way to a reply or a reshare, or nothing came of it
         return ""

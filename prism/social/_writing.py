@@ -1,7 +1,7 @@
-"""The words that a model finds for what agents publish, and what it is told to find them.
+"""The words that a model writes for what agents publish, and its prompts.
 
-An agent acts at once, on what the composer has drafted; only a model's words come later. So no
-transition depends on them, nor on how long they take: a post is weighed by its draft, too.
+An agent acts at once, on the composer's draft; only the model's words come later. No transition
+depends on them or on how long they take, since a post is weighed by its draft.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ class PostTexts:
 
     Args:
         wording: Their length and language.
-        prompt: Template of what the writer is told; None for the usual prompt.
-        tells_thread: Whether the usual prompt has the thread and the reason.
+        prompt: Template of the writer's prompt; None for the default prompt.
+        tells_thread: Whether the default prompt has the thread and the reason.
 
     Raises:
         FieldValueError: If the template names an unknown field.
@@ -68,7 +68,8 @@ class PostTexts:
 
         Args:
             reader: Who writes.
-            post: What it looked at when it decided to; None if it writes of its own accord.
+            post: The post it was looking at when it decided to write; None for a post of its own
+                accord.
         """
         agent, draft = reader.agent, reader.draft
         assert draft is not None
@@ -89,12 +90,13 @@ class PostTexts:
 
 
 def call_for(agent: SocialAgent, post: Post | None, draft: Draft, wording: Wording) -> TextCall:
-    """Return the call for the words of a draft, where no model has chosen the act.
+    """Return the call for the words of a draft whose act no model has chosen.
 
     Args:
         agent: Who writes.
-        post: What it looked at when it decided to; None if it writes of its own accord.
-        draft: What the composer has drafted, which is taken if no words come.
+        post: The post it was looking at when it decided to write; None for a post of its own
+            accord.
+        draft: The composer's draft, which is used if no words come.
         wording: Length and language.
     """
     told = f"{_persona_of(agent)}\n\n{task_of(post, draft)}"
@@ -102,7 +104,7 @@ def call_for(agent: SocialAgent, post: Post | None, draft: Draft, wording: Wordi
 
 
 def task_of(post: Post | None, draft: Draft) -> str:
-    """Return what a writer is to do, in words."""
+    """Describe a writer's task in words."""
     author = "" if post is None else post.author_id
     return _TASKS[draft.kind].format(
         topics=_topics_of(post, draft), author=author, text=_quoted(post)
@@ -110,9 +112,9 @@ def task_of(post: Post | None, draft: Draft) -> str:
 
 
 def thread_above(post: Post | None) -> str:
-    """Return the posts above one from the first of its thread on, indented by their depth.
+    """Return the thread above a post, from its first post on, indented by depth.
 
-    Of a long thread the first post and the last ones are told, and how many are left out.
+    A long thread is cut to its first and last posts, with the number left out.
     """
     above: list[Post] = []
     while post is not None and post.parent is not None:
@@ -129,10 +131,10 @@ def thread_above(post: Post | None) -> str:
 
 
 def writer_template(prompt: str) -> Any:
-    """Return a prompt for the writer, read.
+    """Parse a template of the writer's prompt.
 
     Raises:
-        FieldValueError: If it is empty, or names an unknown field; lists all of these.
+        FieldValueError: If it is empty, or names unknown fields. The message lists them.
     """
     # only a run with a prompt of its own needs it
     from prism.statechart.reasoner._own_prompts import DOTTED_NAME, Template
@@ -184,7 +186,7 @@ def _own(reader: Reader, name: str) -> str:
 
 
 def _what_was_read(post: Post | None, kind: PostKind) -> str:
-    """Return the thread that an agent has read, as far as its task does not tell it."""
+    """Return the thread that an agent has read, where its task does not include it."""
     if post is None:
         return ""
 

@@ -1,13 +1,13 @@
 """The engine: states, transitions, charts, and the reasoners that decide ambiguous events.
 
-The public names of the room are here::
+Import public names from here::
 
     from prism.statechart import Statechart, Transition, social_media_chart
 
-Three packages have more: `prism.statechart.inspection` has the types of what `Statechart.explain`
-and `Statechart.check` return, `prism.statechart.formats` writes charts as documents, and
-`prism.statechart.reasoner` has everything about reasoners. The names of reasoners that stand here,
-too, are loaded when they are first used: a chart alone needs none of them.
+Three packages have more: `prism.statechart.inspection` has the types that `Statechart.explain` and
+`Statechart.check` return, `prism.statechart.formats` writes charts as documents, and
+`prism.statechart.reasoner` has everything about reasoners. The names of reasoners in this package
+are loaded on first use, since a chart alone needs none of them.
 """
 
 from typing import TYPE_CHECKING

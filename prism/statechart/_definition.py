@@ -26,27 +26,28 @@ DEFAULT_NAME = "statechart"
 
 @dataclass(frozen=True, slots=True, init=False, weakref_slot=True)
 class Definition(Generic[StateT]):
-    """The definition of a chart, which runs nothing; constructing one checks it.
+    """The definition of a chart. It is checked when it is made, and runs nothing.
 
-    Definitions are equal if all their fields are; members of two enums are, if their texts are.
+    Definitions are equal if all their fields are. Members of two enums are equal if their texts
+    are.
 
     Args:
         states: Members of one ``str``-based Enum, or the Enum itself. Kept in definition order. A
-            `State` has states inside; the leaves are kept, in the order of the tree.
+            `State` can contain states; the leaves are kept, in the order of the tree.
         transitions: The transitions. A wildcard source is replaced by one transition per state, and
-            one from or to a composite by those from and to its leaves.
+            a transition from or to a composite by transitions from and to its leaves.
         initial: State that new agents start in; a configuration in a chart with regions.
         name: Name in logs and messages.
         decision_states: States in which a reasoner chooses among several enabled targets.
         timeouts: Ticks after which ``timeout`` fires, by state.
         strict: Whether exceptions of guards and actions propagate.
-        final_states: States in which an agent is done; no transition leaves them.
-        needs: Names of the attributes and methods that guards and actions use of an agent. Kept in
-            the order given, each once.
-        description: What the chart is about, in words; a model is told.
+        final_states: States in which an agent has finished; no transition leaves them.
+        needs: Names of the agent's attributes and methods that guards and actions use, in the given
+            order, each once.
+        description: What the chart is about, for a model's prompt.
 
     Raises:
-        DefinitionError: (a ValueError) listing everything that is wrong.
+        DefinitionError: (a ValueError) listing all problems.
     """
 
     states: tuple[StateT, ...]
@@ -124,7 +125,7 @@ class Definition(Generic[StateT]):
             put(self, "final_states", frozenset(final_states))
         else:
             put(self, "states", tree.leaves)
-            put(self, "transitions", tuple(item for item, _ in tree.flat))
+            put(self, "transitions", tree.flat)
             put(self, "initial", tree.first)
             put(self, "decision_states", tree.deciding)
             put(self, "final_states", tree.ends)
@@ -136,11 +137,11 @@ class Definition(Generic[StateT]):
 
     @property
     def written(self) -> tuple[Transition[StateT], ...]:
-        """The transitions as they were written, wildcards of a flat chart replaced."""
+        """The transitions as written, with the wildcards of a flat chart replaced."""
         return self.transitions if self.tree is None else self.tree.transitions
 
     def leaves_of(self, state: Any) -> tuple[StateT, ...]:
-        """Return the leaves inside a state, or the leaf itself; none for another chart's state."""
+        """Return the leaves inside a state, or the leaf itself; empty for another chart's state."""
         # by identity, as states of two charts with one text are equal
         if any(state is each for each in self.states):
             return (state,)

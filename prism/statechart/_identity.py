@@ -35,7 +35,7 @@ _id_names: dict[type, tuple[str, str]] = {}
 
 
 def identify(context: object) -> dict[str, Any] | None:
-    """Reduce a context to the plain data that a record may keep.
+    """Reduce a context to plain data for a record.
 
     A mapping keeps its keys, with each value made plain; a scalar becomes ``{"value": scalar}``;
     any other object keeps its identifier: for a class ``Post`` the attribute ``post_id``, else
@@ -43,7 +43,7 @@ def identify(context: object) -> dict[str, Any] | None:
     ``{"type": class name}``.
 
     Args:
-        context: Anything that was given to ``fire``.
+        context: Anything that was passed to ``fire``.
 
     Returns:
         A new dict of JSON values, or None for None.
@@ -279,7 +279,7 @@ class Announced:
     """Whether the decision on one open question has been announced.
 
     Args:
-        agent: Who is asked.
+        agent: The agent that is asked.
         trigger: The event that opened the question.
         chart: The definition of the chart that asks.
 
@@ -360,7 +360,7 @@ def announce(
         options: What there was to choose from.
         chosen: What was chosen.
         source: Who chose.
-        context: What the event is about.
+        context: The event's context.
         how: The keys of how it was chosen, which stand before the context.
         more: Those that stand after it, where there are any.
     """

@@ -56,7 +56,7 @@ class State(Generic[StateT_co]):
     Args:
         state: The member that names it.
         states: The states inside, in order: members, or ``State(...)`` with states inside. Without
-            any it is a leaf.
+            any, the state is a leaf.
         initial: Where a transition to this state leads: a state inside, or a tuple with one in each
             region. The first state inside by default.
         parallel: Whether the states inside are regions, all of which are active together.
@@ -64,7 +64,7 @@ class State(Generic[StateT_co]):
         exit: The same, called when it is left.
 
     Raises:
-        DefinitionError: Listing everything that could never work.
+        DefinitionError: Listing all problems.
     """
 
     state: StateT_co
@@ -149,10 +149,10 @@ class DocumentHistory(History[StateT_co]):
 
 
 class In:
-    """A guard: a state is active. In a chart with regions it asks about another region.
+    """A guard that passes while a state is active, which may be in another region.
 
     Args:
-        state: The state, be it a leaf or a composite.
+        state: A leaf or a composite.
     """
 
     __slots__ = ("_texts", "state")
@@ -162,7 +162,7 @@ class In:
         self._texts: frozenset[str] | None = None
 
     def within(self, leaves: Iterable[Enum]) -> Self:
-        """Return the guard of a chart in which these leaves are what lies inside the state."""
+        """Return the guard for a chart in which these leaves lie inside the state."""
         bound = type(self)(self.state)
         bound._texts = frozenset(map(state_text, leaves))
         return bound
@@ -206,14 +206,14 @@ def done(state: Enum) -> str:
 
 
 class Configuration(str):
-    """The leaves that are active together in a chart with regions: the state of an agent there.
+    """The leaves that are active together: the state of an agent in a chart with regions.
 
     It is a text, ``"feed+tired"``, with the leaves in the order of the chart.
 
     Attributes:
         leaves: The active leaves.
         value: The text.
-        name: The text, as a member of an enum has a name.
+        name: The text, for code that expects a member of an enum.
     """
 
     __slots__ = ("leaves",)

@@ -66,7 +66,7 @@ def state_distribution(
             states inside is reported on every level below its own. By default the innermost states.
 
     Returns:
-        ``{state: count}`` with an entry for every state, also those that no agent is in. An agent
+        ``{state: count}`` with an entry for every state, including those without agents. An agent
         in several regions counts in each of them.
 
     Raises:

@@ -55,11 +55,11 @@ def social_media_chart(
     is dropped.
 
     Args:
-        should_engage: What to call with agent and context in place of
-            ``agent.should_engage(context)``, for classes whose method takes something else. For one
-            that takes a number: ``lambda agent, post: agent.should_engage(rate(agent, post))``.
-        acts: Whether agents decide from EVALUATING to reply and to reshare, too, as where a model
-            decides in a run of the feed. The chart is then called ``social_media_acts``.
+        should_engage: Called with agent and context in place of ``agent.should_engage(context)``,
+            for classes whose method has other arguments. For a method that takes a number: ``lambda
+            agent, post: agent.should_engage(rate(agent, post))``.
+        acts: Whether agents can also decide in EVALUATING to reply or reshare, as in a run of the
+            feed where a model decides. The chart is then called ``social_media_acts``.
         strict: Let exceptions of guards propagate.
         logger: A structlog logger for this chart's events.
         clock: Returns the current time in seconds since the epoch.
@@ -103,8 +103,8 @@ def social_feed_chart(
 ) -> Statechart[AgentState]:
     """Make the chart of a feed whose agents also write unprompted.
 
-    It is `social_media_chart` with one event more: by ``has_idea`` an agent at leisure, in IDLE or
-    in SCROLLING, begins to compose a post of its own.
+    It is `social_media_chart` with one more event: with ``has_idea`` an agent in IDLE or SCROLLING
+    begins to compose a new post.
 
     Args:
         should_engage: As for `social_media_chart`.

@@ -345,34 +345,34 @@ class Written(Described[StateT]):
 
 
 class Statechart(Written[StateT]):
-    """States and the transitions between them, shared by every agent. A chart does not change.
+    """States and the transitions between them. All agents share a chart, which never changes.
 
     Args:
-        states: Members of one ``str``-based Enum, or the Enum itself; a `State` for each that has
-            states inside, or actions on entry and exit.
-        transitions: The transitions; order matters, the first whose guard passes wins. Those of
-            inner states come before those of the states around them.
+        states: Members of one ``str``-based Enum, or the Enum itself; a `State` for each one that
+            contains states, or has actions on entry or exit.
+        transitions: The transitions. Order matters: the first whose guard passes wins. Transitions
+            of inner states come before those of the states around them.
         initial: State that new agents start in; a tuple with one in each region.
         name: Name in logs and messages.
         decision_states: States in which `afire` asks a reasoner when several targets are enabled.
         timeouts: Ticks after which `tick` fires ``timeout``, for states that differ from the
             agent's own ``timeout_threshold``.
         strict: Let exceptions of guards and actions propagate instead of logging them, and refuse
-            an event that no transition has as its trigger.
-        final_states: States in which an agent is done: it reacts to no event and never times out.
-            ``"*"`` does not stand for them, and a transition that leaves one is refused.
-        needs: What guards and actions use of an agent, by name; `fits` looks for it.
-        description: What the chart is about, in words; a model is told.
+            events that are no transition's trigger.
+        final_states: States in which an agent has finished: it reacts to no event and never times
+            out. ``"*"`` does not include them, and a transition that leaves one is refused.
+        needs: Names of the agent's attributes that guards and actions use; `fits` looks for them.
+        description: What the chart is about, for a model's prompt.
         logger: A structlog logger for transitions and faults. None means structlog's own, once it
             is configured.
-        clock: Returns the current time in seconds since the epoch; a simulation passes its
-            simulated one.
+        clock: Returns the current time in seconds since the epoch, in a simulation the simulated
+            time.
 
     Attributes:
-        definition: What the chart is.
+        definition: The chart's definition.
 
     Raises:
-        DefinitionError: (a ValueError) listing everything that is wrong with the definition.
+        DefinitionError: (a ValueError) listing all problems of the definition.
     """
 
     def __init__(
@@ -418,12 +418,12 @@ class Statechart(Written[StateT]):
     def machine(self) -> Machine:
         """The ``transitions`` Machine of this chart. Changes made to it do not reach the chart.
 
-        One with composites has the leaves as its states, exit actions before a transition's own,
-        and entry actions after it.
+        For a chart with composites, its states are the leaves. Exit actions run before a
+        transition's own, entry actions after it.
 
         Raises:
-            DefinitionError: If the chart has what a flat Machine cannot do: regions, histories,
-                eventless transitions, transitions on `done`, or probabilities.
+            DefinitionError: If the chart has something that a flat Machine cannot do: regions,
+                histories, eventless transitions, transitions on `done`, or probabilities.
         """
         if self._nested is not None:
             report = self._reporter
@@ -433,10 +433,9 @@ class Statechart(Written[StateT]):
         return _machine_of(self._definition, self._reporter)
 
     def adopt(self, agent: AgentT) -> AgentT:
-        """Give one existing object the fields of an agent that it lacks, and the initial state.
+        """Give an existing object the missing fields of an agent, and the initial state.
 
-        Fields that the object has stay as they are; a state given as plain text becomes the enum's
-        member.
+        Existing fields stay as they are; a state given as plain text becomes the enum's member.
 
         Args:
             agent: Any object that takes new attributes.
@@ -472,32 +471,32 @@ class Statechart(Written[StateT]):
     ) -> Statechart[Any]:
         """Return a copy of this chart with states and transitions added, removed or replaced.
 
-        A transition is named by ``(trigger, source, target)``. A state may be a member of any enum
-        or text, and None stands for anything: ``("timeout", None, None)`` names all time-outs.
+        A transition is named by ``(trigger, source, target)``. A state may be a text or a member of
+        any enum, and None stands for anything: ``("timeout", None, None)`` names all time-outs.
 
         Args:
-            states: Further states, as an enum or as texts. The new chart has an enum of its own
-                then, `state_type`: the given one if it has all states of the chart, else one that
-                is made of all former members and the new ones. Former members equal their
-                successors by text. Agents of the new chart set ``state_type`` in their class.
+            states: Further states, as an enum or as texts. The new chart then has its own enum,
+                `state_type`: the given one if it has all states of the chart, otherwise one with
+                all former and new members. Former members equal their successors by text. Agents of
+                the new chart set ``state_type`` in their class.
             transitions: Further transitions, between members of the former enum, of ``states`` or
                 of both. They are tried after the former ones. The source ``"*"`` stands for all
-                states of the new chart, while a former ``"*"`` stands for the former states only.
-            without: The transitions to leave out, by name or themselves.
-            guards: Other guards, by the transition's name; None for no guard.
-            actions: Other actions, by the transition's name; None for no action.
-            timeouts: Further or other limits in ticks, by state; None for no limit.
+                states of the new chart, but a former ``"*"`` only for the former states.
+            without: The transitions to leave out, or their names.
+            guards: New guards, by the transition's name; None for no guard.
+            actions: New actions, by the transition's name; None for no action.
+            timeouts: New limits in ticks, by state; None for no limit.
             decision_states: Further decision states.
             final_states: Further final states.
             others: ``initial``, ``name``, ``description``, ``strict``, ``logger`` and ``clock`` of
-                the new chart; by default those of this one.
+                the new chart; by default as in this one.
 
         Returns:
             The new chart, of the same class.
 
         Raises:
-            DefinitionError: Listing every name that names no transition, or everything that is
-                wrong with the new chart.
+            DefinitionError: Listing every name without a transition, or all problems of the new
+                chart.
         """
         from prism.statechart._extending import Changes, extended
 
@@ -521,38 +520,39 @@ class Statechart(Written[StateT]):
         return _remade(make, extended(self._definition, changes), logger, clock)
 
     def check(self) -> list[Finding]:
-        """Return everything that is probably wrong with this chart.
+        """Return all probable mistakes of this chart.
 
         Reported are states that cannot be reached, states with no way out, transitions shadowed by
         an earlier unguarded one (outside decision states), and states that no ``timeout`` leaves,
         unless it is the initial one without a limit in ``timeouts``. A final state needs neither a
-        way out nor a time-out. In a chart with composites, what is made by ``after``, by a rate or
-        without an event counts as a time-out, and a chart without any needs none.
+        way out nor a time-out. In a chart with composites, transitions with ``after``, with a rate
+        or without an event count as time-outs; if it has none of these, none is required.
         """
         from prism.statechart.inspection._lint import find_flaws
 
         return find_flaws(self.definition)
 
     def fits(self, agent: object) -> list[str]:
-        """Return what a class or an agent lacks: ``state``, and what the chart `needs`.
+        """Return the attributes that a class or an agent lacks: ``state``, and those in `needs`.
 
         A chart that remembers histories or times needs ``state_memory``, too, which `adopt` adds.
 
-        Of a class only its code is known: what it and its bases define, declare as fields, or
-        assign in a method to ``self``. An agent is looked at itself; its properties are read.
+        For a class, only its code counts: what it and its bases define, declare as fields, or
+        assign to ``self`` in a method. For an agent, the object itself counts; its properties are
+        read.
 
         Args:
             agent: A class, or an agent.
 
         Returns:
-            The missing names, those of ``needs`` in their order; an empty list if it fits.
+            The missing names, in the order of ``needs``; an empty list if it fits.
         """
         from prism.statechart.inspection._lint import missing, needed
 
         return missing(agent, needed(self._definition))
 
     def explain(self, agent: Any, trigger: str, context: Any = None) -> Explanation:
-        """Explain what an event would do to an agent; nothing is changed and nothing is logged.
+        """Explain what an event would do to an agent, without changing or logging anything.
 
         Guards are evaluated as in `fire`, up to the first that passes; in a decision state all are,
         as in `afire`.
@@ -560,7 +560,7 @@ class Statechart(Written[StateT]):
         Args:
             agent: Anything with a ``state``.
             trigger: Name of the event.
-            context: What the event is about.
+            context: The event's context.
 
         Returns:
             Every candidate with its guard's outcome, and what ``fire`` would do; ``print`` it to

@@ -35,10 +35,10 @@ class AgentState(StrEnum):
 def state_enum(name: str, values: Iterable[str]) -> type[StrEnum]:
     """Make a state enum at run time, for charts whose states are read from a file.
 
-    A member is called as its text, in capitals and with underscores: ``Mood = state_enum("Mood",
-    ["calm", "very angry"])`` has ``Mood.CALM`` and ``Mood.VERY_ANGRY``. Any text can be a state:
-    one from which no name of its own can be made, such as ``"7"``, is called ``S0``, ``S1``, ... by
-    its place. Members are found by value, too: ``Mood("very angry")``.
+    The name of a member is its text in capitals, with underscores: ``Mood = state_enum("Mood",
+    ["calm", "very angry"])`` has ``Mood.CALM`` and ``Mood.VERY_ANGRY``. Any text can be a state: a
+    text that cannot become a name, such as ``"7"``, is called ``S0``, ``S1``, ... by its position.
+    Members are also found by value: ``Mood("very angry")``.
 
     Args:
         name: Name of the enum class.

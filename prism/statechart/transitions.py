@@ -56,11 +56,11 @@ class DocumentPart:
 
 @dataclass(frozen=True, slots=True)
 class History(Generic[StateT_co]):
-    """A target: the states inside a composite that were active when it was left last.
+    """A target: the states inside a composite that were active when it was last left.
 
     Args:
         state: The composite.
-        deep: Whether the leaves are entered again, instead of the composite's own child alone.
+        deep: Whether to enter the leaves again, not only the composite's direct child.
         default: Where the transition leads if the composite has not been left yet: a state inside
             it, or a tuple with one in each region. The composite's initial state by default.
     """
@@ -89,7 +89,7 @@ class OtherThan(Generic[StateT_co]):
 
 
 def other_than(*states: StateT) -> OtherThan[StateT]:
-    """Return a source of a transition: every top-level state that is not final, but for these.
+    """Return a source of a transition: every top-level state except these and the final ones.
 
     Args:
         states: Top-level states of the chart.
@@ -106,12 +106,12 @@ class Transition(Generic[StateT_co]):
             as soon as its guard passes.
         source: State it leaves, a list of them, ``"*"`` for every state of the chart, or
             `other_than` some. A chart has one transition for each.
-        target: State it leads to: a member, a `History`, or a tuple with one of them in each
-            region. None if only the action is to run and nothing is left.
+        target: State it leads to: a member, a `History`, or a tuple with one of them for each
+            region. None runs only the action and leaves no state.
         guard: ``guard(agent, context)``; the transition is enabled while the result is truthy. None
-            means always. A guard only looks: it must not change the agent or fire on it.
+            means always. A guard must not change the agent or fire events on it.
         action: ``action(agent, context)``; runs just before the transition commits.
-        internal: Whether a composite is not left by a transition to something inside it.
+        internal: Whether a transition to a state inside a composite stays in the composite.
         after: Ticks since the source was entered; at that tick `Statechart.tick` makes this
             transition, if its guard passes.
         rate: How often a tick `Statechart.tick` makes this transition: a number above 0, or
@@ -120,12 +120,12 @@ class Transition(Generic[StateT_co]):
         probability: Share, above 0 and up to 1, with which this transition is drawn among those of
             the same trigger and source.
 
-    A guard or an action with a further parameter ``trigger``, ``source`` or ``target`` gets that of
-    its transition, as written: ``def note(agent, context, target)``. Of several sources, or a
-    wildcard, it gets the one that is left.
+    A guard or an action can have further parameters ``trigger``, ``source`` and ``target``, and
+    gets those of its transition as written: ``def note(agent, context, target)``. With several
+    sources or a wildcard, it gets the state that is left.
 
-    The types of the attributes are those of ``chart.transitions``, where every transition leads
-    from leaf to leaf. The transitions of the tree have what they were written with.
+    The types of the attributes hold for ``chart.transitions``, where every transition leads from
+    leaf to leaf. The transitions of the tree keep the values they were written with.
 
     Raises:
         DefinitionError: (a ValueError) if the trigger is empty, source or target is not a state, or
@@ -185,7 +185,7 @@ class Transition(Generic[StateT_co]):
             raise DefinitionError(f"transition {self.trigger!r}: " + "; ".join(problems))
 
     def between(self, source: Any, target: Any, guard: Guard | Asking | None) -> Transition[Any]:
-        """Return this transition between two leaves; it needs no new check."""
+        """Return this transition between two leaves, without a new check."""
         made: Transition[Any] = object.__new__(Transition)
         given = (trigger_text(self.trigger), source, target, guard, self.action)
         for name, value in zip(_PLAIN, given, strict=True):
@@ -197,7 +197,7 @@ class Transition(Generic[StateT_co]):
 
     @property
     def is_plain(self) -> bool:
-        """Whether a chart without composites can have it as it stands."""
+        """Whether a chart without composites can have it as it is."""
         return (
             isinstance(self.trigger, str)
             and is_state(self.target)
@@ -361,19 +361,18 @@ def shared_edge(from_state: Any, to_state: Any, trigger: str) -> Edge:
 
 
 class StateTransition:
-    """One entry of an agent's history: a transition that was made, when, and about what.
+    """An entry of an agent's history: a transition with its time and its event's context.
 
-    Records are immutable and compact (56 bytes and one float); `timestamp` and `context` are built
-    when read.
+    Records are immutable and compact (56 bytes and a float); `timestamp` and `context` are built
+    when they are read.
 
     Args:
         from_state: State before the transition.
         to_state: State after the transition.
         trigger: Event that caused it.
-        timestamp: When it happened. An aware time of any zone is kept as UTC; a naive one is taken
-            as UTC.
-        context: What the event was about, such as ``{"post_id": "p1"}``. An object is reduced to
-            its identifying fields, never kept.
+        timestamp: When it happened. Aware times are converted to UTC; naive ones are taken as UTC.
+        context: The event's context, such as ``{"post_id": "p1"}``. Objects are reduced to their
+            identifying fields, never kept.
     """
 
     __slots__ = ("_edge", "_time", "_value")
@@ -417,11 +416,11 @@ class StateTransition:
 
     @property
     def context(self) -> dict[str, Any] | None:
-        """What the event was about: a new dict of plain data, or None."""
+        """The event's context: a new dict of plain data, or None."""
         return unpack(self._edge.keys, self._value)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the record as JSON values, in the shape of the specification."""
+        """Return the record as JSON values, in the form of the specification."""
         return {
             "from_state": state_text(self.from_state),
             "to_state": state_text(self.to_state),

@@ -1,4 +1,4 @@
-"""What prism says: event names, the loggers they go to, and instruments that observe.
+"""Events: their names, the loggers they go to, and instruments that observe them.
 
 `prism.telemetry.events` has the names of all events.
 """

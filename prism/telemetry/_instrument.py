@@ -36,9 +36,9 @@ class GuardEvaluated:
         number: Place of the transition in ``chart.transitions``; in a chart with composites a tuple
             with its place in ``chart.written``.
         agent: The agent.
-        context: What the event is about, as it was given to ``fire``.
-        outcome: ``passed``, ``failed``, or ``raised``, which counts as failed.
-        error: What the guard raised.
+        context: The event's context, as it was passed to ``fire``.
+        outcome: ``passed``, ``failed``, or ``raised``, which counts as a failure.
+        error: The exception that the guard raised.
     """
 
     chart: Any
@@ -58,7 +58,7 @@ class TransitionDetails:
         number: Place of the transition in ``chart.transitions``; in a chart with composites the
             places in ``chart.written`` of all that are made together.
         agent: The agent.
-        context: What the event is about, as it was given to ``fire``.
+        context: The event's context, as it was passed to ``fire``.
     """
 
     chart: Any
@@ -85,9 +85,9 @@ class LogEvent:
 class Instrument:
     """Observes charts and reasoners; derive from it and override the hooks you need.
 
-    A hook is called in the thread in which the thing happens, and what it raises propagates. Hooks
-    only look: they must not fire. A hook that is not overridden costs nothing, and with no
-    instrument installed a ``fire`` costs one truth test.
+    A hook is called in the thread of what it observes, and its exceptions propagate. Hooks only
+    observe: they must not fire events. A hook that is not overridden costs nothing, and without an
+    instrument ``fire`` pays for one truth test.
     """
 
     def chart_built(self, details: ChartBuilt, /) -> None:
@@ -100,7 +100,7 @@ class Instrument:
         """Observe that a transition was chosen; its action has not run yet."""
 
     def transition(self, details: TransitionDetails, /) -> None:
-        """Observe that a transition was made, be it a self-transition."""
+        """Observe that a transition was made, including a self-transition."""
 
     def decision(self, details: LogEvent, /) -> None:
         """Observe a reasoner's decision, in the order of the log."""
@@ -132,7 +132,7 @@ _hooks: dict[str, list[Hook]] = {name: [] for name in _GROUPS}
 
 @contextmanager
 def instrumented(instrument: Instrument) -> Iterator[None]:
-    """Install an instrument meanwhile; several may be installed at once.
+    """Install an instrument for the block; several may be installed at once.
 
     Args:
         instrument: Its overridden hooks are called, in all threads.
@@ -159,7 +159,7 @@ def observe(hook: str, kind: Callable[..., object], *values: Any) -> None:
 
     Args:
         hook: Name of the hook.
-        kind: Class of the details, which are made only if somebody is to get them.
+        kind: Class of the details, which are made only if a hook needs them.
         values: The fields of the details.
     """
     installed = _hooks[hook]
@@ -170,7 +170,7 @@ def observe(hook: str, kind: Callable[..., object], *values: Any) -> None:
 
 
 def observe_event(name: str, level: Level, keys: dict[str, Any]) -> None:
-    """Call the hooks that an event of the log is for."""
+    """Call the hooks for an event of the log."""
     details = LogEvent(name, level, dict(keys))
     hooks = list(_hooks["event"])
     if name == DECISION:

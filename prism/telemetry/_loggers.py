@@ -1,8 +1,8 @@
 """The loggers that events go to.
 
-Events go to the logger that is given, else to structlog once the application has configured it,
-else to the standard library's logger ``prism.statechart``. Transitions are info, which the standard
-library does not show by default; faults are errors, which it shows.
+Events go to the given logger, or else to structlog once the application has configured it, or else
+to the standard library's logger ``prism.statechart``. Transitions have the level info, which the
+standard library does not show by default; faults are errors, which it shows.
 
 structlog is looked up in `sys.modules`, never imported: importing it costs more than the engine
 itself, it prints to stdout until it is configured, and an application that has not imported it
@@ -40,7 +40,7 @@ class EventLogger(Protocol):
 
 
 class StandardLogger:
-    """Hands events to a logger of the standard library, if that is enabled for them.
+    """Passes events to a logger of the standard library, if it is enabled for them.
 
     A record's message is the event with its keys as text; its attribute ``prism`` has them as data:
     ``{"event": ..., **keys}``.
@@ -92,9 +92,9 @@ def structlog_is_configured() -> bool:
 
 
 class LateLogger:
-    """A logger that is given before it is known where the events go.
+    """A logger for use before it is known where the events go.
 
-    Until it is opened, they go where those without a logger do.
+    Until it is opened, events go where events without a logger go.
 
     Attributes:
         followers: Others that are opened with it.
@@ -106,7 +106,7 @@ class LateLogger:
         self.is_open: bool = False
 
     def open(self, logger: EventLogger) -> None:
-        """Have events go to another logger from now on."""
+        """Send events to another logger from now on."""
         self.is_open = True
         # its own methods stand here, so that no event passes through this class
         for name in ("info", "warning", "error"):
@@ -133,7 +133,7 @@ class LateLogger:
 
 
 class _ObservedLogger:
-    """A logger that shows each event to the instruments, and then hands it to another logger."""
+    """A logger that shows each event to the instruments, and then passes it to another logger."""
 
     __slots__ = ("_logger",)
 
@@ -157,7 +157,7 @@ class _ObservedLogger:
 
 
 def somebody_listens() -> bool:
-    """Return True if transitions of charts without a logger of their own are heard by anybody."""
+    """Return True if anybody listens to the transitions of charts without their own logger."""
     return (
         bool(event_hooks)
         or (_is_configured or _look_for_structlog)()
@@ -166,7 +166,7 @@ def somebody_listens() -> bool:
 
 
 def active_logger(given: EventLogger | None) -> EventLogger | None:
-    """Return the logger to write transitions to, or None if nobody listens.
+    """Return the logger for transitions, or None if nobody listens.
 
     Args:
         given: The chart's or reasoner's own logger, if it has one.
@@ -218,16 +218,16 @@ def report_warning(given: EventLogger | None, event: str, **keys: Any) -> None:
 
 
 def warn_standard(message: str) -> None:
-    """Warn the programmer of a mistake, by the standard library's logger alone.
+    """Warn the programmer of a mistake, only by the standard library's logger.
 
-    What is said only once does not belong into the log of a run, where it would be missing after a
-    resume.
+    A warning that is given only once does not belong in the log of a run, where it would be missing
+    after a resume.
     """
     _standard.warning(message)
 
 
 def inform_standard(message: str) -> None:
-    """Say something by the standard library's logger alone, as a document's ``<log>`` does."""
+    """Log something only to the standard library, as a document's ``<log>`` does."""
     _standard.info(message)
 
 
@@ -252,7 +252,7 @@ def _look_for_structlog() -> bool:
 
 
 def _configured_logger() -> EventLogger:
-    """Return structlog's logger, made anew when the application has configured structlog anew."""
+    """Return structlog's logger, made anew when the application has reconfigured structlog."""
     global _configured
     structlog = modules["structlog"]
     config, known = structlog.get_config(), _configured

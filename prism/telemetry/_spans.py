@@ -1,7 +1,7 @@
 """Decisions and texts as spans of OpenTelemetry: the one module that imports it.
 
-Names follow the semantic conventions for generative AI (OpenTelemetry, version 1.38); what they
-have no name for begins with ``prism.``.
+Names follow the semantic conventions for generative AI (OpenTelemetry, version 1.38); all others
+begin with ``prism.``.
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ _OF_TRANSITION = ("chart", "from_state", "to_state", "trigger")
 class ModelSpans(Instrument):
     """Makes a span of OpenTelemetry from each decision and text, with the transition it led to.
 
-    Install it with `instrumented`; it needs the extra ``otel`` and sends to the tracer provider
-    that the application has set. A span covers the time that the answer took, and the
-    transition that it led to is an event at its end. So a span is sent once the agent has moved,
-    decides again, or the instrument is closed::
+    Install it with `instrumented`. It needs the extra ``otel`` and sends to the application's
+    tracer provider. A span covers the time of the answer, and ends with an event for the transition
+    that followed. So a span is sent when the agent has moved or decides again, or when the
+    instrument is closed::
 
         with ModelSpans() as spans, instrumented(spans):
             simulation.run()
 
     Args:
-        provider: A tracer provider; None for the one that the application has set.
+        provider: A tracer provider; None for the application's.
 
     Raises:
         MissingExtraError: If OpenTelemetry is not installed.
@@ -77,7 +77,7 @@ class ModelSpans(Instrument):
         self.close()
 
     def close(self) -> None:
-        """End the spans of agents that have decided and not moved."""
+        """End the spans of agents that have decided but not moved."""
         for agent_id in list(self._open):
             self._end(agent_id)
 
@@ -105,7 +105,7 @@ class ModelSpans(Instrument):
         span.end(end)
 
     def _span(self, what: str, details: LogEvent) -> tuple[Any, int]:
-        """Return a span that is still open, and when it is to end."""
+        """Return a span that is still open, and the time at which it should end."""
         keys = details.keys
         end = time.time_ns()
         was_asked = keys.get("source") in _ASKED or keys.get("model") is not None
@@ -140,7 +140,7 @@ def _attributes(what: str, keys: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as an attribute may be: a state by its text, a list of states by theirs."""
+    """Return a value that an attribute can hold: a state as its text, a list of states as texts."""
     if isinstance(value, (list, tuple)):
         return [str(getattr(each, "value", each)) for each in value]
     return value if isinstance(value, (bool, int, float)) or value is None else str(value)

@@ -1,4 +1,4 @@
-"""Names of the events that prism announces."""
+"""Names of prism's events."""
 
 SCHEMA_VERSION = 1
 """Version of the events and their keys; it rises when a reader would have to change."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections import deque
 from collections.abc import Awaitable, Coroutine, Generator, Mapping, Sequence
+from dataclasses import replace
 from operator import attrgetter
 from types import CodeType, MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Self, overload
@@ -17,6 +18,7 @@ from prism.statechart.reasoner._questions import DEFAULT_PULL
 from prism.statechart.transitions import Edge
 from prism.worlds._agent_set import AgentSet
 from prism.worlds._fields import Fields, unknown_field
+from prism.worlds._host import RunHost
 from prism.worlds._phase import Phase
 
 HISTORY_DEPTH = 50
@@ -120,6 +122,7 @@ class _Parts:
     )
 
     if TYPE_CHECKING:
+        _chart: Statechart[Any]
         _decision_epoch: int
         _epoch: int
         inbox: deque[Message]
@@ -171,8 +174,7 @@ class Agent(_Parts, metaclass=Fields):
         _require_known(type(self), given)
         self._given = given
         self._attributes: Mapping[str, Any] = _NONE
-        # the run, as its agents see it: a `RunHost`
-        self._host: Any = None
+        self._host: RunHost | None = None
         self._begin_state: Any = None
         self.agent_id = self.name = ""
         for name, value in given.items():
@@ -201,8 +203,7 @@ class Agent(_Parts, metaclass=Fields):
     @property
     def ticks_in_state(self) -> int:
         """The ticks, or turns, since the last transition. You may set it."""
-        host: Any = self._host
-        roster = None if host is None else host.roster
+        roster = None if self._host is None else self._host.roster
         return 0 if roster is None else int(roster.ticks_of(self))
 
     @ticks_in_state.setter
@@ -247,8 +248,7 @@ class Agent(_Parts, metaclass=Fields):
     @property
     def chart_random(self) -> RandomStream:
         """The random stream for this agent's chart in this round, for rates and probabilities."""
-        stream: RandomStream = self._joined("chart_random").chart_stream_of(self)
-        return stream
+        return self._joined("chart_random").chart_stream_of(self)
 
     @property
     def attributes(self) -> Mapping[str, Any]:
@@ -261,8 +261,7 @@ class Agent(_Parts, metaclass=Fields):
     @property
     def meanings(self) -> Mapping[Any, str]:
         """A description of each state, for a model."""
-        meanings: Mapping[Any, str] = self._joined("meanings").meanings
-        return meanings
+        return self._joined("meanings").meanings
 
     def fire(self, trigger: str, context: Any = None) -> Any:
         """Fire an event: make the first transition that it enables (see `Statechart.fire`).
@@ -276,11 +275,9 @@ class Agent(_Parts, metaclass=Fields):
         Returns:
             The new state, or None if no transition applied or it is deferred.
         """
-        host = self._host
-        if host is None or host.fires is not None:
-            fires = self._joined("fire").fires
-            assert fires is not None
-            return fires(self, trigger, context, None)
+        host = self._host or self._joined("fire")
+        if host.fires is not None:
+            return host.fires(self, trigger, context, None)
 
         return self._chart.fire(self, trigger, context)
 
@@ -437,7 +434,7 @@ class Agent(_Parts, metaclass=Fields):
             SimulationError: If the run has started.
             DefinitionError: If the chart does not have this state.
         """
-        if self._host is not None and not getattr(self._host, "is_setting_up", False):
+        if self._host is not None and self._host.phase is not Phase.SETTING_UP:
             raise SimulationError(
                 f"agent {self.agent_id!r} is under way: begin_in belongs in setup or populate, "
                 "afterwards, its state changes by fire"
@@ -490,7 +487,7 @@ class Agent(_Parts, metaclass=Fields):
 
         raise AttributeError(unknown_field(cls, name))
 
-    def _joined(self, doing: str) -> Any:
+    def _joined(self, doing: str) -> RunHost:
         host = self._host
         if host is None:
             raise AgentError(
@@ -505,7 +502,7 @@ class Waited:
     """What a step waits for.
 
     Attributes:
-        agent: Who is asked.
+        agent: The agent that is asked.
         owner: Whose step it is.
         running: The step.
         was_late: Whether another question of the same agent went before it.
@@ -635,8 +632,8 @@ class Writing(Waited):
         return written.value if self._only_value else written
 
     def put(self) -> Any:
-        """Return the call."""
-        return self.call
+        """Return the call, on the occasion of this tick."""
+        return replace(self.call, occasion=self.agent._host.ticks)
 
 
 class Receiving(Waited):

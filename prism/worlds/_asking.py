@@ -155,39 +155,6 @@ class Answerers:
         return decisions
 
 
-class Asking(Protocol):
-    """How a run handles its open questions.
-
-    Attributes:
-        next_agent: The first agent that must wait for its answer before its next step.
-        apply: Applies a decision. Set it before the first question.
-        open_questions: Number of questions without an answer. Other threads may read it.
-    """
-
-    next_agent: Any
-    apply: Apply
-    open_questions: int
-
-    @property
-    def logger(self) -> EventLogger | None:
-        """The logger for the run's events in the meantime."""
-
-    async def ask(self, question: Put) -> None:
-        """Ask one agent's question, or request its text."""
-
-    async def settle_next(self) -> None:
-        """Wait for the answer to the first open question, and apply it."""
-
-    async def end_tick(self) -> None:
-        """Handle the end of a tick, when every agent has taken its step."""
-
-    async def end_round(self) -> None:
-        """Wait for every open question."""
-
-    async def close(self) -> None:
-        """Cancel all open requests; nothing is left running."""
-
-
 def asking_with(answerers: Answerers, logger: EventLogger | None, clock: SimulatedClock) -> Asking:
     """Return the way of asking that suits the reasoner and the writer.
 
@@ -198,11 +165,24 @@ def asking_with(answerers: Answerers, logger: EventLogger | None, clock: Simulat
     """
     if answerers.concurrency:
         return AsTheyCome(answerers, logger, clock)
-    return TickByTick(answerers, logger)
+    return Asking(answerers, logger)
 
 
-class TickByTick:
-    """Asks about a whole tick at a time, for a reasoner and writer that answer at once."""
+class Asking:
+    """Handles the open questions of a run, a whole tick at a time.
+
+    This suits a reasoner and a writer that answer at once.
+
+    Args:
+        answerers: The reasoner and the writer.
+        logger: Where the run's events go.
+
+    Attributes:
+        logger: The logger for the run's events in the meantime.
+        next_agent: The first agent that must wait for its answer before its next step.
+        apply: Applies a decision. Set it before the first question.
+        open_questions: Number of questions without an answer. Other threads may read it.
+    """
 
     apply: Apply
 
@@ -214,8 +194,11 @@ class TickByTick:
         self._questions: list[Put] = []
 
     async def ask(self, question: Put) -> None:
-        """Ask one agent's question."""
+        """Ask one agent's question, or request its text."""
         self._questions.append(question)
+
+    async def settle_next(self) -> None:
+        """Wait for the answer to the first open question, and apply it."""
 
     async def end_tick(self) -> None:
         """Ask the tick's questions and apply the answers, until no agent asks again."""
@@ -227,19 +210,14 @@ class TickByTick:
             finally:
                 self.open_questions = 0
 
-            for question, answer in zip(questions, answers, strict=True):
-                following = self.apply(question, answer)
-                if following is not None:
-                    self._questions.append(following)
-
-    async def settle_next(self) -> None:
-        """Do nothing, as no question outlives its tick."""
+            following = map(self.apply, questions, answers)
+            self._questions += [each for each in following if each is not None]
 
     async def end_round(self) -> None:
-        """Do nothing, as no question outlives its tick."""
+        """Wait for every open question."""
 
     async def close(self) -> None:
-        """Do nothing, as no question outlives its tick."""
+        """Cancel all open requests; nothing is left running."""
 
 
 class RelayLogger:
@@ -317,7 +295,7 @@ class _Open:
     answered: asyncio.Task[None] = field(init=False)
 
 
-class AsTheyCome:
+class AsTheyCome(Asking):
     """Asks each question as it comes up, while other agents take their next steps.
 
     An answer is applied when it arrives, since it only changes the agent that asked.
@@ -328,15 +306,11 @@ class AsTheyCome:
         clock: The run's clock.
     """
 
-    apply: Apply
-
     def __init__(
         self, answerers: Answerers, given: EventLogger | None, clock: SimulatedClock
     ) -> None:
-        self.logger: OrderedLogger = OrderedLogger(given, clock)
-        self.next_agent: Any = None
-        self.open_questions: int = 0
-        self._answerers = answerers
+        self._ordered = OrderedLogger(given, clock)
+        super().__init__(answerers, self._ordered)
         self._given = given
         self._clock = clock
         self._open: deque[_Open] = deque()
@@ -359,7 +333,7 @@ class AsTheyCome:
         await asked.answered
         self._open.popleft()
         # texts are announced behind all decisions of their wave
-        self.logger.write(asked.waves[0].decisions, at=asked.moment)
+        self._ordered.write(asked.waves[0].decisions, at=asked.moment)
         self._keep(asked)
         self._go_on()
 
@@ -400,16 +374,16 @@ class AsTheyCome:
     def _go_on(self) -> None:
         """Buffer the next tick's events while a decision of this one is open, or write them all."""
         if self._open:
-            self.logger.buffer = self._later
+            self._ordered.buffer = self._later
             self.next_agent = self._open[0].question.agent
         else:
-            self.logger.buffer = self.next_agent = None
+            self._ordered.buffer = self.next_agent = None
             for wave in self._settled:
                 for told in (wave.decisions, wave.texts, wave.applied):
-                    self.logger.write(told)
+                    self._ordered.write(told)
 
             self._settled.clear()
-            self.logger.write(self._later)
+            self._ordered.write(self._later)
 
     async def _carry(self, asked: _Open) -> None:
         """Apply an agent's answers until it asks nothing more."""
@@ -426,12 +400,12 @@ class AsTheyCome:
     @contextmanager
     def _writing_to(self, buffer: Buffer, moment: Moment) -> Iterator[None]:
         """Collect the events of a block in a buffer, with the time of the question."""
-        before, self.logger.buffer = self.logger.buffer, buffer
+        before, self._ordered.buffer = self._ordered.buffer, buffer
         try:
             with self._clock.at(moment):
                 yield
         finally:
-            self.logger.buffer = before
+            self._ordered.buffer = before
 
     async def _answer(self, question: Put, logger: OrderedLogger) -> Answer:
         self.open_questions += 1

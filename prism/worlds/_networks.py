@@ -217,7 +217,11 @@ def lattice(
     size = len(world.agents)
     width = isqrt(size) if width is None else width
     if width < 1 or size % width:
-        raise FieldValueError(f"{size} agents do not fill rows of {width}: give another width")
+        fits = max(each for each in range(1, isqrt(size) + 1) if size % each == 0)
+        raise FieldValueError(
+            f"{size} agents do not fill rows of {width}: pass another width, such as width={fits}, "
+            "or change the number of agents"
+        )
 
     network = Network(world.agents, lattice_pairs(width, size // width, degree, wraps=wraps))
     network.width = width
@@ -332,7 +336,8 @@ def _require_share(name: str, value: float) -> None:
 
 
 def _stream(world: Any) -> RandomStream:
-    return cast(RandomStream, world._hosted("network").network_stream())
+    stream: RandomStream = world._hosted("network").network_stream()
+    return stream
 
 
 def _place(agent: Any) -> int:

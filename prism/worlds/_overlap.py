@@ -9,14 +9,14 @@ answer. An agent that waits takes no turn until its step has ended.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from prism.errors import SimulationError
 from prism.statechart import Decision
 from prism.telemetry._loggers import EventLogger
 from prism.worlds._agent import Agent, Asked, Message, Waited
-from prism.worlds._asking import Answer, Answerers, Asking, Put, TickByTick
+from prism.worlds._asking import Answer, Answerers, Asking, AsTheyCome, Put
 from prism.worlds._fields import Fields, slot_of
 from prism.worlds._guest import Proxy
 from prism.worlds._host import RunHost
@@ -84,11 +84,9 @@ class OverlapTicks(Ticks):
         host.enter(Phase.STEPPING)
         try:
             with host.explaining():
-                if isinstance(asking, TickByTick):
-                    # nothing else goes on meanwhile whose random numbers could be the world's
-                    with host.guarding():
-                        await self._turns_of_all()
-                else:
+                # others may go on meanwhile, whose random numbers are not the world's
+                guarding = nullcontext() if isinstance(asking, AsTheyCome) else host.guarding()
+                with guarding:
                     await self._turns_of_all()
         finally:
             host.acting = None

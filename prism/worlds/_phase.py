@@ -59,8 +59,11 @@ run_chart: Statechart[Phase] = Statechart(
 ALLOWED: frozenset[tuple[Phase, Phase]] = frozenset(
     (Phase(each.source), each.target) for each in run_chart.definition.transitions
 )
-"""The changes of phase that the chart allows.
+"""The changes of phase that the chart allows, by which `RunHost.enter` sets what agents may do.
 
 They are looked up rather than fired: an observer of transitions would see those of the run itself
 among those of its agents.
 """
+
+UNABLE_TO_FIRE: frozenset[Phase] = frozenset((Phase.SETTING_UP, Phase.LOOKING))
+"""Phases in which no agent may fire an event."""

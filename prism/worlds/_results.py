@@ -162,7 +162,7 @@ class WorldResults(Measuring):
         }
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the results as plain data, the same for the same run."""
+        """Return the results as plain data, identical for identical runs."""
         return {
             "agents": self.agents,
             "totals": self.totals(),

@@ -44,7 +44,7 @@ class Counts:
         timeouts: Time-outs by the state that was left.
         texts: Texts by their source.
         fallbacks: Decisions that took the fallback, by the kind of reason and the server.
-        fallback_examples: The first reason of each of these, in full.
+        fallback_examples: The first reason of each kind, in full.
     """
 
     decisions_asked: int = 0

@@ -46,7 +46,8 @@ class TogetherTicks(Ticks):
 
     def _steps(self, agents: Iterable[Any]) -> None:
         host, world, step_of = self._host, self._world, self._activation.step_of
-        host.fires, host.sends = self._put_off, self._put_off_message
+        host.receive_events(self._put_off)
+        host.sends = self._put_off_message
         # at the end of the tick, when what they do is carried out, all have had their turn
         turns = list(agents)
         for agent in reversed(turns) if host.is_permuted else turns:
@@ -116,7 +117,8 @@ class TogetherTicks(Ticks):
 
     def _finish(self) -> None:
         """Write, fire and send, in the order of the agents' places."""
-        self._host.fires = self._host.sends = self._host.acting = None
+        self._host.receive_events(None)
+        self._host.sends = self._host.acting = None
         for agent, values in self._written.values():
             self._fields[id(agent._kind)].write(agent, values)
         self._written.clear()

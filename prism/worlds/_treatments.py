@@ -20,7 +20,7 @@ from prism.statechart import BaseReasoner
 from prism.statechart.reasoner._router import Router
 from prism.telemetry.events import TREATMENT_APPLIED, TREATMENT_ASSIGNED
 from prism.worlds._asking import Decider
-from prism.worlds._assignments import CONTROL
+from prism.worlds._assignments import CONTROL, Assignments
 from prism.worlds._fields import plain_value
 from prism.worlds._host import RunHost
 from prism.worlds._kinds import Parts, treatments_by_round
@@ -233,7 +233,7 @@ class SharedTreatment(Treatment):
         chosen = self.arms_of(world).assign("agent_id", by_id, self.experiment, self.name)
         return [by_id[name] for name in chosen]
 
-    def arms_of(self, world: World[Any]) -> Any:
+    def arms_of(self, world: World[Any]) -> Assignments:
         """Return who assigns in a run."""
         return world._hosted("a treatment").assignments
 
@@ -394,7 +394,7 @@ class Treating:
                     each.go_on(self._world)
 
         # the log has told of them already
-        list(host.newly_assigned())
+        list(host.assignments.drain())
 
     def _carry_out(self, each: str | Treatment) -> None:
         if isinstance(each, Treatment):
@@ -422,7 +422,7 @@ def _placed(treatment: Treatment, error: PrismError) -> PrismError:
 
 def tell_assigned(host: RunHost, emit: Emit) -> None:
     """Have the log say who has been assigned since the last time."""
-    for keys in host.newly_assigned():
+    for keys in host.assignments.drain():
         emit(TREATMENT_ASSIGNED, **keys)
 
 
@@ -448,8 +448,8 @@ class SwitchModel(AgentSettings, SharedTreatment):
             ``pick``, ``think``, ``temperature``, ``concurrency``, ``timeout`` and ``patience``.
         reasoner: Who decides instead, in a run that is made from Python with a reasoner.
         share: The share of the agents who have it, above 0 and at most 1.
-        agents: Ids of the agents who come into question; by default all.
-        where: What these agents have.
+        agents: Ids of the agents that may be drawn; by default all.
+        where: Attributes that these agents have.
         experiment: Name of the experiment; by default the treatment's own name.
         name: What the log calls it; ``model`` by default.
     """
@@ -494,7 +494,7 @@ class SwitchModel(AgentSettings, SharedTreatment):
     def check(self, world: World[Any]) -> None:
         """Refuse agents that there are not, and a switch to nobody."""
         SharedTreatment.check(self, world)
-        host: Any = world._hosted("a treatment")
+        host = world._hosted("a treatment")
         router = host.router
         if not host.is_replayed and (router is None or not router.can_switch_to(self.title)):
             raise FieldValueError(
@@ -504,7 +504,7 @@ class SwitchModel(AgentSettings, SharedTreatment):
 
     def apply(self, world: World[Any]) -> None:
         """Switch to the model."""
-        host: Any = world._hosted("a treatment")
+        host = world._hosted("a treatment")
         chosen = self.treated(world, self.candidates(world))
         if host.router is not None:
             host.router.switch(self.title, [agent.agent_id for agent in chosen])

@@ -78,4 +78,6 @@ def test_a_failed_run_is_told_with_status_1(prism: Prism) -> None:
     assert "fails=true/seed-0 failed: " in ended.err
     # its traceback lies in its folder
     assert ended.err.count("\n") == 2
+    assert f"{ended.out}{ended.err}".count("seed-0 failed") == 1
+    assert "out/fails=true/seed-0/traceback.txt" in ended.out
     assert "broken" in Path("out/fails=true/seed-0/traceback.txt").read_text()

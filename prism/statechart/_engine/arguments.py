@@ -245,7 +245,7 @@ class Checks(Generic[StateT]):
     """Refuses changes of a definition, and agents, states and triggers that do not belong to it.
 
     Args:
-        definition: What the chart is.
+        definition: The chart's definition.
         rows: Its transitions as candidates.
     """
 

@@ -222,7 +222,7 @@ class Interpreter(Running[StateT]):
         Args:
             agent: Anything with a writable ``state``.
             trigger: Name of the event.
-            context: What the event is about.
+            context: The event's context.
             current_state: Never given, as in `fire`.
             reasoner: Chooses among the enabled targets.
 
@@ -282,7 +282,7 @@ class Interpreter(Running[StateT]):
             agent: Anything with a writable ``state``.
             trigger: Name of the event.
             target: The target that was chosen.
-            context: What the event is about.
+            context: The event's context.
             asked_in: State in which the agent was asked; if it is in another one now, the answer no
                 longer applies. In a chart with regions, those that do not react to the event do not
                 count.
@@ -383,6 +383,7 @@ class Interpreter(Running[StateT]):
             # the look-up hashes the member, which Enum does in Python
             return state if state is candidate[2] else self._members.get(state, state)
         except BaseException as error:
+            self._instants.pop(id(agent), None)
             note_dropped(error, self.definition.name, agent, firing[1] or ())
             raise
         finally:

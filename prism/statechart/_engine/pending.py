@@ -20,10 +20,10 @@ from prism.statechart.transitions import Edge, StateTransition
 
 
 class Decider(Protocol):
-    """What `Statechart.afire` asks, such as a `Reasoner` or a `PolicyReasoner`.
+    """Anything that `Statechart.afire` can ask, such as a `Reasoner` or a `PolicyReasoner`.
 
-    The decision of a reasoner that has only this method is announced for it, with the source
-    ``policy``; derive from `BaseReasoner` to say another one.
+    If a reasoner has only this method, its decisions are announced with the source ``policy``.
+    Derive from `BaseReasoner` to give another source.
     """
 
     async def decide(
@@ -55,7 +55,7 @@ async def ask(
         agent: Who is to move.
         trigger: Name of the event.
         options: The targets to choose from.
-        context: What the event is about.
+        context: The event's context.
         about: The texts of the leaves that the choice is about.
         chart: The chart's definition.
         questions: Its open questions, which this one is added to meanwhile.

@@ -23,7 +23,7 @@ def explain(
         chart: The chart's definition.
         agent: Anything with a ``state``.
         trigger: Name of the event.
-        context: What the event is about.
+        context: The event's context.
         state: Explain for this state instead of the agent's own; guards see the agent as it is.
 
     Raises:

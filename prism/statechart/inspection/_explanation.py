@@ -26,7 +26,7 @@ class Candidate:
         transition: The transition.
         outcome: ``passed`` (also without a guard), ``failed``, ``raised``, or ``not asked`` because
             an earlier candidate was chosen.
-        error: What the guard raised.
+        error: The exception that the guard raised.
     """
 
     transition: Transition[Any]
@@ -63,15 +63,14 @@ class Explanation:
         trigger: The event.
         candidates: The transitions that the event could cause in that state, in definition order.
         outcome: What `Statechart.fire` would do: the agent ``moves``; it ``draws`` one of several
-            transitions weighted by probability; it ``stays``, since a self-transition runs its
-            actions and nothing else; it is ``refused`` by all guards; the
-            state has ``no reaction`` to the event; no transition of the chart has that trigger
-            (``unknown event``), which raises if the chart is strict and warns else; a guard of a
-            strict chart ``raises``; the chart does not have the state (``unknown state``), and
-            raises.
+            transitions weighted by probability; it ``stays``, since a self-transition only runs its
+            actions; it is ``refused`` by all guards; the state has ``no reaction`` to the event; no
+            transition of the chart has that trigger (``unknown event``), which raises in a strict
+            chart and otherwise warns; a guard of a strict chart ``raises``; the chart does not have
+            the state (``unknown state``), and raises.
         target: Where ``fire`` would lead; None if nowhere.
-        options: The targets among which `Statechart.afire` would have a reasoner choose; empty
-            where it would not ask.
+        options: The targets from which `Statechart.afire` would have a reasoner choose; empty if it
+            would not ask.
         reacts_to: The events that the state reacts to, in definition order.
         known: The states of the chart; for an ``unknown event`` its triggers.
         is_final: Whether the state is a final one.

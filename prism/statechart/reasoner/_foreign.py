@@ -330,7 +330,7 @@ def adapt(
     Args:
         client: A client that passed `check_client`.
         model: Model name, for a client that needs one with every call.
-        seed: Seed of the sampling, where the client takes one.
+        seed: Seed of the sampling, if the client takes one.
         attempts: Requests for one question, at most, where the client has no retries of its own.
         concurrency: Questions under way at once, where it has no slots of its own.
         patience: Seconds to wait for it once it has begun to fail, likewise.

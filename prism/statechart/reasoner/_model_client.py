@@ -131,7 +131,7 @@ class ChatReply:
         model: Model that said it.
         host: Server it runs on.
         input_tokens: Tokens it read, where known.
-        output_tokens: Tokens it wrote, where known.
+        output_tokens: Tokens that it wrote, if known.
     """
 
     text: str

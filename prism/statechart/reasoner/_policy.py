@@ -117,22 +117,23 @@ _NEUTRAL: Mapping[str, float] = {}
 class PolicyReasoner(BaseReasoner):
     """Decides by a seeded softmax over the options; needs no model and no server.
 
-    The utility of an option is the inclination of the agent's archetype towards it, plus, for what
-    engages with a post, its relevance times the question's ``relevance_pull``; options are drawn
-    with probability proportional to ``exp(utility / temperature)`` (the multinomial logit model,
-    McFadden 1974). An agent is read by duck type: ``agent.archetype.inclinations`` and
-    ``agent.relevance(context)``; without them every option is equally likely.
+    The utility of an option is the inclination of the agent's archetype towards it. For options
+    that engage with a post, the post's relevance times the question's ``relevance_pull`` is added.
+    Options are drawn with probability proportional to ``exp(utility / temperature)`` (the
+    multinomial logit model, McFadden 1974). An agent is read by duck type:
+    ``agent.archetype.inclinations`` and ``agent.relevance(context)``; without them every option is
+    equally likely.
 
-    What a question says of its ``pulls`` is added to the utility of those options. A question with
-    weights of its own is drawn by these.
+    The ``pulls`` of a question are added to the utilities of its options. A question with its own
+    weights is drawn by these.
 
-    Draws come from ``agent.random`` where that is a stream of the agent's own, as in a
-    simulation, else from a stream keyed by this reasoner's seed and the agent's id.
+    Draws come from ``agent.random`` if the agent has its own stream, as in a simulation. Otherwise
+    they come from a stream keyed by this reasoner's seed and the agent's id.
 
     Args:
         seed: Seed of the streams.
-        temperature: Above 0; low values make the likeliest option near certain, high ones even the
-            odds.
+        temperature: Above 0; low values make the likeliest option nearly certain, high ones even
+            out the odds.
         logger: A structlog logger for the decisions.
 
     Raises:
@@ -160,12 +161,12 @@ class PolicyReasoner(BaseReasoner):
         return [weight / total for weight in weights]
 
     def choose(self, asked: Sequence[Any], logger: EventLogger | None = None) -> list[Any]:
-        """Draw an option for every question, and announce the decisions where anybody listens.
+        """Draw an option for every question, and announce the decisions if anybody listens.
 
         Args:
-            asked: Questions, or what has their agents, states, triggers, options, contexts, weights
-                and pulls.
-            logger: Where to announce them, if not to this reasoner's own logger.
+            asked: Questions, or objects with the same agents, states, triggers, options, contexts,
+                weights and pulls.
+            logger: Logger to announce them to; by default this reasoner's own.
         """
         given = logger or self._logger
         is_told = is_heard(given)

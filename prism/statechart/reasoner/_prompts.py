@@ -144,12 +144,12 @@ def build_reasoner_prompt(
 
     Args:
         agent_name: Name of the agent.
-        agent_interests: Topics it cares about.
-        agent_personality: What it is like, in words.
+        agent_interests: Topics that interest it.
+        agent_personality: Its personality, in words.
         current_state: Its state.
         trigger: The event that opened the question.
         options: The states to choose from.
-        context: What the event is about; see `format_context`.
+        context: The event's context; see `format_context`.
         descriptions: Meaning of each state.
     """
     options_text = "\n".join(
@@ -173,7 +173,7 @@ Respond with JSON only:
 
 
 def format_context(context: Any) -> str:
-    """Describe an event's context: a post by author, text and topics, all else by its fields."""
+    """Describe a context: a post by author, text and topics, anything else by its fields."""
     if context is None:
         return "There are no further details."
     if isinstance(context, str):

@@ -36,29 +36,28 @@ DEFAULT_PULL = 2.0
 Source = Literal["model", "cache", "replay", "policy", "fallback"]
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True)
 class Question:
     """Several transitions are enabled for an agent; which will it take?
 
     Args:
-        agent: Who is asked.
+        agent: The agent that is asked.
         state: The agent's state.
         trigger: The event that opened the question.
         options: The targets to choose from, distinct, in the chart's order.
-        context: What the event is about, such as the post being evaluated.
-        weights: How likely each option is where no model decides; relative numbers, 0 or more, of
-            which an option that is missing has 0.
-        prompt: What a model is told about the situation, instead of state, event and context.
-        chart: The chart's definition, where it is known.
+        context: The event's context, such as the post being evaluated.
+        weights: How likely each option is if no model decides: relative numbers, 0 or more. A
+            missing option has 0.
+        prompt: Describes the situation to a model, in place of state, event and context.
+        chart: The chart's definition, if known.
         parameters: The parameters of the world, if it has any.
-        pulls: What speaks for options besides the agent's own inclinations, in units of utility,
-            where no model decides.
-        relevance_pull: What a relevance of 1 adds to the utility of engaging, likewise.
-        details: What is known of the context besides, by name, such as the likes of a post; a model
-            is told of it after the context.
-        meanings: Meanings of options that differ here from those of their states.
-        recall: Returns the last things that happened to the agent, so many at most, oldest first;
-            without it these are the transitions of its ``state_history``.
+        pulls: Utilities of options that are added to the agent's inclinations, if no model decides.
+        relevance_pull: What a relevance of 1 adds to the utility of engaging, if no model decides.
+        details: Further facts about the context by name, such as the likes of a post; the prompt
+            has them after the context.
+        meanings: Meanings of options, where they differ from the meanings of their states.
+        recall: Takes a number, and returns at most that many of the last things that happened to
+            the agent, oldest first; by default the transitions of its ``state_history``.
 
     Raises:
         ReasonerError: (a ValueError) if there are no options.
@@ -79,69 +78,35 @@ class Question:
     details: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
     meanings: Mapping[Any, str] | None = field(default=None, compare=False, repr=False)
 
-    def __init__(
-        self,
-        agent: Any,
-        state: Any,
-        trigger: str,
-        options: tuple[Any, ...],
-        context: Any = None,
-        weights: Mapping[Any, float] | None = None,
-        prompt: str | None = None,
-        chart: Definition[Any] | None = None,
-        parameters: Mapping[str, Any] | None = None,
-        recall: Callable[[int], Sequence[str]] | None = None,
-        pulls: Mapping[Any, float] | None = None,
-        relevance_pull: float = DEFAULT_PULL,
-        details: Mapping[str, Any] | None = None,
-        meanings: Mapping[Any, str] | None = None,
-    ) -> None:
+    def __post_init__(self) -> None:
         """Refuse a question without options."""
-        if not options:
+        if not self.options:
             raise ReasonerError(
-                f"agent {name_or_address(agent)!r} was asked what to do on {trigger!r} with no "
-                "options: ask only when chart.enabled_targets() is not empty"
+                f"agent {name_or_address(self.agent)!r} was asked what to do on {self.trigger!r} "
+                "with no options: ask only when chart.enabled_targets() is not empty"
             )
 
-        # at once: one by one, past what keeps them from being changed, takes three times as long
-        vars(self).update(
-            agent=agent,
-            state=state,
-            trigger=trigger,
-            options=options,
-            context=context,
-            weights=weights,
-            prompt=prompt,
-            chart=chart,
-            parameters=parameters,
-            recall=recall,
-            pulls=pulls,
-            relevance_pull=relevance_pull,
-            details={} if details is None else details,
-            meanings=meanings,
-        )
 
-
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True)
 class Decision:
     """An answer to a `Question`, and where it came from.
 
     Args:
         chosen: One of the question's options.
         source: Who chose: a ``model``, a ``cache`` or ``replay`` of one, the ``policy``, or the
-            ``fallback``, where nobody did.
+            ``fallback`` if nobody did.
         reason: Why the fallback was taken.
-        probabilities: Probability of every option by its text, where the chooser knows them.
-        cost: What it took, if a model was asked.
-        said: The reason that the model gave beside its choice, where it was asked for one.
-        decision_id: Under which id its prompt is recorded, if it is.
+        probabilities: Probability of every option by its text, if known.
+        cost: Its cost, if a model was asked.
+        said: The reason that the model gave for its choice, if it was asked for one.
+        decision_id: The id under which its prompt is recorded, if it is.
         prompt_hash: The beginning of the SHA-256 of the prompt, if a model was to be asked.
-        option_mass: Probability that all options have together, where it is read from a model's
-            log-probabilities: what it would rather say than any of them has the rest.
-        rotation: How many options went from the beginning of the list to its end where the model
-            was told them; None where it was told them as the chart has them, or is not known.
-        sampling_seed: What was drawn for the question and added to the seed of the model, where the
-            model samples its answers.
+        option_mass: Probability of all options together, if read from a model's log-probabilities.
+            The rest belongs to other replies.
+        rotation: How many options were moved from the beginning of the list to its end in the
+            prompt; None for the chart's order, or if unknown.
+        sampling_seed: The number drawn for the question and added to the model's seed, if the model
+            samples its answers.
     """
 
     chosen: Any
@@ -155,35 +120,6 @@ class Decision:
     option_mass: float | None = None
     rotation: int | None = None
     sampling_seed: int | None = None
-
-    def __init__(
-        self,
-        chosen: Any,
-        source: Source,
-        reason: str | None = None,
-        probabilities: Mapping[str, float] | None = None,
-        cost: Cost | None = None,
-        said: str | None = None,
-        decision_id: str | None = None,
-        prompt_hash: str | None = None,
-        option_mass: float | None = None,
-        rotation: int | None = None,
-        sampling_seed: int | None = None,
-    ) -> None:
-        """Set all fields, as `Question` does."""
-        vars(self).update(
-            chosen=chosen,
-            source=source,
-            reason=reason,
-            probabilities=probabilities,
-            cost=cost,
-            said=said,
-            decision_id=decision_id,
-            prompt_hash=prompt_hash,
-            option_mass=option_mass,
-            rotation=rotation,
-            sampling_seed=sampling_seed,
-        )
 
 
 def by_changes(question: Question) -> Question:
@@ -231,14 +167,14 @@ def in_full(decision: Decision, told: Question, question: Question) -> Decision:
 
 
 class BaseReasoner(ABC):
-    """The base of reasoners: answers one question or many, and announces every decision.
+    """Base class of reasoners: answers one question or many, and announces every decision.
 
     Args:
         logger: A structlog logger for the decisions. None means structlog's own, once it is
             configured.
 
     Attributes:
-        concurrency: How many questions to have under way at once; 0 where answers are immediate.
+        concurrency: How many questions to ask at once; 0 where answers are immediate.
     """
 
     concurrency: int = 0
@@ -248,22 +184,22 @@ class BaseReasoner(ABC):
 
     @abstractmethod
     async def answer(self, questions: Sequence[Question]) -> list[Decision]:
-        """Answer questions, in their order. A model's failure is a fallback, never an exception."""
+        """Answer questions, in order. A model's failure is a fallback, never an exception."""
 
     def prompt_hash(self, _question: Question) -> str | None:
         """Return the beginning of the SHA-256 of a question's prompt; None if there is none.
 
-        It is of the prompt of a chat, also where a model is asked for probabilities.
+        The hash is of the prompt for a chat, even if a model is asked for probabilities.
         """
         return None
 
     @property
     def chooses_acts(self) -> bool:
-        """Whether agents of the feed choose between all acts: to reply and to reshare, too."""
+        """Whether agents of the feed choose among all acts, including replying and resharing."""
         return False
 
     def chooses_acts_for(self, agent: Any) -> bool:
-        """Return whether an agent does, which may differ where several reasoners decide."""
+        """Return whether this agent does, which may differ where several reasoners decide."""
         del agent
         return self.chooses_acts
 
@@ -281,7 +217,7 @@ class BaseReasoner(ABC):
             current_state: Its state.
             trigger: The event that opened the question.
             options: The targets to choose from.
-            context: What the event is about, such as a post.
+            context: The event's context, such as a post.
 
         Returns:
             One of the options.
@@ -299,8 +235,8 @@ class BaseReasoner(ABC):
         """Answer several questions at once, and announce the decisions in the same order.
 
         Args:
-            questions: What is asked; the order of the answers is the order of the questions.
-            logger: Where to announce them, if not to this reasoner's own logger.
+            questions: The questions; the answers come in the same order.
+            logger: Logger to announce them to; by default this reasoner's own.
         """
         decisions = await self.answer(questions)
         given = logger or self._logger

@@ -100,12 +100,12 @@ class _Asked(NamedTuple):
 class Reasoner(AsksModel, BaseReasoner):
     """Asks a language model which of several enabled transitions an agent takes.
 
-    Whatever goes wrong with the model, a decision is made: the fallback, with a warning that says
-    why.
+    Whatever goes wrong with the model, a decision is made: the fallback, with a warning that gives
+    the reason.
 
-    Equal questions are asked once where the client's ``temperature`` is 0. At any other, and where
-    a client does not say, each agent is asked with a seed of its own, drawn from the agent's random
-    stream: agents with one prompt answer independently, and the same in every run with that seed.
+    If the client's ``temperature`` is 0, equal questions are asked once. At any other or an unknown
+    temperature, each agent is asked with its own seed from its random stream. Agents with one
+    prompt then answer independently, and alike in every run with the same seed.
 
     Args:
         client: A `prism.llm.Model`, or anything with an async ``chat``, ``get_response`` or
@@ -113,54 +113,54 @@ class Reasoner(AsksModel, BaseReasoner):
             (which need ``model``), an agent-framework client or agent, or a `ModelClient` of your
             own.
         mode: ``decision`` asks a decision model for the options' probabilities, ``chat`` has a
-            model write its choice, ``auto`` takes decisions where server and model offer them.
-        pick: What to do with probabilities: ``draw`` an option by a number of the agent's own
-            random stream, which a question takes when it is put, whenever and whatever the answer
-            is; or take the likeliest (``argmax``).
-        fallback: The state to take when the model gives no valid answer, if it is among the
-            options; otherwise, and by default, the first option.
+            model write its choice, and ``auto`` uses decisions if server and model offer them.
+        pick: What to do with probabilities: ``draw`` an option with the agent's random stream, or
+            take the likeliest (``argmax``). The random number is drawn when the question is asked,
+            whatever the answer.
+        fallback: The state to take if the model gives no valid answer and this is an option; by
+            default the first option.
         model: Model name, for clients that need it with every call.
         descriptions: Meaning of each state for the prompt, by state; `STATE_DESCRIPTIONS` by
             default.
-        prompt: What the model is told: a template with ``{fields}``, a function of the `Question`,
-            or a mapping of those by the name of a chart, by a state, or by the name of a chart and
-            then by state. Memory, options and how to reply follow where a template does not name
-            them. By default the specification's prompt in the social feed, else one of chart,
-            options, agent and event; ``docs/models.md`` shows them.
-        attributes: Attributes of the agents that are told with who they are.
-        memory: What agents remember when they decide, or how many things; None for nothing.
+        prompt: The model's prompt: a template with ``{fields}``, a function of the `Question`, or a
+            mapping to these from the names of charts, from states, or from the names of charts and
+            then states. Memory, options and how to reply follow, unless the template names them. By
+            default the prompt of the specification in the social feed, and elsewhere one with
+            chart, options, agent and event; ``docs/models.md`` shows them.
+        attributes: Attributes of the agents to include in the prompt.
+        memory: What agents remember when they decide, or how many things; None for no memory.
         reasons: Ask for a reason beside the choice, which is logged as ``said``; decision models
             give none.
-        option_order: How the model is told its options: ``chart`` tells them as the chart has them,
-            ``shuffled`` in one of at most four rotations, drawn by agent and question, since models
-            prefer letters and places. Answers in a cache count for every order.
-        timeout: Seconds that one answer may take, retries included. It counts from the moment the
-            question gets a slot of the client, and while nobody is served at all.
-        concurrency: Requests under way at once, for a client without a ``concurrency`` of its own;
+        option_order: The order of options in the prompt: ``chart`` for the order of the chart, or
+            ``shuffled`` for one of at most four rotations, drawn by agent and question, since
+            models prefer certain letters and positions. Cached answers count for every order.
+        timeout: Seconds that one answer may take, including retries. The time counts once the
+            question has a slot of the client, and while nothing is served at all.
+        concurrency: Simultaneous requests, for a client without its own ``concurrency``;
             16 by default.
-        attempts: Requests for one question while its failures pass (a busy server, a broken
-            connection, a time-out), for a client without retries of its own; 3 by default. An
-            internal error of the server is retried once. 1 for no retries.
-        patience: Seconds to wait for a client that fails before questions to it fail at once, for a
-            client without slots of its own; None is 0, and 60 in a run.
-        seed: Seed of the draws of agents without a stream, and of sampling where the client takes
-            one.
-        cache: Where to keep answers from one run to the next, by model, options, prompt and seed.
-            One that raises is reported once and used no more; stored text that cannot be read is
-            asked for again. For an agent, whose answers depend on its instructions, too, give a
-            ``model`` that is a name for both.
-        budget: What the run may spend; decisions fall back when it is spent.
-        record: Where to keep every prompt and reply, which may hold what is private.
+        attempts: Requests for one question in case of passing failures (a busy server, a broken
+            connection, a time-out), for a client without its own retries; 3 by default. An internal
+            error of the server is retried once. 1 for no retries.
+        patience: Seconds to wait for a failing client before questions to it fail at once, for a
+            client without its own slots; None means 0, and 60 in a run.
+        seed: Seed of the draws of agents without a stream, and of sampling if the client takes a
+            seed.
+        cache: Keeps answers from one run to the next, by model, options, prompt and seed. A cache
+            that raises is reported once and no longer used; answers that cannot be read are asked
+            for again. If the client is an agent with its own instructions, pass a ``model`` that
+            names both model and instructions.
+        budget: Limits of the run; when one is spent, decisions fall back.
+        record: Keeps every prompt and reply, which may be private.
         logger: A structlog logger for decisions.
 
     Raises:
-        ReasonerError: If the client has none of the three methods, in mode ``decision`` no
-            ``systemone``, or blocks the event loop; if it needs a model and there is none; or if
-            there is a cache and neither the client nor ``model`` names a model; or if a prompt
-            names an unknown field.
-        FieldValueError: If mode, pick or the order of options is unknown, the attributes are no
-            names, the time-out, the concurrency, the attempts or the memory are not above 0, or the
-            concurrency or the attempts are given for a client that has its own.
+        ReasonerError: If the client has none of the three methods, lacks ``systemone`` in mode
+            ``decision``, or blocks the event loop; if it needs a model and there is none; if there
+            is a cache and neither the client nor ``model`` names a model; or if a prompt names an
+            unknown field.
+        FieldValueError: If mode, pick or the order of options is unknown, if an attribute is not a
+            name, if time-out, concurrency, attempts or memory are not above 0, or if concurrency or
+            attempts are given for a client that has its own.
     """
 
     def __init__(
@@ -205,8 +205,8 @@ class Reasoner(AsksModel, BaseReasoner):
     async def answer(self, questions: Sequence[Question]) -> list[Decision]:
         """Ask every question, as many at once as the client allows.
 
-        What a draw will need is taken before anything is awaited, so that no draw depends on which
-        answer comes first.
+        Random numbers are drawn before anything is awaited, so no draw depends on which answer
+        comes first.
         """
         told = [by_changes(question) for question in questions]
         recording = None if self.record is None else Recording(self.record, told)
@@ -240,7 +240,7 @@ class Reasoner(AsksModel, BaseReasoner):
 
     @property
     def chooses_acts(self) -> bool:
-        """Whether agents of the feed choose between all acts: they do where a model decides."""
+        """Whether agents of the feed choose among all acts: they do where a model decides."""
         return True
 
     def skip(self, question: Question) -> None:

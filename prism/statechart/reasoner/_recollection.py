@@ -22,7 +22,7 @@ _ELLIPSIS = " [...]"
 
 @dataclass(frozen=True, slots=True)
 class Recollection:
-    """What a model is told that an agent remembers: the last things that happened to it.
+    """The memory of an agent in a model's prompt: the last things that happened to it.
 
     In the social feed these are the posts that it saw, what it did about them, and what it wrote;
     in a world its notes (`prism.worlds.Agent.remember`), its messages and its transitions; for any
@@ -30,13 +30,12 @@ class Recollection:
     the prompt says that earlier ones are left out.
 
     Args:
-        last: How many things at most; no more than the agent itself keeps, 50 transitions by
-            default.
-        tokens: How many tokens they may take, heading included.
+        last: Most things to include; the agent itself keeps 50 transitions by default.
+        tokens: Most tokens of the part, including its heading.
         count: Returns the tokens of a text; by default an estimate that is rarely too low.
 
     Raises:
-        FieldValueError: If one of the two is no whole number from 1 on, or there is no room for
+        FieldValueError: If one of the two is not a whole number from 1 on, or there is no room for
             the heading.
     """
 
@@ -56,7 +55,7 @@ class Recollection:
             raise FieldValueError(f"tokens must be at least {least}, got {self.tokens}")
 
     def tell(self, things: Sequence[str]) -> str:
-        """Return what is remembered, as a part of a prompt; empty if it is nothing.
+        """Return the memory as a part of a prompt; empty if there is nothing.
 
         Args:
             things: What happened, oldest first; one more than ``last`` shows that there is more.

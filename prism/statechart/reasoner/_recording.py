@@ -167,7 +167,7 @@ class AnswerStore(Protocol):
     """Keeps replies by what was asked; `prism.llm.AnswerCache` keeps them on disk."""
 
     def get(self, key: str) -> str | None:
-        """Return what was put under a key, or None."""
+        """Return the value of a key, or None."""
 
     def put(self, key: str, value: str) -> None:
         """Keep something under a key."""

@@ -267,7 +267,7 @@ class Router(BaseReasoner, BaseWriter):
         """Answer several questions at once, and announce the decisions in the same order.
 
         Args:
-            questions: What is asked; the order of the answers is the order of the questions.
+            questions: The questions; the answers come in the same order.
             logger: Where to announce them, if not to this router's own logger.
 
         Raises:

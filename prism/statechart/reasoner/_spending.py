@@ -104,7 +104,7 @@ class Allowance:
         """Hold a lease of the budget while the question is asked, which ends with its time.
 
         Args:
-            prompt_bytes: The size of the prompt, from which its tokens are guessed at first.
+            prompt_bytes: The size of the prompt, for a first estimate of its tokens.
             spent: Returns the requests that were sent and the tokens that they took, in the end. A
                 request that was admitted and not sent is given back.
 
@@ -192,15 +192,15 @@ class Spent:
 class Budget:
     """Limits on calls, tokens and time; once one is spent, decisions fall back and the run goes on.
 
-    Every request is taken out of the budget before it is sent. What its reply costs in tokens is
-    known only when it ends, so an estimate is reserved for each under way: the mean of the replies
-    so far, before the first one a token for four bytes of the prompt. A question for which too few
-    tokens are left waits until others have ended. So a run may exceed its tokens by what the
-    requests under way cost beyond that. Only the deadline cuts off a request.
+    Every request is counted before it is sent. Its tokens are known only when it ends, so an
+    estimate is reserved for each open request: the mean of the replies so far or, before the first
+    reply, a token for four bytes of the prompt. If too few tokens are left, a question waits until
+    others have ended. A run can exceed its limit of tokens only by the error of these estimates.
+    Only the deadline cuts off a request.
 
     Args:
-        max_calls: Requests to the model, retries included.
-        max_tokens: Tokens read and written, also those of replies that were of no use.
+        max_calls: Requests to the model, including retries.
+        max_tokens: Tokens read and written, including useless replies.
         deadline: Seconds from the first question.
 
     Raises:
@@ -209,9 +209,9 @@ class Budget:
     Attributes:
         calls: Requests made.
         tokens: Tokens read and written.
-        max_tokens: How many tokens there may be; None without a limit.
-        note: Receives calls and tokens before each request is sent and after it has ended, such as
-            a file that outlives the process; None for nobody.
+        max_tokens: The limit of tokens; None for no limit.
+        note: Called with calls and tokens before each request is sent and after it has ended, for
+            instance to keep them in a file; None calls nothing.
     """
 
     _whose = ""
@@ -244,7 +244,7 @@ class Budget:
         """Take one call out of the budget.
 
         Returns:
-            None if there was one left, else which limit is spent.
+            None if a call was left, otherwise the limit that is spent.
         """
         with self._changing() as book:
             limit = self._limit(book)
@@ -257,7 +257,7 @@ class Budget:
         return limit
 
     def add(self, *, retries: int = 0, tokens: int = 0) -> None:
-        """Count what a call has cost beyond itself."""
+        """Count the tokens of a call."""
         if not retries and not tokens:
             return
 
@@ -275,19 +275,19 @@ class Budget:
             self.note(self.calls, self.tokens)
 
     async def reserve(self, prompt_bytes: int) -> None:
-        """Reserve what a request may cost, waiting for others under way if too little is left.
+        """Reserve the estimated cost of a request; if too little is left, wait for others.
 
-        Whoever waits is served in turn. Nobody waits once the budget is spent, or while nothing is
-        under way: one request is always allowed. `release` it when it has ended.
+        Waiting requests are served in turn. None waits once the budget is spent, or while no other
+        is open: one request is always allowed. `release` it when it has ended.
 
         Args:
-            prompt_bytes: The size of the prompt, from which its tokens are guessed at first.
+            prompt_bytes: The size of the prompt, for a first estimate of its tokens.
         """
         if self._waiting or not self._has_reserved(prompt_bytes):
             await self._turn(prompt_bytes)
 
     def release(self, prompt_bytes: int) -> None:
-        """Give back what was reserved; what was spent of it is added with `add` before."""
+        """Release a reservation, after `add` has counted the tokens that were spent."""
         with self._changing() as book:
             # one that was counted no longer, as its process seemed gone, may come back
             book.under_way = max(0, book.under_way - 1)
@@ -357,7 +357,7 @@ class Budget:
         return {"calls": self.calls, "tokens": self.tokens, "seconds": round(seconds, 3)}
 
     def restore(self, calls: int, tokens: int, seconds: float) -> None:
-        """Count what an interrupted run had spent, as `to_dict` returned it; the clock goes on."""
+        """Count what an interrupted run had spent, from `to_dict`; the clock continues."""
         self.calls += calls
         self.tokens += tokens
         book = self._book
@@ -494,35 +494,36 @@ _SAID_OF_THE_LAST = ("total_duration", "load_duration", "eval_duration", "done_r
 
 @dataclass(slots=True)
 class Cost:
-    """What it took to get an answer from a model.
+    """The cost of an answer from a model.
 
-    A `Reasoner` makes one for each request and hands it to the client, which adds to it as it
-    sends requests: however the call ends, the cost is known. What a request cost stands with one
-    decision; with those that used the answer to the same question of another agent, attempts and
-    tokens are 0 and the server's durations None, so that they can be added up.
+    A `Reasoner` makes one for each request and passes it to the client, which adds to it as it
+    sends requests, so the cost is known however the call ends. One decision has the cost of a
+    request. Other decisions that used the same answer have no attempts, no tokens and no durations
+    of the server, so that costs can be added up.
 
     Args:
-        latency: Seconds from asking to the answer: ``queue_seconds`` and ``request_seconds``.
-        model: Model asked, where known.
-        host: Server asked last, where known.
-        attempts: Requests sent; 0 where nothing could be asked.
-        input_tokens: Tokens the model read, where known.
-        output_tokens: Tokens it wrote, where known.
+        latency: Seconds from question to answer: ``queue_seconds`` plus ``request_seconds``.
+        model: The model that was asked, if known.
+        host: The server that was asked last, if known.
+        attempts: Requests sent; 0 if none could be sent.
+        input_tokens: Tokens that the model read, if known.
+        output_tokens: Tokens that it wrote, if known.
         queue_seconds: Seconds of the latency before and after the last request: waiting for a slot
-            and for the budget, pauses between attempts, requests that failed before, and a
-            straggler that lost to its hedge. None where no question was put.
-        request_seconds: Seconds that the last request took, of a straggler and its hedge the one
-            that answered; 0 if none was sent. None where no question was put.
-        total_duration: Nanoseconds that the server says the last reply took it.
-        load_duration: Of these, nanoseconds of loading the model.
-        eval_duration: Of these, nanoseconds of writing the reply.
-        done_reason: Why the model ended its last reply, such as ``"stop"``, or ``"length"`` where
-            it ran out of tokens.
-        repaired: True where the question was put once more in other words, as the reply to it was
-            of no use; None where it was not.
-        allowance: What the question may take; a client with slots of its own says to it when the
-            question has one (``Allowance.admitted``) and when it waits while nobody is served.
-        trail: The requests one by one, if somebody records them.
+            and for the budget, pauses between attempts, earlier requests that failed, and a
+            straggler that lost to its hedge. None if no question was asked.
+        request_seconds: Seconds of the last request (of a straggler and its hedge, the one that
+            answered); 0 if none was sent, None if no question was asked.
+        total_duration: Nanoseconds of the last reply, as reported by the server.
+        load_duration: Nanoseconds of these for loading the model.
+        eval_duration: Nanoseconds of these for writing the reply.
+        done_reason: Why the model ended its last reply, such as ``"stop"``, or ``"length"`` if it
+            ran out of tokens.
+        repaired: True if the question was asked again in other words because its reply was useless;
+            otherwise None.
+        allowance: The time that the question may take. A client with its own slots tells it when
+            the question gets one (``Allowance.admitted``), and when it waits while nothing is
+            served.
+        trail: The separate requests, if they are recorded.
     """
 
     latency: float = 0.0
@@ -545,7 +546,7 @@ class Cost:
 
     @property
     def cut_short(self) -> str:
-        """Words for the end of a sentence where the last reply ran out of tokens; else nothing."""
+        """The end of a sentence about a reply that ran out of tokens; otherwise empty."""
         if self.done_reason != "length":
             return ""
 
@@ -561,10 +562,10 @@ class Cost:
         return self._sent_at is not None
 
     def request_began(self, request: str | None = None) -> None:
-        """Note that a request is sent; its time counts until `request_ended`.
+        """Note that a request is being sent; its time counts until `request_ended`.
 
         Args:
-            request: The body that is sent, where it is known.
+            request: The body of the request, if known.
         """
         self.attempts += 1
         self._sent_at, self._has_left = perf_counter(), False
@@ -572,21 +573,21 @@ class Cost:
             self.trail.append(Attempt(request))
 
     def request_left(self) -> None:
-        """Note that the first of the request under way has been sent."""
+        """Note that the first bytes of the open request have been sent."""
         self._has_left = True
 
     def request_replied(self, reply: str) -> None:
-        """Note what came back, for those who record it."""
+        """Note the reply, for recording."""
         if self.trail:
             self.trail[-1].reply = reply
 
     def request_failed(self, fault: str) -> None:
-        """Note what went wrong with the request under way, for those who record it."""
+        """Note the failure of the open request, for recording."""
         if self.trail and self.has_begun:
             self.trail[-1].fault = fault
 
     def request_cancelled(self) -> None:
-        """Note that the request under way was given up; if nothing has left, it does not count."""
+        """Note that the open request was cancelled; it does not count if nothing was sent."""
         if self._sent_at is None or self._has_left:
             return
 
@@ -596,7 +597,7 @@ class Cost:
             self.trail.pop()
 
     def request_ended(self) -> None:
-        """Note that the request under way has ended, with a reply or without."""
+        """Note that the open request has ended, with or without a reply."""
         if self._sent_at is None:
             return
 
@@ -609,13 +610,13 @@ class Cost:
                 last.fault = GIVEN_UP
 
     def another(self) -> Cost:
-        """Return the cost of one of several requests at the same time, to `add` in the end."""
+        """Return the cost of one of several simultaneous requests, to `add` at the end."""
         return Cost(trail=None if self.trail is None else [])
 
     def add_tokens(self, read: int | None, written: int | None) -> None:
         """Add the tokens of one reply; None leaves a count as it is.
 
-        So does what is no count: a number below 0 or above 10 million, which some servers report.
+        So does an impossible count, below 0 or above 10 million, which some servers report.
         """
         read, written = count_of(read), count_of(written)
         _count(self, read, written)
@@ -623,7 +624,7 @@ class Cost:
             _count(self.trail[-1], read, written)
 
     def note_reply(self, reply: Mapping[str, Any]) -> None:
-        """Note what a server says of one reply in Ollama's words: durations, and why it ended."""
+        """Note what a server reports about a reply in Ollama's terms: durations and end reason."""
         self.total_duration = duration_of(reply.get("total_duration"))
         self.load_duration = duration_of(reply.get("load_duration"))
         self.eval_duration = duration_of(reply.get("eval_duration"))
@@ -631,7 +632,7 @@ class Cost:
         self.done_reason = reason[:_MOST_REASON] if isinstance(reason, str) else None
 
     def add(self, request: Cost) -> None:
-        """Add what a request cost; it becomes the last one."""
+        """Add the cost of a request, which becomes the last one."""
         if not request.attempts:
             return
 
@@ -645,7 +646,7 @@ class Cost:
             setattr(self, name, getattr(request, name))
 
     def follow(self, request: Cost) -> None:
-        """Add a further request for the same question, which was put when the first had ended."""
+        """Add a further request for the same question, sent after the first had ended."""
         latency = self.latency + request.latency
         self.model, self.host = request.model or self.model, request.host or self.host
         if request.trail is not None and self.trail is None:
@@ -659,11 +660,11 @@ class Cost:
 
     @property
     def tokens(self) -> int:
-        """Tokens read and written, as far as they are known."""
+        """Tokens read and written, if known."""
         return (self.input_tokens or 0) + (self.output_tokens or 0)
 
     def settle(self, latency: float, since_slot: float | None = None) -> None:
-        """Note how long all took, and with it how long the question waited.
+        """Note the whole latency, from which the waiting time follows.
 
         Args:
             latency: Seconds from asking until now.
@@ -677,7 +678,7 @@ class Cost:
         self.queue_seconds = round(self.latency - self.request_seconds, 6)
 
     def without_charges(self) -> Cost:
-        """Return the cost of another decision that the same request answered."""
+        """Return the cost of another decision with the same answer."""
         return Cost(
             self.latency,
             self.model,

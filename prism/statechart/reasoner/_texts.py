@@ -32,25 +32,25 @@ class TextCall:
     """A prompt whose answer is a text, or JSON of a schema.
 
     Args:
-        agent: The agent that it is written for, or its name.
-        key: What it is for; with the agent, the name of the call in a log.
-        prompt: What the model is asked.
+        agent: The agent, or its name.
+        key: Purpose of the text; together with the agent, the name of the call in a log.
+        prompt: The prompt.
         schema: JSON Schema of the answer, offered to clients that take one; None for a text.
-        read: Returns what the text says; a ValueError means that it cannot be used, and that the
-            model is asked again.
-        most_requests: Requests that may be sent in all, those of the client's own included; None
-            leaves it to the client, and asks once more, in other words, where a text is of no use.
-            What only finds out who can be asked, and how, comes on top: a request to a server
-            without the model, one without ``think``.
+        read: Reads the text and returns its value; after a ValueError the model is asked again.
+        most_requests: Most requests in all, including the client's own retries. None leaves retries
+            to the client, and asks once more, in other words, if a text is useless. Requests that
+            only find out which server can answer, and how, are not counted.
         fallback: What to take if no usable text comes: a text, or data of the schema. None for
             nothing.
-        cuts: Returns whether ``read`` leaves out a part of what the text says, as it is too long;
-            None if it never does.
-        variation: What is added to the seed of the sampling, so that the same prompt may be
-            answered otherwise; every further request for the text adds one more.
+        cuts: Returns whether ``read`` cuts a text that is too long; None if it never does.
+        variation: Added to the seed of the sampling, so that the same prompt can have another
+            answer; every further request for the text adds one more.
+        occasion: Number of the occasion, where one agent is asked the same under the same key more
+            than once. A model that samples draws a text of its own for each; at temperature 0 all
+            are alike. In a world it is the tick.
 
     Raises:
-        FieldValueError: If no request may be sent.
+        FieldValueError: If ``most_requests`` is below 1.
     """
 
     agent: Any
@@ -62,6 +62,7 @@ class TextCall:
     fallback: Any = None
     cuts: Callable[[str], bool] | None = None
     variation: int = 0
+    occasion: int = 0
 
     def __post_init__(self) -> None:
         """Refuse a call that allows no request."""
@@ -83,16 +84,16 @@ class Written:
     """The answer to a `TextCall`.
 
     Args:
-        text: What the model wrote last; None if it wrote nothing. A ``template`` or ``fallback``
-            is what was taken instead.
-        source: Who wrote: a ``model``, a ``cache`` or ``replay`` of one, a ``script``; the
-            ``template``, where nobody was asked; the ``fallback``, where no usable text came;
-            ``failed`` if there was none, either.
-        value: What the text says, as the call reads it; None if it failed.
+        text: The last text of the model, or the ``template`` or ``fallback`` that was taken
+            instead; None if there was none.
+        source: Who wrote: a ``model``, a ``cache`` or ``replay`` of one, or a ``script``; the
+            ``template`` if no model was asked, the ``fallback`` if no usable text came, and
+            ``failed`` if there was no fallback.
+        value: The value that the call reads from the text; None if it failed.
         reason: Why it failed, or why the fallback was taken.
-        cost: What it took, if a model was asked.
-        text_id: Under which id its prompt is recorded, if it is.
-        was_cut: Whether the value is only a part of what the model wrote, which was too long.
+        cost: Its cost, if a model was asked.
+        text_id: The id under which its prompt is recorded, if it is.
+        was_cut: Whether the value is only a part of a text that was too long.
     """
 
     text: str | None
@@ -110,13 +111,13 @@ class Written:
 
 
 class BaseWriter(ABC):
-    """The base of writers: answers one text call or many, and announces every text.
+    """Base class of writers: answers one text call or many, and announces every text.
 
     Args:
         logger: A structlog logger for the texts. None means structlog's own, once it is configured.
 
     Attributes:
-        concurrency: How many calls it pays to have under way at once; 0 where texts come at once.
+        concurrency: How many calls to make at once; 0 where texts are immediate.
     """
 
     concurrency: int = 0
@@ -126,14 +127,14 @@ class BaseWriter(ABC):
 
     @abstractmethod
     async def answer(self, calls: Sequence[TextCall]) -> list[Written]:
-        """Answer text calls, in their order. A model's failure is an answer, not an exception."""
+        """Answer text calls, in order. A model's failure is an answer, not an exception."""
 
     async def write(self, call: TextCall, *, logger: EventLogger | None = None) -> Written:
         """Answer one text call, and announce the text.
 
         Args:
             call: What is asked.
-            logger: Where to announce it, if not to this writer's own logger.
+            logger: Logger to announce it to; by default this writer's own.
         """
         return (await self.write_many([call], logger=logger))[0]
 
@@ -143,8 +144,8 @@ class BaseWriter(ABC):
         """Answer several text calls at once, and announce the texts in the same order.
 
         Args:
-            calls: What is asked; the order of the answers is the order of the calls.
-            logger: Where to announce them, if not to this writer's own logger.
+            calls: The calls; the answers come in the same order.
+            logger: Logger to announce them to; by default this writer's own.
         """
         found = await self.answer(calls)
         self.announce(calls, found, logger=logger)
@@ -158,12 +159,12 @@ class BaseWriter(ABC):
         *,
         logger: EventLogger | None = None,
     ) -> None:
-        """Announce the answers to some calls, in their order; `write_many` does.
+        """Announce the answers to some calls, in order; `write_many` does so.
 
         Args:
             calls: What was asked.
             found: The answers.
-            logger: Where to announce them, if not to this writer's own logger.
+            logger: Logger to announce them to; by default this writer's own.
         """
         given = logger or self._logger
         active = active_logger(given)

@@ -186,13 +186,13 @@ class Wording:
     """How long a text may be, and in which language.
 
     Args:
-        max_length: Most characters (Unicode code points). A longer text is cut behind a word, and
+        max_length: Most characters (Unicode code points). A longer text is cut after a word, and
             ends with an ellipsis.
-        language: Such as ``"German"`` or ``"pt-BR"``, as the model is told; None leaves it to the
-            model.
+        language: Language named in the prompt, such as ``"German"`` or ``"pt-BR"``; None leaves it
+            to the model.
 
     Raises:
-        FieldValueError: If there is no room for a text, or the language is no name.
+        FieldValueError: If ``max_length`` is below 1, or the language is not a name.
     """
 
     max_length: int = POST_LENGTH
@@ -226,18 +226,18 @@ class Wording:
     ) -> TextCall:
         """Return the call for a text.
 
-        What is the same for all comes first, so that servers reuse what they have read.
+        The parts that all calls share come first, so that servers can reuse what they have read.
 
         Args:
-            agent: For whom it is written.
-            key: What it is for; with the agent, the name of the call in a log.
+            agent: The agent.
+            key: Purpose of the text; together with the agent, the name of the call in a log.
             prompt: What to write.
-            persona: Who writes.
-            schema: JSON Schema of an answer of another form than one text.
+            persona: Description of the writer.
+            schema: JSON Schema of the answer, if it is not one text.
             fallback: What to take if no usable text comes.
 
         Raises:
-            FieldTypeError: If the schema is none.
+            FieldTypeError: If it is not a schema.
         """
         if schema is not None:
             require_schema(schema)
@@ -254,13 +254,13 @@ class Wording:
         )
 
     def read(self, reply: str) -> str:
-        """Return the text in a model's reply, clean and no longer than it may be.
+        """Return the text in a model's reply, cleaned and cut to the allowed length.
 
         Args:
-            reply: JSON with a ``text``, or the bare text of a model that does not keep to it.
+            reply: JSON with a ``text``, or bare text if the model ignores the format.
 
         Raises:
-            ValueError: If there is none, or only a part.
+            ValueError: If there is no text, or only a part of it.
         """
         text = clean(_text_in(reply))
         if all(category(sign)[0] in "ZM" or category(sign) == "Cf" for sign in text):
@@ -269,7 +269,7 @@ class Wording:
         return shortened(text, self.max_length)
 
     def cuts(self, reply: str) -> bool:
-        """Return whether the text in a model's reply is longer than it may be.
+        """Return whether the text in a model's reply is too long.
 
         Args:
             reply: As for `read`.

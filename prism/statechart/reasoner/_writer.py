@@ -35,26 +35,26 @@ _USELESS_TO_REPEAT = (BudgetSpentError, CircuitOpenError, ModelMissingError)
 class Writer(AsksModel, BaseWriter):
     """Asks a language model for texts, or for JSON of a schema.
 
-    A text call goes through the same client, slots, retries, budget and cache as a decision. One
-    whose answer cannot be used is asked again, as often as the call allows.
+    A text call uses the same client, slots, retries, budget and cache as a decision. If its answer
+    cannot be used, the model is asked again, as often as the call allows.
 
     Args:
         client: As for `Reasoner`.
         model: Model name, for clients that need it with every call.
-        timeout: Seconds that one answer may take, retries included, from getting a slot.
-        concurrency: Requests under way at once, for a client without a ``concurrency`` of its own;
+        timeout: Seconds that one answer may take once it has a slot, including retries.
+        concurrency: Simultaneous requests, for a client without its own ``concurrency``;
             16 by default.
-        attempts: Requests for one answer while its failures pass, for a client without retries of
-            its own; 3 by default.
-        patience: Seconds to wait for a client that fails, for one without slots of its own.
-        seed: Seed of the sampling, where the client takes one.
-        cache: Where to keep texts from one run to the next, by model, prompt and schema.
-        budget: What the run may spend; a `Reasoner` may be given the same.
-        record: Where to keep every prompt and reply, which may hold what is private.
+        attempts: Requests for one answer in case of passing failures, for a client without its own
+            retries; 3 by default.
+        patience: Seconds to wait for a failing client, if it has no slots of its own.
+        seed: Seed of the sampling, if the client takes one.
+        cache: Keeps texts from one run to the next, by model, prompt and schema.
+        budget: Limits of the run; a `Reasoner` may share it.
+        record: Keeps every prompt and reply, which may be private.
         logger: A structlog logger for texts.
 
     Raises:
-        ReasonerError: If the client has no method that is known, or a model is missing.
+        ReasonerError: If the client has no known method, or a model is missing.
         FieldValueError: If a limit is not above 0.
     """
 
@@ -103,11 +103,12 @@ class Writer(AsksModel, BaseWriter):
         return self._replies.key([*self._depends_on, call.schema, *varied], call.prompt)
 
     def _variation_of(self, call: TextCall) -> int:
-        """Return what is added to the seed: another number for each agent, if texts are sampled."""
+        """Return what is added to the seed: where texts are sampled, another for each occasion."""
         if not self._samples:
             return call.variation
 
-        own = RandomStream(self._seed, "text", call.agent_id, call.key, call.prompt_hash)
+        name = (call.agent_id, call.key, call.prompt_hash)
+        own = RandomStream(self._seed, "text", *name, call.occasion)
         return call.variation + own.index(SEEDS)
 
     async def _asked(self, call: TextCall) -> Written:

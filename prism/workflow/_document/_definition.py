@@ -204,7 +204,7 @@ class WorkflowDefinition:
         transitions: What may follow what; empty where any state may follow any.
         steps: The steps, in order.
         components: Traits, then goals, as they are named.
-        final_states: States in which an agent is done.
+        final_states: States in which an agent has finished.
     """
 
     name: str

@@ -77,6 +77,22 @@ def refuse(text: str) -> int:
     raise ValueError(f"{text} is of no use")
 
 
+async def test_a_model_that_samples_writes_anew_on_each_occasion(
+    counting: FakeOllama, connect: Connect
+) -> None:
+    """One agent that is asked the same again gets a text of its own, and the same in every run."""
+    seeds: dict[float, list[int]] = {}
+    for temperature in (0.0, 0.7):
+        for _ in range(2):
+            writer = Writer(connect(counting, temperature=temperature), seed=3)
+            await writer.write_many([call(occasion=occasion) for occasion in (1, 2, 1)])
+        seeds[temperature] = [body["options"]["seed"] for body in chats_of(counting)]
+        counting.questions.clear()
+    # both runs asked the same, and of the three the last is the first once more
+    assert [len({*each}) for each in seeds.values()] == [1, 2]
+    assert sorted(seeds[0.7][:3]) == sorted(seeds[0.7][3:])
+
+
 async def test_every_request_for_a_text_has_a_seed_of_its_own(
     client: Client, counting: FakeOllama
 ) -> None:

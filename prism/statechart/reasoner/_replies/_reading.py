@@ -377,13 +377,14 @@ _CLOSES = re.compile(r"[\s}\])]*[)\]};]")
 
 
 def parse_reasoner_response(response_text: str, options: list[Any]) -> Any:
-    """Read the chosen state from a model's reply, as a careful person would.
+    """Read the chosen state from a model's reply, tolerating common flaws.
 
     The reply may have thoughts (``<think>`` and the like), may wrap its JSON in code fences or put
     it behind a label or a usual lead-in, may get quotes, commas and braces wrong, and may answer in
     a plain sentence that names one option only. The state may be written in any case, with spaces
-    or hyphens, or as a member of its enum. Words that could deny or limit the answer refuse it, and
-    so does a condition among its keys. A state outside the options is never accepted.
+    or hyphens, or as a member of its enum. Replies with words that could deny or limit the answer
+    are refused, and so is a condition among its keys. A state outside the options is never
+    accepted.
 
     Args:
         response_text: The raw reply.
