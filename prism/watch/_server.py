@@ -53,8 +53,8 @@ _MOST_REQUEST = 1 << 20
 
 Answer = Callable[[Views, Mapping[str, str]], Any]
 
-_SEARCHING = Semaphore(2)
-"""Held while a log, which may have gigabytes, is looked through: for few at a time."""
+_LOOKING = Semaphore(2)
+"""Held while a log, which may have gigabytes, is looked at: few do so at a time."""
 
 
 class _Pages:
@@ -85,7 +85,8 @@ class _Pages:
 
     def _answer(self, answer: Answer, request: Request) -> Response:
         asked = request.query_params
-        return _as_json(answer(self._runs.views(asked["run"]), asked))
+        with _LOOKING:
+            return _as_json(answer(self._runs.views(asked["run"]), asked))
 
     def _page(self, _request: Request) -> Response:
         template = jinja2.Template(_text("watch.html"), autoescape=True)
@@ -149,14 +150,12 @@ def _round(views: Views, asked: Mapping[str, str]) -> Any:
 
 
 def _agent(views: Views, asked: Mapping[str, str]) -> Any:
-    with _SEARCHING:
-        return views.of_agent(asked["agent"], _number_in(asked, "round")).to_json()
+    return views.of_agent(asked["agent"], _number_in(asked, "round")).to_json()
 
 
 def _table(views: Views, asked: Mapping[str, str]) -> Any:
-    with _SEARCHING:
-        words, sort = asked.get("words", ""), asked.get("sort", "")
-        return views.agents.page(words, sort, _number_in(asked, "first") or 0)
+    words, sort = asked.get("words", ""), asked.get("sort", "")
+    return views.agents.page(words, sort, _number_in(asked, "first") or 0)
 
 
 def _agents(views: Views, asked: Mapping[str, str]) -> Any:
@@ -164,12 +163,11 @@ def _agents(views: Views, asked: Mapping[str, str]) -> Any:
     values = {column: asked[name] for name, column in _COLUMNS.items() if name in asked}
     if "event" in values:
         values["event"] = WORLD_EVENTS + values["event"]
-    with _SEARCHING:
-        if values:
-            found = looking.agents_with(views.watched, number, values, views.charts())
-        else:
-            state, charts = asked["state"], views.charts()
-            found = looking.agents_in(views.watched, number, state, charts, tick)
+    charts = views.charts()
+    if values:
+        found = looking.agents_with(views.watched, number, values, charts)
+    else:
+        found = looking.agents_in(views.watched, number, asked["state"], charts, tick)
     rows = [{"agent": agent, "times": times} for agent, times in found]
 
     return {"agents": rows[: looking.MOST_AGENTS], "found": len(rows)}

@@ -1,8 +1,7 @@
 """Choices that only the moment decides: between regions, by chance, and by history.
 
-A candidate whose edge has a `Resolver` is not a transition yet: it asks guards, each once, draws
-where transitions have probabilities, leaves out conflicts, and returns the candidate of what is
-left.
+A candidate whose edge has a `Resolver` is not a transition yet: it asks guards, draws where
+transitions have probabilities, leaves out conflicts, and returns the candidate of what is left.
 """
 
 from __future__ import annotations
@@ -12,8 +11,6 @@ from itertools import islice, product
 from typing import Any
 
 from prism.statechart._tree.numbers import Arc
-from prism.statechart._tree.plans import Planner
-from prism.statechart.transitions import Edge
 
 Ask = Callable[[Arc], bool]
 """Evaluates the guard of a transition on the agent and the context at hand."""
@@ -34,27 +31,17 @@ class Resolver:
     """Chooses the transitions of one configuration and one event.
 
     Args:
-        planner: The chart's.
-        leaves: The active leaves.
         groups: The transitions that may react, for each leaf: its own and those around it, inner
             ones first.
-        make: Makes the candidate of transitions that are made together.
-        edge: Of the candidate that is resolved.
+        make: Makes the candidate of transitions that are enabled together.
+        kept: The composites whose histories decide what is entered.
 
     Attributes:
+        groups: As given.
         is_plain: Whether nothing but guards decides, each of one region.
     """
 
-    __slots__ = (
-        "_by_history",
-        "_known",
-        "_leaves",
-        "_make",
-        "_planner",
-        "edge",
-        "groups",
-        "is_plain",
-    )
+    __slots__ = ("_is_by_chance", "_kept", "_known", "_make", "groups", "is_plain")
 
     is_open = True
     """That it must be resolved, which a `Plan` has been."""
@@ -64,113 +51,76 @@ class Resolver:
 
     def __init__(
         self,
-        planner: Planner,
-        leaves: tuple[int, ...],
-        groups: Sequence[tuple[Arc, ...]],
-        make: Callable[[tuple[Arc, ...], Histories], Any],
-        edge: Edge,
+        groups: Sequence[Sequence[Arc]],
+        make: Callable[[Sequence[Arc], Histories], Any],
+        kept: Iterable[int],
     ) -> None:
-        self._planner = planner
-        self._leaves = leaves
-        self.groups = tuple(groups)
+        self.groups: Sequence[Sequence[Arc]] = groups
         self._make = make
+        self._kept = tuple(kept)
+        self._is_by_chance = any(map(_has_share, groups))
         self._known: dict[Any, Any] = {}
-        arcs = [arc for group in self.groups for arc in group]
-        are_apart = len({arc.number for arc in arcs}) == len(arcs)
-        self._by_history = bool(planner.histories(arcs))
-        self.edge: Edge = edge
-        self.is_plain: bool = are_apart and not self._by_history and not _by_chance(arcs)
+        arcs = [arc for group in groups for arc in group]
+        is_shared = len(set(arcs)) < len(arcs)
+        self.is_plain: bool = not (is_shared or self._is_by_chance or self._kept)
 
     def resolve(self, ask: Ask, draw: Draw, histories: Callable[[], Histories]) -> Any:
         """Return the candidate of the transitions that are enabled now; None if none is."""
-        asked = _once(ask)
-        found = (_first(group, asked, draw) for group in self.groups)
-        chosen = dict.fromkeys(arc for arc in found if arc is not None)
-        return self._candidate(tuple(chosen), histories) if chosen else None
+        chosen: dict[Arc, None] = {}
+        for group in self.groups:
+            for arc in _drawn(group, ask, draw) if self._is_by_chance else group:
+                if ask(arc):
+                    chosen[arc] = None
+                    break
 
-    def chosen(self, arcs: tuple[Arc, ...]) -> Any:
-        """Return the candidate of transitions that guards have passed; None if there are none."""
-        found = self._known.get(arcs)
-        if found is None and arcs:
-            found = self._candidate(arcs, dict)
-            if len(self._known) < 2 * MOST_OUTCOMES:
-                self._known[arcs] = found
-
-        return found
+        return self.together(tuple(chosen), histories) if chosen else None
 
     def enabled(self, ask: Ask, histories: Callable[[], Histories]) -> Iterator[Any]:
-        """Yield the candidates of all transitions whose guards pass now, in definition order."""
-        asked = _once(ask)
-        passing = [[arc for arc in group if asked(arc)] for group in self.groups]
-        yield from self._combined([group for group in passing if group], histories)
+        """Yield the candidates of all transitions that pass now, in definition order."""
+        passing = [[arc for arc in group if ask(arc)] for group in self.groups]
+        groups = [group for group in passing if group]
+        for arcs in islice(product(*groups), MOST_OUTCOMES if groups else 0):
+            yield self.together(tuple(dict.fromkeys(arcs)), histories)
 
-    def possible(self, histories: Callable[[], Histories]) -> Iterator[Any]:
-        """Yield the candidates of all transitions, guards ignored."""
-        yield from self._combined(self.groups, histories)
-
-    def _combined(
-        self, groups: Sequence[Sequence[Arc]], histories: Callable[[], Histories]
-    ) -> Iterator[Any]:
-        if groups:
-            for arcs in islice(product(*groups), MOST_OUTCOMES):
-                different = {arc.number: arc for arc in arcs}
-                yield self._candidate(tuple(different.values()), histories)
-
-    def _candidate(self, arcs: tuple[Arc, ...], histories: Callable[[], Histories]) -> Any:
-        asked = self._planner.histories(arcs) if self._by_history else ()
-        memory = histories() if asked else {}
-        key = (*[arc.number for arc in arcs], *[memory.get(number) for number in asked])
+    def together(self, arcs: tuple[Arc, ...], histories: Callable[[], Histories] = dict) -> Any:
+        """Return the candidate of transitions that are enabled together."""
+        key: Any = arcs
+        memory: Histories = {}
+        if self._kept:
+            memory = histories()
+            key = (arcs, *map(memory.get, self._kept))
         found = self._known.get(key)
         if found is None:
-            tree = self._planner.tree
-            kept = tree.compatible(arcs, tree.active(self._leaves), memory)
-            found = self._make(kept, memory)
+            found = self._make(arcs, memory)
             if len(self._known) < MOST_OUTCOMES:
                 self._known[key] = found
 
         return found
 
 
-def _once(ask: Ask) -> Ask:
-    """Return a way to ask each guard once, though several regions share a transition."""
-    answers: dict[int, bool] = {}
-
-    def asked(arc: Arc) -> bool:
-        if arc.number not in answers:
-            answers[arc.number] = ask(arc)
-        return answers[arc.number]
-
-    return asked
-
-
-def _by_chance(arcs: Iterable[Arc]) -> bool:
+def _has_share(arcs: Iterable[Arc]) -> bool:
     return any(arc.written.probability for arc in arcs)
 
 
-def _first(group: Sequence[Arc], ask: Ask, draw: Draw) -> Arc | None:
-    """Return the transition that one leaf takes: the first enabled one, or the one drawn."""
-    if not _by_chance(group):
-        return next(filter(ask, group), None)
-
+def _drawn(group: Sequence[Arc], ask: Ask, draw: Draw) -> Iterator[Arc]:
+    """Yield the transitions of one leaf; of those that share a source by chance, the one drawn."""
     for arc in group:
         rivals = [other for other in group if other.source == arc.source]
-        if _by_chance(rivals):
-            passing = [other for other in rivals if ask(other)]
-            if _by_chance(passing):
-                return _drawn(passing, draw())
-        if ask(arc):
-            return arc
-
-    return None
+        passing = [other for other in rivals if ask(other)] if _has_share(rivals) else []
+        if _has_share(passing):
+            yield from _at(passing, draw())
+            return
+        yield arc
 
 
-def _drawn(arcs: Sequence[Arc], number: float) -> Arc | None:
-    """Return the transition that a number below 1 selects; one without a share gets the rest."""
+def _at(arcs: Sequence[Arc], number: float) -> Iterator[Arc]:
+    """Yield the transition that a number below 1 selects; one without a share gets the rest."""
     total = 0.0
     for arc in arcs:
         total += arc.written.probability or 0.0
         # ten shares of 0.1 are a little less than 1
         if arc.written.probability and (number < total or total > 1 - _ROUNDING):
-            return arc
+            yield arc
+            return
 
-    return next((arc for arc in arcs if arc.written.probability is None), None)
+    yield from [arc for arc in arcs if arc.written.probability is None][:1]

@@ -164,7 +164,7 @@ class Timing(Interpreter[StateT]):
         active = sorted(rows.place(agent.state).active)
         if schedule.remembers:
             timed = [number for number in active if number in rows.planner.timed]
-            nodes = rows.planner.tree.nodes
+            nodes = rows.tree.nodes
             texts = [state_text(nodes[number].state) for number in timed]
             count(memory_of(self._definition.name, agent), texts)
 
@@ -236,7 +236,7 @@ class Timing(Interpreter[StateT]):
             return -1 if ticks is None else int(ticks)
 
         memory = memory_of(self._definition.name, agent)
-        text = state_text(self._nested.planner.tree.nodes[number].state)
+        text = state_text(self._nested.tree.nodes[number].state)
         return int(memory["ticks"] - memory["entered"].get(text, memory["ticks"]))
 
     def _drawn(self, agent: Any, arcs: list[Arc], context: Any) -> Arc | None:
@@ -280,7 +280,7 @@ class Timing(Interpreter[StateT]):
 
     def _alone(self, agent: Any, arc: Arc) -> Any:
         assert self._nested is not None
-        return self._nested.alone(agent.state, arc.number)
+        return self._nested.alone(agent.state, arc)
 
     def _fire_alone(self, agent: Any, arc: Arc, context: Any) -> StateT | None:
         """Make one transition whose time has come, and no other of its trigger."""

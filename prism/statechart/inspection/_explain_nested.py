@@ -9,12 +9,10 @@ from prism.statechart._definition import Definition
 from prism.statechart._engine.arguments import is_foreign, require_trigger
 from prism.statechart._engine.machine import evaluate
 from prism.statechart._engine.memory import histories
-from prism.statechart._engine.resolvers import Resolver
 from prism.statechart._engine.rows import NestedRows, Place
 from prism.statechart._identity import agent_name
 from prism.statechart._tree.numbers import Arc
 from prism.statechart.inspection._explanation import Candidate, Explanation, FireOutcome
-from prism.statechart.transitions import Edge
 
 
 class _ChanceError(Exception):
@@ -104,15 +102,9 @@ def _fired(
         raise _ChanceError
 
     def remembered() -> dict[int, tuple[int, ...]]:
-        return histories(getattr(agent, "state_memory", None) or {}, rows.planner.tree)
+        return histories(getattr(agent, "state_memory", None) or {}, rows.tree)
 
-    resolver = Resolver(
-        rows.planner,
-        place.leaves,
-        groups,
-        lambda arcs, memory: rows.candidate(place, "", arcs, memory),
-        Edge(place.state, place.state, ""),
-    )
+    resolver = rows.resolver(place, "", groups)
     try:
         candidate = resolver.resolve(ask, draw, remembered)
     except _ChanceError:
