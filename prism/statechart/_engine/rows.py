@@ -6,7 +6,7 @@ are candidates of its row, behind its own. Rows are made when they are first use
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from enum import Enum
 from functools import partial
 from itertools import chain, islice, product
@@ -76,6 +76,8 @@ class NestedRows(Kept):
     Attributes:
         planner: Plans the steps.
         tree: The states in numbers.
+        alone: The candidate of one written transition, by state and transition.
+        place: Returns an agent's state as numbers; raises a KeyError if it cannot be in it.
     """
 
     def __init__(self, hierarchy: Hierarchy) -> None:
@@ -83,9 +85,7 @@ class NestedRows(Kept):
         self.planner = hierarchy.planner
         self.tree = hierarchy.tree
         self._decides = hierarchy.decides
-        self._arcs_of: dict[int, list[Arc]] = {}
-        for arc in hierarchy.arcs:
-            self._arcs_of.setdefault(arc.source, []).append(arc)
+        self._arcs_of = hierarchy.arcs_of
         # of a chart that was read from SCXML, which others need not load
         self.event_of: Callable[[Any, Any], Any] | None = None
         self.new_session: Callable[[Any, Any], Session] | None = None
@@ -93,33 +93,24 @@ class NestedRows(Kept):
             from prism.statechart._engine.documents import Session, event_of
 
             self.event_of, self.new_session = event_of, Session
-        self._places = Kept(self._placed)
-        self._alone = Kept(lambda key: self._only(*key))
+        self.alone: Kept = Kept(lambda key: self._only(*key))
+        self.place: Callable[[Any], Place] = Kept(self._placed).__getitem__
 
     def __contains__(self, state: object) -> bool:
         """Return whether an agent of the chart can be in a state."""
         return super().__contains__(state) or self._leaves_of(state) is not None
 
-    def place(self, state: Any) -> Place:
-        """Return an agent's state as numbers of the tree.
-
-        Raises:
-            KeyError: If no agent of the chart can be in this state.
-        """
-        place: Place = self._places[state]
-        return place
-
-    def alone(self, state: Any, arc: Arc) -> Candidate[Any] | None:
-        """Return the candidate of one written transition; None if its source is not active."""
-        found: Candidate[Any] | None = self._alone[state, arc]
-        return found
-
-    def resolver(self, place: Place, trigger: str, groups: Iterable[Sequence[Arc]]) -> Resolver:
-        """Return what chooses among transitions when their event comes."""
+    def open(self, place: Place, trigger: str, groups: Iterable[tuple[Arc, ...]]) -> Candidate[Any]:
+        """Return a candidate whose `Resolver` chooses among transitions when their event comes."""
         different = tuple(dict.fromkeys(groups))
         asks = any(map(self.planner.asks_history, chain(*different)))
-        make = partial(self._together, place, trigger)
-        return Resolver(different, make, self.planner.kept if asks else ())
+        edge = Edge(place.state, place.state, trigger)
+        edge.plan = Resolver(
+            different,
+            partial(self._together, place, trigger),
+            self.planner.kept if asks else (),
+        )
+        return None, None, place.state, edge
 
     def leaves_asked(self, state: Any, trigger: str) -> frozenset[str]:
         """Return the texts of the leaves that a choice among an event's transitions depends on.
@@ -141,7 +132,7 @@ class NestedRows(Kept):
         """Return the candidate, an open one, of an event to which only some leaves react."""
         place = self.place(state)
         leaves = [each for each in place.leaves if self.tree.texts[each] in texts]
-        return self._open(place, trigger, self.groups(leaves, trigger).get(trigger, ()))
+        return self.open(place, trigger, self.groups(leaves, trigger).get(trigger, ()))
 
     def outcomes(self, state: Any, trigger: str) -> Iterator[Candidate[Any]]:
         """Yield the candidates of a state, guards and memory ignored, none of them open."""
@@ -174,11 +165,7 @@ class NestedRows(Kept):
         """Return the candidate that enters a state, by default the initial one, and stays there."""
         leaves = () if state is None else self.place(state).leaves
         plan = self.planner.plan((), (), {}, self.tree.begun(leaves))
-        state = self._state_of(plan.leaves)
-        edge = Edge(state, state, "begin")
-        edge.plan = plan
-
-        return None, None, state, edge
+        return self._candidate(self._state_of(plan.leaves), "begin", plan)
 
     def groups(self, leaves: Iterable[int], event: Any = None) -> dict[Any, list[tuple[Arc, ...]]]:
         """Return what may react, by trigger: the transitions of each leaf, then of those around it.
@@ -239,7 +226,7 @@ class NestedRows(Kept):
 
     def _matching(self, place: Place, event: Any) -> tuple[Candidate[Any], ...]:
         """Return the candidate of an event in a document's chart."""
-        return (self._open(place, _shown(event), self.groups(place.leaves, event)[event]),)
+        return (self.open(place, _shown(event), self.groups(place.leaves, event)[event]),)
 
     def _only(self, state: Any, arc: Arc) -> Candidate[Any] | None:
         place = self.place(state)
@@ -252,31 +239,30 @@ class NestedRows(Kept):
     ) -> tuple[Candidate[Any], ...]:
         first, *others = dict.fromkeys(groups)
         if any(map(self._is_open, chain(first, *others))):
-            return (self._open(place, trigger, (first, *others)),)
+            return (self.open(place, trigger, (first, *others)),)
         if not others:
-            return tuple(self._guarded(place, trigger, arc) for arc in first)
+            alone = ((arc, self._together(place, trigger, (arc,), {})) for arc in first)
+            return tuple((arc.guard, *candidate[1:]) for arc, candidate in alone)
 
         firsts = dict.fromkeys(group[0] for group in (first, *others))
         if not self._decides.isdisjoint(place.leaves) or any(
             arc.guard is not None for arc in firsts
         ):
-            return (self._open(place, trigger, (first, *others)),)
+            return (self.open(place, trigger, (first, *others)),)
         return (self._together(place, trigger, firsts, {}),)
 
     def _is_open(self, arc: Arc) -> bool:
         """Return whether what a transition does depends on more than the active leaves."""
         return arc.written.probability is not None or self.planner.asks_history(arc)
 
-    def _guarded(self, place: Place, trigger: str, arc: Arc) -> Candidate[Any]:
-        _, action, target, edge = self._together(place, trigger, (arc,), {})
-        return arc.guard, action, target, edge
-
     def _together(
         self, place: Place, trigger: str, arcs: Iterable[Arc], memory: Histories
     ) -> Candidate[Any]:
         """Return the candidate of transitions that are enabled together."""
-        plan = self._plan(place, arcs, memory)
-        edge = Edge(place.state, self._state_of(plan.leaves), trigger)
+        return self._candidate(place.state, trigger, self._plan(place, arcs, memory))
+
+    def _candidate(self, state: Any, trigger: str, plan: Plan) -> Candidate[Any]:
+        edge = Edge(state, self._state_of(plan.leaves), trigger)
         edge.plan = plan
         if plan.before or plan.after or plan.remembers or plan.settles:
             # which sends a fire past its fast path
@@ -287,14 +273,6 @@ class NestedRows(Kept):
     def _plan(self, place: Place, arcs: Iterable[Arc], memory: Mapping[int, Any]) -> Plan:
         kept = self.tree.compatible(arcs, place.active, memory)
         return self.planner.plan(kept, place.leaves, memory)
-
-    def _open(
-        self, place: Place, trigger: str, groups: Iterable[tuple[Arc, ...]]
-    ) -> Candidate[Any]:
-        """Return a candidate that is resolved when its event comes."""
-        edge = Edge(place.state, place.state, trigger)
-        edge.plan = self.resolver(place, trigger, groups)
-        return None, None, place.state, edge
 
 
 class MatchingRow(Kept):

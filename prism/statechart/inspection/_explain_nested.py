@@ -104,7 +104,7 @@ def _fired(
     def remembered() -> dict[int, tuple[int, ...]]:
         return histories(getattr(agent, "state_memory", None) or {}, rows.tree)
 
-    resolver = rows.resolver(place, "", groups)
+    resolver = rows.open(place, "", groups)[3].plan
     try:
         candidate = resolver.resolve(ask, draw, remembered)
     except _ChanceError:
