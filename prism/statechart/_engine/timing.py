@@ -5,8 +5,9 @@ Within a tick, time-outs come first, then ``after`` (both outermost first), rate
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping
-from itertools import chain
+from itertools import accumulate, chain
 from math import expm1, inf, isfinite
 from typing import TYPE_CHECKING, Any
 
@@ -234,11 +235,8 @@ class Timing(Interpreter[StateT]):
             ticks = getattr(agent, "ticks_in_state", None)
             return -1 if ticks is None else int(ticks)
 
-        memory = memory_of(self._definition.name, agent)
-        return int(
-            memory["ticks"]
-            - memory["entered"].get(self._nested.tree.texts[number], memory["ticks"])
-        )
+        memory, text = memory_of(self._definition.name, agent), self._nested.tree.texts[number]
+        return int(memory["ticks"] - memory["entered"].get(text, memory["ticks"]))
 
     def _drawn(self, agent: Any, arcs: list[Arc], context: Any) -> Arc | None:
         """Return which of the competing transitions happens in this tick; None if none does.
@@ -246,23 +244,13 @@ class Timing(Interpreter[StateT]):
         One number says both. The sum of the rates makes it happen with ``1 - exp(-sum)``, and each
         has the share of its rate, as for exponential times of which the first counts.
         """
-        rates = [self._rate(agent, arc, context) for arc in arcs]
-        total = sum(rates)
-        if total <= 0:
-            return None
-
-        chance = -expm1(-total)
-        number = random_of(self._definition.name, agent).random()
+        sums = [*accumulate(self._rate(agent, arc, context) for arc in arcs)]
+        chance = -expm1(-sums[-1])
+        # no number is drawn where nothing can happen
+        number = random_of(self._definition.name, agent).random() if chance > 0 else 1.0
         if number >= chance:
             return None
-
-        share = number / chance * total
-        for arc, rate in zip(arcs, rates, strict=True):
-            share -= rate
-            if share < 0:
-                return arc
-
-        return arcs[-1]
+        return arcs[min(bisect_right(sums, number / chance * sums[-1]), len(arcs) - 1)]
 
     def _rate(self, agent: Any, arc: Arc, context: Any) -> float:
         rate: Any = arc.written.rate
