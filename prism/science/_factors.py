@@ -67,14 +67,17 @@ def _terms(design: Design, measure: str) -> list[dict[str, Any]]:
 
 
 def _anova(design: Design, measure: str) -> tuple[Any, float, int] | None:
-    """Return the analysis of variance of a measure, and what is left; None if there can be none."""
+    """Return the table of a measure, the residual sum of squares and its degrees of freedom.
+
+    None if the measure does not vary, or there are too few runs.
+    """
     frame, factors = _frame(design, measure)
     if frame["y"].nunique() < 2:
         return None
 
     block = f" + {_SEED}" if frame[_SEED].nunique() > 1 else ""
     with warnings.catch_warnings():
-        # where runs are too few, what comes out is no number, and is left out
+        # with too few runs the results are NaN, and are left out
         warnings.simplefilter("ignore")
         formula = f"y ~ ({' + '.join(factors)})**2{block}"
         fitted = library("statsmodels.formula.api").ols(formula, frame).fit()
@@ -86,9 +89,9 @@ def _anova(design: Design, measure: str) -> tuple[Any, float, int] | None:
 
 
 def _frame(design: Design, measure: str) -> tuple[Any, list[str]]:
-    """Return a row for each run that has a measure, and what the columns of factors are called."""
+    """Return a row for each run that has a measure, and the names of the factor columns."""
     cells = [each for each in design.cells if measure in each.measured.values]
-    # names of parameters may be anything, those in a formula may not
+    # parameters may have any name, but variables of a formula may not
     factors = {
         f"f{place}": [str(each.levels[name]) for each in cells]
         for place, name in enumerate(design.factors)
