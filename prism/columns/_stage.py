@@ -27,12 +27,12 @@ from prism.statechart.states import state_text
 from prism.telemetry._loggers import active_logger, report_warning
 from prism.telemetry.events import ANSWER_DISCARDED, TRANSITION
 from prism.worlds import Agent, World
-from prism.worlds._host import RunHost, Setting
-from prism.worlds._host import population as made_by
+from prism.worlds._host import RunHost
 from prism.worlds._kinds import make_kinds
 from prism.worlds._people import AgentTable
 from prism.worlds._snapshot import Decoder, Encoder
-from prism.worlds._stage import AgentStage
+from prism.worlds._stage import AgentStage, Setting
+from prism.worlds._stage import population as made_by
 from prism.worlds._ticks import Counts
 from prism.worlds._world import kinds_of
 
