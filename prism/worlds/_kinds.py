@@ -19,9 +19,10 @@ from prism.statechart._definition import DEFAULT_NAME, TIMEOUT, Definition
 from prism.statechart.states import state_text
 from prism.telemetry._loggers import EventLogger
 from prism.worlds._agent import Agent
+from prism.worlds._agent_set import leaves_in
 from prism.worlds._fields import refuse_all, slot_of, type_problems
 from prism.worlds._guest import KEPT, Guest, Proxy, act, timed
-from prism.worlds._regions import EveryState, Listing, Turns, leaves_in
+from prism.worlds._regions import EveryState, Listing, Turns
 from prism.worlds._world import ACTIVATIONS, MEASURE, ORDERS, PICTURE, RATE, STEP, TREATMENT, World
 
 Step = Callable[..., Any]

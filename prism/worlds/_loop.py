@@ -33,7 +33,7 @@ from prism.telemetry.events import (
 )
 from prism.worlds._agent_measures import AgentMeasures, require_number
 from prism.worlds._asking import Answerers, Decider, Event, Remembering
-from prism.worlds._host import Sampling, Setting, drawing_nowhere_else
+from prism.worlds._host import drawing_nowhere_else
 from prism.worlds._kinds import measures_of, parts_of
 from prism.worlds._overlap import OverlapTicks
 from prism.worlds._parameters import groups_of, read_group
@@ -41,7 +41,7 @@ from prism.worlds._people import AgentTable
 from prism.worlds._phase import Phase
 from prism.worlds._results import Measured
 from prism.worlds._snapshot import Decoder, Encoder
-from prism.worlds._stage import AgentStage
+from prism.worlds._stage import AgentStage, Sampling, Setting
 from prism.worlds._treatments import Treating, Treatment, with_reasoners
 from prism.worlds._world import World, defines
 

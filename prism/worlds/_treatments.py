@@ -20,7 +20,7 @@ from prism.statechart import BaseReasoner
 from prism.statechart.reasoner._router import Router
 from prism.telemetry.events import TREATMENT_APPLIED, TREATMENT_ASSIGNED
 from prism.worlds._asking import Decider
-from prism.worlds._assignments import CONTROL
+from prism.worlds._assignments import CONTROL, Assignments
 from prism.worlds._fields import plain_value
 from prism.worlds._host import RunHost
 from prism.worlds._kinds import Parts, treatments_by_round
@@ -233,7 +233,7 @@ class SharedTreatment(Treatment):
         chosen = self.arms_of(world).assign("agent_id", by_id, self.experiment, self.name)
         return [by_id[name] for name in chosen]
 
-    def arms_of(self, world: World[Any]) -> Any:
+    def arms_of(self, world: World[Any]) -> Assignments:
         """Return who assigns in a run."""
         return world._hosted("a treatment").assignments
 
@@ -494,7 +494,7 @@ class SwitchModel(AgentSettings, SharedTreatment):
     def check(self, world: World[Any]) -> None:
         """Refuse agents that there are not, and a switch to nobody."""
         SharedTreatment.check(self, world)
-        host: Any = world._hosted("a treatment")
+        host = world._hosted("a treatment")
         router = host.router
         if not host.is_replayed and (router is None or not router.can_switch_to(self.title)):
             raise FieldValueError(
@@ -504,7 +504,7 @@ class SwitchModel(AgentSettings, SharedTreatment):
 
     def apply(self, world: World[Any]) -> None:
         """Switch to the model."""
-        host: Any = world._hosted("a treatment")
+        host = world._hosted("a treatment")
         chosen = self.treated(world, self.candidates(world))
         if host.router is not None:
             host.router.switch(self.title, [agent.agent_id for agent in chosen])

@@ -114,7 +114,7 @@ def refusal(read: Callable[[Any], object], document: dict[str, Any]) -> str:
 
 
 SCHEMAS = {
-    "policy": policy_schema(),
+    "policy": policy_schema(Policy),
     "treatments": treatments_schema(Feed),
     "plan": plan_schema(),
 }
