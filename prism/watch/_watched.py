@@ -27,6 +27,7 @@ SECONDS_BETWEEN = 0.25
 _SECONDS_OF_STATUS = 0.5
 _SECONDS_TO_BE_SHOWN = 3.0
 _MOST_NOTES = 20
+_SAID_ANYHOW = ("unfinished", "no_feed", "empty")
 _OF_STATUS = ("questions", "rate", "seconds_left", "spent", "asking")
 _ROUND_ENDED = b'"round.ended"'
 _MOST_LOOKED_BACK = 512
@@ -92,9 +93,12 @@ class Watched:
     def head(self) -> dict[str, Any]:
         """Return what the head of the page shows."""
         with self.lock:
-            rounds, status = self.tally.rounds(), self.status
+            rounds, status, run = self.tally.rounds(), self.status, self.tally.known_run
             return {
-                **self.tally.described(),
+                "world": run and run.world,
+                "agents": (run and run.agents) or sum(self.tally.joined().values()) or None,
+                "planned": status.rounds or (run and run.rounds),
+                "seed": run and run.seed,
                 "label": self.label,
                 "unit": self.unit,
                 "version": self.version,
@@ -108,12 +112,14 @@ class Watched:
                 "read": self.tail.position,
                 "size": self.tail.size,
                 "notes": self.notes(),
-                **({"planned": status.rounds} if status.rounds else {}),
             }
 
     def notes(self) -> list[str]:
         """Return what is wrong with the log, in words."""
-        found = [*self._notes, *(str(note) for note in self.tally.notes)]
+        about_log = (
+            str(note) for note in self.tally.survey.notes() if note.kind not in _SAID_ANYHOW
+        )
+        found = [*self._notes, *about_log]
         if self._problem is not None:
             found.append(self._problem)
         if self.status.state == "damaged" and self.status.problem:
