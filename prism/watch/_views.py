@@ -147,7 +147,7 @@ class Views:
             *self._happened(number, kind, here),
         ]
         # a long log may be read now
-        self.watched.shown()
+        self.watched.shown.set()
         more = {"kinds": ["faults", *looking.kinds_of(counts)], "ended": event is not None}
 
         return View([each for each in sections if each.parts[0]], figures, more)

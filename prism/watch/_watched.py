@@ -48,6 +48,7 @@ class Watched:
         lock: Held by whoever reads the counts.
         status: How far the run is.
         version: Goes up with every change.
+        shown: Set when the last counts are on the page, so that a long log may be read.
     """
 
     def __init__(self, run: Path, label: str, charts: Sequence[Diagram] = ()) -> None:
@@ -58,18 +59,13 @@ class Watched:
         self.status: RunStatus = RunStatus(run, "not begun")
         self.version: int = 0
         self._stopped = Event()
-        self._shown = Event()
+        self.shown: Event = Event()
         self._notes: deque[str] = deque(maxlen=_MOST_NOTES)
         self._problem: str | None = None
         self._status_due = 0.0
         self._begin()
         self._thread = Thread(target=self._follow, name="prism-watch", daemon=True)
         self._thread.start()
-
-    @property
-    def path(self) -> Path:
-        """The log."""
-        return self.tail.path
 
     @property
     def unit(self) -> str:
@@ -85,7 +81,7 @@ class Watched:
     def close(self) -> None:
         """Stop following."""
         self._stopped.set()
-        self._shown.set()
+        self.shown.set()
         self._thread.join()
         self.tail.close()
         self.tally.index.close()
@@ -129,10 +125,6 @@ class Watched:
 
         return [shown_path(note) for note in found]
 
-    def shown(self) -> None:
-        """Note that the last counts are on the page, so that a long log may be read."""
-        self._shown.set()
-
     @contextmanager
     def reading(self) -> Iterator[tuple[Tally, Tail]]:
         """Hold the counts as they are in the block."""
@@ -150,13 +142,14 @@ class Watched:
         line = tail.last_line(_ROUND_ENDED, _MOST_LOOKED_BACK)
         if line is not None:
             tally.put_end(line)
+        self.path: Path = tail.path
         self.tail: Tail = tail
         self.tally: Tally = tally
 
     def _follow(self) -> None:
         self._guarded(self._look)
         if self.tail.size > MOST_READ_WHOLE:
-            self._shown.wait(_SECONDS_TO_BE_SHOWN)
+            self.shown.wait(_SECONDS_TO_BE_SHOWN)
         while not self._stopped.is_set():
             self._guarded(self._look)
             self._guarded(self._read)
@@ -174,7 +167,7 @@ class Watched:
         except (InputError, OSError) as error:
             if self._problem != str(error):
                 self._problem = str(error)
-                self._tell()
+                self.version += 1
             self._take_up_another()
 
     def _take_up_another(self) -> None:
@@ -190,7 +183,7 @@ class Watched:
             self._begin()
             for each in old:
                 each.close()
-        self._tell()
+        self.version += 1
 
     def _read(self) -> None:
         position = self.tail.position
@@ -199,7 +192,7 @@ class Watched:
                 self.tally.take(block, position)
             position = self.tail.position
             self._look()
-            self._tell()
+            self.version += 1
             if self._stopped.is_set():
                 return
         self._problem = None
@@ -212,7 +205,4 @@ class Watched:
         status = run_status(self._run)
         if status != self.status:
             self.status = status
-            self._tell()
-
-    def _tell(self) -> None:
-        self.version += 1
+            self.version += 1
