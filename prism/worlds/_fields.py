@@ -298,11 +298,11 @@ def _hiding(owner: str, name: str, lines: Sequence[type]) -> str:
         return ""
 
     first, value = above[-1], vars(above[-1]).get(name)
-    public = [base.__name__ for base in lines if issubclass(base, first) and _is_public(base)]
+    public = [*filter(_is_public, (base for base in lines if issubclass(base, first)))]
     is_setting = not callable(value) and not hasattr(value, "__get__")
     mend = f"set it without a type, {name} = ..." if is_setting else "give it another name"
 
-    return f"the field {owner}.{name} would hide {public[-1]}.{name}: {mend}"
+    return f"the field {owner}.{name} would hide {public[-1].__name__}.{name}: {mend}"
 
 
 def _is_public(cls: type) -> bool:
