@@ -101,14 +101,14 @@ class Loop:
         rounds: int,
         ticks: int,
         seed: int,
-        reasoner: Decider | None,
-        writer: BaseWriter | None,
-        wording: Wording | None,
-        treatments: Sequence[str | Treatment],
-        logger: EventLogger | None,
-        clock: SimulatedClock | None,
-        columns: bool,
-        log_agents: int | None,
+        reasoner: Decider | None = None,
+        writer: BaseWriter | None = None,
+        wording: Wording | None = None,
+        treatments: Sequence[str | Treatment] = (),
+        logger: EventLogger | None = None,
+        clock: SimulatedClock | None = None,
+        columns: bool = False,
+        log_agents: int | None = None,
     ) -> None:
         if world._host is not None:
             raise SimulationError(
