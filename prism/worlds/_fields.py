@@ -422,6 +422,12 @@ def slot_of(cls: type, name: str) -> MemberDescriptorType:
     return cast(MemberDescriptorType, found)
 
 
+def derived(cls: type, **attributes: Any) -> Any:
+    """Return a class that differs from another one only in some of its attributes."""
+    same = {"__slots__": (), "__module__": cls.__module__, "__qualname__": cls.__qualname__}
+    return Fields(cls.__name__, (cls,), {**same, **attributes})
+
+
 _TRUTH = {"true": True, "yes": True, "false": False, "no": False}
 _NOTHING = ("none", "null")
 _ARRAYS = (list, tuple, deque)
