@@ -20,6 +20,7 @@ from prism.files._durable import write_durably
 
 _HERE = Path(__file__).parent
 _KERNEL = ("numbers", "orders", "transitions", "turns")
+_BESIDES = ("_compiler.py", "_memory.py", "_table.py")
 _BEGINNING = "# The kernel begins here"
 _HEAD = """from __future__ import annotations
 
@@ -29,22 +30,27 @@ import numpy as np
 from numba import njit
 
 from prism.columns import _table as T
+from prism.columns._compiler import PartCompiler, WholeCompiler
 from prism.columns._memory import (
     fetch, get_f8, get_i4, get_i8, get_u1, get_u8, opaque, put_f8, put_i4, put_i8, put_u1, put_u8,
     records, run_at
 )
 
 # only compiled code calls these: what Python would call them by is half as much again to compile
-jit = njit(error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+wrappers = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+jit = njit(error_model="numpy", pipeline_class=PartCompiler, **wrappers)
 whole = np.int64
 """
 _DOORS = """
-@njit("int64(int64)", error_model="numpy", cache={cached})
+door = dict(error_model="numpy", cache={cached}, pipeline_class=WholeCompiler)
+
+
+@njit("int64(int64)", **door)
 def run_tick(a):
     return tick(run_of(a))
 
 
-@njit("int64(int64, int64, int64, int64)", error_model="numpy", cache={cached})
+@njit("int64(int64, int64, int64, int64)", **door)
 def run_fire(a, agent, trigger, context):
     return fire_from_outside(run_of(a), agent, trigger, context)
 """
@@ -103,7 +109,7 @@ def _loaded(text: str, *, cached: bool) -> ModuleType | None:
 
     whole = whole_text(text, cached=cached)
     python = ".".join(map(str, sys.version_info[:3]))
-    parts = [__version__, numba.__version__, python, _text("_memory.py"), _text("_table.py"), whole]
+    parts = [__version__, numba.__version__, python, *map(_text, _BESIDES), whole]
     name = sha256("\0".join(parts).encode()).hexdigest()[:32]
     path = cache_folder() / f"{name}.py"
     try:

@@ -537,7 +537,15 @@ def run_to_end(main: Coroutine[Any, Any, ResultT]) -> ResultT:
     """
     if _is_looping():
         return _run_apart(main)
-    return asyncio.run(main)
+
+    results: list[ResultT] = []
+
+    async def keep() -> None:
+        results.append(await main)
+
+    # asyncio writes out what its main coroutine returns, which takes long for that of many rounds
+    asyncio.run(keep())
+    return results[0]
 
 
 def _is_looping() -> bool:

@@ -20,6 +20,9 @@ _SCHEMA = {
     **dict.fromkeys(("f", "p", "p_holm", "eta_squared"), pl.Float64()),
 }
 
+_ROUNDING = 1e-20
+"""Share of the variation below which sums of squares are only rounding."""
+
 
 def model_of(design: Design, measures: Sequence[str]) -> pl.DataFrame:
     """Return main effects of all factors, and interactions of two, on each measure.
@@ -36,7 +39,8 @@ def model_of(design: Design, measures: Sequence[str]) -> pl.DataFrame:
         A row for each measure and term: ``measure``, ``term`` (such as ``arm`` or ``arm x
         friends``), ``df``, ``df_residual``, ``f``, ``p``, ``p_holm`` (Holm's correction over all
         rows) and ``eta_squared`` (partial: the term's share of what it and the residuals explain).
-        Measures that are the same in all runs have none, nor has a design with too few runs.
+        There is none for a measure that is the same in all runs or that factors and seeds explain
+        completely, nor for a design with too few runs.
     """
     rows = [row for name in measures for row in _terms(design, name)]
     corrected = holm([row["p"] for row in rows])
@@ -81,7 +85,8 @@ def _anova(design: Design, measure: str) -> tuple[Any, float, int] | None:
         warnings.simplefilter("ignore")
         formula = f"y ~ ({' + '.join(factors)})**2{block}"
         fitted = library("statsmodels.formula.api").ols(formula, frame).fit()
-        if fitted.df_resid < 1 or not fitted.ssr > 0:
+        # where factors and seeds explain everything, what remains is rounding, and no yardstick
+        if fitted.df_resid < 1 or not fitted.ssr > _ROUNDING * fitted.centered_tss:
             return None
         table = library("statsmodels.stats.anova").anova_lm(fitted, typ=2)
 

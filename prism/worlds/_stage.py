@@ -8,7 +8,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from prism.errors import (
     AgentError,
@@ -25,7 +25,7 @@ from prism.statechart._engine.writing import make_record
 from prism.statechart._identity import given_name, identify
 from prism.statechart.inspection._lint import require_fit
 from prism.statechart.states import state_text
-from prism.statechart.transitions import shared_edge
+from prism.statechart.transitions import shared_edge, trigger_text
 from prism.telemetry._instrument import Level
 from prism.telemetry._loggers import EventLogger, active_logger, report
 from prism.telemetry.events import (
@@ -53,6 +53,9 @@ from prism.worlds._spaces import Plane, Space
 from prism.worlds._ticks import Counts, Ticks
 from prism.worlds._together import TogetherTicks
 from prism.worlds._world import World, defines
+
+if TYPE_CHECKING:
+    from prism.statechart._tree.hierarchy import Hierarchy
 
 _MOST_DRAWN = 10_000
 """Agents up to which their picture is logged."""
@@ -322,10 +325,14 @@ class AgentStage:
         """Return charts, number of agents, and the world with its parameters."""
         charts = dict.fromkeys(kind.chart.definition.name for kind in self._kinds.values())
         count = len(self.host.agents)
-        trees = {
-            kind.chart.definition.name: inside
+        nested = {
+            kind.chart.definition.name: tree
             for kind in self._kinds.values()
-            if (inside := _inside(kind.chart))
+            if (tree := kind.chart.definition.tree) is not None
+        }
+        told = {
+            "charts": {name: _inside(tree) for name, tree in nested.items()},
+            "arrows": {name: _arrows(tree) for name, tree in nested.items()},
         }
         logged = self.logged_agents()
         return self._world._prism_described(
@@ -335,7 +342,7 @@ class AgentStage:
                 **({} if logged is None else {"logged_agents": logged}),
                 "world": type(self._world).__name__,
                 "parameters": parameters_told(self._world),
-                **({"charts": trees} if trees else {}),
+                **(told if nested else {}),
             }
         )
 
@@ -649,18 +656,26 @@ def _restore_kind(kind: Kind, kept: Mapping[str, Any], code: Decoder, now: int) 
         kind.agents[place].inbox.extend(code.value(messages))
 
 
-def _inside(chart: Statechart[Any]) -> dict[str, list[str]]:
+def _inside(tree: Hierarchy) -> dict[str, list[str]]:
     """Return the states inside each composite state."""
-    tree = chart.definition.tree
-    if tree is None:
-        return {}
-
     nodes = tree.tree.nodes
     return {
         state_text(node.state): [state_text(nodes[each].state) for each in node.children]
         for node in nodes[1:]
         if node.children
     }
+
+
+def _arrows(tree: Hierarchy) -> list[list[str]]:
+    """Return source, target and trigger of each transition; a history is its composite state."""
+    arrows: dict[tuple[str, str, str], None] = {}
+    for arc in tree.arcs:
+        trigger = trigger_text(arc.written.trigger)
+        for target in arc.targets or (arc.source,):
+            number = target if isinstance(target, int) else target.composite
+            arrows[tree.texts[arc.source - 1], tree.texts[number - 1], trigger] = None
+
+    return [*map(list, arrows)]
 
 
 def _kept_memories(kind: Kind) -> dict[str, Any]:

@@ -2,6 +2,9 @@
 
 What an event does depends on the active leaves alone, so the transitions of what lies around a leaf
 are candidates of its row, behind its own. Rows are made when they are first used.
+
+What only the moment decides, between regions, by chance and by history, is left to a `Resolver`: a
+candidate that has one is not a transition yet.
 """
 
 from __future__ import annotations
@@ -13,9 +16,8 @@ from itertools import chain, islice, product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from prism.statechart._engine.machine import EVENTLESS, Candidate
-from prism.statechart._engine.resolvers import MOST_OUTCOMES, Histories, Resolver
 from prism.statechart._nesting import SEPARATOR, Configuration, EventDescriptor
-from prism.statechart._tree.numbers import Arc
+from prism.statechart._tree.numbers import Arc, Memory
 from prism.statechart._tree.plans import Plan
 from prism.statechart.states import state_text
 from prism.statechart.transitions import ALWAYS, Edge
@@ -27,8 +29,19 @@ if TYPE_CHECKING:
 MOST_EVENTS = 1_000
 """Events whose candidates a row of a document's chart keeps."""
 
+MOST_OUTCOMES = 1000
+"""Combinations of several regions' transitions that are listed for an event."""
+
 MOST_ROWS = 20_000
 """Configurations whose rows are kept; beyond them the oldest are made again when needed."""
+
+_ROUNDING = 1e-9
+
+Ask = Callable[[Arc], bool]
+"""Evaluates the guard of a transition on the agent and the context at hand."""
+
+Draw = Callable[[], float]
+"""Returns a number from 0 up to 1 of the agent's random numbers."""
 
 
 class Place(NamedTuple):
@@ -76,6 +89,8 @@ class NestedRows(Kept):
     Attributes:
         planner: Plans the steps.
         tree: The states in numbers.
+        alone: The candidate of one written transition, by state and transition.
+        place: Returns an agent's state as numbers; raises a KeyError if it cannot be in it.
     """
 
     def __init__(self, hierarchy: Hierarchy) -> None:
@@ -83,9 +98,7 @@ class NestedRows(Kept):
         self.planner = hierarchy.planner
         self.tree = hierarchy.tree
         self._decides = hierarchy.decides
-        self._arcs_of: dict[int, list[Arc]] = {}
-        for arc in hierarchy.arcs:
-            self._arcs_of.setdefault(arc.source, []).append(arc)
+        self._arcs_of = hierarchy.arcs_of
         # of a chart that was read from SCXML, which others need not load
         self.event_of: Callable[[Any, Any], Any] | None = None
         self.new_session: Callable[[Any, Any], Session] | None = None
@@ -93,33 +106,24 @@ class NestedRows(Kept):
             from prism.statechart._engine.documents import Session, event_of
 
             self.event_of, self.new_session = event_of, Session
-        self._places = Kept(self._placed)
-        self._alone = Kept(lambda key: self._only(*key))
+        self.alone: Kept = Kept(lambda key: self._only(*key))
+        self.place: Callable[[Any], Place] = Kept(self._placed).__getitem__
 
     def __contains__(self, state: object) -> bool:
         """Return whether an agent of the chart can be in a state."""
         return super().__contains__(state) or self._leaves_of(state) is not None
 
-    def place(self, state: Any) -> Place:
-        """Return an agent's state as numbers of the tree.
-
-        Raises:
-            KeyError: If no agent of the chart can be in this state.
-        """
-        place: Place = self._places[state]
-        return place
-
-    def alone(self, state: Any, arc: Arc) -> Candidate[Any] | None:
-        """Return the candidate of one written transition; None if its source is not active."""
-        found: Candidate[Any] | None = self._alone[state, arc]
-        return found
-
-    def resolver(self, place: Place, trigger: str, groups: Iterable[Sequence[Arc]]) -> Resolver:
-        """Return what chooses among transitions when their event comes."""
+    def open(self, place: Place, trigger: str, groups: Iterable[tuple[Arc, ...]]) -> Candidate[Any]:
+        """Return a candidate whose `Resolver` chooses among transitions when their event comes."""
         different = tuple(dict.fromkeys(groups))
         asks = any(map(self.planner.asks_history, chain(*different)))
-        make = partial(self._together, place, trigger)
-        return Resolver(different, make, self.planner.kept if asks else ())
+        edge = Edge(place.state, place.state, trigger)
+        edge.plan = Resolver(
+            different,
+            partial(self._together, place, trigger),
+            self.planner.kept if asks else (),
+        )
+        return None, None, place.state, edge
 
     def leaves_asked(self, state: Any, trigger: str) -> frozenset[str]:
         """Return the texts of the leaves that a choice among an event's transitions depends on.
@@ -141,7 +145,7 @@ class NestedRows(Kept):
         """Return the candidate, an open one, of an event to which only some leaves react."""
         place = self.place(state)
         leaves = [each for each in place.leaves if self.tree.texts[each] in texts]
-        return self._open(place, trigger, self.groups(leaves, trigger).get(trigger, ()))
+        return self.open(place, trigger, self.groups(leaves, trigger).get(trigger, ()))
 
     def outcomes(self, state: Any, trigger: str) -> Iterator[Candidate[Any]]:
         """Yield the candidates of a state, guards and memory ignored, none of them open."""
@@ -174,11 +178,7 @@ class NestedRows(Kept):
         """Return the candidate that enters a state, by default the initial one, and stays there."""
         leaves = () if state is None else self.place(state).leaves
         plan = self.planner.plan((), (), {}, self.tree.begun(leaves))
-        state = self._state_of(plan.leaves)
-        edge = Edge(state, state, "begin")
-        edge.plan = plan
-
-        return None, None, state, edge
+        return self._candidate(self._state_of(plan.leaves), "begin", plan)
 
     def groups(self, leaves: Iterable[int], event: Any = None) -> dict[Any, list[tuple[Arc, ...]]]:
         """Return what may react, by trigger: the transitions of each leaf, then of those around it.
@@ -239,7 +239,7 @@ class NestedRows(Kept):
 
     def _matching(self, place: Place, event: Any) -> tuple[Candidate[Any], ...]:
         """Return the candidate of an event in a document's chart."""
-        return (self._open(place, _shown(event), self.groups(place.leaves, event)[event]),)
+        return (self.open(place, _shown(event), self.groups(place.leaves, event)[event]),)
 
     def _only(self, state: Any, arc: Arc) -> Candidate[Any] | None:
         place = self.place(state)
@@ -252,31 +252,30 @@ class NestedRows(Kept):
     ) -> tuple[Candidate[Any], ...]:
         first, *others = dict.fromkeys(groups)
         if any(map(self._is_open, chain(first, *others))):
-            return (self._open(place, trigger, (first, *others)),)
+            return (self.open(place, trigger, (first, *others)),)
         if not others:
-            return tuple(self._guarded(place, trigger, arc) for arc in first)
+            alone = ((arc, self._together(place, trigger, (arc,), {})) for arc in first)
+            return tuple((arc.guard, *candidate[1:]) for arc, candidate in alone)
 
         firsts = dict.fromkeys(group[0] for group in (first, *others))
         if not self._decides.isdisjoint(place.leaves) or any(
             arc.guard is not None for arc in firsts
         ):
-            return (self._open(place, trigger, (first, *others)),)
+            return (self.open(place, trigger, (first, *others)),)
         return (self._together(place, trigger, firsts, {}),)
 
     def _is_open(self, arc: Arc) -> bool:
         """Return whether what a transition does depends on more than the active leaves."""
         return arc.written.probability is not None or self.planner.asks_history(arc)
 
-    def _guarded(self, place: Place, trigger: str, arc: Arc) -> Candidate[Any]:
-        _, action, target, edge = self._together(place, trigger, (arc,), {})
-        return arc.guard, action, target, edge
-
     def _together(
-        self, place: Place, trigger: str, arcs: Iterable[Arc], memory: Histories
+        self, place: Place, trigger: str, arcs: Iterable[Arc], memory: Memory
     ) -> Candidate[Any]:
         """Return the candidate of transitions that are enabled together."""
-        plan = self._plan(place, arcs, memory)
-        edge = Edge(place.state, self._state_of(plan.leaves), trigger)
+        return self._candidate(place.state, trigger, self._plan(place, arcs, memory))
+
+    def _candidate(self, state: Any, trigger: str, plan: Plan) -> Candidate[Any]:
+        edge = Edge(state, self._state_of(plan.leaves), trigger)
         edge.plan = plan
         if plan.before or plan.after or plan.remembers or plan.settles:
             # which sends a fire past its fast path
@@ -287,14 +286,6 @@ class NestedRows(Kept):
     def _plan(self, place: Place, arcs: Iterable[Arc], memory: Mapping[int, Any]) -> Plan:
         kept = self.tree.compatible(arcs, place.active, memory)
         return self.planner.plan(kept, place.leaves, memory)
-
-    def _open(
-        self, place: Place, trigger: str, groups: Iterable[tuple[Arc, ...]]
-    ) -> Candidate[Any]:
-        """Return a candidate that is resolved when its event comes."""
-        edge = Edge(place.state, place.state, trigger)
-        edge.plan = self.resolver(place, trigger, groups)
-        return None, None, place.state, edge
 
 
 class MatchingRow(Kept):
@@ -320,3 +311,108 @@ def _key(arc: Arc, event: Any = None) -> Any:
 
 def _shown(key: Any) -> str:
     return ALWAYS if key is EVENTLESS else key
+
+
+# Choices that only the moment decides
+
+
+class Resolver:
+    """Chooses the transitions of one configuration and one event.
+
+    It asks guards, draws where transitions have probabilities, leaves out conflicts, and returns
+    the candidate of what is left.
+
+    Args:
+        groups: The transitions that may react, for each leaf: its own and those around it, inner
+            ones first.
+        make: Makes the candidate of transitions that are enabled together.
+        kept: The composites whose histories decide what is entered.
+
+    Attributes:
+        groups: As given.
+        is_plain: Whether nothing but guards decides, each of one region.
+    """
+
+    __slots__ = ("_is_by_chance", "_kept", "_known", "_make", "groups", "is_plain")
+
+    is_open = True
+    """That it must be resolved, which a `Plan` has been."""
+
+    settles = True
+    """That more may follow: what it is resolved to says whether it does."""
+
+    def __init__(
+        self,
+        groups: Sequence[Sequence[Arc]],
+        make: Callable[[Sequence[Arc], Memory], Any],
+        kept: Iterable[int],
+    ) -> None:
+        self.groups: Sequence[Sequence[Arc]] = groups
+        self._make = make
+        self._kept = tuple(kept)
+        self._is_by_chance = any(map(_has_share, groups))
+        self._known: dict[Any, Any] = {}
+        arcs = [arc for group in groups for arc in group]
+        is_shared = len(set(arcs)) < len(arcs)
+        self.is_plain: bool = not (is_shared or self._is_by_chance or self._kept)
+
+    def resolve(self, ask: Ask, draw: Draw, histories: Callable[[], Memory]) -> Any:
+        """Return the candidate of the transitions that are enabled now; None if none is."""
+        chosen: dict[Arc, None] = {}
+        for group in self.groups:
+            for arc in _drawn(group, ask, draw) if self._is_by_chance else group:
+                if ask(arc):
+                    chosen[arc] = None
+                    break
+
+        return self.together(tuple(chosen), histories) if chosen else None
+
+    def enabled(self, ask: Ask, histories: Callable[[], Memory]) -> Iterator[Any]:
+        """Yield the candidates of all transitions that pass now, in definition order."""
+        passing = [[arc for arc in group if ask(arc)] for group in self.groups]
+        groups = [group for group in passing if group]
+        for arcs in islice(product(*groups), MOST_OUTCOMES if groups else 0):
+            yield self.together(tuple(dict.fromkeys(arcs)), histories)
+
+    def together(self, arcs: tuple[Arc, ...], histories: Callable[[], Memory] = dict) -> Any:
+        """Return the candidate of transitions that are enabled together."""
+        key: Any = arcs
+        memory: Memory = {}
+        if self._kept:
+            memory = histories()
+            key = (arcs, *map(memory.get, self._kept))
+        found = self._known.get(key)
+        if found is None:
+            found = self._make(arcs, memory)
+            if len(self._known) < MOST_OUTCOMES:
+                self._known[key] = found
+
+        return found
+
+
+def _has_share(arcs: Iterable[Arc]) -> bool:
+    return any(arc.written.probability for arc in arcs)
+
+
+def _drawn(group: Sequence[Arc], ask: Ask, draw: Draw) -> Iterator[Arc]:
+    """Yield the transitions of one leaf; of those that share a source by chance, the one drawn."""
+    for arc in group:
+        rivals = [other for other in group if other.source == arc.source]
+        passing = [other for other in rivals if ask(other)] if _has_share(rivals) else []
+        if _has_share(passing):
+            yield from _at(passing, draw())
+            return
+        yield arc
+
+
+def _at(arcs: Sequence[Arc], number: float) -> Iterator[Arc]:
+    """Yield the transition that a number below 1 selects; one without a share gets the rest."""
+    total = 0.0
+    for arc in arcs:
+        total += arc.written.probability or 0.0
+        # ten shares of 0.1 are a little less than 1
+        if arc.written.probability and (number < total or total > 1 - _ROUNDING):
+            yield arc
+            return
+
+    yield from [arc for arc in arcs if arc.written.probability is None][:1]

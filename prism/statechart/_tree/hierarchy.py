@@ -145,6 +145,14 @@ class Hierarchy:
 
         return tuple(found)
 
+    @cached_property
+    def arcs_of(self) -> dict[int, list[Arc]]:
+        """The transitions by the number of their source."""
+        found: dict[int, list[Arc]] = {}
+        for arc in self.arcs:
+            found.setdefault(arc.source, []).append(arc)
+        return found
+
     def _arc(self, number: int, place: int, source: int, item: Transition[Any]) -> Arc:
         targets = () if item.target is None else as_tuple(item.target)
         state = self.tree.nodes[source].state

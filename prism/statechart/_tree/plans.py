@@ -93,8 +93,8 @@ class Planner:
             entering: What is entered, where no transition says it: when an agent begins.
         """
         tree, active = self.tree, self.tree.active(leaves)
-        gone = sorted({each for arc in arcs for each in tree.exited(arc, active, memory)})
-        gone.reverse()
+        exited = (tree.exited(arc, active, memory) for arc in arcs)
+        gone = sorted(frozenset().union(*exited), reverse=True)
         left = {each: tree.inside(leaves, each) for each in gone if each in self.kept}
         if entering is None:
             entering = tree.entered(arcs, {**memory, **left})

@@ -515,7 +515,7 @@ class Slots:
     def give_back(self, lease: Lease[Any]) -> None:
         """Return a slot, after the breaker of its host has noted the outcome."""
         lease.host.traffic.in_flight -= 1
-        self._serve_those_who_wait()
+        self._serve_all()
 
     def return_unused(self, lease: Lease[Any]) -> None:
         """Return a slot in which nothing was asked."""
@@ -525,7 +525,7 @@ class Slots:
     def settle(self, host: Host) -> None:
         """Note that a doubt about a host is settled: there is room for another question."""
         host.traffic.doubts -= 1
-        self._serve_those_who_wait()
+        self._serve_all()
 
     def _free(self, wish: _Wish, avoid: Collection[Host]) -> Lease[Any] | None:
         free = [host for host in wish.hosts if self._is_free(host, wish)]
@@ -579,15 +579,13 @@ class Slots:
         del self._queues[wish]
         self._stalled.discard(wish)
 
-    def _rank(self, wish: _Wish) -> tuple[Rank, int]:
-        return wish.rank, next(iter(self._queues[wish].values())).number
-
-    def _serve_those_who_wait(self) -> None:
-        if self._queues:
-            self._serve_all()
-
     def _serve_all(self) -> None:
-        for wish in sorted(self._queues, key=self._rank):
+        """Assign free slots to those who wait, by rank and in their turn."""
+        if not self._queues:
+            return
+
+        firsts = {wish: next(iter(queue.values())) for wish, queue in self._queues.items()}
+        for wish in sorted(firsts, key=lambda wish: (wish.rank, firsts[wish].number)):
             self._serve(wish)
 
         for wish in self._queues:
@@ -641,7 +639,11 @@ class Slots:
         )
         soonest = min((wait for wait in waits if wait > 0), default=None)
         # what ended since they were refused, a moment ago, is told by no alarm any more
-        if any(map(self._can_serve, self._queues)):
+        can_serve = (
+            any(self._is_free(host, wish) for host in wish.hosts) or all_fail_fast(wish.hosts)
+            for wish in self._queues
+        )
+        if any(can_serve):
             soonest = 0.0
 
         self._alarm = (
@@ -649,10 +651,6 @@ class Slots:
             if soonest is None
             else asyncio.get_running_loop().call_later(soonest, self._serve_all)
         )
-
-    def _can_serve(self, wish: _Wish) -> bool:
-        """Return True if one who waits would be given a slot, or told that there is none."""
-        return any(self._is_free(host, wish) for host in wish.hosts) or all_fail_fast(wish.hosts)
 
 
 def all_fail_fast(hosts: Hosts[Any]) -> bool:

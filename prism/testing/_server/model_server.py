@@ -249,6 +249,10 @@ class ModelServer(ABC):
                 started.set_result(None)
 
             order = await self._orders.get()
+            for listening in server.sockets:
+                self._loop.remove_reader(listening)
+            # asyncio never closes what was accepted just before its server was closed
+            await asyncio.sleep(0)
             server.close()
             await _cancel_all_others()
             self._loaded.clear()
