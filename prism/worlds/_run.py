@@ -591,9 +591,8 @@ class Run(Generic[WorldT_co]):
         """Make who decides and who writes, if anybody was named."""
         own_reasoner = self.reasoner if _is_own(self.reasoner) else None
         own_writer = self.writer if isinstance(self.writer, BaseWriter) else None
-        options = None if own_reasoner is not None else self.reasoner
+        options, later = (None, {}) if own_reasoner is not None else (self.reasoner, self._later())
         writer = None if own_writer is not None else self.writer
-        later = {} if own_reasoner is not None else self._later()
         if options is None and writer is None and not later:
             return own_reasoner, own_writer
 
