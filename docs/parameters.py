@@ -35,7 +35,7 @@ def parameters_table() -> str:
 
 def presets_table() -> str:
     """Return what each preset changes, and what it says of itself."""
-    lines = ["| preset | what it resembles | what it changes |", "|---|---|---|"]
+    lines = ["| preset | calibration | what it changes |", "|---|---|---|"]
     for preset in PRESETS.values():
         changed = ", ".join(f"`{name}={_shown(value)}`" for name, value in preset.values.items())
         about = " ".join(preset.about.split())

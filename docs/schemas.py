@@ -1,4 +1,4 @@
-"""Writes the schemas of workflow files and of configurations of thinking agents.
+"""Writes the schemas of all files that people write by hand.
 
 Run it after a change of what such files may hold: ``python docs/schemas.py``.
 """
@@ -8,14 +8,28 @@ from pathlib import Path
 
 from prism.cognition._config._reading import SCHEMA_NAME as COGNITION
 from prism.cognition._config._reading import config_schema
+from prism.runs._policy_file import Policy
+from prism.runs._policy_schema import policy_schema
+from prism.science._plan_file import SCHEMA_NAME as PLAN
+from prism.science._plan_file import plan_schema
+from prism.social import Feed
 from prism.workflow._document._declarations import SCHEMA_NAME as WORKFLOW
 from prism.workflow._document._declarations import workflow_schema
+from prism.worlds._treatment_tables import treatments_schema
+
+SCHEMAS = {
+    WORKFLOW: workflow_schema(),
+    COGNITION: config_schema(),
+    PLAN: plan_schema(),
+    "policy.schema.json": policy_schema(Policy),
+    "treatments.schema.json": treatments_schema(Feed),
+}
 
 
 def main() -> None:
     """Write the schemas beside this file."""
-    for name, schema in ((WORKFLOW, workflow_schema()), (COGNITION, config_schema())):
-        text = json.dumps(schema, indent=2) + "\n"
+    for name, schema in SCHEMAS.items():
+        text = json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
         Path(__file__).with_name(name).write_text(text, encoding="utf-8")
 
 

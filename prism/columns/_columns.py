@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from prism.columns import _table as T  # noqa: N812
-from prism.columns._types import BOOL, FLOAT, Stored
+from prism.columns._types import BOOL, FLOAT, Stored, is_word
 from prism.columns._unit import Unit
 from prism.errors import FieldTypeError
 
@@ -29,6 +29,7 @@ class Columns:
         size: Number of agents.
         states: How many states there are.
         run: The record of the run: its numbers, and addresses of the columns.
+        address: Where that record is.
         agents: The records of agents.
     """
 
@@ -39,6 +40,7 @@ class Columns:
         self._kinds = {name: np.dtype(each, align=True) for name, each in unit.records.items()}
         self._run: Any = np.zeros(1, self._kinds["run"])
         self.run: Any = self._run[0]
+        self.address: int = self._run.ctypes.data
         self._arrays: dict[str, Any] = {}
         self.run["size"] = size
         self._kinds |= {name: np.dtype(kind) for name, kind in T.COLUMNS.items() if kind}
@@ -70,11 +72,6 @@ class Columns:
         first = -whole.ctypes.data % _LINE
         self.set(name, whole[first : first + max(length, 1) * kind.itemsize].view(kind))
         return self._arrays[name]
-
-    @property
-    def address(self) -> int:
-        """The address of the run's record."""
-        return int(self._run.ctypes.data)
 
     def prepare(self, logged: int) -> None:
         """Allocate the columns that ticks use.
@@ -142,7 +139,7 @@ def number_in(stored: Stored, value: Any, what: str) -> Any:
     if type(value) is not wanted:
         mend = ": write 0.0 for 0, or float(...)" if wanted is float else ""
         raise FieldTypeError(f"{what} must be {needed} in columns, got {value!r}{mend}")
-    if type(value) is int and not -(2**63) <= value < 2**63:
+    if wanted is int and not is_word(value):
         raise FieldTypeError(f"{what} must be a whole number of 64 bits in columns, got {value!r}")
 
     return value

@@ -20,6 +20,7 @@ from prism.files._durable import write_durably
 
 _HERE = Path(__file__).parent
 _KERNEL = ("numbers", "orders", "transitions", "turns")
+_BESIDES = ("_compiler.py", "_memory.py", "_table.py")
 _BEGINNING = "# The kernel begins here"
 _HEAD = """from __future__ import annotations
 
@@ -29,22 +30,27 @@ import numpy as np
 from numba import njit
 
 from prism.columns import _table as T
+from prism.columns._compiler import PartCompiler, WholeCompiler
 from prism.columns._memory import (
     fetch, get_f8, get_i4, get_i8, get_u1, get_u8, opaque, put_f8, put_i4, put_i8, put_u1, put_u8,
     records, run_at
 )
 
 # only compiled code calls these: what Python would call them by is half as much again to compile
-jit = njit(error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+wrappers = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+jit = njit(error_model="numpy", pipeline_class=PartCompiler, **wrappers)
 whole = np.int64
 """
 _DOORS = """
-@njit("int64(int64)", error_model="numpy", cache={cached})
+door = dict(error_model="numpy", cache={cached}, pipeline_class=WholeCompiler)
+
+
+@njit("int64(int64)", **door)
 def run_tick(a):
     return tick(run_of(a))
 
 
-@njit("int64(int64, int64, int64, int64)", error_model="numpy", cache={cached})
+@njit("int64(int64, int64, int64, int64)", **door)
 def run_fire(a, agent, trigger, context):
     return fire_from_outside(run_of(a), agent, trigger, context)
 """
@@ -63,19 +69,14 @@ class Machine:
     fire: Callable[[int, int, int, int], int]
 
 
+@lru_cache(maxsize=16)
 def machine_of(unit: Unit) -> Machine:
     """Return the machine code of a world, from the cache if possible."""
-    return _machine(unit.text)
-
-
-@lru_cache(maxsize=16)
-def _machine(text: str) -> Machine:
-    module = _loaded(text, cached=True)
+    module = _loaded(unit.text)
     if module is None:
         # no folder can be written: compiled in memory
         module = ModuleType("prism_columns_in_memory")
-        code = compile(whole_text(text, cached=False), "<columns>", "exec")
-        exec(code, vars(module))
+        exec(whole_text(unit.text, cached=False), vars(module))
 
     return Machine(module.run_tick, module.run_fire)
 
@@ -97,13 +98,13 @@ def _text(name: str) -> str:
     return (_HERE / name).read_text(encoding="utf-8")
 
 
-def _loaded(text: str, *, cached: bool) -> ModuleType | None:
+def _loaded(text: str) -> ModuleType | None:
     """Import the module from the cache, or return None if the cache cannot be written."""
     import numba
 
-    whole = whole_text(text, cached=cached)
+    whole = whole_text(text, cached=True)
     python = ".".join(map(str, sys.version_info[:3]))
-    parts = [__version__, numba.__version__, python, _text("_memory.py"), _text("_table.py"), whole]
+    parts = [__version__, numba.__version__, python, *map(_text, _BESIDES), whole]
     name = sha256("\0".join(parts).encode()).hexdigest()[:32]
     path = cache_folder() / f"{name}.py"
     try:

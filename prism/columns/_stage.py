@@ -27,14 +27,14 @@ from prism.statechart.states import state_text
 from prism.telemetry._loggers import active_logger, report_warning
 from prism.telemetry.events import ANSWER_DISCARDED, TRANSITION
 from prism.worlds import Agent, World
-from prism.worlds._host import RunHost, Setting
-from prism.worlds._host import population as made_by
+from prism.worlds._host import RunHost
 from prism.worlds._kinds import make_kinds
 from prism.worlds._people import AgentTable
 from prism.worlds._snapshot import Decoder, Encoder
-from prism.worlds._stage import AgentStage
+from prism.worlds._stage import AgentStage, Setting
+from prism.worlds._stage import population as made_by
 from prism.worlds._ticks import Counts
-from prism.worlds._world import kinds_of
+from prism.worlds._world import defines, kinds_of
 
 _GOLDEN = 0x9E3779B97F4A7C15
 _EVENT = [name for name, _ in T.packed(T.EVENT)]
@@ -137,6 +137,8 @@ class ColumnStage(AgentStage):
         self.unit: Unit = unit_of(type(setting.world))
         self._machine: Machine
         self._about: Any = None
+        self._has_beginning = defines(type(setting.world), "tick_begins")
+        self._has_end = defines(type(setting.world), "tick_ends")
         self._counted = SimpleNamespace(counts=Counts(), open_questions=0)
         self.ticks: Any = self._counted
 
@@ -304,15 +306,17 @@ class ColumnStage(AgentStage):
             run["now"] = host.ticks
             run["phase"] = T.NOT_BEGUN
             run["salt"] = (host.ticks * _GOLDEN) % 2**64
-            with host.guarding():
-                world.tick_begins()
+            if self._has_beginning:
+                with host.guarding():
+                    world.tick_begins()
 
             self._refresh()
             self._call(self._machine.tick, self._columns.address)
             run["phase"] = T.OVER
             host.acting = None
-            with host.guarding():
-                world.tick_ends()
+            if self._has_end:
+                with host.guarding():
+                    world.tick_ends()
 
     def _refresh(self) -> None:
         """Pass the world's current values to compiled code."""
@@ -339,7 +343,8 @@ class ColumnStage(AgentStage):
         counts = self._counted.counts
         self.host.transitions = int(run["moved"])
         counts.decisions_asked = counts.decisions_answered = int(run["decided"])
-        counts.timeouts = +Counter(self._by_state("timed_out"))
+        if self.unit.has_limits:
+            counts.timeouts = +Counter(self._by_state("timed_out"))
         return found
 
     def _fault(self) -> Exception:

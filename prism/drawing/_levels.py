@@ -142,7 +142,7 @@ class Levels:
         """Return the innermost self-transition, or the place to draw one."""
         inner = sorted(active, key=lambda state: -len(self._path(state)))
         loops = ((state, state) for state in inner)
-        return next((ends for ends in loops if self._has(ends)), (inner[0], inner[0]))
+        return next((ends for ends in loops if self.has(ends)), (inner[0], inner[0]))
 
     def _taken(self, source: str, target: str) -> tuple[str, str]:
         """Return the ends of the arrow that leads from a state to another of the same level."""
@@ -155,10 +155,21 @@ class Levels:
             *((source, mark) for mark in marks),
             *((state, state) for state in around),
         ]
-        return next(filter(self._has, ways), (source, target))
+        return next(filter(self.has, ways), (source, target))
 
-    def _has(self, ends: tuple[str, str]) -> bool:
+    def has(self, ends: tuple[str, str]) -> bool:
+        """Return True if an arrow of the diagram joins two states of one level."""
         return ends in self._arrows.get(self.level_of(ends[0]), {})
+
+    def labels(self, source: str, target: str) -> dict[str, None]:
+        """Return the labels of the arrows that lead from where an agent is to another state."""
+        before, after = self.active(source), self.active(target)
+        return {
+            label: None
+            for arrow in self.diagram.arrows
+            if arrow.target in after and (arrow.source is None or arrow.source in before)
+            for label in arrow.labels
+        }
 
     def traffic(self, counts: Counts) -> Counter[tuple[str, str]]:
         """Return how often each arrow was used, by its ends.

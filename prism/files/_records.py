@@ -324,6 +324,17 @@ def shown_path(path: PathLike[str] | str) -> str:
     return _UNDECODED.sub(lambda found: f"\\x{ord(found[0]) - 0xDC00:02x}", str(path))
 
 
+def distinct_ends(paths: Sequence[Path]) -> list[str]:
+    """Return the shortest ends of paths that tell them apart, for headings and messages."""
+    whole = [path.absolute().parts for path in paths]
+    for length in range(1, max(map(len, whole)) + 1):
+        ends = [shown_path(Path(*parts[-length:])) for parts in whole]
+        if len(set(ends)) == len(ends):
+            return ends
+
+    return [f"{shown_path(path)} #{number}" for number, path in enumerate(paths, start=1)]
+
+
 class TemporaryCopy:
     """A temporary file with the content of a pipe; deleted when nobody uses it any more.
 

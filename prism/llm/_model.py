@@ -150,7 +150,7 @@ class Model(RunSettings):
             raise InputError(problem, field="hosts")
         if self.remember_tokens is not None and self.remember is None:
             raise InputError(
-                "limits what is remembered: also say how many things, with remember",
+                "limits what is remembered: set the number of things, remember, too",
                 field="remember_tokens",
             )
 
@@ -421,7 +421,7 @@ class LostClient:
 def lost(client: LostClient) -> InputError:
     """Return the error of a run whose client nobody has brought."""
     return InputError(
-        f"the run asks a client of another library, {client.kind}, which no file can keep: pass "
+        f"the run asks a client of another library, {client.kind}, which cannot be saved: pass "
         "it again, as in prism.runs.resume(folder, kind, model=client)"
     )
 

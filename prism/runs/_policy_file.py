@@ -171,7 +171,7 @@ class Unidentified:
             interval of its probability (Clopper and Pearson 1934, one-sided).
     """
 
-    what: str
+    what: Literal["state", "group", "option", "cell", "covariate", "logit"]
     reason: str
     state: str | None = None
     event: str | None = None
@@ -240,7 +240,7 @@ class Policy:
     model: ModelKind
     by: str
     least: int
-    cells: tuple[Cell, ...] = ()
+    cells: tuple[Cell, ...]
     logits: tuple[Logit, ...] = ()
     tests: tuple[RatioTest, ...] = ()
     unidentified: tuple[Unidentified, ...] = ()
@@ -349,23 +349,22 @@ class Policy:
     @classmethod
     def _of(cls, source: Source) -> Self:
         # pydantic takes a while to import, and most runs read no policy
-        from prism.runs._policy_schema import require_policy
+        from prism.runs._policy_schema import read_policy
 
-        require_policy(source)
-        document = source.value
-        parts = {
+        document = read_policy(source, cls)
+        kinds = {
             "cells": Cell,
             "logits": Logit,
             "tests": RatioTest,
             "unidentified": Unidentified,
             "sources": PolicySource,
         }
-        made = {
-            name: tuple(kind(**_as_tuples(each)) for each in document.get(name, ()))
-            for name, kind in parts.items()
+        made: Any = {
+            name: tuple(kind(**dict(each)) for each in getattr(document, name))
+            for name, kind in kinds.items()
         }
 
-        return cls(document["model"], document["by"], document["least"], **made)
+        return cls(document.model, document.by, document.least, **made)
 
     @classmethod
     def from_file(cls, path: Path | str) -> Self:
@@ -394,12 +393,6 @@ class Policy:
     def to_json(self) -> str:
         """Return the text of the policy's file."""
         return json.dumps(self.to_dict(), indent=1) + "\n"
-
-
-def _as_tuples(value: Any) -> Any:
-    if isinstance(value, list):
-        return tuple(map(_as_tuples, value))
-    return {key: _as_tuples(each) for key, each in value.items()} if type(value) is dict else value
 
 
 class CalibratedReasoner(PolicyReasoner):

@@ -1,16 +1,21 @@
-"""What a policy file holds: its declaration, and what contradicts itself.
+"""What a policy file holds, as the classes of a policy declare it, and what contradicts itself.
 
 pydantic reads it, so this module is imported only where a policy is read. The schema that
-``python -m prism.science._publish docs`` writes into the documentation is made from it.
+``python docs/schemas.py`` writes into the documentation is made from it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import MISSING, fields, is_dataclass
+from functools import cache
+from inspect import getdoc
 from math import isclose
-from typing import Annotated, Any, Literal
+from types import NoneType
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, create_model
 
 from prism.files._declarations import Declaration, Listed, WholeNumber, read_document, schema_of
 from prism.files._source import Problems, Source, Where
@@ -36,117 +41,92 @@ def _is_one(value: Any) -> Any:
     return 1 if value == 1 and not isinstance(value, bool) else value
 
 
-Number = Annotated[float, BeforeValidator(_with_room)]
-Count = Annotated[WholeNumber, Field(ge=0), BeforeValidator(_with_room)]
-Share = Annotated[Number, Field(ge=0, le=1)]
-Errors = Listed[Annotated[Number, Field(ge=0)]] | None
-ByOption = dict[str, Listed[Number]]
+_NUMBER: Any = Annotated[float, BeforeValidator(_with_room)]
+_SHARE: Any = Annotated[_NUMBER, Field(ge=0, le=1)]
+_ERROR: Any = Annotated[_NUMBER, Field(ge=0)]
+_COUNT: Any = Annotated[WholeNumber, Field(ge=0), BeforeValidator(_with_room)]
+
+_NUMBERS = {
+    "probabilities": _SHARE,
+    "p": _SHARE,
+    "standard_errors": _ERROR,
+    "clustered_errors": _ERROR,
+}
+"""What the numbers of a key may be, where not any."""
+
+_HEAD: Any = {
+    "format": (Literal["prism.policy"], ...),
+    "version": (Annotated[Literal[1], BeforeValidator(_is_one)], ...),
+}
+"""Keys of a file that a policy does not have."""
+
+_ARGUMENT = re.compile(r"^    (\w+): ((?:.|\n {5,})+)", re.MULTILINE)
 
 
-class _Point(Declaration):
-    state: str
-    event: str
-    options: Listed[str]
+def _in_json(words: str) -> str:
+    return " ".join(words.split()).replace("None", "null").replace("``", "`")
 
 
-class CellOfFile(_Point):
-    """The choices of one group at one point of decision."""
+@cache
+def _in_files(cls: type) -> Any:
+    """Return the declaration of a class of a policy, as files have it."""
+    hints, told = get_type_hints(cls), dict(_ARGUMENT.findall(getdoc(cls) or ""))
+    keys: Any = {
+        each.name: (
+            _type_in_files(hints[each.name], _NUMBERS.get(each.name, _NUMBER)),
+            Field(_default_of(each), description=_in_json(told[each.name])),
+        )
+        for each in fields(cls)
+        if each.init
+    }
+    doc = (getdoc(cls) or "").partition("\n")[0]
 
-    group: str | None = Field(description="The group; null for all agents together.")
-    counts: Listed[Count] = Field(description="How often each option was chosen.")
-    probabilities: Listed[Share] | None = Field(
-        description="Probability of each option; null where they are not identified."
-    )
-    standard_errors: Errors = Field(
-        None, description="sqrt(p (1 - p) / n); null where they are not identified."
-    )
-    clustered_errors: Errors = Field(
-        None, description="Those clustered by agent; null where they are not identified."
-    )
-    agents: Count = Field(0, description="Number of agents that decided.")
-
-
-class LogitOfFile(_Point):
-    """A multinomial logit of one point of decision."""
-
-    base: str = Field(description="The option whose utility is 0.")
-    groups: Listed[str] = Field(description="The groups; the intercepts are of the first.")
-    covariates: Listed[str] = Field(description="What the choice depends on besides.")
-    coefficients: ByOption = Field(
-        description="By option: the intercept, one for each further group, one for each covariate."
-    )
-    standard_errors: ByOption = Field(description="Those of the coefficients.")
-    covariance: Listed[Listed[Number]] = Field(description="Of all coefficients, option by option.")
-    n: Count
-    log_likelihood: Number
-    clustered_errors: ByOption = Field({}, description="Those clustered by agent.")
-    agents: Count = Field(0, description="Number of agents that decided.")
+    return create_model(f"{cls.__name__}OfFile", __base__=Declaration, __doc__=doc, **keys)
 
 
-class TestOfFile(Declaration):
-    """A likelihood-ratio test."""
-
-    state: str | None
-    event: str | None
-    options: Listed[str]
-    null: str
-    alternative: str
-    statistic: Number
-    df: Count
-    p: Share
-    least_expected: Number | None = None
+def _default_of(each: Any) -> Any:
+    if each.default_factory is dict:
+        return {}
+    return ... if each.default is MISSING else each.default
 
 
-class UnidentifiedOfFile(Declaration):
-    """Something that the decisions say too little of."""
+def _type_in_files(hint: Any, number: Any) -> Any:
+    inside = get_args(hint)
+    if is_dataclass(hint):
+        return _in_files(hint)  # type: ignore[arg-type]
+    if NoneType in inside:
+        return _type_in_files(inside[0], number) | None
+    if get_origin(hint) is tuple:
+        return Listed[_type_in_files(inside[0], number)]  # type: ignore[misc]
+    if get_origin(hint) is Mapping:
+        return dict[str, _type_in_files(inside[1], number)]  # type: ignore[misc]
 
-    what: Literal["state", "group", "option", "cell", "covariate", "logit"]
-    reason: str
-    state: str | None = None
-    event: str | None = None
-    group: str | None = None
-    name: str | None = None
-    n: Count = 0
-    upper: Number | None = None
-
-
-class SourceOfFile(Declaration):
-    """A run that the policy was calibrated on."""
-
-    run: str
-    log_sha256: str
-    decisions: Count
-    left_out: dict[str, Count] = Field({})
+    return {int: _COUNT, float: number}.get(hint, hint)
 
 
-class PolicyFile(Declaration):
-    """A policy file."""
-
-    format: Literal["prism.policy"]
-    version: Annotated[Literal[1], BeforeValidator(_is_one)]
-    model: Literal["markov", "logit"]
-    by: str = Field(description="What agents are grouped by.")
-    least: Count = Field(description="Fewest decisions that identify a cell.")
-    cells: Listed[CellOfFile]
-    logits: Listed[LogitOfFile] = ()
-    tests: Listed[TestOfFile] = ()
-    unidentified: Listed[UnidentifiedOfFile] = ()
-    sources: Listed[SourceOfFile] = ()
+@cache
+def _file_of(policy: type) -> Any:
+    return create_model("PolicyFile", __base__=_in_files(policy), **_HEAD)
 
 
-def policy_schema() -> dict[str, Any]:
-    """Return the JSON Schema of policy files."""
-    return schema_of(PolicyFile, title="A policy that prism calibrate has estimated")
+def policy_schema(policy: type) -> dict[str, Any]:
+    """Return the published JSON Schema of a policy file.
+
+    Args:
+        policy: The class of policies.
+    """
+    return schema_of(_file_of(policy), title="A policy that prism calibrate has estimated")
 
 
-def require_policy(source: Source) -> None:
-    """Refuse a document that is no policy.
+def read_policy(source: Source, policy: type) -> Any:
+    """Read what a policy is made of.
 
     Args:
         source: The document.
+        policy: The class of policies.
 
     Raises:
-        InputError: If it is none; names everything that is wrong, with line and key.
+        InputError: If it is no policy; names everything that is wrong, with line and key.
     """
     value, problems = source.value, Problems(source)
     if not isinstance(value, dict):
@@ -161,10 +141,10 @@ def require_policy(source: Source) -> None:
     # what else is wrong with a file of another kind is of no use to anybody
     problems.raise_if_any()
 
-    read_document(PolicyFile, source, checks=(_contradictions,))
+    return read_document(_file_of(policy), source, checks=(_contradictions,))
 
 
-def _contradictions(policy: PolicyFile) -> Iterator[tuple[Where, str]]:
+def _contradictions(policy: Any) -> Iterator[tuple[Where, str]]:
     """Yield what does not fit together."""
     seen: dict[Any, str] = {}
     for place, cell in enumerate(policy.cells):
@@ -178,7 +158,7 @@ def _contradictions(policy: PolicyFile) -> Iterator[tuple[Where, str]]:
 
 
 def _twice(
-    point: _Point, group: str | None, where: tuple[str, int], seen: dict[Any, str]
+    point: Any, group: str | None, where: tuple[str, int], seen: dict[Any, str]
 ) -> Iterator[tuple[Where, str]]:
     name = f"{where[0]}[{where[1]}]"
     first = seen.setdefault((point.state, point.event, point.options, group), name)
@@ -186,7 +166,7 @@ def _twice(
         yield where, f"is of the same state, event, options and group as {first}"
 
 
-def _in_cell(cell: CellOfFile, where: Where) -> Iterator[tuple[Where, str]]:
+def _in_cell(cell: Any, where: Where) -> Iterator[tuple[Where, str]]:
     options = cell.options
     if len(set(options)) < len(options) or not options:
         yield (*where, "options"), "must be one option at least, none of them twice"
@@ -200,7 +180,7 @@ def _in_cell(cell: CellOfFile, where: Where) -> Iterator[tuple[Where, str]]:
         yield (*where, "probabilities"), f"must add up to 1, got {sum(chances):g}"
 
 
-def _in_logit(logit: LogitOfFile, where: Where) -> Iterator[tuple[Where, str]]:
+def _in_logit(logit: Any, where: Where) -> Iterator[tuple[Where, str]]:
     options, base = logit.options, logit.base
     if base not in options:
         yield (*where, "base"), f"must be one of the options, got {base!r}"

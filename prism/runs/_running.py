@@ -215,7 +215,7 @@ def carry_out(
         on_round: Called with every round as it ends, after it has been kept.
         checkpoint_every: A round that ends so many seconds after the last checkpoint gets one.
             Options that have a ``checkpoint_every`` of their own know better.
-        observer: What to tell about the run; by default it is logged to ``prism.runs``.
+        observer: What to notify about the run. By default, it is logged to ``prism.runs``.
         told: Whether to say in the outcome what the run was.
     """
     observer = observer or Observer()
@@ -537,7 +537,15 @@ def run_to_end(main: Coroutine[Any, Any, ResultT]) -> ResultT:
     """
     if _is_looping():
         return _run_apart(main)
-    return asyncio.run(main)
+
+    results: list[ResultT] = []
+
+    async def keep() -> None:
+        results.append(await main)
+
+    # asyncio writes out what its main coroutine returns, which takes long for that of many rounds
+    asyncio.run(keep())
+    return results[0]
 
 
 def _is_looping() -> bool:

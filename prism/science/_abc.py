@@ -64,7 +64,7 @@ class Population:
 
 @dataclass(frozen=True)
 class Search:
-    """A search as it stands.
+    """The state of a search.
 
     Args:
         targets: The figures to compare with.
@@ -111,7 +111,7 @@ class Search:
         return next_points(self.points, self.population, self._growth, self.seed)
 
     def quantiles(self, parameter: int, levels: tuple[float, ...]) -> list[float]:
-        """Return quantiles of a parameter, by its place, after the search."""
+        """Return quantiles of a parameter, given by its index, after the search."""
         return quantiles(self.adjusted[:, parameter], self.population.weights, levels)
 
     @property
@@ -155,7 +155,7 @@ def keep_nearest(
 
 
 def noise_of(points: Array, figures: Array, targets: Targets) -> Array:
-    """Return how much each figure varies between runs of the same parameters, at least its spread.
+    """Return the variation of each figure between runs with equal parameters, at least its spread.
 
     This is the residual of a quadratic regression on the parameters over all points. A figure that
     depends mostly on the parameters counts for more than one that is mostly chance.
@@ -204,7 +204,7 @@ def next_points(points: Array, population: Population, size: int, seed: int) -> 
 
 
 def adjusted(points: Array, population: Population, figures: Array, targets: Targets) -> Array:
-    """Return the kept points as they would be if their figures were the targets.
+    """Return the kept points, adjusted to what they would be if their figures were the targets.
 
     Args:
         points: All points.
@@ -237,7 +237,7 @@ def quantiles(values: Array, weights: Array, levels: tuple[float, ...]) -> list[
 
 
 def with_spread(figures: Array, targets: Targets, seed: int) -> Array:
-    """Return figures as they would be observed: each with an error as large as its spread.
+    """Return figures as they would be observed, with an error of the size of their spread.
 
     So the posterior is that of targets which are known up to a normal error (Wilkinson 2013,
     Statistical Applications in Genetics and Molecular Biology 12(2)).

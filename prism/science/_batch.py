@@ -195,7 +195,7 @@ class Batch:
             yield run, {**head, **sizes}, parameters, all_results(self.folder, run.name, results)
 
     def _of_feed(self) -> dict[str, dict[str, Any]]:
-        """Return the feed's preset and parameters by configuration: what any configuration says."""
+        """Return each configuration's preset, and the parameters that any configuration changes."""
         configurations = {run.configuration.name: run.configuration for run in self.runs}
         found = {name: feed_parameters(each) for name, each in configurations.items()}
         names = dict.fromkeys(

@@ -53,7 +53,7 @@ def values_at(
 
 
 def _scale(plan: Plan, name: str) -> Callable[[float], float]:
-    """Return what makes a value of a parameter of a coordinate from 0 to 1.
+    """Return the function from coordinates, 0 to 1, to values of a parameter.
 
     Raises:
         InputError: If the parameter holds no numbers.
@@ -75,12 +75,12 @@ def _scale(plan: Plan, name: str) -> Callable[[float], float]:
     width = 1 if step is None else step
     last = floor((most - least) / width + 1e-9)
 
-    # the first and the last value come up as often as those between them
+    # the first and last value are as likely as the others
     return lambda coordinate: least + width * min(floor((last + 1) * coordinate), last)
 
 
 def _on_log_scale(least: float, most: float, *, is_whole: bool) -> Callable[[float], float]:
-    # so that the first and the last whole number have as wide a range as the others
+    # widened, so that the first and last whole number are as likely as the others
     low, high = (max(least - 0.5, 0.5), most + 0.5) if is_whole else (least, most)
 
     def value(coordinate: float) -> float:
@@ -91,7 +91,7 @@ def _on_log_scale(least: float, most: float, *, is_whole: bool) -> Callable[[flo
 
 
 def _default(plan: Plan, name: str) -> Any:
-    """Return the default of a parameter; None for one that is not there, which is said later."""
+    """Return the default of a parameter; None for an unknown one, which is reported later."""
     if name in VARIED_SETTINGS:
         return DEFAULT_PRESET if name == "preset" else 1
 

@@ -131,7 +131,7 @@ def _agents(logs: RunLogs, by: str, covariates: Sequence[str]) -> pl.DataFrame:
 
 
 def _groups(own: Sequence[Any], attributes: Sequence[Mapping[str, Any]], by: str) -> list[str]:
-    """Return the group of each agent: of its own line of the log, or an attribute.
+    """Return the group of each agent, from the key of that name or an attribute.
 
     Raises:
         InputError: If no agent has any.

@@ -100,7 +100,7 @@ def compare(
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """What is to be compared, as the arguments of `compare` say, and the remarks so far."""
+    """The arguments of `compare`, and the notes so far."""
 
     by: str | None
     within: Iterable[str] | None
@@ -133,7 +133,7 @@ class _Asked:
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """A group and what was measured in its runs; of pairs, in their order."""
+    """A group and its measured runs; in a pair, in the order of the pairs."""
 
     label: str
     runs: Sequence[Measured]
@@ -160,7 +160,7 @@ class _Pair:
 
 
 def _design_of(groups: Sequence[Source | Sequence[Source]], asked: _Asked) -> Design | None:
-    """Return the design of a batch, or that of the arms in runs of one group; else None."""
+    """Return the design of a batch, or of the arms within the runs of one group; else None."""
     if len(groups) != 1:
         return None
 
@@ -393,7 +393,7 @@ def _paired(first: _Side, second: _Side, asked: _Asked) -> _Pair:
 
 
 def _unpairable(first: _Side, second: _Side, *, wanted: bool) -> str:
-    """Return why runs cannot be paired by their seeds; nothing if they can."""
+    """Return why runs cannot be paired by their seeds; empty if they can."""
     if problem := _seeds_unfit(first.runs) or _seeds_unfit(second.runs):
         return problem
 
@@ -405,7 +405,7 @@ def _unpairable(first: _Side, second: _Side, *, wanted: bool) -> str:
 
 
 def _seeds_unfit(runs: Sequence[Measured]) -> str:
-    """Return why the seeds of runs do not tell them apart; nothing if they do."""
+    """Return why runs cannot be told apart by their seeds; empty if they can."""
     found: dict[int, Path] = {}
     for run in (each.run for each in runs):
         if run.seed is None:
@@ -433,7 +433,7 @@ def _differences(
 
 
 def _of_values(row: Difference, pair: _Pair, asked: _Asked) -> Difference:
-    """Compare what a measure came to in the runs of two groups, as far as they have it."""
+    """Compare the values of a measure in two groups, in the runs that have it."""
     from prism.science._statistics import as_values, interval, mann_whitney, student, wilcoxon
 
     first, second = _values(row.measure, row.kind, pair)
@@ -464,7 +464,7 @@ def _of_values(row: Difference, pair: _Pair, asked: _Asked) -> Difference:
 
 
 def _values(name: str, kind: MeasureKind, pair: _Pair) -> tuple[list[float], list[float]]:
-    """Return the values of two groups, as far as runs, or both runs of a pair, have the measure."""
+    """Return the values of two groups, from the runs, or pairs, that have the measure."""
     # a state in which nobody is has no share in a log
     missing = 0.0 if kind == "state" else None
     one, other = ([run.values.get(name, missing) for run in side.runs] for side in pair.sides)
@@ -484,7 +484,7 @@ def _known(values: Sequence[float | None]) -> list[float]:
 
 
 def _of_distribution(row: Difference, pair: _Pair, asked: _Asked) -> Difference:
-    """Compare the distributions of all that the runs of two groups hold."""
+    """Compare a distribution between two groups, over all their runs."""
     from prism.science._statistics import (
         as_counts,
         as_values,
@@ -516,7 +516,7 @@ def _of_distribution(row: Difference, pair: _Pair, asked: _Asked) -> Difference:
 
 
 def _what_is_possible(rows: Sequence[Difference]) -> list[str]:
-    """Say where too few runs, or too many tests, leave nothing to be found."""
+    """Return notes where too few runs, or too many tests, rule out any significance."""
     tested = {row: row.least_p for row in rows if row.least_p is not None}
     few = [row for row, least_p in tested.items() if least_p > LEVEL]
     notes = list(dict.fromkeys(map(_too_few, few)))
@@ -537,7 +537,7 @@ def _what_is_possible(rows: Sequence[Difference]) -> list[str]:
 
 
 def _too_few(row: Difference) -> str:
-    """Say why no difference can be significant, and how many runs it takes."""
+    """Return a note that no difference can be significant, and how many runs are needed."""
     one, other = row.runs_first, row.runs_second
     pairs = "1 pair" if one == 1 else f"{one} pairs"
     size = pairs if row.paired else f"{one} against {other} runs"

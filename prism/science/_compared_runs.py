@@ -16,7 +16,7 @@ from prism.analysis._tables.cascades import trees
 from prism.analysis._tables.happened import IN_ALL, Happened, acts, what_happened
 from prism.analysis._tables.run_measures import MEASURES, PARTS, measured_of
 from prism.errors import InputError
-from prism.files._records import shown_path
+from prism.files._records import distinct_ends
 from prism.runlog._reader import LOG_NAMES
 from prism.science._batch import planned
 from prism.science._batch_folder import BatchFolder
@@ -47,7 +47,7 @@ def groups_of(sources: Sequence[Source | Sequence[Source]]) -> dict[str, list[Pa
         for group, runs in zip(each, found, strict=True)
     ]
 
-    return dict(zip(_labels(names), found, strict=True))
+    return dict(zip(distinct_ends(names), found, strict=True))
 
 
 def measure_run(path: Path, from_round: int, to_round: int | None) -> Measured:
@@ -211,7 +211,7 @@ def _by_folder(runs: Sequence[Path]) -> dict[str, list[Path]]:
         problem = "is only one group of runs: give two, or a folder that holds several"
         raise InputError(problem, path=next(iter(folders)))
 
-    return dict(zip(_labels(list(folders)), folders.values(), strict=True))
+    return dict(zip(distinct_ends(list(folders)), folders.values(), strict=True))
 
 
 def _in_planned_order(sources: Sequence[Source], runs: Sequence[Path]) -> Sequence[Path]:
@@ -228,18 +228,6 @@ def _in_planned_order(sources: Sequence[Source], runs: Sequence[Path]) -> Sequen
 
 def _common(runs: Sequence[Path]) -> Path:
     return Path(os.path.commonpath(runs)) if len(runs) > 1 else runs[0]
-
-
-def _labels(paths: Sequence[Path]) -> list[str]:
-    """Return the shortest ends of paths that tell them apart."""
-    whole = [path.absolute().parts for path in paths]
-    most = max(map(len, whole))
-    for length in range(1, most + 1):
-        labels = [shown_path("/".join(parts[-length:])) for parts in whole]
-        if len(set(labels)) == len(labels):
-            return labels
-
-    return [f"{shown_path(path)} #{number}" for number, path in enumerate(paths, start=1)]
 
 
 def _refuse_twice(groups: Sequence[Sequence[Path]]) -> None:

@@ -184,7 +184,7 @@ def _measured(
 def _of_summary(
     folder: Path, run: BatchRun, summary: Mapping[str, Any], from_round: int, to_round: int | None
 ) -> Measured:
-    """Return what was measured in a run that is complete."""
+    """Return the measures of a complete run."""
     results = all_results(folder, run.name, summary["results"])
     head = ComparedRun(folder / run.name, run.seed, len(results["rounds"]), ended=True)
     return _of_results(head, results, from_round, to_round)
@@ -242,7 +242,7 @@ def text_of(setting: Mapping[str, Any]) -> str:
 
 
 def _assigns(run: Path) -> bool:
-    """Return whether a run has assigned posts to arms, as far as its log is kept."""
+    """Return whether a run has assigned posts to arms, according to its log."""
     return _has_log(run) and arms(read_log(run)).height > 0
 
 
@@ -251,7 +251,7 @@ def _has_log(run: Path) -> bool:
 
 
 def _factors(plan: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
-    """Return what a plan varies, arms first, with their levels."""
+    """Return the factors of a plan with their levels, arms first."""
     named = tuple(each["name"] for each in plan.get(ARM, ()))
     found: dict[str, tuple[Any, ...]] = {ARM: named}
     for name, values in plan.get("vary", {}).items():

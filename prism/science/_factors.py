@@ -20,6 +20,9 @@ _SCHEMA = {
     **dict.fromkeys(("f", "p", "p_holm", "eta_squared"), pl.Float64()),
 }
 
+_ROUNDING = 1e-20
+"""Share of the variation below which sums of squares are only rounding."""
+
 
 def model_of(design: Design, measures: Sequence[str]) -> pl.DataFrame:
     """Return main effects of all factors, and interactions of two, on each measure.
@@ -36,7 +39,8 @@ def model_of(design: Design, measures: Sequence[str]) -> pl.DataFrame:
         A row for each measure and term: ``measure``, ``term`` (such as ``arm`` or ``arm x
         friends``), ``df``, ``df_residual``, ``f``, ``p``, ``p_holm`` (Holm's correction over all
         rows) and ``eta_squared`` (partial: the term's share of what it and the residuals explain).
-        Measures that are the same in all runs have none, nor has a design with too few runs.
+        There is none for a measure that is the same in all runs or that factors and seeds explain
+        completely, nor for a design with too few runs.
     """
     rows = [row for name in measures for row in _terms(design, name)]
     corrected = holm([row["p"] for row in rows])
@@ -67,18 +71,22 @@ def _terms(design: Design, measure: str) -> list[dict[str, Any]]:
 
 
 def _anova(design: Design, measure: str) -> tuple[Any, float, int] | None:
-    """Return the analysis of variance of a measure, and what is left; None if there can be none."""
+    """Return the table of a measure, the residual sum of squares and its degrees of freedom.
+
+    None if the measure does not vary, or there are too few runs.
+    """
     frame, factors = _frame(design, measure)
     if frame["y"].nunique() < 2:
         return None
 
     block = f" + {_SEED}" if frame[_SEED].nunique() > 1 else ""
     with warnings.catch_warnings():
-        # where runs are too few, what comes out is no number, and is left out
+        # with too few runs the results are NaN, and are left out
         warnings.simplefilter("ignore")
         formula = f"y ~ ({' + '.join(factors)})**2{block}"
         fitted = library("statsmodels.formula.api").ols(formula, frame).fit()
-        if fitted.df_resid < 1 or not fitted.ssr > 0:
+        # where factors and seeds explain everything, what remains is rounding, and no yardstick
+        if fitted.df_resid < 1 or not fitted.ssr > _ROUNDING * fitted.centered_tss:
             return None
         table = library("statsmodels.stats.anova").anova_lm(fitted, typ=2)
 
@@ -86,9 +94,9 @@ def _anova(design: Design, measure: str) -> tuple[Any, float, int] | None:
 
 
 def _frame(design: Design, measure: str) -> tuple[Any, list[str]]:
-    """Return a row for each run that has a measure, and what the columns of factors are called."""
+    """Return a row for each run that has a measure, and the names of the factor columns."""
     cells = [each for each in design.cells if measure in each.measured.values]
-    # names of parameters may be anything, those in a formula may not
+    # parameters may have any name, but variables of a formula may not
     factors = {
         f"f{place}": [str(each.levels[name]) for each in cells]
         for place, name in enumerate(design.factors)

@@ -71,7 +71,7 @@ def latex_of(table: pl.DataFrame) -> str:
 
 
 def versions(*libraries: str) -> str:
-    """Return the versions of prism, Python and libraries, as a sentence has them."""
+    """Return the versions of prism, Python and libraries as part of a sentence."""
     named = [f"prism {__version__}", f"Python {platform.python_version()}"]
     named += [f"{name} {version(name)}" for name in libraries]
 
@@ -79,7 +79,7 @@ def versions(*libraries: str) -> str:
 
 
 def seeds_of(seeds: Sequence[int]) -> str:
-    """Return seeds as text, as a range if they are one."""
+    """Return seeds as text, as a range if they are consecutive."""
     known = sorted(set(seeds))
     if len(known) > 2 and known == list(range(known[0], known[-1] + 1)):
         return f"seeds {known[0]} to {known[-1]}"

@@ -1,7 +1,4 @@
-"""What a plan file holds: its declaration, what contradicts itself, and where its files lie.
-
-``python -m prism.science._publish docs`` writes the schema that is made from it.
-"""
+"""What a plan file holds: its declaration, what contradicts itself, and where its files lie."""
 
 from __future__ import annotations
 
@@ -25,6 +22,7 @@ from prism.llm._settings import Server, Setting, settings_of
 from prism.social import Feed
 from prism.worlds._treatment_tables import treatment_schema
 
+SCHEMA_NAME = "plan.schema.json"
 FEED = "feed"
 """What plans call the social feed."""
 
@@ -239,29 +237,25 @@ class PlanFile(Sizes):
     )
 
 
-def plan_schema(name: str) -> dict[str, Any]:
-    """Return the JSON Schema of a plan.
-
-    Args:
-        name: File name under which it is published.
-    """
-    return schema_of(PlanFile, title="A plan of prism batch", name=name)
+def plan_schema() -> dict[str, Any]:
+    """Return the JSON Schema of a plan."""
+    return schema_of(PlanFile, title="A plan of prism batch", name=SCHEMA_NAME)
 
 
 def require_plan(source: Source) -> None:
-    """Refuse a document that is no plan, or contradicts itself.
+    """Reject a document that is not a plan or contradicts itself.
 
     Args:
         source: The document.
 
     Raises:
-        InputError: If it is none; names everything that is wrong, by line and key.
+        InputError: If there are problems; names them all, by line and key.
     """
     read_document(PlanFile, source, checks=(lambda _plan: contradictions(source.value),))
 
 
 def contradictions(data: Mapping[str, Any]) -> Iterator[tuple[Where, str]]:
-    """Yield what cannot both hold in a plan, and where it stands."""
+    """Yield the contradictions in a plan, with their locations."""
     fixed, vary = data.get("parameters", {}), data.get("vary", {})
     seeds = data.get("seeds", 1)
     if isinstance(seeds, list) and len(set(seeds)) < len(seeds):
@@ -284,14 +278,14 @@ def contradictions(data: Mapping[str, Any]) -> Iterator[tuple[Where, str]]:
 
 
 def _said_outside(data: Mapping[str, Any], table: str, name: str) -> Iterator[tuple[Where, str]]:
-    """Yield a setting that a table varies, and the plan has, too."""
+    """Yield a setting that a table varies although the plan sets it."""
     if name in VARIED_SETTINGS and name in data:
         problem = f"is also set outside [{table}] ({data[name]!r}): leave one out"
         yield (table, name), problem
 
 
 def _not_of_the_feed(data: Mapping[str, Any]) -> Iterator[tuple[Where, str]]:
-    """Yield what is for the social feed alone, in a plan of another world."""
+    """Yield the keys that only the social feed has, in a plan for another world."""
     world = data.get("world", FEED)
     if world == FEED:
         return
@@ -375,7 +369,7 @@ def limits_of(bound: Any) -> tuple[float, float, str]:
 
 
 def placed(data: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """Return a plan whose files are looked for beside it."""
+    """Return a plan whose relative paths are relative to a folder."""
     return {
         key: _PLACED[key](value, folder) if key in _PLACED else value for key, value in data.items()
     }
@@ -405,7 +399,7 @@ _PLACED: Mapping[str, Callable[[Any, Path], Any]] = {
     },
     "arm": lambda given, folder: [placed(arm, folder) for arm in given],
 }
-"""How the files that a part of a plan names are placed."""
+"""How to resolve the paths in each part of a plan."""
 
 
 def _is_number(text: str) -> bool:
@@ -417,12 +411,12 @@ def _is_number(text: str) -> bool:
 
 
 def shipped_plans() -> list[str]:
-    """Return the names of the plans that ship."""
+    """Return the names of the plans that come with prism."""
     return sorted(path.stem for path in _SHIPPED.glob("*.toml"))
 
 
 def plan_path(given: Path | str) -> Path:
-    """Return the path of a plan: the file that is given, or the one that ships by that name.
+    """Return the path of a plan: the given file, or a plan that comes with prism.
 
     Raises:
         InputError: If there is neither.

@@ -242,7 +242,7 @@ def differences_of(first: Values, second: Values) -> Values:
 
 
 def _rounded(differences: Values, size: float) -> Values:
-    """Return differences without the last bits of the numbers that they are of."""
+    """Round differences to the precision of the numbers that they come from."""
     places = _DIGITS - int(np.ceil(np.log10(size))) if size else 0
     rounded: Values = np.round(differences, places) if size and abs(places) < 300 else differences
     return rounded

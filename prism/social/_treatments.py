@@ -159,7 +159,7 @@ class PublishPost(Treatment):
         """Publish the post; the log has its id."""
         feed: Any = world
         post = feed.publish(self.author, self.text, self.topics)
-        arms: Any = world._hosted("a treatment").assignments
+        arms = world._hosted("a treatment").assignments
         arms.add_arm(self.name, self.name, 1.0)
         arms.assign("post_id", [post.post_id], self.name, self.name)
 

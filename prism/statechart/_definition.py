@@ -125,7 +125,7 @@ class Definition(Generic[StateT]):
             put(self, "final_states", frozenset(final_states))
         else:
             put(self, "states", tree.leaves)
-            put(self, "transitions", tuple(item for item, _ in tree.flat))
+            put(self, "transitions", tree.flat)
             put(self, "initial", tree.first)
             put(self, "decision_states", tree.deciding)
             put(self, "final_states", tree.ends)

@@ -96,7 +96,7 @@ class AgentTable:
     def _count(self) -> float:
         """Count for a short time; return the share of the log that is counted then."""
         with self._watched.reading() as (tally, tail):
-            places = sorted({*tally.joined(), *tally.traffic()["to_state"]})
+            places = sorted({*tally.joined(), *tally.table("traffic")["to_state"]})
             end, size = tally.end, tail.size
         states = self._states_of(places)
         if (tail, states) != (self._tail, self._states):
@@ -170,7 +170,7 @@ def _counted(frame: pl.DataFrame, states: Mapping[str, Sequence[str]]) -> pl.Dat
         .group_by(agent="agent_id", maintain_order=True)
         .agg(
             state.drop_nulls().last().alias("state"),
-            *(found.sum().cast(pl.Int64).alias(name) for name, found in counts.items()),
+            *(found.sum().cast(pl.Int32).alias(name) for name, found in counts.items()),
         )
     )
 

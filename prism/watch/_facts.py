@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -53,15 +53,17 @@ def whole_facts(watched: Watched) -> RunFacts | None:
 def counted_facts(blank: RunFacts, watched: Watched) -> RunFacts:
     """Return the facts that the counts of a run give, in place of those of its beginning."""
     with watched.reading() as (tally, _):
-        traffic, run = tally.traffic(), tally.known_run
+        traffic, run = tally.table("traffic"), tally.known_run
+        ends = sorted(tally.ends.items())
+        measured = ((0, number, object_in(event, "measures")) for number, event in ends)
         tables = {
             "states": _states(tally),
             "traffic": blank.traffic,
             "transitions": _transitions(traffic),
-            "faults": tally.faults(),
-            "measures": by_measure(_measured(tally)).drop("run"),
+            "faults": tally.table("faults"),
+            "measures": by_measure(measured).drop("run"),
             "treatments": _treatments(tally),
-            "own_events": tally.own_events(),
+            "own_events": tally.table("own"),
             **_decisions(tally),
         }
         if tally.end:
@@ -82,7 +84,7 @@ def states_at(tally: Tally, number: int | None) -> dict[str, int]:
     counts = tally.joined() if before is None else _counts(tally.ends[before])
     # what closes a round comes after its states were counted
     closing = pl.col("round").eq_missing(pl.lit(before)) & pl.col("closes")
-    since = tally.traffic().filter((pl.col("round") > (before or -1)) | closing)
+    since = tally.table("traffic").filter((pl.col("round") > (before or -1)) | closing)
     for source, target, count in since.select("from_state", "to_state", "count").iter_rows():
         counts[source] = counts.get(source, 0) - count
         counts[target] = counts.get(target, 0) + count
@@ -92,7 +94,7 @@ def states_at(tally: Tally, number: int | None) -> dict[str, int]:
 
 def in_round(facts: RunFacts, tally: Tally, number: int | None) -> RunFacts:
     """Return the facts with the transitions of one round alone."""
-    own = tally.traffic().filter(pl.col("round").eq_missing(pl.lit(number)))
+    own = tally.table("traffic").filter(pl.col("round").eq_missing(pl.lit(number)))
     traffic = _summed(own, ["chart", "from_state", "to_state", "trigger"])
     return replace(with_tables(facts, {"traffic": traffic}), charts=facts.charts)
 
@@ -105,7 +107,7 @@ def busiest(tally: Tally, chart: str | None, levels: Levels) -> dict[tuple[str, 
         chart: The chart's name.
         levels: Which arrows it has; what names other states is left out.
     """
-    own = tally.traffic().filter(pl.col("chart").eq_missing(pl.lit(chart)))
+    own = tally.table("traffic").filter(pl.col("chart").eq_missing(pl.lit(chart)))
     ends = ["from_state", "to_state"]
     arrows = [
         (*moved, *arrow)
@@ -155,11 +157,6 @@ def _states(tally: Tally) -> pl.DataFrame:
     return table.with_columns(share=pl.col("agents") / pl.col("agents").sum().over("round"))
 
 
-def _measured(tally: Tally) -> Iterator[tuple[int, int, Mapping[str, Any]]]:
-    for number, event in sorted(tally.ends.items()):
-        yield 0, number, object_in(event, "measures")
-
-
 def _treatments(tally: Tally) -> pl.DataFrame:
     rows = [
         (each.get("round"), each.get("treatment"), orjson.dumps(each.get("parameters")).decode())
@@ -172,7 +169,7 @@ def _treatments(tally: Tally) -> pl.DataFrame:
 
 def _decisions(tally: Tally) -> dict[str, pl.DataFrame]:
     """Return the tables of decisions; what needs every single one, such as latencies, is empty."""
-    asked = tally.asked()
+    asked = tally.table("asked")
     made = asked.filter(pl.col("event") == DECISION)
     reasons = made.filter(pl.col("source") == "fallback")
 

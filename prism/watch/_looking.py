@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -25,10 +25,10 @@ from prism.drawing._levels import Levels
 from prism.errors import InputError
 from prism.report._facts.pictures import Picture, read_picture
 from prism.report._facts.run_facts import Recorded
-from prism.runlog._prompts import asked_in, find_prompts, read_line
+from prism.runlog._prompts import Asked, asked_in, find_prompts, read_line
 from prism.runlog._reader import BLOCK_BYTES, LOG_NAME, Block
 from prism.telemetry import events
-from prism.watch._tail import Tail, blocks_back
+from prism.watch._tail import blocks_back
 from prism.watch._watched import Watched
 
 MOST_BYTES = 8 << 20
@@ -186,13 +186,15 @@ class Doings:
     Args:
         story: Its events in the order of the log; see `prism.analysis.agent_story`.
         passed: The posts that it let pass; see `prism.analysis.let_pass`.
-        asked: Its decisions and texts of the round that is looked at, and the last of the others.
+        here: Its decisions and texts of the round that is looked at.
+        others: The last of all others.
         posts: Author and text of the posts that the round and the decisions are about.
     """
 
     story: pl.DataFrame
     passed: pl.DataFrame
-    asked: Sequence[Recorded]
+    here: Sequence[Recorded]
+    others: Sequence[Recorded]
     posts: Mapping[str, tuple[str, str]]
 
 
@@ -217,23 +219,24 @@ def doings_of(watched: Watched, agent: str, number: int | None) -> Doings:
 
     here = [each for each in every if each.event.get("round") == number][:MOST_DECISIONS]
     others = [each for each in every if each.event.get("round") != number][-MOST_DECISIONS:]
-    asked = [*here, *others]
-    try:
-        ids = [each.id for each in asked if each.id is not None]
-        records = find_prompts(folder, ids, _ignore)
-    except InputError:  # a damaged file of prompts: the log has the decisions nevertheless
-        records = {}
-
     then = story.filter(pl.col("round").eq_missing(pl.lit(number)))
-    named = [*then.iter_rows(named=True), *(each.event for each in asked)]
+    named = [*then.iter_rows(named=True), *(each.event for each in (*here, *others))]
     posts = _posts(watched, {post for event in named for post in post_ids(event)})
 
-    recorded = [
+    return Doings(story, passed, _recorded(here, folder), _recorded(others, folder), posts)
+
+
+def _recorded(asked: Sequence[Asked], folder: Path) -> list[Recorded]:
+    """Return decisions with what was asked and said, as far as that was recorded."""
+    records: Mapping[str, Any] = {}
+    # a damaged file of prompts: the log has the decisions nevertheless
+    with suppress(InputError):
+        records = find_prompts(folder, [each.id for each in asked if each.id], _ignore)
+
+    return [
         Recorded(each.id or "", "", each.event, records.get(each.id or "", {}), folder)
         for each in asked
     ]
-
-    return Doings(story, passed, recorded, posts)
 
 
 def post_ids(event: Mapping[str, Any]) -> tuple[str, ...]:
@@ -253,14 +256,14 @@ def thread_of(watched: Watched, post: str) -> tuple[TreePost, ...]:
         InputError: If the log has no such post.
     """
     with watched.reading() as (tally, tail):
-        published = _published_at(tally.index.places([post]), tail)
+        published = _published(tally.index.lines([post], tail.read).values())
         root = next((each.get("root_id") for each in published if each["post_id"] == post), None)
         wanted = [post, root] if isinstance(root, str) else [post]
-        below = _published_at(tally.index.places(wanted), tail)
+        below = _published(tally.index.lines(wanted, tail.read).values())
         # likes are found by those who are liked
         authors = {str(each.get("agent_id")) for each in below}
-        lines = _lines_at(tally.index.places([*wanted, *authors]), tail)
-    with as_log(lines) as part:
+        lines = tally.index.lines([*wanted, *authors], tail.read)
+    with as_log(b"".join(lines.values())) as part:
         tree = grow(wanted[-1], posts_below(read_log(part), wanted[-1:]))
     if all(each.post_id != post or each.kind == MISSING for each in tree):
         raise InputError(f"the log has no post {post!r} so far")
@@ -273,15 +276,14 @@ def _posts(watched: Watched, ids: Collection[str]) -> dict[str, tuple[str, str]]
     with watched.reading() as (tally, tail):
         return {
             each["post_id"]: (str(each.get("agent_id")), str(each.get("text") or ""))
-            for each in _published_at(tally.index.places(ids), tail)
+            for each in _published(tally.index.lines(ids, tail.read).values())
             if each["post_id"] in ids
         }
 
 
-def _published_at(places: Iterable[int], tail: Tail) -> list[Mapping[str, Any]]:
+def _published(lines: Iterable[bytes]) -> list[Mapping[str, Any]]:
     """Return the posts that are published by some lines of the log."""
-    lines = [line for place in places if POST_MARK in (line := tail.line_at(place))]
-    found = [event for line in lines if (event := read_line(line)) is not None]
+    found = (read_line(line) or {} for line in lines if POST_MARK in line)
     return [
         event
         for event in found
@@ -289,17 +291,14 @@ def _published_at(places: Iterable[int], tail: Tail) -> list[Mapping[str, Any]]:
     ]
 
 
-def _lines_at(places: Iterable[int], tail: Tail) -> bytes:
-    return b"".join(tail.line_at(place) for place in sorted(set(places)))
-
-
 def _lines_of(watched: Watched, agent: str) -> bytes:
     """Return the lines that name an agent or answer its posts; the first ones if there are none."""
     with watched.reading() as (tally, tail):
-        own = list(tally.index.places([agent]))
-        published = _published_at(own, tail)
+        own = tally.index.lines([agent], tail.read)
+        published = _published(own.values())
         posts = [each["post_id"] for each in published if each.get("agent_id") == agent]
-        return _lines_at([*own, *tally.index.places(posts)], tail) or tail.read(0, MOST_BYTES)
+        found = {**own, **tally.index.lines(posts, tail.read)}
+        return b"".join(found[place] for place in sorted(found)) or tail.read(0, MOST_BYTES)
 
 
 def blocks(watched: Watched, begin: int, end: int) -> Iterator[tuple[Block, int]]:
@@ -325,10 +324,12 @@ def _round(watched: Watched, number: int | None) -> Iterator[RunLogs]:
     """Open the last megabytes of a round as a log of their own."""
     begin, end = _span(watched, number)
     start = max(begin, end - MOST_BYTES)
-    data = watched.read(start, end)
 
-    first = data.find(b"\n") + 1 if start > begin else 0
-    with as_log(data[first:]) as part:
+    def lines() -> bytes:
+        data = watched.read(start, end)
+        return data[data.find(b"\n") + 1 :] if start > begin else data
+
+    with as_log(lines()) as part:
         yield read_log(part)
 
 
@@ -338,6 +339,7 @@ def as_log(lines: bytes) -> Iterator[Path]:
     with TemporaryDirectory(prefix="prism-") as folder:
         part = Path(folder) / LOG_NAME
         part.write_bytes(lines)
+        del lines
         yield part
 
 

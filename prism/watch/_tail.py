@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from prism.errors import InputError
 from prism.runlog._reader import (
@@ -20,7 +20,6 @@ from prism.runlog._reader import (
 )
 
 _MARK_BYTES = 256
-_LINE_BYTES = 512
 _UNPACKED_BYTES = 1 << 20
 
 
@@ -50,12 +49,15 @@ class Tail:
         self._line = 1
         self._skipping = False
         self._mark = b""
-        self._file = _opened(self.path)
-        self._identity = _identity(self.path)
+        try:
+            self._file: BinaryIO = self.path.open("rb", buffering=0)
+        except OSError as error:
+            raise InputError(f"cannot be read: {error.strerror}", path=self.path) from None
         source = unpacked(self._file)
         self._packed = source if isinstance(source, Unpacked) else None
         self._packed_mark = b""
         self._copy = TemporaryFile(buffering=0)  # noqa: SIM115 - closed with the tail
+        self._source: Any = self._file if self._packed is None else self._copy
         self._unpack()
 
     @property
@@ -76,14 +78,6 @@ class Tail:
     def read(self, begin: int, end: int) -> bytes:
         """Return some bytes of the log, fewer where it ends before."""
         return os.pread(self._source.fileno(), max(end - begin, 0), begin)
-
-    def line_at(self, begin: int) -> bytes:
-        """Return the line that begins at a place, with its line feed."""
-        line, size = b"", _LINE_BYTES
-        while b"\n" not in line and (more := self.read(begin + len(line), begin + size)):
-            line, size = line + more, 2 * size
-
-        return line[: line.find(b"\n") + 1] or line
 
     def last_line(self, holding: bytes, most: int) -> bytes | None:
         """Return the last whole line that holds a text, looking back from the end of the log.
@@ -106,10 +100,6 @@ class Tail:
         """Close the files."""
         self._file.close()
         self._copy.close()
-
-    @property
-    def _source(self) -> BinaryIO:
-        return self._file if self._packed is None else self._copy
 
     def _length(self) -> int:
         return os.fstat(self._source.fileno()).st_size
@@ -135,7 +125,12 @@ class Tail:
         self._packed_mark = os.pread(self._file.fileno(), read - begin, begin)
 
     def _check(self) -> None:
-        if _identity(self.path) != self._identity:
+        try:
+            is_same = os.path.samestat(self.path.stat(), os.fstat(self._file.fileno()))
+        except OSError as error:
+            said = f"is gone ({error.strerror}): it was moved, packed or deleted"
+            raise InputError(said, path=self.path) from None
+        if not is_same:
             raise Changed("was replaced by another file")
 
         self._unpack()
@@ -150,27 +145,22 @@ class Tail:
 
     def _next(self) -> Block | None:
         data = self.read(self.position, self.position + BLOCK_BYTES)
-        end = data.rfind(b"\n") + 1
-        start = data.find(b"\n") + 1 if self._skipping else 0
-        if not end and len(data) < BLOCK_BYTES:
+        whole = data[: data.rfind(b"\n") + 1]
+        if not whole and len(data) < BLOCK_BYTES:
             return None
 
-        line = self._line
-        if not end:
-            self._advance(data)
-            is_new, self._skipping = not self._skipping, True
-            return Block(b"", line, 1, TOO_LONG) if is_new else Block(b"", line, 0)
+        taken, first, was_skipping = whole or data, self._line, self._skipping
+        self.position += len(taken)
+        self._mark = (self._mark + taken[-_MARK_BYTES:])[-_MARK_BYTES:]
+        self._skipping = not whole
+        if not whole:
+            return Block(b"", first, 0) if was_skipping else Block(b"", first, 1, TOO_LONG)
 
-        self._advance(data[:end])
-        self._skipping, lines = False, data[start:end]
-        first, count = line + bool(start), lines.count(b"\n")
+        lines = whole[whole.find(b"\n") + 1 :] if was_skipping else whole
+        first, count = first + was_skipping, lines.count(b"\n")
         self._line = first + count
 
         return Block(lines, first, count)
-
-    def _advance(self, data: bytes) -> None:
-        self.position += len(data)
-        self._mark = (self._mark + data[-_MARK_BYTES:])[-_MARK_BYTES:]
 
 
 def blocks_back(read: Callable[[int, int], bytes], stop: int) -> Iterator[bytes]:
@@ -188,20 +178,3 @@ def blocks_back(read: Callable[[int, int], bytes], stop: int) -> Iterator[bytes]
         stop = begin + first if first < len(data) else begin
         if first < len(data):
             yield data[first:]
-
-
-def _identity(path: Path) -> tuple[int, int]:
-    try:
-        found = path.stat()
-    except OSError as error:
-        raise InputError(
-            f"is gone ({error.strerror}): it was moved, packed or deleted", path=path
-        ) from None
-    return found.st_dev, found.st_ino
-
-
-def _opened(path: Path) -> BinaryIO:
-    try:
-        return path.open("rb", buffering=0)
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", path=path) from None

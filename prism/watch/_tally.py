@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from prism.analysis._reading.merging import COUNT, TableMerger, merge_by_sum
-from prism.analysis._reading.parsing import parse
-from prism.analysis._reading.runs import Note, Run
+from prism.analysis._reading.parsing import TYPES, Parsed, parse
+from prism.analysis._reading.runs import Run
 from prism.analysis._reading.survey import SURVEYED, FileSurvey
 from prism.analysis._tables import faults
 from prism.analysis._tables.decisions import COSTS, sums
 from prism.analysis._tables.states import closes_round, how_closing
+from prism.runlog._events import EVENTS
 from prism.runlog._keys import WORLD_EVENTS
 from prism.runlog._prompts import read_line
 from prism.runlog._reader import Block
@@ -28,7 +30,7 @@ from prism.telemetry.events import (
     TRANSITION,
     TREATMENT_APPLIED,
 )
-from prism.watch._index import NAMING, Index, Lines
+from prism.watch._index import NAMING, Index, Lines, Read
 
 COUNTED = (*COSTS, "request_seconds")
 _COLUMNS = tuple(
@@ -36,6 +38,8 @@ _COLUMNS = tuple(
         (*SURVEYED, *NAMING, "round", "tick", "ticks_in_state", *faults.READ, "model", *COUNTED),
     )
 )
+_OF_ALL = (*SURVEYED, "round", "tick", "agent_id")
+_KEYS = {event.name: [key.name for key in event.keys] for event in EVENTS}
 _ASKED = ["run", "round", "state", "chosen", "model", "source", "reason", "event"]
 _TRAFFIC = ["run", "round", "chart", "from_state", "to_state", "trigger", "closes"]
 _KEPT_WHOLE = (ROUND_ENDED, TREATMENT_APPLIED)
@@ -53,6 +57,7 @@ class Tally:
         begins: Where each round begins in the log, in bytes, in the order of the log.
         treated: The events of treatments, in the order of the log.
         pictures: Where the picture of each round is in the log: its first byte and the one behind.
+        survey: The runs of the log, and what is wrong with it.
         index: Where the lines of each agent and post are.
         end: Where the next line begins in the log, in bytes.
         tick: Tick of the last line.
@@ -66,7 +71,8 @@ class Tally:
         self.index: Index = Index()
         self.end: int = 0
         self.tick: int | None = None
-        self._survey = FileSurvey(path, label, 0)
+        self._columns = [*_OF_ALL]
+        self.survey: FileSurvey = FileSurvey(path, label, 0)
         self._counts: dict[str, TableMerger | faults.FaultCounts] = {
             "events": merge_by_sum(["event"]),
             "traffic": merge_by_sum(_TRAFFIC),
@@ -85,17 +91,22 @@ class Tally:
             offset: Where they begin in the log, in bytes.
         """
         if block.fault is not None:
-            self._survey.take_fault(block.first_line, block.fault)
+            self.survey.take_fault(block.first_line, block.fault)
             return
 
         self.end = offset + len(block.data)
-        frame = self._survey.take(block, parse(block, _COLUMNS))
+        frame = self.survey.take(block, self._parsed(block))
         lines = Lines(block, offset)
-        self._note_rounds(lines, frame)
+
+        def read(begin: int, end: int) -> bytes:
+            return block.data[begin - offset : end - offset]
+
+        self._note_rounds(lines, read, frame)
         self.index.add(lines, frame)
         tables = pl.collect_all(self._counting(frame.lazy()))
         for counts, table in zip(self._counts.values(), tables, strict=True):
-            counts.add(table)
+            if table.height or not offset:
+                counts.add(table)
 
     def put_end(self, line: bytes) -> None:
         """Add the last ``round.ended`` before the lines are read that lead to it."""
@@ -106,25 +117,8 @@ class Tally:
     @property
     def known_run(self) -> Run | None:
         """The last run of the log, as far as the log describes it; None before its first line."""
-        runs = self._survey.labelled_runs()
+        runs = self.survey.labelled_runs()
         return runs[-1] if runs else None
-
-    def described(self) -> dict[str, Any]:
-        """Return what the log says of the run: ``world``, ``agents``, ``planned`` and ``seed``."""
-        run = self.known_run
-        return {
-            "world": run and run.world,
-            "agents": (run and run.agents) or sum(self.joined().values()) or None,
-            "planned": run and run.rounds,
-            "seed": run and run.seed,
-        }
-
-    @property
-    def notes(self) -> list[Note]:
-        """What is wrong with the log."""
-        # what the page says anyhow, or what is only a matter of time
-        left_out = ("unfinished", "no_feed", "empty")
-        return [note for note in self._survey.notes() if note.kind not in left_out]
 
     def rounds(self) -> list[int]:
         """Return the rounds that have begun or ended, in order."""
@@ -137,25 +131,16 @@ class Tally:
         place = bisect_right(starts, begin)
         return begin, starts[place] if place < len(starts) else None
 
-    def traffic(self) -> pl.DataFrame:
-        """Return all transitions: ``round``, ``chart``, states, ``trigger`` and ``count``.
+    def table(self, name: str) -> pl.DataFrame:
+        """Return all counts of a kind.
 
-        ``closes`` says whether they came after the states of the round were counted.
+        Args:
+            name: ``traffic`` (transitions by ``round``, ``chart``, states and ``trigger``;
+                ``closes`` says whether they came after the states of the round were counted),
+                ``asked`` (decisions and texts by what tells them apart), ``faults`` (see
+                `prism.analysis.faults`) or ``own`` (events that a world has logged, by round).
         """
-        return self._counts["traffic"].table().drop("run")
-
-    def asked(self) -> pl.DataFrame:
-        """Return all decisions and texts, counted by what tells them apart."""
-        return self._counts["asked"].table().drop("run")
-
-    def faults(self) -> pl.DataFrame:
-        """Return the table of faults; see `prism.analysis.faults`."""
-        return self._counts["faults"].table().drop("run")
-
-    def own_events(self) -> pl.DataFrame:
-        """Return the events that a world has logged, by name and round."""
-        own, name = self._counts["own"].table(), pl.col("event").str.strip_prefix(WORLD_EVENTS)
-        return own.drop("run").with_columns(name, agents=pl.lit(0, pl.Int64))
+        return self._counts[name].table().drop("run")
 
     def joined(self) -> dict[str, int]:
         """Return how many agents joined in each state."""
@@ -163,7 +148,20 @@ class Tally:
 
     def events(self) -> dict[str, int]:
         """Return how many events of each name there are."""
-        return dict(self._counts["events"].table().sort("event").iter_rows())
+        return dict(self._counts["events"].table().iter_rows())
+
+    def _parsed(self, block: Block) -> Parsed:
+        """Parse some lines; a column that no event so far has would only take time."""
+        parsed = parse(block, self._columns)
+        keys = {key for event in parsed.frame["event"].unique() for key in _KEYS.get(event, ())}
+        if more := keys.intersection(_COLUMNS).difference(self._columns):
+            self._columns += sorted(more)
+            parsed = parse(block, self._columns)
+
+        missing = {
+            name: pl.lit(None, TYPES[name]) for name in _COLUMNS if name not in self._columns
+        }
+        return replace(parsed, frame=parsed.frame.with_columns(**missing))
 
     def _counting(self, rows: pl.LazyFrame) -> list[pl.LazyFrame]:
         """Return what is to be added to each of all counts."""
@@ -174,6 +172,7 @@ class Tally:
         others = rows.filter(event != TRANSITION)
         asked = others.filter(event.is_in([DECISION, TEXT_WRITTEN]))
         own = others.filter(event.str.starts_with(WORLD_EVENTS))
+        own = own.with_columns(event.str.strip_prefix(WORLD_EVENTS))
         joined = others.filter(event == AGENT_JOINED).drop_nulls("state")
 
         return [
@@ -181,11 +180,11 @@ class Tally:
             moves.group_by(_TRAFFIC).agg(count=COUNT),
             asked.group_by(_ASKED).agg(asked=COUNT, **sums({name: name for name in COUNTED})),
             others.filter(faults.is_fault()),
-            own.group_by("run", "event", "round").agg(events=COUNT),
+            own.group_by("run", "event", "round").agg(events=COUNT, agents=pl.lit(0, pl.Int64)),
             joined.group_by("state").agg(agents=COUNT),
         ]
 
-    def _note_rounds(self, lines: Lines, frame: pl.DataFrame) -> None:
+    def _note_rounds(self, lines: Lines, read: Read, frame: pl.DataFrame) -> None:
         numbered = frame.drop_nulls("round")
         if numbered.height:
             self.tick = numbered["tick"][-1]
@@ -193,13 +192,13 @@ class Tally:
         first = numbered.group_by("round", maintain_order=True).agg(pl.col("line").min())
         for number, line in first.iter_rows():
             if number not in self.begins:
-                self.begins[number] = lines.begin(line)
+                self.begins[number], _ = lines.find(line, read)
         pictures = numbered.filter(event=AGENTS_PICTURED)
         for number, line in pictures.select("round", "line").iter_rows():
-            begin = lines.begin(line)
-            self.pictures[number] = begin, begin + len(lines.text(line))
+            begin, text = lines.find(line, read)
+            self.pictures[number] = begin, begin + len(text)
         for line in frame.filter(pl.col("event").is_in(_KEPT_WHOLE))["line"]:
-            self._keep(read_line(lines.text(line)) or {})
+            self._keep(read_line(lines.find(line, read)[1]) or {})
 
     def _keep(self, event: Mapping[str, Any]) -> None:
         if event.get("event") == TREATMENT_APPLIED:

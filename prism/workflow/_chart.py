@@ -130,7 +130,7 @@ def driving(charts: Charts, logger: EventLogger | None, clock: Clock | None) -> 
     Args:
         charts: The workflow's charts.
         logger: Where transitions go.
-        clock: What histories are timed by; None for real time.
+        clock: Times histories; None for real time.
     """
 
     @cache

@@ -18,6 +18,7 @@ from prism.statechart.reasoner._questions import DEFAULT_PULL
 from prism.statechart.transitions import Edge
 from prism.worlds._agent_set import AgentSet
 from prism.worlds._fields import Fields, unknown_field
+from prism.worlds._host import RunHost
 from prism.worlds._phase import Phase
 
 HISTORY_DEPTH = 50
@@ -121,6 +122,7 @@ class _Parts:
     )
 
     if TYPE_CHECKING:
+        _chart: Statechart[Any]
         _decision_epoch: int
         _epoch: int
         inbox: deque[Message]
@@ -172,8 +174,7 @@ class Agent(_Parts, metaclass=Fields):
         _require_known(type(self), given)
         self._given = given
         self._attributes: Mapping[str, Any] = _NONE
-        # the run, as its agents see it: a `RunHost`
-        self._host: Any = None
+        self._host: RunHost | None = None
         self._begin_state: Any = None
         self.agent_id = self.name = ""
         for name, value in given.items():
@@ -202,8 +203,7 @@ class Agent(_Parts, metaclass=Fields):
     @property
     def ticks_in_state(self) -> int:
         """The ticks, or turns, since the last transition. You may set it."""
-        host: Any = self._host
-        roster = None if host is None else host.roster
+        roster = None if self._host is None else self._host.roster
         return 0 if roster is None else int(roster.ticks_of(self))
 
     @ticks_in_state.setter
@@ -248,8 +248,7 @@ class Agent(_Parts, metaclass=Fields):
     @property
     def chart_random(self) -> RandomStream:
         """The random stream for this agent's chart in this round, for rates and probabilities."""
-        stream: RandomStream = self._joined("chart_random").chart_stream_of(self)
-        return stream
+        return self._joined("chart_random").chart_stream_of(self)
 
     @property
     def attributes(self) -> Mapping[str, Any]:
@@ -262,8 +261,7 @@ class Agent(_Parts, metaclass=Fields):
     @property
     def meanings(self) -> Mapping[Any, str]:
         """A description of each state, for a model."""
-        meanings: Mapping[Any, str] = self._joined("meanings").meanings
-        return meanings
+        return self._joined("meanings").meanings
 
     def fire(self, trigger: str, context: Any = None) -> Any:
         """Fire an event: make the first transition that it enables (see `Statechart.fire`).
@@ -277,11 +275,9 @@ class Agent(_Parts, metaclass=Fields):
         Returns:
             The new state, or None if no transition applied or it is deferred.
         """
-        host = self._host
-        if host is None or host.fires is not None:
-            fires = self._joined("fire").fires
-            assert fires is not None
-            return fires(self, trigger, context, None)
+        host = self._host or self._joined("fire")
+        if host.fires is not None:
+            return host.fires(self, trigger, context, None)
 
         return self._chart.fire(self, trigger, context)
 
@@ -491,7 +487,7 @@ class Agent(_Parts, metaclass=Fields):
 
         raise AttributeError(unknown_field(cls, name))
 
-    def _joined(self, doing: str) -> Any:
+    def _joined(self, doing: str) -> RunHost:
         host = self._host
         if host is None:
             raise AgentError(

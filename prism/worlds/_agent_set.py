@@ -196,11 +196,12 @@ def _inside(agents: Sequence[Any], states: Sequence[Any]) -> list[Any]:
     inside = (leaf for chart in charts for each in states for leaf in chart.leaves_of(each))
     wanted = {*map(id, states), *map(id, inside)}
 
-    return [agent for agent in agents if not wanted.isdisjoint(map(id, _leaves(agent.state)))]
+    return [agent for agent in agents if not wanted.isdisjoint(map(id, leaves_in(agent.state)))]
 
 
-def _leaves(state: Any) -> tuple[Any, ...]:
-    return state.leaves if isinstance(state, Configuration) else (state,)
+def leaves_in(state: Any) -> frozenset[Any]:
+    """Return the innermost states of a state, which may be a configuration."""
+    return frozenset(state.leaves if isinstance(state, Configuration) else (state,))
 
 
 def _reader(of: Any) -> Callable[[Any], Any]:

@@ -71,11 +71,9 @@ class Proxy(Agent, Generic[ObjectT]):
             trigger: Name of the event.
             context: The event's payload, such as another agent.
         """
-        host = self._host
-        if host is None or host.fires is not None:
-            fires = self._joined("fire").fires
-            assert fires is not None
-            return fires(self, trigger, context, None)
+        host = self._host or self._joined("fire")
+        if host.fires is not None:
+            return host.fires(self, trigger, context, None)
 
         return self._chart.fire(self.object, trigger, context)
 

@@ -1,4 +1,4 @@
-"""What agents and their world need from their run: random numbers, notes, messages."""
+"""A run as its agents and their world see it: phase, time, random numbers, decisions, messages."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from collections import deque
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from ctypes import string_at
-from dataclasses import dataclass
 from datetime import timedelta
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import takewhile
 from math import inf, prod
+from struct import unpack
 from typing import Any
 
 from prism._faults import note_place
@@ -27,32 +27,21 @@ from prism.runlog._keys import WORLD_EVENTS
 from prism.runlog._writer import Moment
 from prism.statechart import Configuration, PolicyReasoner, Question, Wording
 from prism.statechart._engine.arguments import did_you_mean
-from prism.statechart._identity import given_name, identify
+from prism.statechart._identity import identify
 from prism.statechart.reasoner._attributes import in_words
 from prism.statechart.reasoner._recollection import transition_in_words
 from prism.statechart.reasoner._router import Router
 from prism.statechart.states import state_text
 from prism.telemetry._loggers import EventLogger, active_logger
-from prism.worlds._agent import HISTORY_DEPTH, Agent, Asked, Message, Thing
-from prism.worlds._agent_set import AgentSet, Backwards, in_state
+from prism.worlds._agent_set import Backwards, in_state, leaves_in
 from prism.worlds._asking import Answerers
 from prism.worlds._assignments import Assignments
 from prism.worlds._fields import Fields, unknown_field
-from prism.worlds._guest import Guest, Proxy, as_agent
-from prism.worlds._kinds import NEVER, Kind, Parts
 from prism.worlds._parameters import ParameterView
-from prism.worlds._people import AgentTable
 from prism.worlds._phase import ALLOWED, OVERLAP_RULE, UNABLE_TO_FIRE, Phase
-from prism.worlds._regions import leaves_in
-from prism.worlds._world import RESERVED, World, defines
 
 _EVENT_NAME = re.compile(r"[a-z][a-z0-9_]*(?:\.[a-z0-9_]+)*")
 _NO_ATTRIBUTE = re.compile(r"'(\w+)' object (?:has no )?attribute '(\w+)'(?: is read-only)?$")
-
-_ALWAYS_GUARDED, _OF_SO_MANY = 40, 32
-_UNGUARDED = nullcontext()
-_BYTES_OF_MT19937 = 625 * 4
-"""Its words and its position among them."""
 
 Fires = Callable[[Any, str, Any, Any], Any]
 """Receives an event: the agent that fires it, its trigger and context, and the target if chosen."""
@@ -60,173 +49,121 @@ Fires = Callable[[Any, str, Any, Any], Any]
 _IN_SETUP, _AT_END = "setup", "end"
 """Parts of a run that have random numbers of their own."""
 
+_RESERVED = ("event", "timestamp", "round", "tick")
+"""Keys of every line of a log, which a world's own events cannot have."""
 
-@dataclass(frozen=True, slots=True)
-class Sampling:
-    """How many agents a log covers.
-
-    Args:
-        most: The number of agents that it covers.
-        above: It covers all agents unless there are more than these.
-    """
-
-    most: int
-    above: int = 0
-
-    def of(self, agents: int) -> int | None:
-        """Return how many of so many agents the log covers, or None for all."""
-        return min(self.most, agents) if agents > self.above else None
-
-
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """The parts of a run besides its agents.
-
-    Args:
-        world: The world.
-        parts: The marked methods of its class.
-        seed: Seed of every random number.
-        ticks_per_round: Ticks in a round.
-        clock: The run's clock.
-        logger: Where the run's events go.
-        answerers: The reasoner and the writer.
-        sampling: How many agents the log covers, or None for all.
-    """
-
-    world: World[Any]
-    parts: Parts
-    seed: int
-    ticks_per_round: int
-    clock: SimulatedClock
-    logger: EventLogger | None
-    answerers: Answerers
-    sampling: Sampling | None = None
-
-
-def population(world: World[Any], agents: int | Iterable[Any] | AgentTable) -> Iterable[Any]:
-    """Return the agents of a run, which may be given as objects, a number or a table.
-
-    Raises:
-        FieldTypeError: If they are something else.
-    """
-    # True counts as 1 in Python, and the letters of a text as its items
-    if isinstance(agents, (bool, str)) or not isinstance(agents, (int, Iterable, AgentTable)):
-        raise FieldTypeError(
-            "agents must be a whole number, the agents themselves, or an AgentTable of a file, "
-            f"got {agents!r}"
-        )
-
-    made: Iterable[Any]
-    if isinstance(agents, AgentTable):
-        made = world._from_table(agents)
-    else:
-        made = world.populate(agents) if isinstance(agents, int) else agents
-
-    return made
+_ALWAYS_GUARDED, _OF_SO_MANY = 40, 32
+_UNGUARDED = nullcontext()
+_BYTES_OF_MT19937 = 625 * 4
+"""Its words and its position among them."""
 
 
 class RunHost:
-    """A run from the point of view of its agents and its world.
+    """A run, as its agents and its world see it.
 
     Args:
-        setting: The other parts of the run.
+        world: The world.
+        seed: Seed of every random number.
+        ticks_per_round: Ticks in a round.
+        clock: The run's clock.
+        answerers: The reasoner and the writer.
         logger: Where the world's own events go.
 
     Attributes:
-        agents: The population, in the order in which it acts.
-        seed: Seed of every random number.
         acting: The agent whose step is running.
+        agents: The population, in the order in which it was given.
+        asleep: Places of agents that have no turns for now.
+        draws: Draws the decisions of this tick if nothing logs them, or None.
+        epoch: The number of the current part of the run. Random numbers belong to one epoch.
         fires: Receives or refuses the events that agents fire, or None while they are carried out
             at once. `enter` sets it.
-        sends: Receives messages, or None while they are delivered at once.
-        unawaited: A decision that was requested but not yet awaited.
-        phase: What the run is doing. It changes by `enter`.
-        refusing: Why nothing may change at the moment, or None if it may. `enter` sets it.
-        meanings: Descriptions of the states, for a model.
-        draws: Draws the decisions of this tick if nothing logs them, or None.
+        gone: Places of the agents that have left, which have no turns and no state.
         has_guests: Whether objects of other classes are among the agents.
         has_proxies: Whether agents represent objects, whose states may change on their own.
-        wording: Length and language of texts for calls that do not specify them.
+        has_until: Whether the world says when the run ends.
         has_writer: Whether the run has a writer.
-        remembers: Whether prompts contain what agents remember.
         is_permuted: Whether loops over the agents run backwards, to see what that changes.
-        epoch: The number of the current part of the run. Random numbers belong to one epoch.
-        roster: The states of the agents, from the end of `setup` on.
-        ticks_per_round: Ticks in a round.
-        logged: Ids of the agents that the log covers, or None for all.
-        stopped: When and why the run was stopped, or None.
-        transitions: Number of transitions in this round.
-        logger: Where the run's events go at the moment.
-        timed_out: Called with the state that an agent left by a time-out.
-        gone: Places of the agents that have left, which have no turns and no state.
-        asleep: Places of agents that have no turns for now.
-        parameters: The world's current parameters.
-        router: Chooses who answers for an agent, or None if all agents share one.
         is_replayed: Whether decisions are taken from another run.
-        assignments: The assignments to treatments.
+        kinds: The kinds of the agents.
+        logged: Ids of the agents that the log covers, or None for all.
+        logger: Where the run's events go at the moment.
+        meanings: Descriptions of the states, for a model.
+        parameters: The world's current parameters.
+        phase: What the run is doing. It changes by `enter`.
+        refusing: Why nothing may change at the moment, or None if it may. `enter` sets it.
+        remembers: Whether prompts contain what agents remember.
+        roster: The states of the agents, from the end of `setup` on.
+        router: Chooses who answers for an agent, or None if all agents share one.
+        seed: Seed of every random number.
+        sends: Receives messages, or None while they are delivered at once.
+        stopped: When and why the run was stopped, or None.
+        ticks_per_round: Ticks in a round.
+        timed_out: Called with the state that an agent left by a time-out.
+        transitions: Number of transitions in this round.
+        unawaited: A decision that was requested but not yet awaited.
+        wording: Length and language of texts for calls that do not specify them.
         world: The world.
     """
 
-    def __init__(self, setting: Setting, logger: EventLogger | None) -> None:
-        world, answerers = setting.world, setting.answerers
-        self.agents: list[Any] = []
-        self.seed: int = setting.seed
-        self.acting: Any = None
-        self.fires: Fires | None = self._refuse_fire
-        self._receive: Fires | None = None
-        self.sends: Callable[[Message, Any], None] | None = None
-        self.unawaited: Any = None
-        self.phase: Phase = Phase.SETTING_UP
-        self.refusing: str | None = None
-        self.meanings: Mapping[Any, str] = world.meanings
-        self.draws: PolicyReasoner | None = None
-        self.has_guests: bool = False
-        self.has_proxies: bool = False
+    def __init__(
+        self,
+        world: Any,
+        seed: int,
+        ticks_per_round: int,
+        clock: SimulatedClock,
+        answerers: Answerers,
+        logger: EventLogger | None,
+    ) -> None:
+        decides = answerers.reasoner
+        self.world: Any = world
+        self.seed: int = seed
+        self.ticks_per_round: int = ticks_per_round
+        self.logger: EventLogger | None = logger
         self.wording: Wording = answerers.wording
         self.has_writer: bool = answerers.has_writer
-        self.remembers: bool = getattr(answerers.reasoner, "memory", None) is not None
-        self.is_permuted: bool = False
-        self.roster: Any = None
-        self.ticks_per_round: int = setting.ticks_per_round
-        self.logged: frozenset[str] | None = None
-        self.stopped: dict[str, Any] | None = None
-        self.transitions: int = 0
-        self.world: World[Any] = world
-        self.timed_out: Callable[[Any], None] = _leave_it
-        self.gone: set[int] = set()
-        self.asleep: frozenset[int] = frozenset()
-        decides = answerers.reasoner
+        self.remembers: bool = getattr(decides, "memory", None) is not None
         self.router: Router | None = decides if isinstance(decides, Router) else None
         self.is_replayed: bool = isinstance(decides, ReplayReasoner)
         self.parameters: Mapping[str, Any] = ParameterView(world)
-        self.assignments: Assignments = Assignments(setting.seed)
-        self._clock = setting.clock
-        self.logger: EventLogger | None = logger
+        self.meanings: Mapping[Any, str] = world.meanings
+        self.agents: list[Any] = []
+        self.kinds: Sequence[Any] = ()
+        self.acting: Any = None
+        self.unawaited: Any = None
+        self.roster: Any = None
+        self.stopped: dict[str, Any] | None = None
+        self.logged: frozenset[str] | None = None
+        self.gone: set[int] = set()
+        self.asleep: frozenset[int] = frozenset()
+        self.has_guests: bool = False
+        self.has_proxies: bool = False
+        self.has_until: bool = False
+        self.is_permuted: bool = False
+        self.sends: Callable[[Any, Any], None] | None = None
+        self.draws: PolicyReasoner | None = None
+        self.timed_out: Callable[[Any], None] = _leave_it
+        self.transitions: int = 0
+        self.epoch: int = 0
+        self.phase: Phase = Phase.SETTING_UP
+        self.refusing: str | None = None
+        self.fires: Fires | None = self._refuse_fire
+        self._receive: Fires | None = None
+        self._clock = clock
+        self._time: float | None = None
         self._part = _IN_SETUP
         self._world_random: RandomStream | None = None
         self._turn_random: RandomStream | None = None
-        self.epoch: int = 0
-        self._time: float | None = None
-        self._has_until = defines(type(world), "until")
         self._networks = 0
         self._guarded = 0
-        self._kinds: Mapping[type, Kind] = {}
         # events of setup wait for those that begin the run
         self._buffer: list[tuple[str, dict[str, Any]]] | None = []
 
-    def guarding(self) -> AbstractContextManager[None]:
-        """Refuse other random numbers inside the block, if it is one of the first or in a sample.
+    @cached_property
+    def assignments(self) -> Assignments:
+        """The assignments to treatments."""
+        return Assignments(self.seed)
 
-        Checking takes longer than an agent's step, and code that uses them will do so again.
-        """
-        if self.world._prism_is_alone:
-            return _UNGUARDED
-
-        self._guarded += 1
-        if self._guarded <= _ALWAYS_GUARDED or mixed(self._guarded) % _OF_SO_MANY == 0:
-            return drawing_nowhere_else()
-
-        return _UNGUARDED
+    # Time
 
     @property
     def round(self) -> int:
@@ -239,12 +176,9 @@ class RunHost:
         return self._clock.tick
 
     @property
-    def late(self) -> str | None:
-        """Why a step may not change the world at the moment, or None if it may."""
-        if self.phase is not Phase.GOING_ON:
-            return None
-
-        return f"after its first await, a step may change only its own agent: {OVERLAP_RULE}"
+    def ticks(self) -> int:
+        """Ticks since the run began."""
+        return max(self.round - 1, 0) * self.ticks_per_round + self.tick
 
     @property
     def time(self) -> float:
@@ -254,90 +188,21 @@ class RunHost:
 
         return max(self.round - 1, 0) + self.tick / self.ticks_per_round
 
-    @property
-    def has_network(self) -> bool:
-        """Whether the agents are connected."""
-        return self.world._network is not None
+    @contextmanager
+    def within_tick(self, part: float) -> Iterator[None]:
+        """Set the time to that of an event within a tick.
 
-    @property
-    def ticks(self) -> int:
-        """Ticks since the run began."""
-        return max(self.round - 1, 0) * self.ticks_per_round + self.tick
-
-    def populate(self, agents: Iterable[Any]) -> list[type[Agent]]:
-        """Add the population, and return its kinds in the order in which they appear.
-
-        Raises:
-            AgentError: If one of them is not an agent, or is already in a run.
-            FieldValueError: If there are no agents, or two have the same id.
+        Args:
+            part: The fraction of the tick that has passed, from 0 to 1.
         """
-        numbers: dict[type, int] = {}
-        taken: dict[str, Agent] = {}
-        guests: dict[Any, type] = {}
-        for each in agents:
-            agent = each
-            if not isinstance(each, Agent) or isinstance(each, Guest):
-                agent = as_agent(each, f"{type(self.world).__name__}.populate", guests)
-            if agent._host is not None:
-                raise AgentError(
-                    f"agent {agent.agent_id!r} is in the population twice, or in another run: "
-                    "make new agents"
-                )
-
-            kind = type(agent)
-            numbers[kind] = numbers.get(kind, 0) + 1
-            _name(agent, numbers[kind])
-            agent._host = self
-            if taken.setdefault(agent.agent_id, agent) is not agent:
-                raise FieldValueError(
-                    f"agent ids must be unique, used more than once: {agent.agent_id}"
-                )
-
-        if not taken:
-            raise FieldValueError("a run needs at least one agent")
-
-        self.has_guests = bool(guests)
-        if guests and (self.world.together or self.world.overlap):
-            raise AgentError(
-                f"{type(self.world).__name__}: objects of other classes take turns one after "
-                "another, so leave out together and overlap"
-            )
-
-        self.agents[:] = taken.values()
-
-        return list(numbers)
-
-    def join(self, kinds: Mapping[type, Kind]) -> None:
-        """Give every agent its chart, its state, and the fields without a value."""
-        self.has_proxies = any(issubclass(cls, Proxy) for cls in kinds)
-        self._kinds = kinds
-        for place, agent in enumerate(self.agents):
-            kind = kinds[type(agent)]
-            kind.agents.append(agent)
-            agent._kind, agent._chart, agent._place = kind, kind.chart, place
-            agent._since = agent._member = 0
-            agent._due, agent._keys = NEVER, None
-            # state, history and memory of a proxy are those of its object
-            if not isinstance(agent, Proxy):
-                begin = agent._begin_state
-                agent._state = kind.chart.definition.initial if begin is None else begin
-                agent._state_history = deque(maxlen=HISTORY_DEPTH)
-                agent.state_memory = None
-
-            agent._random, agent._decision_random = RandomStream.of_key(0), RandomStream.of_key(0)
-            agent._epoch = agent._decision_epoch = -1
-            agent._notes = agent._chart_random = None
-            agent.neighbours, agent.inbox = AgentSet(), deque()
-            self._fill(agent)
-
-    def classes(self) -> list[type]:
-        """Return the classes of the agents, in the order in which they appear."""
-        return list(dict.fromkeys(map(type, self.agents)))
-
-    def turn_round(self) -> None:
-        """Make loops over the agents run backwards from now on."""
-        self.is_permuted = True
-        object.__setattr__(self.world, "_everybody", Backwards(self.agents))
+        now = self._clock.moment
+        time = now.time - timedelta(seconds=self._clock.seconds_per_tick * (1 - part))
+        self._time = now.round - 1 + (now.tick - 1 + part) / self.ticks_per_round
+        try:
+            with self._clock.at(Moment(time, now.round, now.tick)):
+                yield
+        finally:
+            self._time = None
 
     def begin_round(self) -> None:
         """Begin a round, which has its own random numbers."""
@@ -355,17 +220,111 @@ class RunHost:
         self._world_random = self._turn_random = None
         self.epoch = 2 * self.round + (part == _AT_END)
 
-    def keys_of(self, agent: Any) -> tuple[int, ...]:
-        """Return an agent's own 64-bit keys for its places, its steps and its decisions."""
-        if agent._keys is None:
-            agent._keys = keys_of(3, self.seed, "agent", agent.agent_id)
+    def count_transition(self) -> float:
+        """Count a transition, and return the time in seconds."""
+        # the charts ask for the time exactly once for each transition
+        self.transitions += 1
+        return self._clock.moment.seconds
 
-        keys: tuple[int, ...] = agent._keys
-        return keys
+    def stop(self, reason: str) -> None:
+        """End the run after this tick or event.
 
-    def canonical(self) -> list[Any]:
-        """Return the agents in an order that does not depend on the list."""
-        return sorted(self.agents, key=lambda each: (self.keys_of(each)[0], each.agent_id))
+        Raises:
+            FieldTypeError: If the reason is not a text.
+            SimulationError: If the run has not begun, or nothing may change at the moment.
+        """
+        if not isinstance(reason, str):
+            raise FieldTypeError(f"stop: the reason must be text, got {reason!r}")
+        if self.refusing is not None or self.round == 0:
+            why = self.refusing or "it has not begun"
+            raise SimulationError(f"the run cannot be stopped: {why}")
+
+        if self.stopped is None:
+            self.stopped = {"tick": self.tick, "time": round(self.time, 9), "reason": reason}
+
+    # Phases
+
+    def enter(self, phase: Phase, reason: str | None = None) -> None:
+        """Switch to another phase, which decides whether agents may fire.
+
+        Args:
+            phase: The phase.
+            reason: Why nothing may change in it, or None if it may.
+
+        Raises:
+            SimulationError: If the run's chart does not allow it now.
+        """
+        before = self.phase
+        if phase is not before and (before, phase) not in ALLOWED:
+            raise SimulationError(f"a run cannot go from {before.value!r} to {phase.value!r}")
+
+        self.phase, self.refusing = phase, reason
+        self.fires = self._refuse_fire if phase in UNABLE_TO_FIRE else self._receive
+
+    @contextmanager
+    def in_phase(self, phase: Phase, reason: str | None = None) -> Iterator[None]:
+        """Switch to another phase inside the block, and back afterwards."""
+        before = self.phase
+        self.enter(phase, reason)
+        try:
+            yield
+        finally:
+            self.enter(before)
+
+    @contextmanager
+    def only_looking(self, reason: str) -> Iterator[None]:
+        """Refuse every change and every draw inside the block."""
+        with self.in_phase(Phase.LOOKING, reason):
+            yield
+
+    @property
+    def late(self) -> str | None:
+        """Why a step may not change the world at the moment, or None if it may."""
+        if self.phase is not Phase.GOING_ON:
+            return None
+
+        return f"after its first await, a step may change only its own agent: {OVERLAP_RULE}"
+
+    def receive_events(self, receive: Fires | None) -> None:
+        """Pass on what agents fire from now on, or, if None, have it carried out at once."""
+        self._receive = receive
+        self.enter(self.phase, self.refusing)
+
+    def _refuse_fire(self, agent: Any, trigger: str, _context: Any, _chosen: Any) -> Any:
+        reason = self.refusing or "setup prepares agents by begin_in, before the first round"
+        raise SimulationError(f"agent {agent.agent_id!r} cannot fire {trigger!r}: {reason}")
+
+    # Random numbers
+
+    def require_drawing(self, who: str) -> None:
+        """Refuse a draw if nothing may be drawn at the moment.
+
+        Raises:
+            SimulationError: If nothing may.
+        """
+        if self.refusing is not None:
+            raise SimulationError(f"{who} cannot draw random numbers: {self.refusing}")
+
+    def world_stream(self) -> RandomStream:
+        """Return the world's random stream for the current epoch.
+
+        Raises:
+            SimulationError: If nothing may be drawn at the moment, or the draw would depend on the
+                order of agents.
+        """
+        self.require_drawing("the world")
+        if self.late is not None:
+            raise SimulationError(f"the world cannot draw random numbers: {self.late}")
+        if self.acting is not None and self.world.together:
+            raise SimulationError(
+                f"{type(self.world).__name__} is a together world, in which the order of agents "
+                "must not matter: draw from agent.random in steps"
+            )
+        if self._world_random is None:
+            # a part more than a decision's key has, as an agent may be called "world"
+            self._world_random = RandomStream(self.seed, "world", self._part, self.round)
+
+        return self._world_random
 
     def turn_stream(self) -> RandomStream:
         """Return the random stream of this round for drawing turns."""
@@ -374,21 +333,62 @@ class RunHost:
 
         return self._turn_random
 
-    @contextmanager
-    def within_tick(self, part: float) -> Iterator[None]:
-        """Set the time to that of an event within a tick.
+    def network_stream(self) -> RandomStream:
+        """Return the random stream for the next network."""
+        self._networks += self._part == _IN_SETUP
+        return RandomStream(self.seed, "network", self._part, f"{self.round}.{self._networks}")
 
-        Args:
-            part: The fraction of the tick that has passed, from 0 to 1.
+    def chart_stream_of(self, agent: Any) -> RandomStream:
+        """Return the random stream for an agent's chart in this round."""
+        # few charts draw, so an agent has the stream of its chart when it first does
+        kept: tuple[int, RandomStream] | None = agent._chart_random
+        if kept is None or kept[0] != self.epoch:
+            stream = RandomStream(self.seed, "chart", agent.agent_id, self._part, self.round)
+            kept = agent._chart_random = self.epoch, stream
+
+        return kept[1]
+
+    def keys_of(self, agent: Any) -> tuple[int, ...]:
+        """Return an agent's own 64-bit keys for its places, its steps and its decisions."""
+        if agent._keys is None:
+            agent._keys = keys_of(3, self.seed, "agent", agent.agent_id)
+
+        keys: tuple[int, ...] = agent._keys
+        return keys
+
+    # What agents and the world ask for
+
+    def guarding(self) -> AbstractContextManager[None]:
+        """Refuse other random numbers inside the block, if it is one of the first or in a sample.
+
+        Checking takes longer than an agent's step, and code that uses them will do so again.
         """
-        now = self._clock.moment
-        time = now.time - timedelta(seconds=self._clock.seconds_per_tick * (1 - part))
-        self._time = now.round - 1 + (now.tick - 1 + part) / self.ticks_per_round
-        try:
-            with self._clock.at(Moment(time, now.round, now.tick)):
-                yield
-        finally:
-            self._time = None
+        if self.world._prism_is_alone:
+            return _UNGUARDED
+
+        self._guarded += 1
+        if self._guarded <= _ALWAYS_GUARDED or mixed(self._guarded) % _OF_SO_MANY == 0:
+            return drawing_nowhere_else()
+
+        return _UNGUARDED
+
+    @property
+    def has_network(self) -> bool:
+        """Whether the agents are connected."""
+        return self.world._network is not None
+
+    def classes(self) -> list[type]:
+        """Return the classes of the agents, in the order in which they appear."""
+        return list(dict.fromkeys(map(type, self.agents)))
+
+    def turn_round(self) -> None:
+        """Make loops over the agents run backwards from now on."""
+        self.is_permuted = True
+        object.__setattr__(self.world, "_everybody", Backwards(self.agents))
+
+    def canonical(self) -> list[Any]:
+        """Return the agents in an order that does not depend on the list."""
+        return sorted(self.agents, key=lambda each: (self.keys_of(each)[0], each.agent_id))
 
     def count(self, state: Any) -> int:
         """Return the number of agents in a state."""
@@ -417,25 +417,9 @@ class RunHost:
 
         self.roster.set_ticks(agent, ticks)
 
-    def stop(self, reason: str) -> None:
-        """End the run after this tick or event.
-
-        Raises:
-            FieldTypeError: If the reason is not a text.
-            SimulationError: If the run has not begun, or nothing may change at the moment.
-        """
-        if not isinstance(reason, str):
-            raise FieldTypeError(f"stop: the reason must be text, got {reason!r}")
-        if self.refusing is not None or self.round == 0:
-            why = self.refusing or "it has not begun"
-            raise SimulationError(f"the run cannot be stopped: {why}")
-
-        if self.stopped is None:
-            self.stopped = {"tick": self.tick, "time": round(self.time, 9), "reason": reason}
-
     def is_to_end(self) -> bool:
         """Return whether the run was stopped, or its world's ``until`` is true."""
-        if self.stopped is None and self._has_until:
+        if self.stopped is None and self.has_until:
             with self.only_looking("until must not change anything: use a hook"):
                 ends = self.world.until()
             if ends:
@@ -443,43 +427,7 @@ class RunHost:
 
         return self.stopped is not None
 
-    def chart_stream_of(self, agent: Any) -> RandomStream:
-        """Return the random stream for an agent's chart in this round."""
-        # few charts draw, so an agent has the stream of its chart when it first does
-        kept: tuple[int, RandomStream] | None = agent._chart_random
-        if kept is None or kept[0] != self.epoch:
-            stream = RandomStream(self.seed, "chart", agent.agent_id, self._part, self.round)
-            kept = agent._chart_random = self.epoch, stream
-
-        return kept[1]
-
-    def world_stream(self) -> RandomStream:
-        """Return the world's random stream for the current epoch.
-
-        Raises:
-            SimulationError: If nothing may be drawn at the moment, or the draw would depend on the
-                order of agents.
-        """
-        self.require_drawing("the world")
-        if self.late is not None:
-            raise SimulationError(f"the world cannot draw random numbers: {self.late}")
-        if self.acting is not None and self.world.together:
-            raise SimulationError(
-                f"{type(self.world).__name__} is a together world, in which the order of agents "
-                "must not matter: draw from agent.random in steps"
-            )
-        if self._world_random is None:
-            # a part more than a decision's key has, as an agent may be called "world"
-            self._world_random = RandomStream(self.seed, "world", self._part, self.round)
-
-        return self._world_random
-
-    def network_stream(self) -> RandomStream:
-        """Return the random stream for the next network."""
-        self._networks += self._part == _IN_SETUP
-        return RandomStream(self.seed, "network", self._part, f"{self.round}.{self._networks}")
-
-    def send(self, message: Message, to: Any) -> None:
+    def send(self, message: Any, to: Any) -> None:
         """Deliver a message.
 
         Raises:
@@ -496,7 +444,7 @@ class RunHost:
         else:
             self.sends(message, to)
 
-    def deliver(self, message: Message, to: Any) -> None:
+    def deliver(self, message: Any, to: Any) -> None:
         """Put a message into an inbox and into the memory of both agents."""
         to.inbox.append(message)
         if self.remembers:
@@ -529,7 +477,7 @@ class RunHost:
 
         add_note(agent, self._clock.moment.seconds, text)
 
-    def settle(self, asked: Asked) -> Any:
+    def settle(self, asked: Any) -> Any:
         """Carry out a request that leaves nothing to decide, or return it if it is a question."""
         agent = asked.agent
         options = agent._kind.targets_of(agent, asked.trigger, asked.context)
@@ -579,8 +527,7 @@ class RunHost:
 
     def able_to_be_in(self, state: Any) -> int:
         """Return the number of agents whose chart contains a state."""
-        kinds = self._kinds.values()
-        return sum(len(kind.agents) for kind in kinds if kind.definition.leaves_of(state))
+        return sum(len(kind.agents) for kind in self.kinds if kind.definition.leaves_of(state))
 
     def end_setup(self, *, is_resumed: bool) -> None:
         """Write the events that `setup` logged, unless the run was resumed."""
@@ -589,50 +536,6 @@ class RunHost:
         if logger is not None and not is_resumed:
             for event, keys in buffered:
                 logger.info(event, **keys)
-
-    @contextmanager
-    def only_looking(self, reason: str) -> Iterator[None]:
-        """Refuse every change and every draw inside the block."""
-        with self.in_phase(Phase.LOOKING, reason):
-            yield
-
-    def enter(self, phase: Phase, reason: str | None = None) -> None:
-        """Switch to another phase, which decides whether agents may fire.
-
-        Args:
-            phase: The phase.
-            reason: Why nothing may change in it, or None if it may.
-
-        Raises:
-            SimulationError: If the run's chart does not allow it now.
-        """
-        before = self.phase
-        if phase is not before and (before, phase) not in ALLOWED:
-            raise SimulationError(f"a run cannot go from {before.value!r} to {phase.value!r}")
-
-        self.phase, self.refusing = phase, reason
-        self.fires = self._refuse_fire if phase in UNABLE_TO_FIRE else self._receive
-
-    def receive_events(self, receive: Fires | None) -> None:
-        """Pass on what agents fire from now on, or, if None, have it carried out at once."""
-        self._receive = receive
-        self.enter(self.phase, self.refusing)
-
-    def count_transition(self) -> float:
-        """Count a transition, and return the time in seconds."""
-        # the charts ask for the time exactly once for each transition
-        self.transitions += 1
-        return self._clock.moment.seconds
-
-    @contextmanager
-    def in_phase(self, phase: Phase, reason: str | None = None) -> Iterator[None]:
-        """Switch to another phase inside the block, and back afterwards."""
-        before = self.phase
-        self.enter(phase, reason)
-        try:
-            yield
-        finally:
-            self.enter(before)
 
     @contextmanager
     def explaining(self) -> Iterator[None]:
@@ -663,53 +566,20 @@ class RunHost:
         note_place(error, self.acting, self.round, self.tick)
 
     def _class_named(self, name: str) -> Fields | None:
-        classes: list[type] = [type(self.world), *{type(agent) for agent in self.agents}]
-        classes += _classes_below(Thing)
+        # Things are found below their base, the only class of fields without a base of its own
+        things = (each for each in object.__subclasses__() if isinstance(each, Fields))
+        below = (each for thing in things for each in _classes_below(thing))
+        classes = [type(self.world), *{type(agent) for agent in self.agents}, *below]
         fitting = (cls for cls in classes if cls.__name__ == name and isinstance(cls, Fields))
         return next(fitting, None)
-
-    def _fill(self, agent: Any) -> None:
-        for name, field in type(agent).fields.items():
-            if name in agent._given or name in Agent.fields:
-                continue
-            if field.declared.is_required:
-                raise AgentError(
-                    f"{type(agent).__name__}.{name} has no value: give it one, "
-                    f"{type(agent).__name__}({name}=...), or a default in the class"
-                )
-
-            def stream(name: str = name) -> RandomStream:
-                return RandomStream(self.seed, "field", agent.agent_id, name)
-
-            try:
-                value = field.declared.value(stream)
-            except Exception as error:
-                error.add_note(f"for {type(agent).__name__}.{name} of {agent.agent_id!r}")
-                raise
-
-            setattr(agent, name, value)
-
-    def require_drawing(self, who: str) -> None:
-        """Refuse a draw if nothing may be drawn at the moment.
-
-        Raises:
-            SimulationError: If nothing may.
-        """
-        if self.refusing is not None:
-            raise SimulationError(f"{who} cannot draw random numbers: {self.refusing}")
-
-    def _refuse_fire(self, agent: Any, trigger: str, _context: Any, _chosen: Any) -> Any:
-        reason = self.refusing or "setup prepares agents by begin_in, before the first round"
-        raise SimulationError(f"agent {agent.agent_id!r} cannot fire {trigger!r}: {reason}")
 
 
 def _leave_it(_state: Any) -> None:
     """Do nothing."""
 
 
-def _classes_below(cls: type[Thing]) -> Iterator[type[Thing]]:
-    below: list[type[Thing]] = cls.__subclasses__()
-    for each in below:
+def _classes_below(cls: Any) -> Iterator[type]:
+    for each in cls.__subclasses__():
         yield each
         yield from _classes_below(each)
 
@@ -720,26 +590,18 @@ def last_record(agent: Any) -> Any:
     return history[-1] if history else None
 
 
-def _name(agent: Agent, number: int) -> None:
-    """Give an agent its id and name, by default from its kind and number."""
-    own = given_name(agent.object) if isinstance(agent, Guest) else None
-    own = own or agent._given.get("agent_id")
-    agent.agent_id = own or f"{type(agent).__name__.lower()}_{number}"
-    agent.name = agent._given.get("name") or agent.agent_id
-
-
 def _require_event(event: str, keys: Iterable[str]) -> None:
     if not _EVENT_NAME.fullmatch(event):
         raise FieldValueError(
             f"an event's name must be lower-case letters, digits and underscores, got {event!r}"
         )
-    if reserved := [name for name in keys if name in RESERVED]:
+    if reserved := [name for name in keys if name in _RESERVED]:
         raise FieldValueError(
             f"world.{event}: the key {reserved[0]!r} is part of every line: use another name"
         )
 
 
-def _weights_by_option(asked: Asked, options: Sequence[Any]) -> Mapping[Any, float]:
+def _weights_by_option(asked: Any, options: Sequence[Any]) -> Mapping[Any, float]:
     """Return the weights of the targets. A configuration gets that of its distinctive leaves.
 
     Raises:
@@ -766,7 +628,7 @@ def _weights_by_option(asked: Asked, options: Sequence[Any]) -> Mapping[Any, flo
     return weights
 
 
-def _check_weight(asked: Asked, options: Sequence[Any], key: Any, weight: Any) -> None:
+def _check_weight(asked: Any, options: Sequence[Any], key: Any, weight: Any) -> None:
     kind = asked.agent._kind
     if key not in kind.counts and not _is_state(kind, key):
         raise FieldValueError(
@@ -785,7 +647,7 @@ def _listed(options: Sequence[Any]) -> str:
     return ", ".join(map(state_text, options))
 
 
-def _is_state(kind: Kind, key: Any) -> bool:
+def _is_state(kind: Any, key: Any) -> bool:
     return kind.has_regions and (key in kind.definition.states or key in kind.chart._rows)
 
 
@@ -795,7 +657,7 @@ def _weight_of(option: Any, weights: Mapping[Any, float], common: Container[Any]
     return prod(named) if named else 0
 
 
-def _weights_of(asked: Asked) -> str:
+def _weights_of(asked: Any) -> str:
     return f"agent {asked.agent.agent_id!r}: the weights of {asked.trigger!r}"
 
 
@@ -808,11 +670,11 @@ def drawing_nowhere_else() -> Iterator[None]:
     Raises:
         SimulationError: If it did, and no other thread is running.
     """
-    before, of_numpy = random.getstate(), _numpy_state()
+    before, of_numpy = _python_state(), _numpy_state()
     yield
 
     for name, was, now in (
-        ("Python's own random", before, random.getstate()),
+        ("Python's own random", before, _python_state()),
         ("numpy.random", of_numpy, _numpy_state()),
     ):
         if now != was and was is not None:
@@ -841,6 +703,29 @@ def _may_draw(thread: threading.Thread) -> bool:
     # those of compiled libraries have no name of their own, and do not draw
     is_known = thread.name.startswith(("prism-", "Dummy-"))
     return thread is not threading.current_thread() and not is_known
+
+
+def _python_state() -> Any:
+    generator: Any = getattr(random.getstate, "__self__", None)
+    if not _is_readable(generator):
+        return random.getstate()
+
+    # read where they are, as Python takes ten times as long to make a tuple of its words
+    return _words_of(generator), generator.gauss_next
+
+
+def _words_of(generator: Any) -> bytes:
+    return string_at(id(generator) + object.__basicsize__, _BYTES_OF_MT19937)
+
+
+@lru_cache(maxsize=1)
+def _is_readable(generator: Any) -> bool:
+    """Return whether a generator keeps its position and its words behind the head of the object."""
+    if sys.implementation.name != "cpython" or type(generator) is not random.Random:
+        return False
+
+    *words, position = generator.getstate()[1]
+    return unpack("=i624I", _words_of(generator)) == (position, *words)
 
 
 def _numpy_state() -> Any:

@@ -19,9 +19,10 @@ from prism.statechart._definition import DEFAULT_NAME, TIMEOUT, Definition
 from prism.statechart.states import state_text
 from prism.telemetry._loggers import EventLogger
 from prism.worlds._agent import Agent
+from prism.worlds._agent_set import leaves_in
 from prism.worlds._fields import refuse_all, slot_of, type_problems
 from prism.worlds._guest import KEPT, Guest, Proxy, act, timed
-from prism.worlds._regions import EveryState, Listing, Turns, leaves_in
+from prism.worlds._regions import EveryState, Listing, Turns
 from prism.worlds._world import ACTIVATIONS, MEASURE, ORDERS, PICTURE, RATE, STEP, TREATMENT, World
 
 Step = Callable[..., Any]
@@ -425,8 +426,6 @@ def _method_problems(cls: type[Any], name: str, method: Any) -> Iterator[str]:
     marks = [mark for mark in _MARKS if hasattr(method, mark)]
     for mark in marks:
         yield from _argument_problems(cls, name, method, mark)
-    if STEP in marks:
-        yield from _rate_problems(cls, name, method)
     # a step alone has something to wait for
     is_plain = name in _HOOKS or bool({*marks} - {STEP})
     if is_plain and inspect.iscoroutinefunction(method):
@@ -448,6 +447,8 @@ def _argument_problems(cls: type[Any], name: str, method: Any, mark: str) -> Ite
         inspect.signature(method).bind(*taken)
     except TypeError:
         yield f"{cls.__name__}.{name} must take only {' and '.join(taken)}"
+    if mark == STEP:
+        yield from _rate_problems(cls, name, method)
 
 
 def _rate_problems(cls: type[World[Any]], name: str, method: Any) -> Iterator[str]:

@@ -336,7 +336,8 @@ def _require_share(name: str, value: float) -> None:
 
 
 def _stream(world: Any) -> RandomStream:
-    return cast(RandomStream, world._hosted("network").network_stream())
+    stream: RandomStream = world._hosted("network").network_stream()
+    return stream
 
 
 def _place(agent: Any) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from prism.statechart import Configuration
+from prism.worlds._agent_set import leaves_in
 from prism.worlds._guest import act
 
 if TYPE_CHECKING:
@@ -15,11 +15,6 @@ MOST_TURNS = 20_000
 """Configurations whose turns a run keeps."""
 
 _Step = Callable[..., Any]
-
-
-def leaves_in(state: Any) -> frozenset[Any]:
-    """Return the leaves of an agent's state."""
-    return frozenset(state.leaves if isinstance(state, Configuration) else (state,))
 
 
 class Listing(list[Any]):

@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
+from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from prism.errors import DefinitionError, SimulationError
+from prism.errors import (
+    AgentError,
+    DefinitionError,
+    FieldTypeError,
+    FieldValueError,
+    SimulationError,
+)
+from prism.randomness import RandomStream
+from prism.runlog import SimulatedClock
 from prism.runs._lent import Lent
 from prism.statechart import Statechart, StateTransition
 from prism.statechart._engine.writing import make_record
-from prism.statechart._identity import identify
+from prism.statechart._identity import given_name, identify
 from prism.statechart.inspection._lint import require_fit
 from prism.statechart.states import state_text
-from prism.statechart.transitions import shared_edge
+from prism.statechart.transitions import shared_edge, trigger_text
 from prism.telemetry._instrument import Level
 from prism.telemetry._loggers import EventLogger, active_logger, report
 from prism.telemetry.events import (
@@ -28,11 +37,12 @@ from prism.telemetry.events import (
     TEXT_WRITTEN,
     TRANSITION,
 )
-from prism.worlds._agent import Agent
-from prism.worlds._asking import Event, RelayLogger, asking_with
-from prism.worlds._guest import OBJECT, Guest, Proxy, join
-from prism.worlds._host import RunHost, Setting, kept_notes, population, restore_notes
-from prism.worlds._kinds import Kind, make_kinds
+from prism.worlds._agent import HISTORY_DEPTH, Agent
+from prism.worlds._agent_set import AgentSet
+from prism.worlds._asking import Answerers, Event, RelayLogger, asking_with
+from prism.worlds._guest import OBJECT, Guest, Proxy, as_agent, join
+from prism.worlds._host import RunHost, kept_notes, restore_notes
+from prism.worlds._kinds import NEVER, Kind, Parts, make_kinds
 from prism.worlds._overlap import OverlapTicks
 from prism.worlds._parameters import parameters_told
 from prism.worlds._people import AgentTable
@@ -44,6 +54,9 @@ from prism.worlds._ticks import Counts, Ticks
 from prism.worlds._together import TogetherTicks
 from prism.worlds._world import World, defines
 
+if TYPE_CHECKING:
+    from prism.statechart._tree.hierarchy import Hierarchy
+
 _MOST_DRAWN = 10_000
 """Agents up to which their picture is logged."""
 
@@ -52,6 +65,48 @@ _OF_AN_AGENT = frozenset(
     (AGENT_JOINED, TRANSITION, DECISION, ANSWER_DISCARDED, TEXT_WRITTEN, POST_WEIGHED)
 )
 """Events that only those agents have whom the log tells of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How many agents a log covers.
+
+    Args:
+        most: The number of agents that it covers.
+        above: It covers all agents unless there are more than these.
+    """
+
+    most: int
+    above: int = 0
+
+    def of(self, agents: int) -> int | None:
+        """Return how many of so many agents the log covers, or None for all."""
+        return min(self.most, agents) if agents > self.above else None
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """The parts of a run besides its agents.
+
+    Args:
+        world: The world.
+        parts: The marked methods of its class.
+        seed: Seed of every random number.
+        ticks_per_round: Ticks in a round.
+        clock: The run's clock.
+        logger: Where the run's events go.
+        answerers: The reasoner and the writer.
+        sampling: How many agents the log covers, or None for all.
+    """
+
+    world: World[Any]
+    parts: Parts
+    seed: int
+    ticks_per_round: int
+    clock: SimulatedClock
+    logger: EventLogger | None
+    answerers: Answerers
+    sampling: Sampling | None = None
 
 
 class SampledLogger(RelayLogger):
@@ -113,7 +168,15 @@ class AgentStage:
         )
         # in a world that overlaps, events wait there for those of earlier decisions
         self.logger: EventLogger | None = given if self._asking is None else self._asking.logger
-        self.host: RunHost = self.host_class(setting, self.logger)
+        self.host: RunHost = self.host_class(
+            world,
+            setting.seed,
+            setting.ticks_per_round,
+            setting.clock,
+            setting.answerers,
+            self.logger,
+        )
+        self.host.has_until = defines(type(world), "until")
 
     @property
     def open_questions(self) -> int:
@@ -126,11 +189,11 @@ class AgentStage:
         """Take the given agents, or those that the world makes by number or from a table."""
         world = self._world
         world._prism_begin(self._setting, self.host)
-        classes = self.host.populate(world._prism_invite(population(world, agents)))
+        classes = self._take_in(world._prism_invite(population(world, agents)))
         self._kinds = make_kinds(
             self._world, classes, self._setting.parts, self.logger, self.host.count_transition
         )
-        self.host.join(self._kinds)
+        self._join_all()
         if (most := self.logged_agents()) is not None:
             self.tell_of(agent.agent_id for agent in self.host.canonical()[:most])
         for kind in self._kinds.values():
@@ -142,6 +205,94 @@ class AgentStage:
         self._lend(guests)
         self.has_fields = bool(guests) or not issubclass(classes[0], Proxy)
         world._prism_joined_all()
+
+    def _take_in(self, agents: Iterable[Any]) -> list[type[Agent]]:
+        """Add the population, and return its kinds in the order in which they appear.
+
+        Raises:
+            AgentError: If one of them is not an agent, or is already in a run.
+            FieldValueError: If there are no agents, or two have the same id.
+        """
+        numbers: dict[type, int] = {}
+        taken: dict[str, Agent] = {}
+        guests: dict[Any, type] = {}
+        for each in agents:
+            agent = each
+            if not isinstance(each, Agent) or isinstance(each, Guest):
+                agent = as_agent(each, f"{type(self._world).__name__}.populate", guests)
+            if agent._host is not None:
+                raise AgentError(
+                    f"agent {agent.agent_id!r} is in the population twice, or in another run: "
+                    "make new agents"
+                )
+
+            kind = type(agent)
+            numbers[kind] = numbers.get(kind, 0) + 1
+            _name(agent, numbers[kind])
+            agent._host = self.host
+            if taken.setdefault(agent.agent_id, agent) is not agent:
+                raise FieldValueError(
+                    f"agent ids must be unique, used more than once: {agent.agent_id}"
+                )
+
+        if not taken:
+            raise FieldValueError("a run needs at least one agent")
+
+        self.host.has_guests = bool(guests)
+        if guests and (self._world.together or self._world.overlap):
+            raise AgentError(
+                f"{type(self._world).__name__}: objects of other classes take turns one after "
+                "another, so leave out together and overlap"
+            )
+
+        self.host.agents[:] = taken.values()
+
+        return list(numbers)
+
+    def _join_all(self) -> None:
+        """Give every agent its chart, its state, and the fields without a value."""
+        host, kinds = self.host, self._kinds
+        host.kinds = list(kinds.values())
+        host.has_proxies = any(issubclass(cls, Proxy) for cls in kinds)
+        for place, agent in enumerate(host.agents):
+            kind = kinds[type(agent)]
+            kind.agents.append(agent)
+            agent._kind, agent._chart, agent._place = kind, kind.chart, place
+            agent._since = agent._member = 0
+            agent._due, agent._keys = NEVER, None
+            # state, history and memory of a proxy are those of its object
+            if not isinstance(agent, Proxy):
+                begin = agent._begin_state
+                agent._state = kind.chart.definition.initial if begin is None else begin
+                agent._state_history = deque(maxlen=HISTORY_DEPTH)
+                agent.state_memory = None
+
+            agent._random, agent._decision_random = RandomStream.of_key(0), RandomStream.of_key(0)
+            agent._epoch = agent._decision_epoch = -1
+            agent._notes = agent._chart_random = None
+            agent.neighbours, agent.inbox = AgentSet(), deque()
+            self._fill_in(agent)
+
+    def _fill_in(self, agent: Any) -> None:
+        for name, field in type(agent).fields.items():
+            if name in agent._given or name in Agent.fields:
+                continue
+            if field.declared.is_required:
+                raise AgentError(
+                    f"{type(agent).__name__}.{name} has no value: give it one, "
+                    f"{type(agent).__name__}({name}=...), or a default in the class"
+                )
+
+            def stream(name: str = name) -> RandomStream:
+                return RandomStream(self._setting.seed, "field", agent.agent_id, name)
+
+            try:
+                value = field.declared.value(stream)
+            except Exception as error:
+                error.add_note(f"for {type(agent).__name__}.{name} of {agent.agent_id!r}")
+                raise
+
+            setattr(agent, name, value)
 
     def _lend(self, guests: Sequence[Any]) -> None:
         """Give objects of other classes access to what they need of the run."""
@@ -174,10 +325,14 @@ class AgentStage:
         """Return charts, number of agents, and the world with its parameters."""
         charts = dict.fromkeys(kind.chart.definition.name for kind in self._kinds.values())
         count = len(self.host.agents)
-        trees = {
-            kind.chart.definition.name: inside
+        nested = {
+            kind.chart.definition.name: tree
             for kind in self._kinds.values()
-            if (inside := _inside(kind.chart))
+            if (tree := kind.chart.definition.tree) is not None
+        }
+        told = {
+            "charts": {name: _inside(tree) for name, tree in nested.items()},
+            "arrows": {name: _arrows(tree) for name, tree in nested.items()},
         }
         logged = self.logged_agents()
         return self._world._prism_described(
@@ -187,7 +342,7 @@ class AgentStage:
                 **({} if logged is None else {"logged_agents": logged}),
                 "world": type(self._world).__name__,
                 "parameters": parameters_told(self._world),
-                **({"charts": trees} if trees else {}),
+                **(told if nested else {}),
             }
         )
 
@@ -432,6 +587,36 @@ class AgentStage:
         self.ticks.counts.timeouts[state_text(state)] += 1
 
 
+def population(world: World[Any], agents: int | Iterable[Any] | AgentTable) -> Iterable[Any]:
+    """Return the agents of a run, which may be given as objects, a number or a table.
+
+    Raises:
+        FieldTypeError: If they are something else.
+    """
+    # True counts as 1 in Python, and the letters of a text as its items
+    if isinstance(agents, (bool, str)) or not isinstance(agents, (int, Iterable, AgentTable)):
+        raise FieldTypeError(
+            "agents must be a whole number, the agents themselves, or an AgentTable of a file, "
+            f"got {agents!r}"
+        )
+
+    made: Iterable[Any]
+    if isinstance(agents, AgentTable):
+        made = world._from_table(agents)
+    else:
+        made = world.populate(agents) if isinstance(agents, int) else agents
+
+    return made
+
+
+def _name(agent: Agent, number: int) -> None:
+    """Give an agent its id and name, by default from its kind and number."""
+    own = given_name(agent.object) if isinstance(agent, Guest) else None
+    own = own or agent._given.get("agent_id")
+    agent.agent_id = own or f"{type(agent).__name__.lower()}_{number}"
+    agent.name = agent._given.get("name") or agent.agent_id
+
+
 @lru_cache(maxsize=256)
 def _own_fields(cls: type[Agent]) -> tuple[str, ...]:
     """Return the fields that a class declares; for the proxy of an object, only its id."""
@@ -471,18 +656,26 @@ def _restore_kind(kind: Kind, kept: Mapping[str, Any], code: Decoder, now: int) 
         kind.agents[place].inbox.extend(code.value(messages))
 
 
-def _inside(chart: Statechart[Any]) -> dict[str, list[str]]:
+def _inside(tree: Hierarchy) -> dict[str, list[str]]:
     """Return the states inside each composite state."""
-    tree = chart.definition.tree
-    if tree is None:
-        return {}
-
     nodes = tree.tree.nodes
     return {
         state_text(node.state): [state_text(nodes[each].state) for each in node.children]
         for node in nodes[1:]
         if node.children
     }
+
+
+def _arrows(tree: Hierarchy) -> list[list[str]]:
+    """Return source, target and trigger of each transition; a history is its composite state."""
+    arrows: dict[tuple[str, str, str], None] = {}
+    for arc in tree.arcs:
+        trigger = trigger_text(arc.written.trigger)
+        for target in arc.targets or (arc.source,):
+            number = target if isinstance(target, int) else target.composite
+            arrows[tree.texts[arc.source - 1], tree.texts[number - 1], trigger] = None
+
+    return [*map(list, arrows)]
 
 
 def _kept_memories(kind: Kind) -> dict[str, Any]:

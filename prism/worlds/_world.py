@@ -9,6 +9,7 @@ from enum import Enum
 from inspect import isfunction
 from pathlib import Path
 from typing import (
+    TYPE_CHECKING,
     Any,
     ClassVar,
     Generic,
@@ -33,6 +34,7 @@ from prism.worlds._fields import (
     unknown_field,
     words_of_type,
 )
+from prism.worlds._host import RunHost
 from prism.worlds._networks import Network
 from prism.worlds._parameters import in_groups
 from prism.worlds._phase import Phase
@@ -54,13 +56,15 @@ MEASURE = "_prism_measure"
 TREATMENT = "_prism_treatment"
 PICTURE = "_prism_picture"
 
-RESERVED = ("event", "timestamp", "round", "tick")
-
 
 class _Parts:
     """The slots of a world that its class does not declare."""
 
     __slots__ = ("_everybody", "_host", "_network")
+
+    if TYPE_CHECKING:
+        _host: RunHost | None
+        _network: Network[Any] | None
 
 
 class World(_Parts, Generic[AgentT], metaclass=Fields):
@@ -166,32 +170,27 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
     @property
     def round(self) -> int:
         """The round, counted from 1; 0 in `setup`."""
-        found: int = self._hosted("round").round
-        return found
+        return self._hosted("round").round
 
     @property
     def tick(self) -> int:
         """The tick of the round, counted from 1; 0 outside of ticks."""
-        found: int = self._hosted("tick").tick
-        return found
+        return self._hosted("tick").tick
 
     @property
     def time(self) -> float:
         """The time since the beginning, in rounds; that of the event, if events happen at rates."""
-        found: float = self._hosted("time").time
-        return found
+        return self._hosted("time").time
 
     @property
     def seed(self) -> int:
         """The run's seed, for generators of other libraries in `setup`: ``seed=self.seed``."""
-        found: int = self._hosted("seed").seed
-        return found
+        return self._hosted("seed").seed
 
     @property
     def random(self) -> RandomStream:
         """The random stream of the world itself in this round. Each agent has its own."""
-        stream: RandomStream = self._hosted("random").world_stream()
-        return stream
+        return self._hosted("random").world_stream()
 
     @property
     def network(self) -> Network[AgentT]:
@@ -200,14 +199,13 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
         Raises:
             SimulationError: If none has been set.
         """
-        network: Network[AgentT] | None = self._network
-        if network is None:
+        if self._network is None:
             raise SimulationError(
                 f"{type(self).__name__} has no network: set one in setup, such as  "
                 "self.network = small_world(self, 6, 0.1)"
             )
 
-        return network
+        return self._network
 
     @network.setter
     def network(self, network: Network[AgentT]) -> None:
@@ -220,8 +218,7 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
 
     def count(self, state: Enum) -> int:
         """Return the number of agents in a state: ``len(world.agents.where(state=state))``."""
-        found: int = self._hosted("count").count(state)
-        return found
+        return self._hosted("count").count(state)
 
     def share(self, state: Enum) -> float:
         """Return the share of agents in a state, among those whose chart contains it."""
@@ -482,7 +479,7 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
             raise AttributeError(name)
         raise AttributeError(unknown_field(type(self), name))
 
-    def _hosted(self, doing: str) -> Any:
+    def _hosted(self, doing: str) -> RunHost:
         host = self._host
         if host is None:
             raise SimulationError(

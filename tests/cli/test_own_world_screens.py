@@ -1,5 +1,6 @@
 """What somebody sees of a world of their own: states in order, reasons, whole names."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -71,12 +72,40 @@ def test_why_lists_the_decisions_where_there_are_no_posts(game: tuple[Prism, str
     assert "player_1:1" in ended.out
 
 
+def test_headings_name_runs_without_their_folders(game: tuple[Prism, str], tmp_path: Path) -> None:
+    """Runs are told apart by the parts of their paths that differ, never by whole paths."""
+    ran = game[0].folder / "run"
+    deep = tmp_path / "a long way" / "down"
+    for name in ("first", "second"):
+        shutil.copytree(ran, deep / "plain" / name)
+        shutil.copytree(ran, deep / "told" / name)
+
+    lines = game[0]("log", "states", deep / "plain/first", deep / "told/second").out.splitlines()
+    assert {line.split()[0] for line in lines if "waiting" in line} == {"first", "second"}
+    out = game[0]("log", "states", deep / "plain/first", deep / "told/first").out
+    names = {line.split()[0] for line in out.splitlines() if "waiting" in line}
+    assert names == {"plain/first", "told/first"}
+    said = game[0]("compare", deep / "plain", deep / "told", "--measure", "transitions")
+    assert "told (2 runs) against plain (2 runs)" in said.out
+    assert str(tmp_path) not in said.out
+
+
 def test_names_of_measures_are_whole(game: tuple[Prism, str]) -> None:
     """A long name is broken, and none of its letters is left out."""
     _, _, measures = game[1].partition("Measures at the end of a round")
     table, _, _ = measures.partition("What happened")
     firsts = [line.strip().partition(" ")[0] for line in table.splitlines()]
     assert "cooperation_among_all_players" in "".join(firsts)
+
+
+def test_numbers_of_measures_are_whole(game: tuple[Prism, str]) -> None:
+    """As many rounds are shown as fit: no number is cut, and no heading broken."""
+    _, _, measures = game[1].partition("Measures at the end of a round")
+    table, _, _ = measures.partition("What happened")
+    assert "…" not in table
+    (row,) = [line for line in table.splitlines() if "cooperation_among_all_players" in line]
+    (numbers,) = [line.split()[1:] for line in table.splitlines() if " round " in line]
+    assert len(row.split()) == len(numbers) + 1
 
 
 def test_a_chart_may_have_no_time_outs(game: tuple[Prism, str]) -> None:
@@ -118,6 +147,7 @@ def test_a_report_of_an_own_world_has_no_words_of_the_feed(
     page = tmp_path / "page.html"
     assert game[0]("report", "run", "-o", page).status == 0
     body = re.sub(r"<(script|style).*?</\1>", "", page.read_text(encoding="utf-8"), flags=re.S)
+    assert not re.search(rf"<(h[1-6]|title)[^>]*>[^<]*{game[0].folder}", body)
     words = re.sub(r"<[^>]+>", " ", body).lower()
     assert "cooperation_among_all_players" in words
     assert not re.findall(

@@ -10,8 +10,8 @@ from prism.cli._results import print_results
 from prism.errors import SimulationError
 from prism.runlog import RunLog, SimulatedClock
 from prism.worlds import Run, measure, resume
-from prism.worlds._host import Sampling
 from prism.worlds._loop import sampling_of
+from prism.worlds._stage import Sampling
 from tests.columns.same import require_same
 from tests.columns.worlds import Deffuant, Epidemic, MoodyPairs, MoodyVoters, Together, Voters
 

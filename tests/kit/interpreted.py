@@ -76,8 +76,8 @@ def _record(address: int, kind: Any, number: int) -> _Record:
 def machine_of(unit: Unit) -> Machine:
     """Return what runs a world, by Python itself."""
     text = whole_text(unit.text, cached=False)
-    body = text.partition("\njit = ")[2].partition("\n")[2].partition("@njit")[0]
-    body = "jit = lambda function: function\n" + body
+    body = text.partition("\nwhole = ")[2].partition("\ndoor = ")[0]
+    body = "jit = lambda function: function\nwhole = " + body
     module = ModuleType("prism_interpreted")
     names = {f"get_{kind}": _get(kind) for kind in _KINDS}
     names |= {f"put_{kind}": _put(kind) for kind in _KINDS}

@@ -96,9 +96,7 @@ def test_a_run_with_a_model_is_kept_resumed_and_replayed(
     again: dict[str, Any] = {}
     if told["reasoner"] == "client":
         assert told["client"] == "ollama.AsyncClient"
-        with pytest.raises(
-            InputError, match=r"ollama.AsyncClient, which no file can keep: pass it"
-        ):
+        with pytest.raises(InputError, match=r"ollama.AsyncClient, which cannot be saved: pass it"):
             resume(folder)
         again = {"model": model}
 

@@ -2,12 +2,14 @@
 
 from pathlib import Path
 from shutil import copytree, rmtree
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from prism.errors import InputError
 from prism.science import Batch, Plan, batch, compare
+from prism.science._factors import model_of
 from tests.kit.commands import Prism
 
 pl = pytest.importorskip("polars")
@@ -70,6 +72,23 @@ def test_what_is_not_within_is_averaged_by_seed(done: Batch) -> None:
     assert [row.setting for row in compare(done.folder, resamples=99).over] == [
         *("friends=2", "friends=6", "tiring=0.1", "tiring=0.9"),
     ]
+
+
+def test_a_measure_that_only_the_seed_changes_has_no_effects() -> None:
+    """What factors and seeds leave over is rounding then, against which any effect looks large."""
+    cells = [
+        SimpleNamespace(
+            levels={"arm": arm, "friends": friends},
+            measured=SimpleNamespace(
+                values={"tired": 2.35 + 0.1 * seed**1.5}, run=SimpleNamespace(seed=seed)
+            ),
+        )
+        for arm in ("plain", "warned")
+        for friends in (2, 6)
+        for seed in range(6)
+    ]
+    design: Any = SimpleNamespace(cells=cells, factors={"arm": (), "friends": ()})
+    assert model_of(design, ["tired"]).is_empty()
 
 
 @pytest.mark.slow

@@ -9,11 +9,10 @@ import pytest
 
 from prism.errors import InputError
 from prism.science import Plan
-from prism.science._publish import published
+from prism.science._plan_file import SCHEMA_NAME, plan_schema
 
 jsonschema = pytest.importorskip("jsonschema")
 
-SCHEMA_NAME = "plan.schema.json"
 PLANS: list[tuple[bool, dict[str, Any]]] = [
     (True, {}),
     (True, {"world": "rumour", "agents": 3, "seeds": 2, "vary": {"friends": [1, 2]}}),
@@ -47,7 +46,7 @@ PLANS: list[tuple[bool, dict[str, Any]]] = [
 
 def test_the_schema_knows_the_keys_of_treatments() -> None:
     """A validator finds a wrong key of a treatment in a plan and in an arm, as prism does."""
-    validator = jsonschema.Draft202012Validator(published()[SCHEMA_NAME])
+    validator = jsonschema.Draft202012Validator(plan_schema())
     for shair in ("share", "shair"):
         tables = [{"kind": "likes", "round": 1, shair: 0.5}]
         for plan in ({"treatment": tables}, {"arm": [{"name": "a", "treatment": tables}]}):
@@ -57,13 +56,13 @@ def test_the_schema_knows_the_keys_of_treatments() -> None:
 def test_the_published_schema_is_up_to_date() -> None:
     """The schema in the documentation is the one that plans are read by, and is a schema."""
     schema = json.loads((Path(__file__).parents[2] / "docs" / SCHEMA_NAME).read_text())
-    assert schema == json.loads(json.dumps(published()[SCHEMA_NAME]))
+    assert schema == json.loads(json.dumps(plan_schema()))
     jsonschema.Draft202012Validator.check_schema(schema)
 
 
 def test_the_reader_takes_what_the_schema_takes() -> None:
     """A plan is refused by its reader if, and only if, a validator of JSON Schema refuses it."""
-    validator = jsonschema.Draft202012Validator(published()[SCHEMA_NAME])
+    validator = jsonschema.Draft202012Validator(plan_schema())
     for is_valid, plan in PLANS:
         assert validator.is_valid(plan) is is_valid, plan
         with nullcontext() if is_valid else pytest.raises(InputError):

@@ -72,6 +72,13 @@ def test_an_agent_of_a_nested_chart_has_its_path_in_the_boxes(day: httpx.Client)
     assert "asleep \u2192 awake: wakes" in html
 
 
+def test_transitions_that_no_agent_has_made_yet_are_drawn(day: httpx.Client) -> None:
+    """The log says which there are, so that the chart is whole from its first round."""
+    titles = re.findall("<title>([^<]*)</title>", chart_in(ask(day, "/round", round=1)))
+    assert "feed \u2192 pocket: tires, hides" in titles
+    assert "awake \u2192 asleep: home: sleeps" in titles
+
+
 def test_agents_that_have_not_moved_are_on_their_chart(
     shown: Show, visit: Visit, tmp_path: Path, make: Any
 ) -> None:

@@ -35,7 +35,7 @@ def tally_of(path: Path, cuts: list[int] | None = None) -> Tally:
 
 def test_transitions_are_those_of_the_analysis(folder: Path) -> None:
     """Transitions are those of the analysis."""
-    found = tally_of(folder / "events.jsonl").traffic()
+    found = tally_of(folder / "events.jsonl").table("traffic")
     keys = ["from_state", "to_state", "trigger"]
     own = found.group_by(keys).agg(pl.col("count").sum()).sort(keys)
     wanted = transition_counts(read_log(folder)).select(*keys, "count").sort(keys)
@@ -51,8 +51,8 @@ def test_counts_are_the_same_wherever_blocks_end(run: tuple[Path, Any], cuts: li
     assert parts.ends == whole.ends
     assert parts.begins == whole.begins
     assert parts.events() == whole.events()
-    assert_frame_equal(parts.traffic(), whole.traffic(), check_row_order=False)
-    assert_frame_equal(parts.asked(), whole.asked(), check_row_order=False)
+    assert_frame_equal(parts.table("traffic"), whole.table("traffic"), check_row_order=False)
+    assert_frame_equal(parts.table("asked"), whole.table("asked"), check_row_order=False)
 
 
 def test_a_round_begins_and_ends_at_its_lines(folder: Path) -> None:
@@ -139,7 +139,7 @@ def test_a_damaged_line_is_left_out_and_nothing_else(
     path = tmp_path / "events.jsonl"
     path.write_bytes(b"\n".join(lines) + b"\n")
     tally, sound = tally_of(path), tally_of(folder / "events.jsonl")
-    assert_frame_equal(tally.traffic(), sound.traffic(), check_row_order=False)
+    assert_frame_equal(tally.table("traffic"), sound.table("traffic"), check_row_order=False)
     assert tally.ends == sound.ends
 
 
@@ -158,7 +158,7 @@ def test_a_long_log_is_read_once_its_last_counts_are_shown(
         (chart,) = (each["html"] for each in sections if each["anchor"] == "chart")
         assert "1 agent" in chart.partition('data-state="x"')[2]
         assert watched.tail.position == 0
-        watched.shown()
+        watched.shown.set()
         wait_until(lambda: watched.tail.position == path.stat().st_size)
     finally:
         watched.close()

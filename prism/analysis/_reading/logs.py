@@ -32,7 +32,7 @@ from prism.analysis._reading.scanning import (
 )
 from prism.analysis._reading.survey import SURVEYED, FileSurvey
 from prism.errors import InputError
-from prism.files._records import TemporaryCopy, shown_path
+from prism.files._records import TemporaryCopy, distinct_ends
 from prism.runlog._events import EVENTS
 from prism.runlog._keys import WORLD_EVENTS
 from prism.runlog._reader import LOG_NAME, Block, locate_log, read_blocks
@@ -388,21 +388,15 @@ def _require_different(logs: Sequence[Path]) -> None:
         raise InputError("is given more than once", path=path)
 
 
-def _labels(paths: Sequence[Path]) -> list[str]:
-    """Label a log by its folder or name, or by its path if another log has the same label."""
-    short = [_short_label(path) for path in paths]
-    counts = Counter(short)
-    return [
-        label if counts[label] == 1 else shown_path(path)
-        for label, path in zip(short, paths, strict=True)
-    ]
+def _labels(logs: Sequence[Path]) -> list[str]:
+    """Label each log by its folder or name, with as much of its path as tells it apart."""
+    names = [_without_suffixes(log.absolute()) for log in logs]
+    return distinct_ends(names if len(set(names)) == len(names) else logs)
 
 
-def _short_label(path: Path) -> str:
-    name = path.name.removesuffix(".gz").removesuffix(".zst")
-    if name == LOG_NAME:
-        return shown_path(path.absolute().parent.name or path)
-    return shown_path(name.removesuffix(".jsonl"))
+def _without_suffixes(log: Path) -> Path:
+    name = log.name.removesuffix(".gz").removesuffix(".zst")
+    return log.parent if name == LOG_NAME else log.with_name(name.removesuffix(".jsonl"))
 
 
 def _ahead(work: Callable[[ItemT], ResultT], items: Iterable[ItemT]) -> Iterator[ResultT]:

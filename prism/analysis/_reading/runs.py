@@ -65,7 +65,7 @@ RUN_FACTS = (
 )
 """Keys of ``run.started`` that describe a run, apart from those that are objects."""
 
-RUN_OBJECTS = ("parameters", "charts")
+RUN_OBJECTS = ("parameters", "charts", "arrows")
 
 MOST_LINES_NAMED = 10
 
@@ -122,6 +122,7 @@ class Run:
         world: The class of its world; None for a social feed, or if the log does not say.
         parameters: The world's parameters at the beginning, by name.
         charts: What lies inside of each state that has others inside, by chart.
+        arrows: Source, target and trigger of the transitions of these charts.
     """
 
     label: str
@@ -138,6 +139,7 @@ class Run:
     world: str | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict, hash=False)
     charts: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    arrows: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
 
 @dataclass(slots=True)

@@ -31,6 +31,7 @@ SURVEYED = ("event",)
 """Keys that every pass over a log reads."""
 
 _MOST_EVENTS_NAMED = 5
+_SOURCE_TARGET_TRIGGER = 3
 
 _FAULTS: Mapping[str, tuple[NoteKind, str, str]] = {
     events.GUARD_FAILED: ("guard_failed", "a guard raised an exception", ", and counted as false"),
@@ -181,6 +182,7 @@ class FileSurvey:
                 **known,
                 "parameters": read_object(objects["parameters"]),
                 "charts": _trees(read_object(objects["charts"])),
+                "arrows": _arrows(read_object(objects["arrows"])),
             }
             for line, objects, known in zip(
                 begun["line"],
@@ -269,6 +271,19 @@ class _Raised:
 def _trees(charts: Mapping[str, Any]) -> dict[str, Any]:
     """Return what lies inside of what in each chart, without what is no tree."""
     return {chart: inside for chart, inside in charts.items() if _is_tree(inside)}
+
+
+def _arrows(charts: Mapping[str, Any]) -> dict[str, list[list[str]]]:
+    """Return the transitions of each chart, without what are none."""
+    return {
+        chart: [each for each in arrows if isinstance(each, list) and _are_ends(each)]
+        for chart, arrows in charts.items()
+        if isinstance(arrows, list)
+    }
+
+
+def _are_ends(arrow: list[Any]) -> bool:
+    return len(arrow) == _SOURCE_TARGET_TRIGGER and all(isinstance(each, str) for each in arrow)
 
 
 def _is_tree(inside: Any) -> bool:

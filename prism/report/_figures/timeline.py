@@ -72,11 +72,12 @@ def states_timeline(counts: pl.DataFrame, *, by_round: bool, unit: str = "round"
     return _by_tick(counts, unit)
 
 
-def rounds_timeline(table: pl.DataFrame) -> Timeline:
+def rounds_timeline(table: pl.DataFrame, unit: str = "round") -> Timeline:
     """Put counts by round on an axis, several rounds together if there are many.
 
     Args:
         table: ``round`` (null if the log has none), perhaps a column of texts, and counts.
+        unit: What a round is called.
     """
     keys = [name for name, kind in table.schema.items() if kind == pl.String]
     if table["round"].null_count() == table.height:
@@ -89,7 +90,7 @@ def rounds_timeline(table: pl.DataFrame) -> Timeline:
     binned = rounds.group_by(_binned("round", rounds, step), *keys, maintain_order=True)
     summed = binned.agg(pl.exclude("round", *keys).sum())
 
-    return _numbered(summed, "round", "round", step, _range_of(rounds, "round"), "")
+    return _numbered(summed, "round", unit, step, _range_of(rounds, "round"), "")
 
 
 def thinned_rounds(table: pl.DataFrame, most: int) -> tuple[pl.DataFrame, alt.X]:

@@ -42,10 +42,12 @@ def _make(facts: RunFacts, name: str, figures: PageFigures) -> Markup | None:
         figures.add_chart(
             f"choices-{name}",
             _choices(chosen, figures),
-            "What was decided in each round, as shares",
+            f"What was decided in each {figures.unit}, as shares",
         ),
         figures.add_chart(
-            f"sources-{name}", _sources(facts.by_round, figures), "Who decided in each round"
+            f"sources-{name}",
+            _sources(facts.by_round, figures),
+            f"Who decided in each {figures.unit}",
         ),
         html_table(
             f"decisions-{name}",
@@ -90,13 +92,13 @@ def _without_empty(table: pl.DataFrame) -> pl.DataFrame:
 def _choices(chosen: pl.DataFrame, figures: PageFigures) -> alt.Chart:
     colours = figures.state_colours(chosen["chosen"])
     bars = Bars("asked", "chosen", colours, "share of the decisions", as_shares=True, height=0.7)
-    return draw_bars(rounds_timeline(chosen), bars, figures)
+    return draw_bars(rounds_timeline(chosen, figures.unit), bars, figures)
 
 
 def _sources(by_round: pl.DataFrame, figures: PageFigures) -> alt.Chart:
     counts = _long(by_round, {name: f"from_{name}" for name in _SOURCES}, "source", "decisions")
     bars = Bars("decisions", "source", _used(counts["source"], _SOURCES), "decisions", height=0.5)
-    return draw_bars(rounds_timeline(counts), bars, figures)
+    return draw_bars(rounds_timeline(counts, figures.unit), bars, figures)
 
 
 def _costs(facts: RunFacts, name: str, figures: PageFigures) -> Iterator[Markup]:
@@ -109,13 +111,17 @@ def _costs(facts: RunFacts, name: str, figures: PageFigures) -> Iterator[Markup]
     tokens = _long(facts.by_round, {name: f"{name}_tokens" for name in _TOKENS}, "what", "tokens")
     if tokens.height:
         yield figures.add_chart(
-            f"tokens-{name}", _tokens(tokens, figures), "Tokens read and written in each round"
+            f"tokens-{name}",
+            _tokens(tokens, figures),
+            f"Tokens read and written in each {figures.unit}",
         )
 
     entropies = facts.by_round.select("round", "entropy").drop_nulls()
     if entropies.height > 1:
         yield figures.add_chart(
-            f"entropy-{name}", _entropies(entropies), "Mean entropy of the decisions of each round"
+            f"entropy-{name}",
+            _entropies(entropies, figures.unit),
+            f"Mean entropy of the decisions of each {figures.unit}",
         )
 
 
@@ -152,21 +158,22 @@ def _latencies(counts: pl.DataFrame, figures: PageFigures) -> alt.Chart:
 
 def _tokens(tokens: pl.DataFrame, figures: PageFigures) -> alt.Chart:
     bars = Bars("tokens", "what", _used(tokens["what"], _TOKENS), "tokens", height=0.7)
-    return draw_bars(rounds_timeline(tokens), bars, figures)
+    return draw_bars(rounds_timeline(tokens, figures.unit), bars, figures)
 
 
-def _entropies(means: pl.DataFrame) -> alt.Chart:
+def _entropies(means: pl.DataFrame, unit: str) -> alt.Chart:
     chart: alt.Chart = (
         alt.Chart(means)
         .mark_line(color=BLUE, point=alt.OverlayMarkDef(color=BLUE, size=14))
         .encode(
             alt.X(
                 "round:Q",
+                title=unit,
                 axis=alt.Axis(format=",d", grid=False, tickMinStep=1),
                 scale=alt.Scale(zero=False),
             ),
             alt.Y("entropy:Q", title="entropy, bits (mean)", scale=alt.Scale(zero=True)),
-            tooltip=tips("round", ("entropy:Q", ".4~g")),
+            tooltip=tips(("round:Q", ",d", unit), ("entropy:Q", ".4~g")),
         )
         .properties(height=round(HEIGHT * 0.7))
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import filterfalse
 
 import polars as pl
 from markupsafe import Markup
@@ -85,13 +86,15 @@ def diagram_of(chart: str | None, runs: Sequence[RunFacts]) -> Diagram:
     initial = next((run.initial for run in runs if run.initial in seen), None)
     trees: list[Inside] = [run.run.charts.get(chart or "", {}) for run in runs]
     tree = next(filter(None, map(_tree, trees)), {})
-    plain = Diagram(seen, (), name=chart or "statechart")
-    levels = Levels(_boxed(plain, tree, initial) if tree else replace(plain, initial=initial))
+    drawn = Diagram(seen, (), initial, chart or "statechart")
+    if tree:
+        told = [run.run.arrows.get(chart or "", ()) for run in runs]
+        drawn = _boxed(drawn, tree, _told_arrows(next(filter(None, told), ())))
 
     return replace(
-        levels.diagram,
-        arrows=_arrows(chart, runs, levels),
-        decision_states=frozenset(deciding & set(levels.diagram.states)),
+        drawn,
+        arrows=_arrows(chart, runs, Levels(drawn)),
+        decision_states=frozenset(deciding & set(drawn.states)),
     )
 
 
@@ -104,11 +107,23 @@ def _with_states(diagram: Diagram, seen: Sequence[str]) -> Diagram:
     return replace(diagram, states=tuple(dict.fromkeys([*diagram.states, *seen])))
 
 
-def _boxed(plain: Diagram, tree: _Tree, initial: str | None) -> Diagram:
+def _told_arrows(told: Sequence[Sequence[str]]) -> tuple[Arrow, ...]:
+    """Return the arrows of a chart that a log describes, used or not."""
+    labels: dict[tuple[str, str], dict[str, None]] = {}
+    for source, target, trigger in told:
+        labels.setdefault((showable(source), showable(target)), {})[showable(trigger)] = None
+
+    return tuple(Arrow(*ends, tuple(found)) for ends, found in labels.items())
+
+
+def _boxed(plain: Diagram, tree: _Tree, arrows: Sequence[Arrow]) -> Diagram:
     """Put states into boxes, of which a log says what lies inside, and where agents were."""
+    ends = (end for arrow in arrows for end in (arrow.source, arrow.target) if end is not None)
+    plain = replace(plain, states=tuple(dict.fromkeys([*plain.states, *ends])))
+    initial = plain.initial
     boxes = {state: Box(each) for state, each in tree.items()}
     states = tuple(dict.fromkeys(each for box in boxes for each in (box, *boxes[box].inside)))
-    levels = Levels(replace(plain, states=states, boxes=boxes))
+    levels = Levels(replace(plain, states=states, initial=None, boxes=boxes))
     begun = levels.active(initial) if initial is not None else {}
     together = [levels.active(state) for state in plain.states]
     for state, box in boxes.items():
@@ -117,7 +132,7 @@ def _boxed(plain: Diagram, tree: _Tree, initial: str | None) -> Diagram:
         boxes[state] = replace(box, initial=first, is_parallel=is_parallel)
 
     found = _with_states(replace(levels.diagram, boxes=boxes), plain.states)
-    return replace(found, initial=next(iter(begun), None))
+    return replace(found, arrows=tuple(arrows), initial=next(iter(begun), None))
 
 
 def _tree(inside: Inside) -> _Tree:
@@ -137,11 +152,14 @@ def _tree(inside: Inside) -> _Tree:
 
 
 def _arrows(chart: str | None, runs: Sequence[RunFacts], levels: Levels) -> tuple[Arrow, ...]:
-    """Return an arrow for each two states between which agents went, with all triggers."""
-    labels: dict[tuple[str, str], dict[str, None]] = {}
+    """Return an arrow for each two states between which agents can go or went, with triggers."""
+    labels = {
+        (arrow.source or arrow.target, arrow.target): dict.fromkeys(arrow.labels)
+        for arrow in levels.diagram.arrows
+    }
     for run in runs:
         for source, target, trigger, _ in _of(chart, run).iter_rows():
-            for ends in levels.used(source, target):
+            for ends in filterfalse(levels.has, levels.used(source, target)):
                 labels.setdefault(ends, {})[trigger or ""] = None
 
     return tuple(Arrow(*ends, tuple(found)) for ends, found in labels.items())

@@ -297,7 +297,7 @@ def _world_events(facts: RunFacts, name: str, figures: PageFigures) -> Markup | 
     )
     drawn = facts.own_events.join(table.head(_MOST_DRAWN), "event", "semi", maintain_order="left")
     figure = figures.add_chart(
-        f"events-{name}", _bars(drawn, figures), "The world's own events in each round"
+        f"events-{name}", _bars(drawn, figures), f"The world's own events in each {figures.unit}"
     )
     headings = {"first": "first round", "last": "last round", "most": "most in a round"}
 
@@ -310,7 +310,7 @@ def _bars(counts: pl.DataFrame, figures: PageFigures) -> alt.Chart:
     colours = {name: colour_of(place + 3) for place, name in enumerate(names)}
     bars = Bars("events", "event", colours, "events", height=0.6)
 
-    return draw_bars(rounds_timeline(counts.drop("agents")), bars, figures)
+    return draw_bars(rounds_timeline(counts.drop("agents"), figures.unit), bars, figures)
 
 
 WORLD_EVENTS = Kind(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from prism.statechart._engine.arguments import Checks
-from prism.statechart._engine.machine import PASSED, Candidate, distinct, evaluate
+from prism.statechart._engine.machine import PASSED, Candidate, Verdict, distinct, evaluate
 from prism.statechart._engine.memory import histories, memory_of, random_of
 from prism.statechart._engine.pending import Answer, has_moved
 from prism.statechart._engine.writing import Discarded, Reporter
@@ -135,7 +135,7 @@ class Chooser(Checks[StateT]):
             then = self._nested.about(asked_in, trigger, about)[3].plan
             numbers = numbers or {
                 each[3].plan.numbers
-                for each in then.possible(partial(self._histories, agent))
+                for each in then.enabled(lambda _: True, partial(self._histories, agent))
                 if each[2] == target
             }
 
@@ -172,7 +172,7 @@ class Chooser(Checks[StateT]):
             edge = candidate[3]
             if edge.plan is not None and edge.plan.is_open:
                 yield from edge.plan.enabled(
-                    partial(self._ask, edge, agent, context), partial(self._histories, agent)
+                    self._asking(edge, agent, context), partial(self._histories, agent)
                 )
             else:
                 yield candidate
@@ -182,80 +182,94 @@ class Chooser(Checks[StateT]):
     ) -> Candidate[StateT] | None:
         """Resolve a candidate now; return None if no guard passes, or chance decides against it."""
         edge = candidate[3]
-        plan = edge.plan
-        if not plan.is_open:
+        if not edge.plan.is_open:
             return candidate
 
         assert self._nested is not None
-        if plan.is_plain and not engine_hooks and self._nested.event_of is None:
-            plain: Candidate[StateT] | None = plan.chosen(self._passing_of(plan, agent, context))
-            return plain
-
-        name = self._definition.name
-        found: Candidate[StateT] | None = plan.resolve(
-            partial(self._ask, edge, agent, context),
-            lambda: random_of(name, agent).random(),
-            lambda: self._histories(agent),
-        )
+        found: Candidate[StateT] | None
+        if edge.plan.is_plain and not engine_hooks and self._nested.event_of is None:
+            arcs = self._first_passing(edge.plan.groups, edge, agent, context)
+            found = edge.plan.together(arcs) if arcs else None
+        else:
+            found = edge.plan.resolve(
+                self._asking(edge, agent, context),
+                lambda: random_of(self._definition.name, agent).random(),
+                lambda: self._histories(agent),
+            )
         return found
 
-    def _passing_of(self, plan: Any, agent: Any, context: Any) -> tuple[Arc, ...]:
-        """Return the first transition of each region whose guard passes, as `resolve` does.
+    def _first_passing(
+        self, groups: Sequence[Sequence[Arc]], edge: Edge, agent: Any, context: Any
+    ) -> tuple[Arc, ...]:
+        """Return the first transition of each region whose guard passes.
 
-        Written out for speed, for nobody who observes guards.
+        This is the usual case of `Resolver.resolve`, written out for speed.
         """
         found = []
-        for group in plan.groups:
+        for group in groups:
             for arc in group:
-                guard = arc.guard
                 try:
-                    if guard is None or guard(agent, context):
+                    if arc.guard is None or arc.guard(agent, context):
                         found.append(arc)
                         break
                 except Exception as error:
-                    self._reporter.guard_failed(error, agent, plan.edge)
+                    self._reporter.guard_failed(error, agent, edge)
 
         return tuple(found)
 
-    def _ask(self, edge: Edge, agent: Any, context: Any, arc: Arc) -> bool:
-        """Evaluate the guard of one of several transitions; report one that raises."""
+    def _asking(self, edge: Edge, agent: Any, context: Any) -> Callable[[Arc], bool]:
+        """Return what evaluates guards, each once though several regions share a transition."""
         assert self._nested is not None
         if self._nested.event_of is not None:
             context = self._nested.event_of(edge.trigger, context)
-        if arc.guard is None:
-            return True
+        answers: dict[Arc, bool] = {}
 
-        verdict = evaluate(arc.guard, agent, context)
+        def ask(arc: Arc) -> bool:
+            if arc.guard is None:
+                return True
+            passes = answers.get(arc)
+            if passes is None:
+                verdict = evaluate(arc.guard, agent, context)
+                if engine_hooks or verdict.error is not None:
+                    self._report_guard(verdict, (arc.place,), edge, agent, context)
+                passes = answers[arc] = verdict is PASSED
+            return passes
+
+        return ask
+
+    def _report_guard(
+        self,
+        verdict: Verdict,
+        numbers: int | tuple[int, ...],
+        edge: Edge,
+        agent: Any,
+        context: Any,
+    ) -> None:
+        """Tell who observes guards about one, and report one that raised."""
         if engine_hooks:
-            number = (arc.place,)
-            observe("guard", GuardEvaluated, self.definition, number, agent, context, *verdict)
+            observe("guard", GuardEvaluated, self.definition, numbers, agent, context, *verdict)
         if verdict.error is not None:
             self._reporter.guard_failed(verdict.error, agent, edge)
-
-        return verdict is PASSED
 
     def _histories(self, agent: Any) -> dict[int, tuple[int, ...]]:
         assert self._nested is not None
         memory = memory_of(self._definition.name, agent)
-        return histories(memory, self._nested.planner.tree)
+        return histories(memory, self._nested.tree)
 
     def _passing(
         self, candidates: Iterable[Candidate[StateT]], agent: Any, context: Any
     ) -> Iterator[Candidate[StateT]]:
         """Yield the candidates whose guards pass, in order; report the guards that raise."""
         for candidate in candidates:
-            if candidate[0] is None:
+            guard, _, _, edge = candidate
+            if guard is None:
                 yield candidate
                 continue
 
-            verdict = evaluate(candidate[0], agent, context)
-            if engine_hooks:
-                number = self._number_of(candidate[3])
-                observe("guard", GuardEvaluated, self.definition, number, agent, context, *verdict)
-
-            if verdict.error is not None:
-                self._reporter.guard_failed(verdict.error, agent, candidate[3])
-            elif verdict is PASSED:
+            verdict = evaluate(guard, agent, context)
+            if engine_hooks or verdict.error is not None:
+                self._report_guard(verdict, self._number_of(edge), edge, agent, context)
+            if verdict is PASSED:
                 yield candidate
 
     def _candidates(self, agent: Any, trigger: str, context: Any) -> tuple[Candidate[StateT], ...]:

@@ -111,16 +111,14 @@ class Session:
 
     def is_in(self, text: str) -> bool:
         """Return whether a state is active at this instant; an unknown one never is."""
-        rows = self._chart._nested
-        number = rows.planner.tree.numbers.get(text)
-        return number is not None and number in self._active()
+        number = self._chart._nested.tree.numbers.get(text)
+        return number is not None and number in self._chart._active_now(self.agent)
 
     def done(self, text: str) -> Iterator[str]:
         """Yield the events of what is done when a final state is entered."""
-        rows = self._chart._nested
-        planner = rows.planner
-        number = planner.tree.numbers[text]
-        yield from planner.done(planner.tree.nodes[number].parent, self._active())
+        planner = self._chart._nested.planner
+        parent = planner.tree.nodes[planner.tree.numbers[text]].parent
+        yield from planner.done(parent, self._chart._active_now(self.agent))
 
     def raise_event(
         self, name: str, data: Any = None, kind: str = "internal", sendid: str | None = None
@@ -150,14 +148,6 @@ class Session:
         """Log a fault; the rest of the step goes on."""
         state = self.agent.state
         self._chart._reporter.action_failed(error, self.agent, Edge(state, state, "content"))
-
-    def _active(self) -> frozenset[int]:
-        rows = self._chart._nested
-        instant: frozenset[int] | None = self._chart._instants.get(id(self.agent))
-        if instant is not None:
-            return instant
-        active: frozenset[int] = rows.place(self.agent.state).active
-        return active
 
 
 def event_of(trigger: Any, context: Any) -> Event:

@@ -383,6 +383,7 @@ class Interpreter(Running[StateT]):
             # the look-up hashes the member, which Enum does in Python
             return state if state is candidate[2] else self._members.get(state, state)
         except BaseException as error:
+            self._instants.pop(id(agent), None)
             note_dropped(error, self.definition.name, agent, firing[1] or ())
             raise
         finally:

@@ -25,7 +25,7 @@ def memory_of(chart: str, agent: Any) -> dict[str, Any]:
     """Return what a chart remembers about an agent, as a dict that can be changed.
 
     Raises:
-        AgentError: If the agent has no room for it.
+        AgentError: If the agent has no room for it, or something else there.
     """
     try:
         memory = getattr(agent, FIELD)
@@ -39,7 +39,12 @@ def memory_of(chart: str, agent: Any) -> dict[str, Any]:
             f"chart.adopt(obj), or derive it from prism.agents.StatechartMixin; {IF_FROZEN}"
         ) from None
 
-    return dict_of(memory, chart, agent)
+    if not isinstance(memory, dict):
+        raise AgentError(
+            f"chart {chart!r}: {FIELD} of agent {name_or_address(agent)!r} must be a dict or None, "
+            f"got {memory!r}"
+        )
+    return memory
 
 
 def random_of(chart: str, agent: Any) -> Any:
@@ -56,16 +61,6 @@ def random_of(chart: str, agent: Any) -> Any:
     raise AgentError(
         f"chart {chart!r} has rates or probabilities, and agent {name_or_address(agent)!r} no "
         "random numbers: set  agent.random = random.Random(seed) , or any object with random()"
-    )
-
-
-def dict_of(memory: Any, chart: str, agent: Any) -> dict[str, Any]:
-    """Return a memory after checking that it is a dict."""
-    if isinstance(memory, dict):
-        return memory
-    raise AgentError(
-        f"chart {chart!r}: {FIELD} of agent {name_or_address(agent)!r} must be a dict or None, "
-        f"got {memory!r}"
     )
 
 
@@ -92,12 +87,12 @@ def remember(memory: dict[str, Any], plan: Plan) -> None:
         entered.update(dict.fromkeys(plan.started, now))
 
 
-def count(memory: dict[str, Any], timed: Iterable[str]) -> dict[str, int]:
-    """Let one tick pass; return for how many ticks each of the active timed states was active.
+def count(memory: dict[str, Any], timed: Iterable[str]) -> None:
+    """Let one tick pass in the active states whose time is kept.
 
     A state without a note of its entry was set, not entered: its time begins with this tick.
     """
     now = memory["ticks"] = memory.get("ticks", 0) + 1
     entered = memory.setdefault("entered", {})
-
-    return {text: now - entered.setdefault(text, now - 1) for text in timed}
+    for text in timed:
+        entered.setdefault(text, now - 1)

@@ -2,6 +2,9 @@
 
 What an event does depends on the active leaves alone, so the transitions of what lies around a leaf
 are candidates of its row, behind its own. Rows are made when they are first used.
+
+What only the moment decides, between regions, by chance and by history, is left to a `Resolver`: a
+candidate that has one is not a transition yet.
 """
 
 from __future__ import annotations
@@ -13,10 +16,9 @@ from itertools import chain, islice, product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from prism.statechart._engine.machine import EVENTLESS, Candidate
-from prism.statechart._engine.resolvers import MOST_OUTCOMES, Resolver
 from prism.statechart._nesting import SEPARATOR, Configuration, EventDescriptor
-from prism.statechart._tree.numbers import Arc, HistoryAt
-from prism.statechart._tree.plans import Planner
+from prism.statechart._tree.numbers import Arc, Memory
+from prism.statechart._tree.plans import Plan
 from prism.statechart.states import state_text
 from prism.statechart.transitions import ALWAYS, Edge
 
@@ -27,8 +29,19 @@ if TYPE_CHECKING:
 MOST_EVENTS = 1_000
 """Events whose candidates a row of a document's chart keeps."""
 
+MOST_OUTCOMES = 1000
+"""Combinations of several regions' transitions that are listed for an event."""
+
 MOST_ROWS = 20_000
 """Configurations whose rows are kept; beyond them the oldest are made again when needed."""
+
+_ROUNDING = 1e-9
+
+Ask = Callable[[Arc], bool]
+"""Evaluates the guard of a transition on the agent and the context at hand."""
+
+Draw = Callable[[], float]
+"""Returns a number from 0 up to 1 of the agent's random numbers."""
 
 
 class Place(NamedTuple):
@@ -45,7 +58,29 @@ class Place(NamedTuple):
     active: frozenset[int]
 
 
-class NestedRows(dict[Any, dict[str, tuple[Candidate[Any], ...]]]):
+class Kept(dict[Any, Any]):
+    """Values that are made on first use.
+
+    Args:
+        make: Makes the value of a key; raises a KeyError if there is none.
+        most: How many are kept; beyond them the oldest goes.
+    """
+
+    def __init__(self, make: Callable[[Any], Any], most: int = MOST_ROWS) -> None:
+        super().__init__()
+        self._make = make
+        self._most = most
+
+    def __missing__(self, key: Any) -> Any:
+        """Make a value, and keep it."""
+        value = self._make(key)
+        if len(self) >= self._most:
+            del self[next(iter(self))]
+        self[key] = value
+        return value
+
+
+class NestedRows(Kept):
     """Candidates by state and trigger, made on first use.
 
     Args:
@@ -53,17 +88,17 @@ class NestedRows(dict[Any, dict[str, tuple[Candidate[Any], ...]]]):
 
     Attributes:
         planner: Plans the steps.
+        tree: The states in numbers.
+        alone: The candidate of one written transition, by state and transition.
+        place: Returns an agent's state as numbers; raises a KeyError if it cannot be in it.
     """
 
     def __init__(self, hierarchy: Hierarchy) -> None:
-        super().__init__()
-        self.planner: Planner = hierarchy.planner
-        self._tree = hierarchy.planner.tree
+        super().__init__(self._row)
+        self.planner = hierarchy.planner
+        self.tree = hierarchy.tree
         self._decides = hierarchy.decides
-        self._arcs = hierarchy.arcs
-        self._arcs_of: dict[int, list[Arc]] = {}
-        for arc in hierarchy.arcs:
-            self._arcs_of.setdefault(arc.source, []).append(arc)
+        self._arcs_of = hierarchy.arcs_of
         # of a chart that was read from SCXML, which others need not load
         self.event_of: Callable[[Any, Any], Any] | None = None
         self.new_session: Callable[[Any, Any], Session] | None = None
@@ -71,82 +106,24 @@ class NestedRows(dict[Any, dict[str, tuple[Candidate[Any], ...]]]):
             from prism.statechart._engine.documents import Session, event_of
 
             self.event_of, self.new_session = event_of, Session
-        self._places: dict[Any, Place] = {}
-        self._alone: dict[tuple[Any, int], Candidate[Any] | None] = {}
-
-    def __missing__(self, state: Any) -> dict[str, tuple[Candidate[Any], ...]]:
-        """Make the row of a state.
-
-        Raises:
-            KeyError: If no agent of the chart can be in it.
-        """
-        place = self.place(state)
-        groups = self.groups(place.leaves)
-        row = (
-            {
-                trigger: self._candidates(place, _shown(trigger), groups)
-                for trigger, groups in groups.items()
-            }
-            if self.new_session is None
-            else MatchingRow(partial(self._matching, place))
-        )
-        if len(self) >= MOST_ROWS:
-            del self[next(iter(self))]
-        self[place.state] = row
-
-        return row
+        self.alone: Kept = Kept(lambda key: self._only(*key))
+        self.place: Callable[[Any], Place] = Kept(self._placed).__getitem__
 
     def __contains__(self, state: object) -> bool:
         """Return whether an agent of the chart can be in a state."""
         return super().__contains__(state) or self._leaves_of(state) is not None
 
-    def place(self, state: Any) -> Place:
-        """Return an agent's state as numbers of the tree.
-
-        Raises:
-            KeyError: If no agent of the chart can be in this state.
-        """
-        found = self._places.get(state)
-        if found is None:
-            leaves = self._leaves_of(state)
-            if leaves is None:
-                raise KeyError(state)
-            found = self._keep(self._state_of(leaves), leaves)
-
-        return found
-
-    def at(self, leaves: tuple[int, ...]) -> Any:
-        """Return the state of an agent in some leaves: a member, or the one configuration."""
-        state = self._state_of(leaves)
-        return (self._places.get(state) or self._keep(state, leaves)).state
-
-    def alone(self, state: Any, number: int) -> Candidate[Any] | None:
-        """Return the candidate of one written transition; None if its source is not active."""
-        key = (state, number)
-        if key not in self._alone:
-            place, arc = self.place(state), self._arcs[number]
-            if len(self._alone) >= MOST_ROWS:
-                self._alone.clear()
-            self._alone[key] = (
-                self._candidates(place, arc.written.trigger, [(arc,)])[0]
-                if arc.source in place.active
-                else None
-            )
-
-        return self._alone[key]
-
-    def candidate(
-        self, place: Place, trigger: str, arcs: Sequence[Arc], memory: Mapping[int, Any]
-    ) -> Candidate[Any]:
-        """Return the candidate of transitions that are made together; their guards have passed."""
-        plan = self.planner.plan(arcs, place.leaves, memory)
-        edge = Edge(place.state, self.at(plan.leaves), trigger)
-        edge.plan = plan
-        if plan.before or plan.after or plan.remembers or plan.settles:
-            # which sends a fire past its fast path
-            edge.leaves = None
-
-        return None, None, edge.to_state, edge
+    def open(self, place: Place, trigger: str, groups: Iterable[tuple[Arc, ...]]) -> Candidate[Any]:
+        """Return a candidate whose `Resolver` chooses among transitions when their event comes."""
+        different = tuple(dict.fromkeys(groups))
+        asks = any(map(self.planner.asks_history, chain(*different)))
+        edge = Edge(place.state, place.state, trigger)
+        edge.plan = Resolver(
+            different,
+            partial(self._together, place, trigger),
+            self.planner.kept if asks else (),
+        )
+        return None, None, place.state, edge
 
     def leaves_asked(self, state: Any, trigger: str) -> frozenset[str]:
         """Return the texts of the leaves that a choice among an event's transitions depends on.
@@ -154,34 +131,27 @@ class NestedRows(dict[Any, dict[str, tuple[Candidate[Any], ...]]]):
         Those are the leaves that react. What reacts around several of them counts only where
         nothing inside does.
         """
-        tree, leaves = self._tree, self.place(state).leaves
+        leaves = self.place(state).leaves
         around: list[int] = []
         own: list[int] = []
         for leaf in leaves:
             for arc in chain.from_iterable(self.groups((leaf,), trigger).get(trigger, ())):
-                inside = sum(
-                    each == arc.source or tree.is_inside(each, arc.source) for each in leaves
-                )
-                (own if inside == 1 else around).append(leaf)
+                is_own = self.tree.inside(leaves, arc.source) == (leaf,)
+                (own if is_own else around).append(leaf)
 
-        return frozenset(state_text(tree.nodes[each].state) for each in own or around or leaves)
+        return frozenset(self.tree.texts[each] for each in own or around or leaves)
 
     def about(self, state: Any, trigger: str, texts: Set[str]) -> Candidate[Any]:
         """Return the candidate, an open one, of an event to which only some leaves react."""
         place = self.place(state)
-        leaves = [
-            each for each in place.leaves if state_text(self._tree.nodes[each].state) in texts
-        ]
-        return self._open(place, trigger, self.groups(leaves, trigger).get(trigger, []))
+        leaves = [each for each in place.leaves if self.tree.texts[each] in texts]
+        return self.open(place, trigger, self.groups(leaves, trigger).get(trigger, ()))
 
     def outcomes(self, state: Any, trigger: str) -> Iterator[Candidate[Any]]:
         """Yield the candidates of a state, guards and memory ignored, none of them open."""
         for candidate in self[state].get(trigger, ()):
-            edge = candidate[3]
-            if edge.plan.is_open:
-                yield from edge.plan.possible(dict)
-            else:
-                yield candidate
+            plan = candidate[3].plan
+            yield from plan.enabled(lambda _: True, dict) if plan.is_open else (candidate,)
 
     def allows(self, state: Any, trigger: str, target: Any) -> bool:
         """Return whether transitions of a trigger lead from a state to another, guards ignored.
@@ -194,58 +164,21 @@ class NestedRows(dict[Any, dict[str, tuple[Candidate[Any], ...]]]):
         place, leaves = self.place(state), self.place(target).leaves
         groups = self.groups(place.leaves, trigger)
         found = groups.get(trigger, []) + (groups.get(EVENTLESS, []) if trigger == ALWAYS else [])
-        choices = product(*[(None, *group) for group in dict.fromkeys(found)])
-        return any(
-            self._lead(place, {arc.number: arc for arc in arcs if arc is not None}, leaves)
-            for arcs in islice(choices, 1, MOST_OUTCOMES)
-        )
-
-    def _lead(self, place: Place, arcs: Mapping[int, Arc], leaves: tuple[int, ...]) -> bool:
-        tree, chosen = self._tree, tuple(arcs.values())
-        entered = {
-            number: tuple(leaf for leaf in leaves if tree.is_inside(leaf, number))
-            for number in self.planner.histories(chosen)
-        }
-        for memory in ({}, {number: found for number, found in entered.items() if found}):
-            kept = tree.compatible(chosen, place.active, memory)
-            if self.planner.plan(kept, place.leaves, memory).leaves == leaves:
+        entered = {number: self.tree.inside(leaves, number) for number in self.planner.kept}
+        memory = {number: inside for number, inside in entered.items() if inside}
+        choices = product(*((None, *group) for group in dict.fromkeys(found)))
+        for arcs in islice(choices, 1, MOST_OUTCOMES):
+            chosen = dict.fromkeys(arc for arc in arcs if arc is not None)
+            if any(self._plan(place, chosen, each).leaves == leaves for each in ({}, memory)):
                 return True
 
         return False
 
     def beginning(self, state: Any = None) -> Candidate[Any]:
         """Return the candidate that enters a state, by default the initial one, and stays there."""
-        plan = self.planner.beginning(() if state is None else self.place(state).leaves)
-        state = self.at(plan.leaves)
-        edge = Edge(state, state, "begin")
-        edge.plan = plan
-
-        return None, None, state, edge
-
-    def _state_of(self, leaves: Iterable[int]) -> Any:
-        members = [self._tree.nodes[number].state for number in leaves]
-        return members[0] if len(members) == 1 else Configuration(members)
-
-    def _keep(self, state: Any, leaves: tuple[int, ...]) -> Place:
-        if len(self._places) >= MOST_ROWS:
-            del self._places[next(iter(self._places))]
-        place = self._places[state] = Place(state, leaves, self._tree.active(leaves))
-        return place
-
-    def _leaves_of(self, state: object) -> tuple[int, ...] | None:
-        if not isinstance(state, str):
-            return None
-
-        numbers = self._tree.numbers
-        texts = [state_text(state)]
-        if texts[0] not in numbers and not isinstance(state, Enum):
-            texts = str(state).split(SEPARATOR)
-        leaves = tuple(numbers.get(text, 0) for text in texts)
-        is_possible = all(
-            leaf and not self._tree.nodes[leaf].children for leaf in leaves
-        ) and self._tree.is_configuration(leaves)
-
-        return leaves if is_possible and leaves == tuple(sorted(leaves)) else None
+        leaves = () if state is None else self.place(state).leaves
+        plan = self.planner.plan((), (), {}, self.tree.begun(leaves))
+        return self._candidate(self._state_of(plan.leaves), "begin", plan)
 
     def groups(self, leaves: Iterable[int], event: Any = None) -> dict[Any, list[tuple[Arc, ...]]]:
         """Return what may react, by trigger: the transitions of each leaf, then of those around it.
@@ -257,7 +190,7 @@ class NestedRows(dict[Any, dict[str, tuple[Candidate[Any], ...]]]):
         found: dict[Any, list[tuple[Arc, ...]]] = {}
         for leaf in leaves:
             own: dict[Any, list[Arc]] = {}
-            for number in (leaf, *self._tree.ancestors(leaf)):
+            for number in (leaf, *self.tree.ancestors(leaf)):
                 for arc in self._arcs_of.get(number, ()):
                     own.setdefault(_key(arc, event), []).append(arc)
             for key, arcs in own.items():
@@ -265,78 +198,98 @@ class NestedRows(dict[Any, dict[str, tuple[Candidate[Any], ...]]]):
 
         return found
 
-    def _candidates(
-        self, place: Place, trigger: str, groups: Sequence[tuple[Arc, ...]]
-    ) -> tuple[Candidate[Any], ...]:
-        different = list(dict.fromkeys(groups))
-        arcs = [arc for group in different for arc in group]
-        is_open = any(map(self._is_open, arcs))
-        if len(different) == 1 and not is_open:
-            return tuple(self._guarded(place, trigger, arc) for arc in arcs)
+    # Places
 
-        firsts = [group[0] for group in different]
-        decides = bool(self._decides.intersection(place.leaves))
-        if not is_open and not decides and all(arc.guard is None for arc in firsts):
-            compatible = self._tree.compatible(dict.fromkeys(firsts), place.active)
-            return (self.candidate(place, trigger, compatible, {}),)
+    def _placed(self, state: Any) -> Place:
+        leaves = self._leaves_of(state)
+        if leaves is None:
+            raise KeyError(state)
+        members = [self.tree.nodes[number].state for number in leaves]
+        state = members[0] if len(members) == 1 else Configuration(members)
+        return Place(state, leaves, self.tree.active(leaves))
 
-        return (self._open(place, trigger, different),)
+    def _state_of(self, leaves: Iterable[int]) -> Any:
+        """Return the state of an agent in some leaves: a member, or the one configuration."""
+        return self.place(SEPARATOR.join(self.tree.texts[number] for number in leaves)).state
+
+    def _leaves_of(self, state: object) -> tuple[int, ...] | None:
+        if not isinstance(state, str):
+            return None
+
+        texts = [state_text(state)]
+        if texts[0] not in self.tree.numbers and not isinstance(state, Enum):
+            texts = str(state).split(SEPARATOR)
+        leaves = tuple(self.tree.numbers.get(text, 0) for text in texts)
+        is_possible = leaves == tuple(sorted(leaves)) and all(
+            leaf and not self.tree.nodes[leaf].children for leaf in leaves
+        )
+
+        return leaves if is_possible and self.tree.is_configuration(leaves) else None
+
+    # Candidates
+
+    def _row(self, state: Any) -> dict[str, tuple[Candidate[Any], ...]]:
+        place = self.place(state)
+        if self.new_session is not None:
+            return MatchingRow(partial(self._matching, place), MOST_EVENTS)
+        return {
+            trigger: self._candidates(place, _shown(trigger), groups)
+            for trigger, groups in self.groups(place.leaves).items()
+        }
 
     def _matching(self, place: Place, event: Any) -> tuple[Candidate[Any], ...]:
-        """Return the candidate of an event in a document's chart; none if nothing reacts."""
-        groups = self.groups(place.leaves, event).get(event, [])
-        return (self._open(place, _shown(event), [*dict.fromkeys(groups)]),) if groups else ()
+        """Return the candidate of an event in a document's chart."""
+        return (self.open(place, _shown(event), self.groups(place.leaves, event)[event]),)
+
+    def _only(self, state: Any, arc: Arc) -> Candidate[Any] | None:
+        place = self.place(state)
+        if arc.source not in place.active:
+            return None
+        return self._candidates(place, _shown(_key(arc)), [(arc,)])[0]
+
+    def _candidates(
+        self, place: Place, trigger: str, groups: Iterable[tuple[Arc, ...]]
+    ) -> tuple[Candidate[Any], ...]:
+        first, *others = dict.fromkeys(groups)
+        if any(map(self._is_open, chain(first, *others))):
+            return (self.open(place, trigger, (first, *others)),)
+        if not others:
+            alone = ((arc, self._together(place, trigger, (arc,), {})) for arc in first)
+            return tuple((arc.guard, *candidate[1:]) for arc, candidate in alone)
+
+        firsts = dict.fromkeys(group[0] for group in (first, *others))
+        if not self._decides.isdisjoint(place.leaves) or any(
+            arc.guard is not None for arc in firsts
+        ):
+            return (self.open(place, trigger, (first, *others)),)
+        return (self._together(place, trigger, firsts, {}),)
 
     def _is_open(self, arc: Arc) -> bool:
         """Return whether what a transition does depends on more than the active leaves."""
-        return arc.written.probability is not None or any(
-            self._tree.initial_histories or isinstance(target, HistoryAt) for target in arc.targets
-        )
+        return arc.written.probability is not None or self.planner.asks_history(arc)
 
-    def _guarded(self, place: Place, trigger: str, arc: Arc) -> Candidate[Any]:
-        _, action, target, edge = self.candidate(place, trigger, (arc,), {})
-        return arc.guard, action, target, edge
-
-    def _open(
-        self, place: Place, trigger: str, groups: Sequence[tuple[Arc, ...]]
+    def _together(
+        self, place: Place, trigger: str, arcs: Iterable[Arc], memory: Memory
     ) -> Candidate[Any]:
-        """Return a candidate that is resolved when its event comes."""
-        edge = Edge(place.state, place.state, trigger)
-        edge.plan = Resolver(
-            self.planner,
-            place.leaves,
-            groups,
-            lambda arcs, memory: self.candidate(place, trigger, arcs, memory),
-            edge,
-        )
-        return None, None, place.state, edge
+        """Return the candidate of transitions that are enabled together."""
+        return self._candidate(place.state, trigger, self._plan(place, arcs, memory))
+
+    def _candidate(self, state: Any, trigger: str, plan: Plan) -> Candidate[Any]:
+        edge = Edge(state, self._state_of(plan.leaves), trigger)
+        edge.plan = plan
+        if plan.before or plan.after or plan.remembers or plan.settles:
+            # which sends a fire past its fast path
+            edge.leaves = None
+
+        return None, None, edge.to_state, edge
+
+    def _plan(self, place: Place, arcs: Iterable[Arc], memory: Mapping[int, Any]) -> Plan:
+        kept = self.tree.compatible(arcs, place.active, memory)
+        return self.planner.plan(kept, place.leaves, memory)
 
 
-class MatchingRow(dict[Any, tuple[Candidate[Any], ...]]):
-    """The row of a state whose transitions name events by descriptors.
-
-    Args:
-        match: Returns the candidates of an event, which it is asked for on first sight.
-    """
-
-    def __init__(self, match: Callable[[Any], tuple[Candidate[Any], ...]]) -> None:
-        super().__init__()
-        self._match = match
-
-    def __missing__(self, event: Any) -> tuple[Candidate[Any], ...]:
-        """Look for what reacts to an event.
-
-        Raises:
-            KeyError: If nothing does.
-        """
-        is_event = isinstance(event, str) or event is EVENTLESS
-        found = self._match(event) if is_event else ()
-        if not found:
-            raise KeyError(event)
-        if len(self) >= MOST_EVENTS:
-            del self[next(iter(self))]
-        self[event] = found
-        return found
+class MatchingRow(Kept):
+    """The row of a state whose transitions name events by descriptors."""
 
     def get(self, event: Any, default: Any = None) -> Any:
         """Return the candidates of an event."""
@@ -346,7 +299,7 @@ class MatchingRow(dict[Any, tuple[Candidate[Any], ...]]):
             return default
 
 
-def _key(arc: Arc, event: Any) -> Any:
+def _key(arc: Arc, event: Any = None) -> Any:
     trigger = arc.written.trigger
     if trigger is None:
         return EVENTLESS
@@ -358,3 +311,108 @@ def _key(arc: Arc, event: Any) -> Any:
 
 def _shown(key: Any) -> str:
     return ALWAYS if key is EVENTLESS else key
+
+
+# Choices that only the moment decides
+
+
+class Resolver:
+    """Chooses the transitions of one configuration and one event.
+
+    It asks guards, draws where transitions have probabilities, leaves out conflicts, and returns
+    the candidate of what is left.
+
+    Args:
+        groups: The transitions that may react, for each leaf: its own and those around it, inner
+            ones first.
+        make: Makes the candidate of transitions that are enabled together.
+        kept: The composites whose histories decide what is entered.
+
+    Attributes:
+        groups: As given.
+        is_plain: Whether nothing but guards decides, each of one region.
+    """
+
+    __slots__ = ("_is_by_chance", "_kept", "_known", "_make", "groups", "is_plain")
+
+    is_open = True
+    """That it must be resolved, which a `Plan` has been."""
+
+    settles = True
+    """That more may follow: what it is resolved to says whether it does."""
+
+    def __init__(
+        self,
+        groups: Sequence[Sequence[Arc]],
+        make: Callable[[Sequence[Arc], Memory], Any],
+        kept: Iterable[int],
+    ) -> None:
+        self.groups: Sequence[Sequence[Arc]] = groups
+        self._make = make
+        self._kept = tuple(kept)
+        self._is_by_chance = any(map(_has_share, groups))
+        self._known: dict[Any, Any] = {}
+        arcs = [arc for group in groups for arc in group]
+        is_shared = len(set(arcs)) < len(arcs)
+        self.is_plain: bool = not (is_shared or self._is_by_chance or self._kept)
+
+    def resolve(self, ask: Ask, draw: Draw, histories: Callable[[], Memory]) -> Any:
+        """Return the candidate of the transitions that are enabled now; None if none is."""
+        chosen: dict[Arc, None] = {}
+        for group in self.groups:
+            for arc in _drawn(group, ask, draw) if self._is_by_chance else group:
+                if ask(arc):
+                    chosen[arc] = None
+                    break
+
+        return self.together(tuple(chosen), histories) if chosen else None
+
+    def enabled(self, ask: Ask, histories: Callable[[], Memory]) -> Iterator[Any]:
+        """Yield the candidates of all transitions that pass now, in definition order."""
+        passing = [[arc for arc in group if ask(arc)] for group in self.groups]
+        groups = [group for group in passing if group]
+        for arcs in islice(product(*groups), MOST_OUTCOMES if groups else 0):
+            yield self.together(tuple(dict.fromkeys(arcs)), histories)
+
+    def together(self, arcs: tuple[Arc, ...], histories: Callable[[], Memory] = dict) -> Any:
+        """Return the candidate of transitions that are enabled together."""
+        key: Any = arcs
+        memory: Memory = {}
+        if self._kept:
+            memory = histories()
+            key = (arcs, *map(memory.get, self._kept))
+        found = self._known.get(key)
+        if found is None:
+            found = self._make(arcs, memory)
+            if len(self._known) < MOST_OUTCOMES:
+                self._known[key] = found
+
+        return found
+
+
+def _has_share(arcs: Iterable[Arc]) -> bool:
+    return any(arc.written.probability for arc in arcs)
+
+
+def _drawn(group: Sequence[Arc], ask: Ask, draw: Draw) -> Iterator[Arc]:
+    """Yield the transitions of one leaf; of those that share a source by chance, the one drawn."""
+    for arc in group:
+        rivals = [other for other in group if other.source == arc.source]
+        passing = [other for other in rivals if ask(other)] if _has_share(rivals) else []
+        if _has_share(passing):
+            yield from _at(passing, draw())
+            return
+        yield arc
+
+
+def _at(arcs: Sequence[Arc], number: float) -> Iterator[Arc]:
+    """Yield the transition that a number below 1 selects; one without a share gets the rest."""
+    total = 0.0
+    for arc in arcs:
+        total += arc.written.probability or 0.0
+        # ten shares of 0.1 are a little less than 1
+        if arc.written.probability and (number < total or total > 1 - _ROUNDING):
+            yield arc
+            return
+
+    yield from [arc for arc in arcs if arc.written.probability is None][:1]

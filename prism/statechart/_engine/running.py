@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 from prism.statechart._engine.committing import Committing
 from prism.statechart._engine.machine import EVENTLESS, Candidate
 from prism.statechart._engine.memory import memory_of, remember
-from prism.statechart._engine.pending import MOST_QUEUED_FIRES, restless
+from prism.statechart._engine.pending import MOST_QUEUED_FIRES, close_overtaken, restless
 from prism.statechart.states import state_text
 from prism.statechart.transitions import StateT
 from prism.telemetry._instrument import engine_hooks
+from prism.telemetry._loggers import somebody_listens
 
 if TYPE_CHECKING:
     from prism.statechart._engine.documents import Session
@@ -36,14 +37,18 @@ class Running(Committing[StateT]):
         if self._nested is None:
             return bool(self._require_known_state(agent) == state)
 
-        number = self._nested.planner.tree.numbers.get(state_text(state))
+        number = self._nested.tree.numbers.get(state_text(state))
         if number is None:
             raise self._unknown_state(f"state {state!r}")
+
+        return number in self._active_now(agent)
+
+    def _active_now(self, agent: Any) -> frozenset[int]:
+        assert self._nested is not None
         active = self._instants.get(id(agent))
         if active is None:
             active = self._nested.place(self._require_known_state(agent)).active
-
-        return number in active
+        return active
 
     def active(self, state: Any) -> tuple[StateT, ...]:
         """Return an agent's state with all states around it, outermost first."""
@@ -52,7 +57,7 @@ class Running(Committing[StateT]):
             return (self._members[state],)
 
         self._row(state)
-        nodes = self._nested.planner.tree.nodes
+        nodes = self._nested.tree.nodes
         return tuple(nodes[number].state for number in sorted(self._nested.place(state).active))
 
     # Making
@@ -70,38 +75,29 @@ class Running(Committing[StateT]):
     def _step(self, agent: Any, candidate: Candidate[StateT], context: Any) -> bool:
         """Make one step and those that follow from it; return False if none is enabled."""
         assert self._nested is not None
+        session, raised = None, None
         if self._nested.new_session is not None:
+            # content of a document raises events itself, guards that fail as well
             session = self._nested.new_session(self, agent)
-            return self._step_of_document(agent, candidate, context, session)
+            raised = session.raised
+            context = session.event_of(candidate[3].trigger, context)
 
-        if candidate[3].plan.is_open:
-            resolved = self._resolved(candidate, agent, context)
-            if resolved is None:
-                return False
-            candidate = resolved
-
-        plan = candidate[3].plan
-        if plan.before or plan.after or plan.remembers:
-            self._make_nested(agent, candidate, context)
-        else:
-            self._make(agent, candidate, context)
-        if plan.settles:
-            # nothing says what is done is about
-            self._settle(agent, context, deque((each, None) for each in plan.raised))
-        return True
-
-    def _step_of_document(
-        self, agent: Any, candidate: Candidate[StateT], context: Any, session: Session
-    ) -> bool:
-        """Make one step of a chart that was read from SCXML, whose content raises events itself."""
-        event = session.event_of(candidate[3].trigger, context)
-        resolved = self._resolved(candidate, agent, event)
+        resolved = self._resolved(candidate, agent, context)
         if resolved is not None:
-            self._make_nested(agent, resolved, event)
-        elif not session.raised:
+            plan = resolved[3].plan
+            if plan.before or plan.after or plan.remembers:
+                self._make_nested(agent, resolved, context)
+            else:
+                self._make(agent, resolved, context)
+            if not plan.settles:
+                return True
+            # nothing says what is done is about
+            if raised is None:
+                raised = deque((each, None) for each in plan.raised)
+        elif not raised:
             return False
 
-        self._settle(agent, event, session.raised, session)
+        self._settle(agent, context, raised, session)
         return True
 
     def _settle(
@@ -150,24 +146,29 @@ class Running(Committing[StateT]):
         if engine_hooks:
             self._observe_transition("transition_began", agent, edge, context)
 
-        # both loops are written out, since calls would be a twentieth of the step
+        # both loops are written out, since calls would be a twentieth of the step; after a fault
+        # that ends it `_run` forgets the instant
         instants, key, made = self._instants, id(agent), edge
-        try:
-            for action, active in plan.before:
-                instants[key] = active
-                try:
-                    action(agent, context)
-                except Exception as error:
-                    self._reporter.action_failed(error, agent, edge)
-        finally:
-            instants.pop(key, None)
+        for action, active in plan.before:
+            instants[key] = active
+            try:
+                action(agent, context)
+            except Exception as error:
+                self._reporter.action_failed(error, agent, edge)
 
+        if plan.before:
+            instants.pop(key, None)
         if agent.state is not edge.from_state:
             made = self._edge_after_action(agent, edge)
         if memory is not None:
             remember(memory, plan)
         if target != made.from_state:
-            self._commit(agent, made, write, context)
+            # as `_commit`, without its call
+            dwell = write(agent, made, self._clock(), context)
+            if self._questions:
+                close_overtaken(self._questions, agent, made)
+            if self._has_logger or somebody_listens():
+                self._reporter.moved(agent, made, dwell, context)
 
         entries = iter(plan.after)
         try:
@@ -183,8 +184,8 @@ class Running(Committing[StateT]):
                 f"{len([*entries])} further entry actions did not run"
             )
             raise
-        finally:
-            instants.pop(key, None)
 
+        if plan.after:
+            instants.pop(key, None)
         if engine_hooks:
             self._observe_transition("transition", agent, edge, context)

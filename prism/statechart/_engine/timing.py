@@ -5,8 +5,9 @@ Within a tick, time-outs come first, then ``after`` (both outermost first), rate
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping
+from itertools import accumulate, chain
 from math import expm1, inf, isfinite
 from typing import TYPE_CHECKING, Any
 
@@ -35,52 +36,49 @@ class Limits(dict[Any, float]):
         return LIMIT_OF_TIMED
 
 
-@dataclass(frozen=True)
 class Schedule:
-    """What a tick looks at, by the number of the state.
+    """What a tick looks at in a chart with composites.
 
     Args:
-        limits: Ticks beyond which ``timeout`` is fired.
-        after: Transitions that are made at one tick.
-        rates: Transitions that compete in every tick.
+        hierarchy: The chart's states and transitions.
+
+    Attributes:
+        limits: Ticks beyond which ``timeout`` is fired, by the number of the state.
+        after: Transitions that are made at one tick, by that of their source.
+        rates: Transitions that compete in every tick, likewise.
         is_eventless: Whether there are transitions that need no event.
-        remembers: Whether times are kept in the agent's memory, not in ``ticks_in_state``.
         sends: Whether a document may have sent something that comes later.
+        remembers: Whether times are kept in the agent's memory, not in ``ticks_in_state``.
     """
 
-    limits: dict[int, int]
-    after: dict[int, list[Arc]]
-    rates: dict[int, list[Arc]]
-    is_eventless: bool
-    remembers: bool
-    sends: bool
+    def __init__(self, hierarchy: Hierarchy) -> None:
+        numbers, planner = hierarchy.tree.numbers, hierarchy.planner
+        self.limits: dict[int, int] = {
+            numbers[state_text(state)]: ticks for state, ticks in hierarchy.timeouts.items()
+        }
+        self.after: dict[int, list[Arc]] = {}
+        self.rates: dict[int, list[Arc]] = {}
+        for arc in hierarchy.arcs:
+            if arc.written.after is not None:
+                self.after.setdefault(arc.source, []).append(arc)
+            if arc.written.rate is not None:
+                self.rates.setdefault(arc.source, []).append(arc)
+
+        self.is_eventless: bool = bool(planner.reacting)
+        self.sends: bool = hierarchy.is_document
+        self.remembers: bool = bool(planner.timed) or self.sends
 
 
 def schedule_of(hierarchy: Hierarchy | None) -> Schedule | None:
-    """Return what a tick looks at; None in flat charts, where it is only the limit."""
+    """Return what a tick looks at; None where it is only the limit of the agent's state."""
     if hierarchy is None:
         return None
 
-    numbers = hierarchy.tree.numbers
-    after = _by_source(arc for arc in hierarchy.arcs if arc.written.after is not None)
-    rates = _by_source(arc for arc in hierarchy.arcs if arc.written.rate is not None)
-    limits = {numbers[state_text(state)]: ticks for state, ticks in hierarchy.timeouts.items()}
-    planner = hierarchy.planner
-    sends = hierarchy.is_document
-    remembers = bool(planner.timed) or sends
-    schedule = Schedule(limits, after, rates, bool(planner.reacting), remembers, sends)
+    schedule = Schedule(hierarchy)
     # in a configuration no state alone has the limit
     by_own_limit = hierarchy.tree.has_regions and TIMEOUT in hierarchy.triggers
-    has_timers = bool(limits or after or rates or sends or by_own_limit)
-
-    return schedule if has_timers or schedule.is_eventless else None
-
-
-def _by_source(arcs: Iterable[Arc]) -> dict[int, list[Arc]]:
-    found: dict[int, list[Arc]] = {}
-    for arc in arcs:
-        found.setdefault(arc.source, []).append(arc)
-    return found
+    has_timers = by_own_limit or schedule.limits or schedule.after or schedule.rates
+    return schedule if has_timers or schedule.is_eventless or schedule.sends else None
 
 
 class Timing(Interpreter[StateT]):
@@ -158,60 +156,32 @@ class Timing(Interpreter[StateT]):
             context: What guards and actions get.
             by_chance: Whether rates are looked at; whoever has a time for each event does it.
         """
-        schedule, rows = self._schedule, self._nested
-        assert schedule is not None
-        assert rows is not None
-        active = sorted(rows.place(agent.state).active)
-        if schedule.remembers:
-            timed = [number for number in active if number in rows.planner.timed]
-            nodes = rows.planner.tree.nodes
-            texts = [state_text(nodes[number].state) for number in timed]
+        assert self._schedule is not None
+        assert self._nested is not None
+        active = sorted(self._nested.place(agent.state).active)
+        if self._schedule.remembers:
+            timed = self._nested.planner.timed
+            texts = [self._nested.tree.texts[number] for number in active if number in timed]
             count(memory_of(self._definition.name, agent), texts)
 
-        made = None
-        for state in self._due(agent, ticks, active, context, by_chance=by_chance):
-            made = state if state is not None else made
-        following = self._reacting(agent, EVENTLESS, context) if schedule.is_eventless else None
-        if following is not None:
-            made = self._run(agent, following, context) or made
+        parts = (agent, active, context)
+        due = chain(
+            self._time_outs(self._schedule.limits, ticks, *parts),
+            self._moments(self._schedule.after, *parts),
+            self._chances(self._schedule.rates if by_chance else {}, *parts),
+            self._following(self._schedule, agent, context),
+        )
+        made = [state for state in due if state is not None]
+        return made[-1] if made else None
 
-        return (self._delivered(agent) or made) if schedule.sends else made
-
-    def _delivered(self, agent: Any) -> StateT | None:
-        """Fire the delayed events of a document that are due; return the new state, if any."""
-        from prism.statechart._engine.documents import Event, next_due
-
-        made = None
-        memory = memory_of(self._definition.name, agent)
-        while (sent := next_due(memory)) is not None:
-            event = Event(sent["event"], sent["data"], sendid=sent["id"])
-            made = self._fire_or_queue(agent, sent["event"], event) or made
-
-        return made
-
-    def _due(
-        self, agent: Any, ticks: int, active: list[int], context: Any, *, by_chance: bool
-    ) -> Iterator[StateT | None]:
-        """Make the transitions that are due, each only if its state is still active."""
-        schedule = self._schedule
-        assert schedule is not None
-        if TIMEOUT in self._triggers:
-            yield from self._time_outs(agent, ticks, active, schedule.limits, context)
-
-        for number in active:
-            for arc in schedule.after.get(number, ()):
-                if self._time_in(agent, number) == arc.written.after:
-                    yield self._fire_alone(agent, arc, context)
-
-        for number in active if by_chance else ():
-            if number in schedule.rates and self._is_active(agent, number):
-                arc_drawn = self._drawn(agent, schedule.rates[number], context)
-                if arc_drawn is not None:
-                    yield self._fire_alone(agent, arc_drawn, context)
+    # each transition is made only if its state is still active when its turn comes
 
     def _time_outs(
-        self, agent: Any, ticks: int, active: list[int], limits: dict[int, int], context: Any
+        self, limits: Mapping[int, int], ticks: int, agent: Any, active: list[int], context: Any
     ) -> Iterator[StateT | None]:
+        if TIMEOUT not in self._triggers:
+            return
+
         limited = [number for number in active if number in limits]
         own = getattr(agent, "timeout_threshold", None)
         # the agent's own limit is for states that the chart sets none for
@@ -220,6 +190,36 @@ class Timing(Interpreter[StateT]):
         for number in limited:
             if self._time_in(agent, number) > limits[number]:
                 yield self.fire(agent, TIMEOUT, context)
+
+    def _moments(
+        self, after: Mapping[int, list[Arc]], agent: Any, active: list[int], context: Any
+    ) -> Iterator[StateT | None]:
+        for number in active:
+            for arc in after.get(number, ()):
+                if self._time_in(agent, number) == arc.written.after:
+                    yield self._fire_alone(agent, arc, context)
+
+    def _chances(
+        self, rates: Mapping[int, list[Arc]], agent: Any, active: list[int], context: Any
+    ) -> Iterator[StateT | None]:
+        for number in active:
+            if number in rates and self._is_active(agent, number):
+                arc = self._drawn(agent, rates[number], context)
+                if arc is not None:
+                    yield self._fire_alone(agent, arc, context)
+
+    def _following(self, schedule: Schedule, agent: Any, context: Any) -> Iterator[StateT | None]:
+        """Settle once, and fire the delayed events of a document that are due."""
+        if schedule.is_eventless:
+            following = self._reacting(agent, EVENTLESS, context)
+            yield None if following is None else self._run(agent, following, context)
+        if schedule.sends:
+            from prism.statechart._engine.documents import Event, next_due
+
+            memory = memory_of(self._definition.name, agent)
+            while (sent := next_due(memory)) is not None:
+                event = Event(sent["event"], sent["data"], sendid=sent["id"])
+                yield self._fire_or_queue(agent, sent["event"], event)
 
     def _is_active(self, agent: Any, number: int) -> bool:
         assert self._nested is not None
@@ -235,8 +235,7 @@ class Timing(Interpreter[StateT]):
             ticks = getattr(agent, "ticks_in_state", None)
             return -1 if ticks is None else int(ticks)
 
-        memory = memory_of(self._definition.name, agent)
-        text = state_text(self._nested.planner.tree.nodes[number].state)
+        memory, text = memory_of(self._definition.name, agent), self._nested.tree.texts[number]
         return int(memory["ticks"] - memory["entered"].get(text, memory["ticks"]))
 
     def _drawn(self, agent: Any, arcs: list[Arc], context: Any) -> Arc | None:
@@ -245,23 +244,13 @@ class Timing(Interpreter[StateT]):
         One number says both. The sum of the rates makes it happen with ``1 - exp(-sum)``, and each
         has the share of its rate, as for exponential times of which the first counts.
         """
-        rates = [self._rate(agent, arc, context) for arc in arcs]
-        total = sum(rates)
-        if total <= 0:
-            return None
-
-        chance = -expm1(-total)
-        number = random_of(self._definition.name, agent).random()
+        sums = [*accumulate(self._rate(agent, arc, context) for arc in arcs)]
+        chance = -expm1(-sums[-1])
+        # no number is drawn where nothing can happen
+        number = random_of(self._definition.name, agent).random() if chance > 0 else 1.0
         if number >= chance:
             return None
-
-        share = number / chance * total
-        for arc, rate in zip(arcs, rates, strict=True):
-            share -= rate
-            if share < 0:
-                return arc
-
-        return arcs[-1]
+        return arcs[min(bisect_right(sums, number / chance * sums[-1]), len(arcs) - 1)]
 
     def _rate(self, agent: Any, arc: Arc, context: Any) -> float:
         rate: Any = arc.written.rate
@@ -273,18 +262,16 @@ class Timing(Interpreter[StateT]):
             if not (isfinite(value) and value >= 0):
                 raise FieldValueError(f"a rate must be a number, 0 or more, got {value!r}")
         except Exception as error:
-            self._reporter.guard_failed(error, agent, self._alone(agent, arc)[3])
+            assert self._nested is not None
+            edge = self._nested.alone[agent.state, arc][3]
+            self._reporter.guard_failed(error, agent, edge)
             return 0.0
 
         return value
 
-    def _alone(self, agent: Any, arc: Arc) -> Any:
-        assert self._nested is not None
-        return self._nested.alone(agent.state, arc.number)
-
     def _fire_alone(self, agent: Any, arc: Arc, context: Any) -> StateT | None:
         """Make one transition whose time has come, and no other of its trigger."""
-        candidate = self._alone(agent, arc)
-        for passing in self._passing([candidate], agent, context):
+        assert self._nested is not None
+        for passing in self._passing([self._nested.alone[agent.state, arc]], agent, context):
             return self._run(agent, passing, context)
         return None

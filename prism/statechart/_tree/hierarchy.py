@@ -145,6 +145,14 @@ class Hierarchy:
 
         return tuple(found)
 
+    @cached_property
+    def arcs_of(self) -> dict[int, list[Arc]]:
+        """The transitions by the number of their source."""
+        found: dict[int, list[Arc]] = {}
+        for arc in self.arcs:
+            found.setdefault(arc.source, []).append(arc)
+        return found
+
     def _arc(self, number: int, place: int, source: int, item: Transition[Any]) -> Arc:
         targets = () if item.target is None else as_tuple(item.target)
         state = self.tree.nodes[source].state
@@ -289,14 +297,19 @@ class Hierarchy:
         return tuple(self.tree.nodes[number].state for number in numbers)
 
     @property
+    def begins_in(self) -> tuple[int, ...]:
+        """The leaves in which an agent begins."""
+        return self.planner.plan((), (), {}, self.tree.begun()).leaves
+
+    @property
     def first(self) -> Any:
         """What an agent's state is when it begins."""
-        members = self._members(self.planner.beginning().leaves)
+        members = self._members(self.begins_in)
         return members[0] if len(members) == 1 else Configuration(members)
 
     @cached_property
-    def flat(self) -> tuple[tuple[Transition[Any], int], ...]:
-        """The transitions from leaf to leaf, each with the place of the written one.
+    def flat(self) -> tuple[Transition[Any], ...]:
+        """The transitions from leaf to leaf.
 
         Those of inner states come first. A transition to a history is one to each state that it may
         stand for, and one into regions leads to each leaf that is entered.
@@ -306,8 +319,7 @@ class Hierarchy:
             for leaf in self.leaves_at(arc.source):
                 for target in self.ends_of(arc, leaf):
                     source, end = self._members((leaf, target))
-                    flat = arc.written.between(source, end, self._guard(arc.written.guard))
-                    found.append((flat, arc.place))
+                    found.append(arc.written.between(source, end, self._guard(arc.written.guard)))
 
         return tuple(found)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from typing import Any, Literal, NamedTuple
 
 from prism.statechart.states import state_text
@@ -62,24 +63,6 @@ class HistoryAt(NamedTuple):
     content: Action | None = None
 
 
-class Entering(set[int]):
-    """States that are entered, and what is called where one is entered for want of another.
-
-    That is the content of ``<initial>`` and of a history's default transition, by the composite.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.content: dict[int, list[Action]] = {}
-
-    def call(self, number: int, *actions: Action) -> None:
-        """Note what is called once a composite has been entered."""
-        known = self.content.get(number, [])
-        new = [action for action in actions if action not in known]
-        if new:
-            self.content[number] = known + new
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Arc:
     """A written transition in numbers.
@@ -108,29 +91,36 @@ class Tree:
 
     Args:
         nodes: The chart itself and all states, in document order.
+
+    Attributes:
+        texts: Their texts, by number; that of the chart is empty.
+        numbers: Their numbers, by text.
+        leaves: The states without states inside.
+        has_regions: Whether several states may be active side by side.
     """
 
     def __init__(self, nodes: Sequence[Node]) -> None:
         self.nodes = tuple(nodes)
-        self.numbers = {state_text(node.state): node.number for node in nodes[1:]}
+        self.texts = ("", *(state_text(node.state) for node in nodes[1:]))
+        self.numbers = {text: number for number, text in enumerate(self.texts) if number}
+        self.leaves = tuple(node.number for node in nodes[1:] if not node.children)
         self.has_regions = any(node.kind == "parallel" for node in nodes)
 
     @cached_property
-    def leaves(self) -> tuple[int, ...]:
-        """The states without states inside, in document order."""
-        return tuple(node.number for node in self.nodes[1:] if not node.children)
-
-    @cached_property
-    def initial_histories(self) -> tuple[int, ...]:
-        """The composites whose history is where some state begins."""
-        found = (each for node in self.nodes for each in node.initial)
-        return tuple({each.composite: None for each in found if isinstance(each, HistoryAt)})
+    def begins_by_history(self) -> bool:
+        """Whether a history is where some state begins."""
+        return any(isinstance(each, HistoryAt) for node in self.nodes for each in node.initial)
 
     # Where states lie
 
     def is_inside(self, number: int, other: int) -> bool:
         """Return whether a state lies inside another one, at any depth."""
         return other < number <= self.nodes[other].last
+
+    def inside(self, numbers: Iterable[int], other: int) -> tuple[int, ...]:
+        """Return those of some states that are another one, or lie inside it."""
+        last = self.nodes[other].last
+        return tuple(number for number in numbers if other <= number <= last)
 
     def ancestors(self, number: int, until: int | None = None) -> Iterator[int]:
         """Yield the states around a state, innermost first, up to one that is left out."""
@@ -142,23 +132,19 @@ class Tree:
 
     def active(self, leaves: Iterable[int]) -> frozenset[int]:
         """Return the leaves and all that is around them, without the chart."""
-        found = {*leaves}
-        for leaf in leaves:
-            found |= {*self.ancestors(leaf, CHART)}
-        return frozenset(found)
+        around = (each for leaf in leaves for each in (leaf, *self.ancestors(leaf, CHART)))
+        return frozenset(around)
 
     def is_configuration(self, leaves: Sequence[int]) -> bool:
         """Return whether an agent can be in just these leaves."""
         active = self.active(leaves)
-        return all(
-            not self.nodes[number].children
-            or sum(child in active for child in self.nodes[number].children)
-            == (len(self.nodes[number].children) if self._is(number, "parallel") else 1)
-            for number in (CHART, *active)
-        )
+        for number in (CHART, *active):
+            node = self.nodes[number]
+            wanted = len(node.children) if node.kind == "parallel" else 1
+            if node.children and len(active.intersection(node.children)) != wanted:
+                return False
 
-    def _is(self, number: int, kind: Kind) -> bool:
-        return self.nodes[number].kind == kind
+        return True
 
     # What a transition leaves
 
@@ -166,22 +152,18 @@ class Tree:
         """Return the states that targets stand for now (``getEffectiveTargetStates``)."""
         found: list[int] = []
         for target in targets:
-            found += self.remembered(target, memory) if isinstance(target, HistoryAt) else [target]
+            if not isinstance(target, HistoryAt):
+                found.append(target)
+            elif target.composite not in memory:
+                found += target.default
+            elif target.deep:
+                found += memory[target.composite]
+            else:
+                leaves = memory[target.composite]
+                own = self.nodes[target.composite].children
+                found += [child for child in own if self.inside(leaves, child)]
+
         return found
-
-    def remembered(self, history: HistoryAt, memory: Memory) -> Sequence[int]:
-        """Return what a history stands for now."""
-        leaves = memory.get(history.composite)
-        if leaves is None:
-            return history.default
-        if history.deep:
-            return leaves
-
-        own = self.nodes[history.composite].children
-        return [child for child in own if any(leaf in self._span(child) for leaf in leaves)]
-
-    def _span(self, number: int) -> range:
-        return range(number, self.nodes[number].last + 1)
 
     def domain(self, arc: Arc, memory: Memory) -> int | None:
         """Return the state inside which everything is left (``getTransitionDomain``)."""
@@ -189,16 +171,14 @@ class Tree:
         if not targets:
             return None
 
-        def holds(number: int) -> bool:
-            return all(self.is_inside(target, number) for target in targets)
-
-        if arc.written.internal and self._is(arc.source, "composite") and holds(arc.source):
-            return arc.source
-
+        around = self.ancestors(arc.source)
+        if arc.written.internal:
+            around = chain((arc.source,), around)
         return next(
             number
-            for number in self.ancestors(arc.source)
-            if self._is(number, "composite") and holds(number)
+            for number in around
+            if self.nodes[number].kind == "composite"
+            and all(self.is_inside(target, number) for target in targets)
         )
 
     def exited(self, arc: Arc, active: Collection[int], memory: Memory) -> frozenset[int]:
@@ -215,78 +195,35 @@ class Tree:
 
         That is ``removeConflictingTransitions``: the inner source wins, else the earlier region.
         """
-        kept: list[tuple[Arc, frozenset[int]]] = []
+        kept: dict[Arc, frozenset[int]] = {}
         for arc in arcs:
             left = self.exited(arc, active, memory)
-            rivals = [(other, its) for other, its in kept if left & its]
-            if all(self.is_inside(arc.source, other.source) for other, _ in rivals):
-                kept = [pair for pair in kept if pair not in rivals]
-                kept.append((arc, left))
+            rivals = [other for other, its in kept.items() if left & its]
+            if all(self.is_inside(arc.source, other.source) for other in rivals):
+                for other in rivals:
+                    del kept[other]
+                kept[arc] = left
 
-        return tuple(arc for arc, _ in kept)
+        return tuple(kept)
 
     # What it enters
 
     def entered(self, arcs: Iterable[Arc], memory: Memory = _NOTHING) -> Entering:
         """Return the states that are entered (``computeEntrySet``)."""
-        found = Entering()
+        found = Entering(self, memory)
         for arc in arcs:
-            for target in arc.targets:
-                self._enter(target, found, memory)
-
-            domain = self.domain(arc, memory)
-            for number in self.effective(arc.targets, memory):
-                self._enter_around(number, domain, found, memory)
-
+            found.enter_all(arc.targets, self.domain(arc, memory))
         return found
 
-    def begun(self) -> Entering:
-        """Return the states that are entered when the chart begins."""
-        found = Entering()
-        self._enter(CHART, found, _NOTHING)
-        found.discard(CHART)
+    def begun(self, leaves: Iterable[int] = ()) -> Entering:
+        """Return the states that are entered when an agent begins, in some leaves if given."""
+        found = Entering(self, _NOTHING)
+        if leaves:
+            found.update(self.active(leaves))
+        else:
+            found.enter(CHART)
+            found.discard(CHART)
         return found
-
-    def _enter(self, target: int | HistoryAt, found: Entering, memory: Memory) -> None:
-        if isinstance(target, HistoryAt):
-            if target.content is not None and target.composite not in memory:
-                found.call(target.composite, target.content)
-            self._enter_all(self.remembered(target, memory), target.composite, found, memory)
-            return
-
-        found.add(target)
-        node = self.nodes[target]
-        if node.kind == "composite":
-            found.call(target, *node.start)
-            self._enter_all(node.initial, target, found, memory)
-        elif node.kind == "parallel":
-            self._enter_regions(target, found, memory)
-
-    def _enter_all(
-        self,
-        targets: Sequence[int | HistoryAt],
-        composite: int,
-        found: Entering,
-        memory: Memory,
-    ) -> None:
-        for target in targets:
-            self._enter(target, found, memory)
-        # only then, since the regions around one may hold another
-        for number in self.effective(targets, memory):
-            self._enter_around(number, composite, found, memory)
-
-    def _enter_around(
-        self, number: int, until: int | None, found: Entering, memory: Memory
-    ) -> None:
-        for ancestor in self.ancestors(number, until):
-            found.add(ancestor)
-            if self._is(ancestor, "parallel"):
-                self._enter_regions(ancestor, found, memory)
-
-    def _enter_regions(self, parallel: int, found: Entering, memory: Memory) -> None:
-        for child in self.nodes[parallel].children:
-            if found.isdisjoint(range(child + 1, self.nodes[child].last + 1)):
-                self._enter(child, found, memory)
 
     # When a composite is done
 
@@ -295,4 +232,59 @@ class Tree:
         node = self.nodes[number]
         if node.kind == "parallel":
             return all(self.is_done(child, active) for child in node.children)
-        return any(self._is(child, "final") and child in active for child in node.children)
+        return any(self.nodes[child].kind == "final" and child in active for child in node.children)
+
+
+class Entering(set[int]):
+    """The states that a step enters, added one after the other.
+
+    Args:
+        tree: The states of the chart.
+        memory: What histories stand for.
+
+    Attributes:
+        content: What is called where a composite is entered for want of something inside it: the
+            content of ``<initial>`` and of a history's default transition.
+    """
+
+    def __init__(self, tree: Tree, memory: Memory) -> None:
+        super().__init__()
+        self._tree = tree
+        self._memory = memory
+        self.content: dict[int, list[Action]] = {}
+
+    def enter_all(self, targets: Sequence[int | HistoryAt], until: int | None) -> None:
+        """Enter targets and what is around them, up to a state that is not entered itself."""
+        for target in targets:
+            self.enter(target)
+        # only then, since the regions around one may hold another
+        for number in self._tree.effective(targets, self._memory):
+            for ancestor in self._tree.ancestors(number, until):
+                self.add(ancestor)
+                if self._tree.nodes[ancestor].kind == "parallel":
+                    self._enter_regions(ancestor)
+
+    def enter(self, target: int | HistoryAt) -> None:
+        """Enter a state and what is inside it (``addDescendantStatesToEnter``)."""
+        if isinstance(target, HistoryAt):
+            if target.content is not None and target.composite not in self._memory:
+                self._call(target.composite, target.content)
+            self.enter_all(self._tree.effective((target,), self._memory), target.composite)
+            return
+
+        self.add(target)
+        node = self._tree.nodes[target]
+        if node.kind == "composite":
+            self._call(target, *node.start)
+            self.enter_all(node.initial, target)
+        elif node.kind == "parallel":
+            self._enter_regions(target)
+
+    def _enter_regions(self, parallel: int) -> None:
+        for child in self._tree.nodes[parallel].children:
+            if self.isdisjoint(range(child + 1, self._tree.nodes[child].last + 1)):
+                self.enter(child)
+
+    def _call(self, composite: int, *actions: Action) -> None:
+        known = self.content.setdefault(composite, [])
+        known += [action for action in actions if action not in known]

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from prism.statechart._nesting import done
-from prism.statechart._tree.numbers import CHART, Arc, Entering, Memory, Tree
-from prism.statechart.states import state_text
+from prism.statechart._tree.numbers import CHART, Arc, Entering, HistoryAt, Memory, Tree
 from prism.statechart.transitions import Action
 
 Call = tuple[Action, frozenset[int]]
@@ -72,83 +71,59 @@ class Planner:
         """Whether agents need a memory."""
         return bool(self.kept or self.timed or self.is_document)
 
-    def plan(self, arcs: Sequence[Arc], leaves: tuple[int, ...], memory: Memory) -> Plan:
+    def asks_history(self, arc: Arc) -> bool:
+        """Return whether a history decides what a transition enters."""
+        return any(
+            self.tree.begins_by_history or isinstance(each, HistoryAt) for each in arc.targets
+        )
+
+    def plan(
+        self,
+        arcs: Sequence[Arc],
+        leaves: tuple[int, ...],
+        memory: Memory,
+        entering: Entering | None = None,
+    ) -> Plan:
         """Plan the step that some transitions make together.
 
         Args:
             arcs: The transitions, none of them in conflict.
             leaves: The active leaves.
             memory: What the agent's histories stand for.
+            entering: What is entered, where no transition says it: when an agent begins.
         """
-        active = self.tree.active(leaves)
-        gone = sorted(
-            {number for arc in arcs for number in self.tree.exited(arc, active, memory)},
-            reverse=True,
-        )
-        left = self._remembered(gone, leaves)
-        come = self.tree.entered(arcs, {**memory, **left})
+        tree, active = self.tree, self.tree.active(leaves)
+        exited = (tree.exited(arc, active, memory) for arc in arcs)
+        gone = sorted(frozenset().union(*exited), reverse=True)
+        left = {each: tree.inside(leaves, each) for each in gone if each in self.kept}
+        if entering is None:
+            entering = tree.entered(arcs, {**memory, **left})
+        come, rest = sorted(entering), active.difference(gone)
+        now = rest.union(come)
 
         before = self._exits(gone, active)
-        rest = active.difference(gone)
         before += [(arc.action, rest) for arc in arcs if arc.action is not None]
-
-        return self._planned(tuple(arc.place for arc in arcs), before, gone, left, rest, come)
-
-    def beginning(self, leaves: Iterable[int] = ()) -> Plan:
-        """Plan the step in which an agent enters some leaves, by default the initial ones."""
-        come = self.tree.begun()
-        if leaves:
-            come = Entering()
-            come.update(self.tree.active(leaves))
-        return self._planned((), [], [], {}, frozenset(), come)
-
-    def histories(self, arcs: Iterable[Arc]) -> tuple[int, ...]:
-        """Return the composites whose histories decide what transitions enter."""
-        named = {
-            target.composite: None
-            for arc in arcs
-            for target in arc.targets
-            if not isinstance(target, int)
-        }
-        return (*named, *self.tree.initial_histories)
-
-    def _planned(
-        self,
-        numbers: tuple[int, ...],
-        before: list[Call],
-        gone: Iterable[int],
-        left: Memory,
-        rest: frozenset[int],
-        entering: Entering,
-    ) -> Plan:
-        come = sorted(entering)
-        after, events = self._entries(come, rest, entering.content)
-        raised = tuple(trigger for trigger in events if trigger in self.triggers)
-        active = rest.union(come)
-        if self.is_document and any(map(self._ends, come)):
+        after, raised = self._entries(come, rest, entering.content)
+        if self.is_document and not now.isdisjoint(self._ends):
             # ``exitInterpreter``: nobody leaves the states that are active now
-            after += self._exits(sorted(active, reverse=True), active)
+            after += self._exits(sorted(now, reverse=True), now)
 
         stopped, started = self._timed_texts(gone), self._timed_texts(come)
         return Plan(
-            numbers,
+            tuple(arc.place for arc in arcs),
             tuple(before),
             tuple(after),
-            tuple(filter(self._is_leaf, sorted(active))),
-            {self._text(number): [*map(self._text, found)] for number, found in left.items()},
+            tuple(each for each in sorted(now) if not tree.nodes[each].children),
+            {
+                tree.texts[each]: [tree.texts[leaf] for leaf in found]
+                for each, found in left.items()
+            },
             stopped,
             started,
-            raised,
-            bool(raised or active & self.reacting or self.is_document),
+            tuple(raised),
+            bool(raised or now & self.reacting or self.is_document),
             bool(left or stopped or started),
         )
-
-    def _remembered(self, gone: Iterable[int], leaves: Sequence[int]) -> dict[int, tuple[int, ...]]:
-        return {
-            number: tuple(leaf for leaf in leaves if self.tree.is_inside(leaf, number))
-            for number in gone
-            if number in self.kept
-        }
 
     def _exits(self, gone: Iterable[int], active: frozenset[int]) -> list[Call]:
         calls: list[Call] = []
@@ -167,15 +142,16 @@ class Planner:
             active |= {number}
             calls += [(action, active) for action in (*node.entry, *content.get(number, ()))]
             if node.kind == "final" and not self.is_document:
-                raised += self.done(node.parent, active)
+                events = self.done(node.parent, active)
+                raised += [trigger for trigger in events if trigger in self.triggers]
+
         return calls, raised
 
-    def _is_leaf(self, number: int) -> bool:
-        return not self.tree.nodes[number].children
-
-    def _ends(self, number: int) -> bool:
-        node = self.tree.nodes[number]
-        return node.kind == "final" and node.parent == CHART
+    @property
+    def _ends(self) -> list[int]:
+        """The final states at the top."""
+        nodes = self.tree.nodes
+        return [each for each in nodes[CHART].children if nodes[each].kind == "final"]
 
     def done(self, composite: int, active: Collection[int]) -> list[str]:
         """Return the ``done`` events of a final state: its parent's, and perhaps a parallel's."""
@@ -187,8 +163,5 @@ class Planner:
             raised.append(done(nodes[parallel].state))
         return raised
 
-    def _text(self, number: int) -> str:
-        return state_text(self.tree.nodes[number].state)
-
     def _timed_texts(self, numbers: Iterable[int]) -> tuple[str, ...]:
-        return tuple(self._text(number) for number in numbers if number in self.timed)
+        return tuple(self.tree.texts[number] for number in numbers if number in self.timed)

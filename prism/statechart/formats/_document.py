@@ -1,25 +1,26 @@
 """A chart as plain data, and back: the JSON form.
 
 The form holds what defines a chart and nothing that runs: guards and actions stand in it by name,
-and the loader gets the functions for them. Nothing in a file is imported or evaluated.
-``docs/charts.md`` describes it.
+and the loader gets the functions for them. Nothing in a file is imported or evaluated. Flat charts
+are written as schema 1, charts with composites as schema 2. ``docs/charts.md`` describes both.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Container, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from prism.errors import DefinitionError
 from prism.statechart._definition import Definition
+from prism.statechart._nesting import In, State
 from prism.statechart.formats._names import Functions, Names, joined
-from prism.statechart.formats._nested_document import NESTED_VERSION, nested_data
 from prism.statechart.states import state_text
-from prism.statechart.transitions import Transition
+from prism.statechart.transitions import History, Transition
 
 SCHEMA_VERSION = 1
+NESTED_VERSION = 2
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
 
 
@@ -27,59 +28,102 @@ def to_data(
     chart: Definition[Any], guards: Functions | None, actions: Functions | None
 ) -> dict[str, Any]:
     """Write a chart as plain data: see `Statechart.to_dict`."""
-    guard_names, action_names = Names("guard", guards), Names("action", actions)
-    write = _flat_data if chart.tree is None else nested_data
-    own = write(chart, guard_names, action_names)
-    problems = guard_names.problems + action_names.problems
-    if problems:
-        raise DefinitionError(f"chart {chart.name!r} cannot be written as data: {joined(problems)}")
+    if chart.tree is not None and chart.tree.is_document:
+        raise DefinitionError(
+            f"chart {chart.name!r} was read from SCXML with content of its own, which JSON "
+            "cannot hold: keep its document"
+        )
 
-    return {
+    guard_names, action_names = Names("guard", guards), Names("action", actions)
+    # a flat chart has its states in definition order, whatever the order in which it was told
+    told = chart if chart.tree is None else chart.tree
+    order = chart.states if chart.tree is None else None
+    data = {
         "schema": SCHEMA_VERSION if chart.tree is None else NESTED_VERSION,
         "name": chart.name,
         # only where there is one, so that earlier readers take all other charts
         **({"description": chart.description} if chart.description else {}),
-        "states": own["states"],
-        "initial": own["initial"],
-        "decision_states": own["decision_states"],
-        "timeouts": own["timeouts"],
-        "strict": chart.strict,
-        "final_states": own["final_states"],
-        "needs": list(chart.needs),
-        "transitions": own["transitions"],
-    }
-
-
-def _flat_data(chart: Definition[Any], guards: Names, actions: Names) -> dict[str, Any]:
-    return {
-        "states": [state_text(state) for state in chart.states],
-        "initial": state_text(chart.initial),
-        "decision_states": _texts(chart, chart.decision_states),
+        "states": [_state_data(state, action_names) for state in told.states],
+        "initial": _places(told.initial),
+        "decision_states": _texts(told.decision_states, order),
         "timeouts": {
-            state_text(state): chart.timeouts[state]
-            for state in chart.states
-            if state in chart.timeouts
+            state_text(state): told.timeouts[state] for state in _ordered(told.timeouts, order)
         },
-        "final_states": _texts(chart, chart.final_states),
-        "transitions": [_transition_data(item, guards, actions) for item in chart.transitions],
+        "strict": chart.strict,
+        "final_states": _texts(told.final_states, order),
+        "needs": list(chart.needs),
+        "transitions": [
+            _transition_data(item, guard_names, action_names) for item in told.transitions
+        ],
     }
+    problems = guard_names.problems + action_names.problems
+    if problems:
+        raise DefinitionError(f"chart {chart.name!r} cannot be written as data: {joined(problems)}")
+
+    return data
 
 
-def _texts(chart: Definition[Any], states: Container[Any]) -> list[str]:
-    return [state_text(state) for state in chart.states if state in states]
+def _ordered(states: Any, order: Any) -> list[Any]:
+    return list(states) if order is None else [state for state in order if state in states]
+
+
+def _texts(states: Any, order: Any) -> list[str]:
+    return [*map(state_text, _ordered(states, order))]
+
+
+def _state_data(state: Any, actions: Names) -> Any:
+    if not isinstance(state, State):
+        return state_text(state)
+
+    data: dict[str, Any] = {"state": state_text(state.state)}
+    if state.states:
+        data["states"] = [_state_data(inside, actions) for inside in state.states]
+    if state.initial:
+        data["initial"] = _places(state.initial)
+    if state.parallel:
+        data["parallel"] = True
+    for key, functions in (("entry", state.entry), ("exit", state.exit)):
+        names = [actions.of(each, f"{key} of {state_text(state.state)!r}") for each in functions]
+        if names:
+            data[key] = names[0] if len(names) == 1 else names
+
+    return data
 
 
 def _transition_data(item: Transition[Any], guards: Names, actions: Names) -> dict[str, Any]:
-    data = {
+    data: dict[str, Any] = {
         "trigger": item.trigger,
         "source": state_text(item.source),
-        "target": state_text(item.target),
+        "target": _places(item.target),
     }
-    for names, function in ((guards, item.guard), (actions, item.action)):
-        if function is not None:
-            data[names.kind] = names.of(function, item)
+    if isinstance(item.guard, In):
+        data["guard"] = {"in": state_text(item.guard.state)}
+    elif item.guard is not None:
+        data["guard"] = guards.of(item.guard, item)
+    if item.action is not None:
+        data["action"] = actions.of(item.action, item)
+    if item.internal:
+        data["internal"] = True
+    if callable(item.rate):
+        data["rate"] = guards.of(item.rate, item)
 
-    return data
+    rare = {"after": item.after, "rate": item.rate, "probability": item.probability}
+    return data | {
+        key: value for key, value in rare.items() if value is not None and key not in data
+    }
+
+
+def _places(target: Any) -> Any:
+    if target is None:
+        return None
+    if isinstance(target, tuple):
+        places = [_places(each) for each in target]
+        return places[0] if len(places) == 1 else places
+    if not isinstance(target, History):
+        return state_text(target)
+
+    data = {"history": state_text(target.state), "deep": target.deep}
+    return data if target.default is None else {**data, "default": _places(target.default)}
 
 
 def to_text(data: Mapping[str, Any]) -> str:

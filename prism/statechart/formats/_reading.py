@@ -19,9 +19,8 @@ from prism.files._declarations import AnyText, Declaration, WholeNumber, keys_at
 from prism.files._source import Problem, Problems, Source, Where
 from prism.statechart._definition import Definition
 from prism.statechart._nesting import In, State
-from prism.statechart.formats._document import SCHEMA_VERSION
+from prism.statechart.formats._document import NESTED_VERSION, SCHEMA_VERSION
 from prism.statechart.formats._names import Functions, joined, looked_up, unknown
-from prism.statechart.formats._nested_document import NESTED_VERSION
 from prism.statechart.states import state_enum, state_text
 from prism.statechart.transitions import ANY_STATE, History, Transition
 

@@ -2,16 +2,86 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from itertools import takewhile
+from typing import Any, NamedTuple
 
 from prism.statechart._asking import told
 from prism.statechart._definition import Definition
 from prism.statechart._engine.arguments import cannot_drive, is_foreign, require_trigger
-from prism.statechart._engine.machine import PASSED, evaluate
+from prism.statechart._engine.machine import evaluate
+from prism.statechart._engine.memory import histories
 from prism.statechart._identity import agent_name
 from prism.statechart.inspection._explanation import Candidate, Explanation, FireOutcome
-from prism.statechart.transitions import Transition
+from prism.statechart.transitions import Guard, Transition
+
+
+class _Asked(NamedTuple):
+    """A transition of a flat chart; one with composites has its `Arc` instead."""
+
+    number: int
+    source: Any
+    written: Transition[Any]
+    guard: Guard | None
+
+
+Groups = Sequence[Sequence[Any]]
+"""The transitions that may react, for each region the inner ones first."""
+
+
+class _ChanceError(Exception):
+    """Several transitions share an event, weighted by probability."""
+
+
+class _Flat:
+    """A state of a flat chart: what reacts there, and where that leads."""
+
+    def __init__(self, chart: Definition[Any], state: Any) -> None:
+        self.state = state
+        self.leaves = (state,)
+        self.reactions: dict[str, list[list[Any]]] = {}
+        for number, item in enumerate(chart.transitions):
+            if item.source == state:
+                asked = _Asked(number, state, item, told(item.guard, item, item.source))
+                self.reactions.setdefault(item.trigger, [[]])[0].append(asked)
+
+        self.triggers = tuple(dict.fromkeys(item.trigger for item in chart.transitions))
+        self.reacts_to = tuple(self.reactions)
+
+    def targets(self, groups: Groups, passes: Callable[[Any], bool], _agent: Any) -> list[Any]:
+        """Return where the transitions that pass lead, that of a fire first."""
+        return [each.written.target for group in groups for each in group if passes(each)]
+
+
+class _Nested:
+    """A state of a chart with composites, alike."""
+
+    def __init__(self, chart: Definition[Any], state: Any) -> None:
+        # loaded only where there are composites
+        from prism.statechart._engine.rows import NestedRows
+
+        assert chart.tree is not None
+        self._rows = NestedRows(chart.tree)
+        self._place = self._rows.place(state)
+        self.state = self._place.state
+        self.leaves = tuple(self._rows.tree.nodes[each].state for each in self._place.leaves)
+        self.reactions = self._rows.groups(self._place.leaves)
+        self.triggers = tuple(chart.tree.triggers)
+        self.reacts_to = tuple(each for each in self.triggers if each in self.reactions)
+
+    def targets(self, groups: Groups, passes: Callable[[Any], bool], agent: Any) -> list[Any]:
+        """Return where the transitions that pass lead, that of a fire first."""
+        resolver = self._rows.open(self._place, "", map(tuple, groups))[3].plan
+
+        def draw() -> float:
+            raise _ChanceError
+
+        def remembered() -> dict[int, tuple[int, ...]]:
+            return histories(getattr(agent, "state_memory", None) or {}, self._rows.tree)
+
+        first = resolver.resolve(passes, draw, remembered)
+        found = () if first is None else (first, *resolver.enabled(passes, remembered))
+        return [target for _, _, target, _ in found]
 
 
 def explain(
@@ -23,7 +93,7 @@ def explain(
         chart: The chart's definition.
         agent: Anything with a ``state``.
         trigger: Name of the event.
-        context: The event's context.
+        context: What the event is about.
         state: Explain for this state instead of the agent's own; guards see the agent as it is.
 
     Raises:
@@ -31,43 +101,34 @@ def explain(
         TypeError: If the arguments are in another order.
     """
     where, name = _state_of(chart, agent, state), agent_name(agent)
-    if chart.tree is not None:
-        # loaded only where there are composites
-        from prism.statechart.inspection._explain_nested import explain_nested
-
-        return explain_nested(chart, agent, trigger, context, where)
-
-    if where not in chart.states or is_foreign(where, chart):
+    found = None if is_foreign(where, chart) else _found(chart, where)
+    if found is None:
         return Explanation(
             chart.name, name, where, trigger, (), "unknown state", known=chart.states
         )
 
-    triggers = _triggers(chart.transitions)
-    require_trigger(trigger, context, triggers, chart.initial)
-    leaving = [item for item in chart.transitions if item.source == where]
-    decides = where in chart.decision_states
-    asked = [item for item in leaving if item.trigger == trigger]
-    candidates = _tried(asked, agent, context, strict=chart.strict, all_of_them=decides)
-    is_known = trigger in triggers
-    outcome, target = _fired(candidates, where, strict=chart.strict, is_known=is_known)
+    require_trigger(trigger, context, found.triggers, chart.states[0])
+    groups = found.reactions.get(trigger, [])
+    decides = not chart.decision_states.isdisjoint(found.leaves)
+    tried = _tried(groups, agent, context, strict=chart.strict, all_of_them=decides)
 
+    outcome, targets = _fired(found, groups, tried, agent, decides=decides, strict=chart.strict)
+    is_known = trigger in found.triggers
+    is_stopped = chart.strict and any(each.outcome == "raised" for each in tried.values())
+    options = tuple(dict.fromkeys(targets)) if decides and not is_stopped else ()
     return Explanation(
         chart.name,
         name,
-        where,
+        found.state,
         trigger,
-        candidates,
-        outcome,
-        target,
-        _options(candidates if decides else (), strict=chart.strict),
-        _triggers(leaving),
-        chart.states if is_known else triggers,
+        tuple(tried.values()),
+        outcome if is_known else "unknown event",
+        targets[0] if targets else None,
+        options if len(options) > 1 else (),
+        found.reacts_to,
+        chart.states if is_known else found.triggers,
         where in chart.final_states,
     )
-
-
-def _triggers(transitions: Iterable[Transition[Any]]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(item.trigger for item in transitions))
 
 
 def _state_of(chart: Definition[Any], agent: Any, given: Any) -> Any:
@@ -79,49 +140,67 @@ def _state_of(chart: Definition[Any], agent: Any, given: Any) -> Any:
         raise cannot_drive(chart.name, agent, error) from None
 
 
-def _tried(
-    transitions: Sequence[Transition[Any]],
-    agent: Any,
-    context: Any,
-    *,
-    strict: bool,
-    all_of_them: bool,
-) -> tuple[Candidate, ...]:
-    """Evaluate the guards as the engine does, and stop where it would stop."""
-    found: list[Candidate] = []
-    for item in transitions:
-        verdict = evaluate(told(item.guard, item, item.source), agent, context)
-        found.append(Candidate(item, *verdict))
-        if verdict is PASSED and not all_of_them:
-            break
-        if verdict.error is not None and strict:
-            break
-
-    return (*found, *(Candidate(item, "not asked") for item in transitions[len(found) :]))
+def _found(chart: Definition[Any], state: Any) -> _Flat | _Nested | None:
+    """Return what is known of a state; None if no agent of the chart can be in it."""
+    if chart.tree is None:
+        return _Flat(chart, state) if state in chart.states else None
+    try:
+        return _Nested(chart, state)
+    except (KeyError, TypeError):
+        return None
 
 
 def _fired(
-    candidates: tuple[Candidate, ...], state: Any, *, strict: bool, is_known: bool
-) -> tuple[FireOutcome, Any]:
-    if not is_known:
-        return "unknown event", None
+    found: _Flat | _Nested,
+    groups: Groups,
+    tried: dict[int, Candidate],
+    agent: Any,
+    *,
+    decides: bool,
+    strict: bool,
+) -> tuple[FireOutcome, list[Any]]:
+    """Return what a fire would do, and where the transitions that pass lead."""
+    if not groups:
+        return "no reaction", []
 
-    for candidate in candidates:
-        if candidate.outcome == "raised" and strict:
-            return "raises", None
+    outcomes = [[tried[each.number].outcome for each in group] for group in groups]
+    if decides:
+        # a fire asks no further than the first that passes; the others are for a reasoner
+        outcomes = [[*takewhile(lambda each: each != "passed", group)] for group in outcomes]
+    if strict and any("raised" in group for group in outcomes):
+        return "raises", []
 
-        if candidate.outcome == "passed":
-            target = candidate.transition.target
-            return ("stays" if target == state else "moves"), target
+    try:
+        targets = found.targets(
+            groups, lambda asked: tried[asked.number].outcome == "passed", agent
+        )
+    except _ChanceError:
+        return "draws", []
 
-    return ("refused" if candidates else "no reaction"), None
+    if not targets:
+        return "refused", []
+    return ("stays" if targets[0] == found.state else "moves"), targets
 
 
-def _options(candidates: tuple[Candidate, ...], *, strict: bool) -> tuple[Any, ...]:
-    if strict and any(candidate.outcome == "raised" for candidate in candidates):
-        return ()
+def _tried(
+    groups: Groups, agent: Any, context: Any, *, strict: bool, all_of_them: bool
+) -> dict[int, Candidate]:
+    """Evaluate guards as the engine does: each once, in each region up to the first that passes."""
+    found: dict[int, Candidate] = {}
+    for group in groups:
+        for each in group:
+            if each.number not in found:
+                verdict = evaluate(each.guard, agent, context)
+                found[each.number] = Candidate(each.written, *verdict)
+            outcome = found[each.number].outcome
+            is_last = outcome == "passed" and not all_of_them and not _is_shared(group, each)
+            if is_last or (outcome == "raised" and strict):
+                break
 
-    targets = dict.fromkeys(
-        found.transition.target for found in candidates if found.outcome == "passed"
-    )
-    return tuple(targets) if len(targets) > 1 else ()
+    for each in (each for group in groups for each in group):
+        found.setdefault(each.number, Candidate(each.written, "not asked"))
+    return found
+
+
+def _is_shared(group: Sequence[Any], asked: Any) -> bool:
+    return any(each.written.probability for each in group if each.source == asked.source)

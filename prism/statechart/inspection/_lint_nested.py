@@ -25,7 +25,7 @@ def nested_outline(tree: Hierarchy) -> Outline:
         timed = {*tree.leaves}
 
     return Outline(
-        {tree.tree.nodes[number].state for number in tree.planner.beginning().leaves},
+        {tree.tree.nodes[number].state for number in tree.begins_in},
         left,
         timed,
         {leaf for state in tree.timeouts for leaf in tree.members_inside(state)},

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Coroutine, Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Generic, Literal, Protocol, TypedDict, TypeVar
+from typing import Any, Generic, Literal, Protocol, TypedDict, TypeVar, Unpack
 
 from prism.errors import (
     LLMError,
@@ -32,6 +32,7 @@ from prism.statechart.reasoner._model_client import (
     Reply,
     TextReply,
     has,
+    of_kind,
     parameters,
 )
 from prism.statechart.reasoner._prompts import Kind, Request, answer_schema
@@ -158,17 +159,8 @@ class AsksModel:
 
     Args:
         client: What is asked.
-        model: Model name, for clients that need it with every call.
-        timeout: Seconds that an answer may take, retries included, from getting a slot.
-        concurrency: Requests under way at once, for a client without a limit of its own.
-        attempts: Requests for one answer, for a client without retries of its own.
-        patience: Seconds to wait for a client that fails, likewise.
-        seed: Seed of the sampling.
-        cache: Where to keep answers.
-        budget: What may be spent.
-        record: Where to keep every prompt and reply.
-        logger: Where to report a cache that fails.
         only_decides: Whether the client is asked decision questions and nothing else.
+        limits: How it is asked, and within which limits.
 
     Attributes:
         client: The client that is asked.
@@ -182,23 +174,12 @@ class AsksModel:
     """
 
     def __init__(
-        self,
-        client: Any,
-        *,
-        model: str | None = None,
-        timeout: float = DEFAULT_TIMEOUT_SECONDS,
-        concurrency: int | None = None,
-        attempts: int | None = None,
-        patience: float | None = None,
-        seed: int = 0,
-        cache: AnswerStore | None = None,
-        budget: Budget | None = None,
-        record: PromptRecord | None = None,
-        logger: EventLogger | None = None,
-        only_decides: bool = False,
+        self, client: Any, *, only_decides: bool = False, **limits: Unpack[Limits]
     ) -> None:
-        client, model, patience = opened(client, model, patience)
-        require_positive(timeout=timeout, concurrency=concurrency, attempts=attempts)
+        client, model, patience = opened(client, limits.get("model"), limits.get("patience"))
+        concurrency, attempts = limits.get("concurrency"), limits.get("attempts")
+        cache, seed = limits.get("cache"), limits.get("seed", 0)
+        require_positive(timeout=limits.get("timeout"), concurrency=concurrency, attempts=attempts)
         check_client(client, only_decides=only_decides)
         check_model(client, model, only_decides=only_decides)
         if cache is not None:
@@ -207,26 +188,21 @@ class AsksModel:
         own = getattr(client, "concurrency", None)
         self.client: Any = client
         self.concurrency: int = own or concurrency or DEFAULT_CONCURRENCY
-        self.budget: Budget = budget or Budget()
+        self.budget: Budget = limits.get("budget") or Budget()
         self.named: str | None = model
         self.cache: AnswerStore | None = cache
-        self.record: PromptRecord | None = record
+        self.record: PromptRecord | None = limits.get("record")
         self.open: dict[int, OpenRequest] = {}
         self.pool: ModelClient = adapt(
-            client,
-            model,
-            seed,
-            attempts or DEFAULT_ATTEMPTS,
-            self.concurrency,
-            patience or 0.0,
+            client, model, seed, attempts or DEFAULT_ATTEMPTS, self.concurrency, patience or 0.0
         )
         self._taken_by_chat = parameters(self.pool.chat)[0]
         self._taken_by_decisions = parameters(self.pool.systemone)[0]
         # a server samples unless it is told not to
         self._samples: bool = getattr(client, "temperature", None) != 0
-        self._timeout = timeout
-        self._model: str | None = model or _text_or_none(getattr(client, "model", None))
-        self._replies = None if cache is None else ReplyCache(cache, logger)
+        self._timeout = limits.get("timeout", DEFAULT_TIMEOUT_SECONDS)
+        self._model: str | None = model or of_kind(str, getattr(client, "model", None))
+        self._replies = None if cache is None else ReplyCache(cache, limits.get("logger"))
         self._depends_on = depends_on(client, model, seed)
         self._flights: SingleFlight[Reply] = SingleFlight()
         self._says_no_tokens = False
@@ -303,20 +279,17 @@ class AsksModel:
 
     async def _sent(self, request: Request | TextRequest, cost: Cost) -> Reply:
         if isinstance(request, Request) and request.kind == "decision":
-            asked = request
+            asked, questions = request, {QUESTION: request.choice or {}}
 
             def lacks(decided: ChoiceReply) -> int:
                 return int(problem_in(chances_of(decided), asked) is not None)
 
-            offered: dict[str, Any] = {"lacks": lacks, "variation": asked.variation}
-            more = {name: offered[name] for name in offered if name in self._taken_by_decisions}
-            questions = {QUESTION: asked.choice or {}}
+            more = _taken(self._taken_by_decisions, lacks=lacks, variation=asked.variation)
             return chances_of(await self.pool.systemone(asked.text, questions, cost=cost, **more))
 
         chat = request if isinstance(request, TextRequest) else choosing(request)
         messages = [{"role": "user", "content": chat.text}]
-        offered = {"lacks": chat.lacks, "variation": chat.variation}
-        more = {name: offered[name] for name in offered if name in self._taken_by_chat}
+        more = _taken(self._taken_by_chat, lacks=chat.lacks, variation=chat.variation)
         said = await self.pool.chat(messages, format=chat.schema, cost=cost, **more)
 
         return Reply(said.text)
@@ -336,6 +309,11 @@ class AsksModel:
             cost.host or "its server",
             limit,
         )
+
+
+def _taken(names: Container[str], **offered: Any) -> dict[str, Any]:
+    """Return those of the arguments that a method names."""
+    return {name: value for name, value in offered.items() if name in names}
 
 
 # Calls that are made once for all
@@ -508,10 +486,6 @@ class ModeFinder:
             raise
 
 
-def _text_or_none(value: Any) -> str | None:
-    return value if isinstance(value, str) else None
-
-
 # What is put, and what is read
 
 
@@ -558,10 +532,11 @@ def problem_in(reply: Reply, request: Request) -> ReasonerError | None:
 def chances_of(decided: ChoiceReply) -> Reply:
     """Keep of a decision's reply what an answer is read from."""
     answer = decided.answers.get(QUESTION) or {}
-    told = {name: answer[name] for name in ("choice", "option_mass") if "option_mass" in answer}
-    return Reply(
-        answers={QUESTION: answer.get("probabilities")}, choices={QUESTION: told} if told else {}
-    )
+    chances = answer.get("probabilities")
+    if "option_mass" not in answer:
+        return Reply(chances=chances)
+
+    return Reply("", chances, answer.get("choice"), answer["option_mass"])
 
 
 def answer_in(reply: Reply, request: Request) -> tuple[Any, Mapping[str, float] | None]:
@@ -571,31 +546,18 @@ def answer_in(reply: Reply, request: Request) -> tuple[Any, Mapping[str, float] 
         ReasonerError: If it says nothing valid.
     """
     options = request.question.options
-    if request.kind == "chat":
-        return _chosen_in(reply.text, options), None
+    if request.kind == "decision":
+        chosen = reply.choice if reply.is_bare_choice else None
+        bare = next((option for option in options if state_text(option) == chosen), None)
+        return (
+            (bare, None)
+            if bare is not None
+            else (None, read_probabilities(reply.chances, list(options)))
+        )
 
-    given, told = reply.answers.get(QUESTION), reply.choices.get(QUESTION, {})
-    chosen = told.get("choice") if given is None else None
-    bare = next((option for option in options if state_text(option) == chosen), None)
-    return (bare, None) if bare is not None else (None, read_probabilities(given, list(options)))
-
-
-def _chosen_in(text: str, options: Sequence[Any]) -> Any:
     for option in options:
         # what servers that keep to the schema send, to the letter, needs no careful reader
-        if text == f'{{"next_state": "{state_text(option)}"}}':
-            return option
+        if reply.text == f'{{"next_state": "{state_text(option)}"}}':
+            return option, None
 
-    return parse_reasoner_response(text, list(options))
-
-
-def is_bare_choice(reply: Reply) -> bool:
-    """Return True if a decision's reply has a choice and no probabilities."""
-    has_chances = reply.answers.get(QUESTION) is not None
-    return not has_chances and "choice" in reply.choices.get(QUESTION, {})
-
-
-def mass_in(reply: Reply) -> float | None:
-    """Return the probability that all options have together, where it is known."""
-    mass: float | None = reply.choices.get(QUESTION, {}).get("option_mass")
-    return mass
+    return parse_reasoner_response(reply.text, list(options)), None

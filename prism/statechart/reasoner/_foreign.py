@@ -411,7 +411,7 @@ def require_model(client: object, model: str | None) -> None:
     if model is None and not isinstance(getattr(client, "model", None), str):
         raise ReasonerError(
             f"a cache keeps answers by model, but {type(client).__name__} names none: give "
-            "Reasoner a model, any name for the model and for everything else that the answers "
+            "Reasoner a model, any name that stands for the model and all else that the answers "
             "depend on"
         )
 

@@ -164,12 +164,17 @@ class Reply:
 
     Args:
         text: Text of a chat reply.
-        answers: Probabilities of a decision reply, by question and then by option; None where there
-            are none.
-        choices: Choices of a decision reply, by question, where it says how much probability all
-            options have: ``choice`` and ``option_mass``.
+        chances: Probabilities of a decision reply, by option; None where there are none.
+        choice: The option that it chooses, where it says how much probability all options have.
+        option_mass: That probability.
     """
 
     text: str = ""
-    answers: Mapping[str, Any] = field(default_factory=dict)
-    choices: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    chances: Any = None
+    choice: str | None = None
+    option_mass: float | None = None
+
+    @property
+    def is_bare_choice(self) -> bool:
+        """Whether a decision reply has a choice, and no probabilities."""
+        return self.chances is None and self.choice is not None

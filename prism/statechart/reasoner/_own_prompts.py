@@ -222,7 +222,7 @@ class OwnPrompts:
         """Say what will never be asked, and which chart has the default prompt."""
         if found is None:
             PROMPT_LOGGER.warning(
-                "chart %r is asked about with the default prompt: there are prompts for %s",
+                "questions of chart %r get the default prompt: there are prompts only for %s",
                 chart.name,
                 ", ".join(self._by_chart),
             )
@@ -233,7 +233,7 @@ class OwnPrompts:
         if never:
             raise ReasonerError(
                 f"there are prompts for {', '.join(never)} of chart {chart.name!r}, which asks in "
-                f"{', '.join(asking)} alone"
+                f"{', '.join(asking)} only"
             )
 
 

@@ -16,7 +16,7 @@ from prism.statechart.reasoner._faults import (
     is_unusable,
     lacks_files,
 )
-from prism.statechart.reasoner._hedging import Pace, cancel, first_success, is_success
+from prism.statechart.reasoner._hedging import Pace, cancel
 from prism.statechart.reasoner._model_client import ChatReply, DecisionReply
 from prism.statechart.reasoner._slots import (
     Host,
@@ -320,30 +320,26 @@ class Pool(Generic[HostT]):
         question.left = self.servers
         try:
             with self.slots.entered():
-                reply = await self._ask_until_settled(question)
+                while True:
+                    try:
+                        reply = await self._ask_once(question)
+                    except Exception as error:
+                        pause = self._judge(question, error)
+                    else:
+                        question.is_guilty = True
+                        return reply
+
+                    if pause:
+                        await asyncio.sleep(pause)
         except UnusableError as unusable:
             if unusable.error is not None:
                 raise unusable.error from unusable.error.__cause__
 
             # what it lacks is for those to say who read it
             return cast("ReplyT", unusable.reply)
-        else:
-            question.is_guilty = True
-            return reply
         finally:
             if question.doubted is not None:
                 self._settle(question.doubted, is_guilty=question.is_guilty)
-
-    async def _ask_until_settled(self, question: Question[ReplyT]) -> ReplyT:
-        """Return what a question gives, put again while its failures are judged worth that."""
-        while True:
-            try:
-                return await self._ask_once(question)
-            except Exception as error:
-                pause = self._judge(question, error)
-
-            if pause:
-                await asyncio.sleep(pause)
 
     def _judge(self, question: Question[ReplyT], error: Exception) -> float:
         """Say what follows from an outcome: again or elsewhere, after a pause; the end is raised.
@@ -356,7 +352,9 @@ class Pool(Generic[HostT]):
         if isinstance(error, (DecisionsUnsupportedError, ModelMissingError)):
             return self._after_refusal(question, error)
 
-        asked = [host for host in question.asked if _is_of(error, host)]
+        address = getattr(error, "host", "")
+        # a client of another library has no address
+        asked = [host for host in question.asked if address in (None, host.address)]
         passes = is_retryable(error) or any(_is_coming(host, error) for host in asked)
         return self._after_failure(question, error, passes=passes)
 
@@ -438,28 +436,44 @@ class Pool(Generic[HostT]):
     async def _put_hedged(
         self, question: Question[ReplyT], hosts: Hosts, lease: Lease[Host], patience: float
     ) -> ReplyT:
-        """Put a question, and again on a spare slot when it has taken too long; the first wins."""
-        has_begun = False
+        """Put a question, and again on a spare slot when it has taken too long; the first wins.
+
+        What fails leaves the question to the other: a hedge only if it has been put by then.
+        """
         costs = (question.cost.another(), question.cost.another())
+        put: set[int] = set()
 
         async def request() -> ReplyT:
-            nonlocal has_begun
-            has_begun = True
+            put.add(0)
             return await self._put(question, lease, costs[0])
 
-        async def hedge(note_put: Callable[[], None]) -> ReplyT:
+        async def hedge() -> ReplyT:
             spare = await self.slots.take(hosts, question.cost, (lease.host,), Rank.SPARE)
-            note_put()
+            put.add(1)
             return await self._put(question, spare, costs[1])
 
         tasks = [asyncio.create_task(request())]
         decisive: asyncio.Task[ReplyT] | None = None
         try:
-            decisive = await first_success(tasks, hedge, patience)
-            reply = decisive.result()
+            try:
+                _, pending = await asyncio.wait(tasks, timeout=patience)
+                if pending:
+                    tasks.append(asyncio.create_task(hedge()))
+                    pending = set(tasks)
+
+                while pending:
+                    done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
+                    # a hedge may end without being put, as where the budget does not allow it
+                    if any(map(_is_success, done)) or not (1 in put or tasks[0] in pending):
+                        break
+            finally:
+                await cancel(tasks)
+
+            decisive = next(filter(_is_success, tasks), tasks[0])
+            return decisive.result()
         finally:
             # a task that is cancelled before its first step returns nothing
-            if not has_begun:
+            if 0 not in put:
                 self.slots.return_unused(lease)
 
             self._settle_others(tasks, decisive)
@@ -467,13 +481,11 @@ class Pool(Generic[HostT]):
             for cost in costs if decisive is tasks[-1] else reversed(costs):
                 question.cost.add(cost)
 
-        return reply
-
     def _settle_others(
         self, tasks: list[asyncio.Task[ReplyT]], decisive: asyncio.Task[ReplyT] | None
     ) -> None:
         """Settle the doubts about hosts whose failure nobody else will hear of."""
-        is_guilty = None if decisive is None else is_success(decisive)
+        is_guilty = None if decisive is None else _is_success(decisive)
         for task in tasks:
             failure = None if task is decisive or task.cancelled() else task.exception()
             if isinstance(failure, UnusableError):
@@ -593,6 +605,11 @@ def _saying_more(first: UnusableError | None, last: UnusableError) -> UnusableEr
     return last
 
 
+def _is_success(task: asyncio.Task[Any]) -> bool:
+    """Return True if a task that is over has a result."""
+    return not task.cancelled() and task.exception() is None
+
+
 def _works_but_is_busy(host: Host, error: LLMError, others: int) -> bool:
     """Put a host on hold that asks for it; return True if it only has too much to do."""
     if error.retry_after is not None:
@@ -606,11 +623,6 @@ def _works_but_is_busy(host: Host, error: LLMError, others: int) -> bool:
 
     host.breaker.succeeded()
     return True
-
-
-def _is_of(error: Exception, host: Host) -> bool:
-    """Return True if a host has raised an error; a client of another library has no address."""
-    return isinstance(error, LLMError) and error.host in (None, host.address)
 
 
 def _is_coming(host: Host, error: BaseException) -> bool:

@@ -561,7 +561,9 @@ def _request(kind: Kind, question: Question, place: int, settings: PromptSetting
     # json.dumps escapes non-ASCII text, which takes more bytes than UTF-8
     size, most, fault = len(json.dumps([text, choice])), MOST_DECISION_BYTES, None
     if size > most:
-        fault = ReasonerError(f"not asked: {size} bytes, of {most} that a request may have")
+        fault = ReasonerError(
+            f"not asked: the request would have {size} bytes, and {most} is the limit"
+        )
 
     same = prompt_hash(question, settings)
     return Request(kind, question, place, text, choice, fault, hash=same)

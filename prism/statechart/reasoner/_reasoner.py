@@ -26,9 +26,7 @@ from prism.statechart.reasoner._asking import (
     Limits,
     ModeFinder,
     answer_in,
-    is_bare_choice,
     kind_by,
-    mass_in,
 )
 from prism.statechart.reasoner._attributes import attribute_names
 from prism.statechart.reasoner._foreign import has_slots
@@ -212,7 +210,7 @@ class Reasoner(AsksModel, BaseReasoner):
         recording = None if self.record is None else Recording(self.record, told)
         draws = [self._draw(question) for question in told]
         try:
-            decisions = await self._decisions(told, draws, recording)
+            decisions = await self._decisions(list(zip(told, draws, strict=True)), recording)
         except BaseException:
             for draw in draws:
                 draw.put_back()
@@ -225,10 +223,9 @@ class Reasoner(AsksModel, BaseReasoner):
         return [*map(in_full, decisions, told, questions)]
 
     async def _decisions(
-        self, questions: Sequence[Question], draws: Sequence[Draw], recording: Recording | None
+        self, drawn: Sequence[tuple[Question, Draw]], recording: Recording | None
     ) -> list[Decision]:
         """Ask what can be asked, and choose with the numbers that were drawn before."""
-        drawn = list(zip(questions, draws, strict=True))
         readable = [(question, draw) for question, draw in drawn if draw.fault is None]
         found = iter(await self._find(readable, recording) if readable else ())
 
@@ -267,22 +264,16 @@ class Reasoner(AsksModel, BaseReasoner):
         if kind == "decision":
             self._say_without_reasons()
 
+        requests = requests_for(kind, [question for question, _ in drawn], self._settings)
+        if self._samples:
+            requests = (self._sampled(each, drawn[each.place][1].variation) for each in requests)
+
         placed: dict[int, Found] = {}
-        further = await self._ask_all(self._requests(kind, drawn), placed, recording)
+        further = await self._ask_all(requests, placed, recording)
         while further:
             further = await self._ask_all(further, placed, recording)
 
         return [placed[number] for number in range(len(drawn))]
-
-    def _requests(self, kind: Kind, drawn: Sequence[tuple[Question, Draw]]) -> Iterator[Request]:
-        """Yield a request for each question."""
-        requests = requests_for(kind, [question for question, _ in drawn], self._settings)
-        if not self._samples:
-            yield from requests
-            return
-
-        for request in requests:
-            yield self._sampled(request, drawn[request.place][1].variation)
 
     def _sampled(self, request: Request, variation: int) -> Request:
         """Return a request with a seed of its own, of a model that samples.
@@ -358,7 +349,8 @@ class Reasoner(AsksModel, BaseReasoner):
 
     def _put(self, request: Request, identity: str, flights: dict[str, Flight[Reply]]) -> _Asked:
         """Put a request, unless the same is among those under way."""
-        told = self._in_order(request)
+        seed = self._order_seed
+        told = request if seed is None else shuffled(request, self._settings, seed)
         # what was asked together is not asked again, also if it failed
         if identity in flights:
             return _Asked(request, told, identity)
@@ -380,32 +372,40 @@ class Reasoner(AsksModel, BaseReasoner):
 
         if recording is not None:
             recording.failed(asked.told, outcome)
-        return self._chat_instead(request, outcome.charge().attempts + request.before)
+
+        (chat,) = requests_for("chat", [request.question], self._settings)
+        chat = self._sampled(chat, request.variation) if self._samples else chat
+        before = outcome.charge().attempts + request.before
+        return replace(chat, place=request.place, before=before)
 
     def _answered(
         self, asked: _Asked, outcome: Outcome[Reply], recording: Recording | None
     ) -> Found:
-        """Return what was found by a request."""
+        """Return what was found by a request; a failure is a fallback."""
+        request, reply = asked.told, outcome.result
         if recording is not None:
-            recording.answered(asked.told, outcome)
+            recording.answered(request, outcome)
 
         cost = outcome.charge()
-        cost.attempts += asked.told.before
-        found = self._read_outcome(asked.told, asked.identity, outcome, cost)
-        return replace(found, prompt_hash=asked.told.hash)
+        cost.attempts += request.before
+        if outcome.error is not None:
+            found: Found = self._fall_back(request.question, outcome.error, cost)
+        else:
+            assert reply is not None
+            found = self._read(request, reply, "model", cost)
+            if self._replies is not None and found.source != "fallback":
+                is_own = self._is_of_one_agent(request, reply)
+                identity = asked.request.apart().identity() if is_own else asked.identity
+                self._replies.put(self._replies.key(self._depends_on, identity), reply)
 
-    def _in_order(self, request: Request) -> Request:
-        """Return a request that tells the options in the order in which the model is told them."""
-        if self._order_seed is None:
-            return request
-        return shuffled(request, self._settings, self._order_seed)
+        return replace(found, prompt_hash=request.hash)
 
     def _known(self, request: Request, identity: str, recording: Recording | None) -> Found | None:
         """Return the answer to a request that need not be put: it cannot be, or it was before."""
         if request.fault is not None:
             # what was too long to be sent is what one wants to read
             if recording is not None and request.text:
-                recording.unsent(request)
+                recording.stored(request, None)
             return self._without_asking(request.question, request.fault)
         reply = self._kept(request, identity)
         if reply is None:
@@ -414,6 +414,7 @@ class Reasoner(AsksModel, BaseReasoner):
         found = self._read(request, reply, "cache", None)
         if found.source == "fallback":
             return None
+
         if recording is not None:
             recording.stored(request, reply)
 
@@ -432,7 +433,7 @@ class Reasoner(AsksModel, BaseReasoner):
     def _is_of_one_agent(self, request: Request, reply: Reply | None) -> bool:
         """Return True if a reply is sampled for the agent that was the first to ask."""
         is_shared = self._samples and not request.is_apart
-        return is_shared and reply is not None and is_bare_choice(reply)
+        return is_shared and reply is not None and reply.is_bare_choice
 
     def _may_chat(self, request: Request, error: Exception) -> bool:
         """Return True if a chat may help after a failure; where nobody decides, from now on."""
@@ -445,30 +446,8 @@ class Reasoner(AsksModel, BaseReasoner):
         # the servers that decide are down, which may pass
         return isinstance(error, CircuitOpenError)
 
-    def _chat_instead(self, request: Request, attempts: int) -> Request:
-        """Return the chat that asks the same, with the requests so far."""
-        (chat,) = requests_for("chat", [request.question], self._settings)
-        chat = self._sampled(chat, request.variation) if self._samples else chat
-        return replace(chat, place=request.place, before=attempts)
-
-    def _read_outcome(
-        self, request: Request, identity: str, outcome: Outcome[Reply], cost: Cost
-    ) -> Found:
-        """Return the answer to a request; a failure is a fallback."""
-        if outcome.error is not None:
-            return self._fall_back(request.question, outcome.error, cost)
-
-        assert outcome.result is not None
-        found = self._read(request, outcome.result, "model", cost)
-        if self._replies is not None and found.source != "fallback":
-            if self._is_of_one_agent(request, outcome.result):
-                identity = request.apart().identity()
-            self._replies.put(self._replies.key(self._depends_on, identity), outcome.result)
-
-        return found
-
     def _read(self, request: Request, reply: Reply, source: Source, cost: Cost | None) -> Found:
-        mass, rotation = mass_in(reply), request.rotation
+        mass, rotation = reply.option_mass, request.rotation
         try:
             chosen, chances = answer_in(reply, request)
         except ReasonerError as error:

@@ -54,19 +54,13 @@ class Recording:
         self._questions = questions
         # before anything is awaited, so that the ids do not depend on which answer comes first
         self._ids = [record.new_id(name_or_address(question.agent)) for question in questions]
-        self._id_of = {
-            id(question): own for question, own in zip(questions, self._ids, strict=True)
-        }
+        self._id_of = dict(zip(map(id, questions), self._ids, strict=True))
         self._asked: dict[int, dict[str, Any]] = {}
         self._earlier: dict[int, list[Attempt]] = {}
 
-    def stored(self, request: Request, reply: Reply) -> None:
-        """Note a reply that an earlier run has stored."""
+    def stored(self, request: Request, reply: Reply | None) -> None:
+        """Note a reply that an earlier run has stored, or None for a request that is not sent."""
         self._asked[id(request.question)] = {**_asked(request, reply), "attempts": []}
-
-    def unsent(self, request: Request) -> None:
-        """Note a request that cannot be sent."""
-        self._asked[id(request.question)] = {**_asked(request, None), "attempts": []}
 
     def answered(self, request: Request, outcome: Outcome[Reply]) -> None:
         """Note the result of a request; its attempts stand with the first decision it served."""
@@ -85,6 +79,7 @@ class Recording:
 
     def keep(self, decisions: Sequence[Decision]) -> list[Decision]:
         """Keep a record of each decision; return the decisions with their ids."""
+        kept = []
         for own, question, decision in zip(self._ids, self._questions, decisions, strict=True):
             self._record.keep(
                 {
@@ -99,11 +94,9 @@ class Recording:
                     **known(option_mass=decision.option_mass),
                 }
             )
+            kept.append(replace(decision, decision_id=own))
 
-        return [
-            replace(decision, decision_id=own)
-            for own, decision in zip(self._ids, decisions, strict=True)
-        ]
+        return kept
 
     def _own_attempts(self, outcome: Outcome[Reply], place: int) -> list[Attempt]:
         """Return the attempts of a request to the first who asks for them, else none."""
@@ -155,7 +148,7 @@ def _asked(request: Request, reply: Reply | None) -> dict[str, Any]:
         "asked": "decision",
         "prompt": request.text,
         "choice": request.choice,
-        "reply": None if reply is None else next(iter(reply.answers.values()), None),
+        "reply": None if reply is None else reply.chances,
     }
 
 
@@ -224,11 +217,15 @@ class ReplyCache:
 def _read(stored: str) -> Reply | None:
     try:
         found = json.loads(stored)
-        # earlier versions stored the cost, too
-        reply = Reply(found["text"], found["answers"], found.get("choices", {}))
-    except (ValueError, TypeError, LookupError):
+        if "answers" in found:
+            # as earlier versions stored it, by question
+            (told,) = found.get("choices", {}).values() or [{}]
+            (chances,) = found["answers"].values() or [None]
+            found = {**told, "text": found["text"], "chances": chances}
+
+        reply = Reply(**found)
+    except (ValueError, TypeError, LookupError, AttributeError):
         return None
 
-    parts = (reply.answers, reply.choices)
-    is_whole = isinstance(reply.text, str) and all(isinstance(part, Mapping) for part in parts)
+    is_whole = isinstance(reply.text, str) and isinstance(reply.chances, Mapping | None)
     return reply if is_whole else None

@@ -107,16 +107,16 @@ class Router(BaseReasoner, BaseWriter):
 
     ::
 
-        budget, slots = Budget(max_calls=10_000), Slots()
-        small = OllamaPool(["http://127.0.0.1:11434"], "llama3.2", slots=slots)
-        large = OllamaPool(["http://127.0.0.1:11434"], "llama3.3", temperature=0.7, slots=slots)
+        budget = Budget(max_calls=10_000)
+        small, large = Model("llama3.2"), Model("llama3.3", temperature=0.7)
         reasoner = Router(
             {"buyers": Reasoner(small, budget=budget), "sellers": Reasoner(large, budget=budget)},
             lambda agent: "sellers" if isinstance(agent, Seller) else "buyers",
         )
 
-    All are asked at the same time. A run tells in its log who is asked for how many agents, and in
-    the end what each model cost.
+    All are asked at the same time. Each model counts its questions to a server by itself; those of
+    one ``Model(..., assigned=...)`` share the server's slots. A run tells in its log who is asked
+    for how many agents, and in the end what each model cost.
 
     Args:
         parts: Who answers, by name: reasoners, or writers for texts. Those that ask a model share

@@ -515,7 +515,7 @@ class Slots:
     def give_back(self, lease: Lease[Any]) -> None:
         """Return a slot, after the breaker of its host has noted the outcome."""
         lease.host.traffic.in_flight -= 1
-        self._serve_those_who_wait()
+        self._serve_all()
 
     def return_unused(self, lease: Lease[Any]) -> None:
         """Return a slot in which nothing was asked."""
@@ -525,7 +525,7 @@ class Slots:
     def settle(self, host: Host) -> None:
         """Note that a doubt about a host is settled: there is room for another question."""
         host.traffic.doubts -= 1
-        self._serve_those_who_wait()
+        self._serve_all()
 
     def _free(self, wish: _Wish, avoid: Collection[Host]) -> Lease[Any] | None:
         free = [host for host in wish.hosts if self._is_free(host, wish)]
@@ -579,15 +579,13 @@ class Slots:
         del self._queues[wish]
         self._stalled.discard(wish)
 
-    def _rank(self, wish: _Wish) -> tuple[Rank, int]:
-        return wish.rank, next(iter(self._queues[wish].values())).number
-
-    def _serve_those_who_wait(self) -> None:
-        if self._queues:
-            self._serve_all()
-
     def _serve_all(self) -> None:
-        for wish in sorted(self._queues, key=self._rank):
+        """Assign free slots to those who wait, by rank and in their turn."""
+        if not self._queues:
+            return
+
+        firsts = {wish: next(iter(queue.values())) for wish, queue in self._queues.items()}
+        for wish in sorted(firsts, key=lambda wish: (wish.rank, firsts[wish].number)):
             self._serve(wish)
 
         for wish in self._queues:

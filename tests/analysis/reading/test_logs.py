@@ -92,14 +92,14 @@ def test_growing_log_is_read_again_by_each_table(
 def test_several_logs_make_one_table_with_labels(
     write_log: WriteLog, make: SimpleNamespace
 ) -> None:
-    """Several logs are labelled by folder or name, or by path if these are the same."""
+    """Several logs are labelled by the ends of their paths that tell them apart."""
     moves = [make.move("x", "a", "b")]
     paths = [
         write_log(moves, name)
         for name in ("one/events.jsonl", "two/other.jsonl.gz", "three/other.jsonl")
     ]
     logs = read_log(*paths)
-    labels = ["one", str(paths[1]), str(paths[2])]
+    labels = [f"{paths[0].parent.parent.name}/one", "two/other", "three/other"]
     assert [run.label for run in logs.runs] == labels
     assert transition_counts(logs)["run"].to_list() == sorted(labels, key=labels.index)
 

@@ -257,6 +257,15 @@ def test_each_run_of_a_newer_schema_is_noted(write_log: WriteLog, make: SimpleNa
     assert newer[0].startswith(f"two#2 has events of version {SCHEMA_VERSION + 1}")
 
 
+def test_what_is_no_transition_of_a_chart_is_left_out(
+    write_log: WriteLog, make: SimpleNamespace
+) -> None:
+    """A log may say anything of the transitions of its charts."""
+    told = {"c": [["a", "b", "t"], ["a", "b"], ["a", "b", 1], "abc", None], "d": {"a": ["b"]}}
+    logs = read_log(write_log([make.started(arrows=told), make.move("x", "a", "b")]))
+    assert logs.runs[0].arrows == {"c": [["a", "b", "t"]]}
+
+
 @pytest.mark.parametrize(
     "inside", [5, {"a": 5}, {"a": "bc"}, {"a": [1, {}]}, {"a": ["b"], "b": ["a"]}]
 )

@@ -230,7 +230,7 @@ def test_prompts_are_found_by_chart_and_state(caplog: pytest.LogCaptureFixture) 
         settings = own({"tempre": "mine"})
         assert chat_prompt(ask(), settings) == chat_prompt(ask(), settings) == chat_prompt(ask())
     assert [record.getMessage() for record in caplog.records] == [
-        "chart 'temper' is asked about with the default prompt: there are prompts for tempre"
+        "questions of chart 'temper' get the default prompt: there are prompts only for tempre"
     ]
 
 

@@ -81,7 +81,7 @@ async def test_a_question_too_large_for_any_request_is_not_asked(
     small, large = await Reasoner(connect(model="nimble")).decide_many(questions)
     assert (small.source, large.source) == ("model", "fallback")
     assert large.reason is not None
-    assert f"of {MOST_DECISION_BYTES} that a request may have" in large.reason
+    assert f"{MOST_DECISION_BYTES} is the limit" in large.reason
     assert large.cost is not None
     assert (large.cost.attempts, len(server.questions)) == (0, 1)
 
@@ -225,7 +225,7 @@ async def test_chats_and_argmax_draw_nothing(server: FakeOllama, connect: Connec
         ({"composing": float("nan"), "scrolling": 0.5}, "the probability nan"),
         ({"composing": -0.5, "scrolling": 0.5}, "the probability -0.5"),
         ({"composing": 1.5, "scrolling": 0.5}, "the probability 1.5"),
-        ({"composing": 0.5, "scrolling": 0.5, "resting": 0.0}, "weighs 'resting'"),
+        ({"composing": 0.5, "scrolling": 0.5, "resting": 0.0}, "gives a probability to 'resting'"),
         ({"composing": 0.2, "scrolling": 0.2}, "sum to 0.4 instead of 1"),
         ({"composing": "a lot", "scrolling": 0.2}, "the probability 'a lot'"),
     ],

@@ -239,7 +239,7 @@ async def test_a_reasoner_of_decisions_keeps_the_raw_reply(serve: Serve, kept: K
     assert server.questions[0].path == DECISIONS
 
 
-REPLY = Reply("yes", {"q0": {"a": 1.0}})
+REPLY = Reply("yes", {"a": 1.0})
 
 
 class FailingStore(dict[str, str]):

@@ -71,7 +71,7 @@ def test_a_decision_that_no_server_takes_is_not_asked(text: str, personality: st
     (request,) = decisions([ask(agent, text)])
     is_too_large = len(text) + len(personality) > 60_000
     assert (len(sent(request)) <= MOST_DECISION_BYTES + 100) == (not is_too_large)
-    told = f"bytes, of {MOST_DECISION_BYTES} that a request may have"
+    told = f"bytes, and {MOST_DECISION_BYTES} is the limit"
     assert (told in str(request.fault)) == is_too_large
 
 

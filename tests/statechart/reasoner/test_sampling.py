@@ -124,8 +124,9 @@ async def test_shares_are_those_of_the_log_probabilities() -> None:
 
 @pytest.mark.parametrize("option_mass", [1.0, 0.2])
 @pytest.mark.parametrize("mode", ["chat", "decision"])
+@pytest.mark.parametrize("order", ["chart", "shuffled"])
 async def test_a_run_with_a_cache_costs_nothing_the_second_time(
-    mode: Any, option_mass: float, tmp_path: Any
+    order: Any, mode: Any, option_mass: float, tmp_path: Any
 ) -> None:
     """What was sampled is found again by the agent's own seed, also without probabilities."""
     reader = ReadingModel(option_mass=option_mass)
@@ -135,7 +136,7 @@ async def test_a_run_with_a_cache_costs_nothing_the_second_time(
             model = Model("llama3.2", server.host, server="openai", temperature=1.0)
             with AnswerCache(tmp_path / "answers.db") as cache:
                 async with model:
-                    reasoner = Reasoner(model, mode=mode, cache=cache)
+                    reasoner = Reasoner(model, mode=mode, option_order=order, cache=cache)
                     found = [await reasoner.decide_many(twins(20)) for _ in range(2)]
             runs.append([chosen(decisions) for decisions in found])
             paid.append(server.asked)

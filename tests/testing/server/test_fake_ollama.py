@@ -1,12 +1,15 @@
 """A model server for tests, as the real client and users meet it."""
 
 import asyncio
+import gc
 import json
 import socket
 import subprocess
 import sys
 import threading
+import warnings
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 import ollama
@@ -361,3 +364,30 @@ def test_it_needs_no_pytest() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True
     )
     assert done.stdout.startswith("http://127.0.0.1:")
+
+
+def test_connections_that_come_as_the_server_stops_are_closed() -> None:
+    """What it has accepted just before is no exception, and leaves no socket open."""
+    server = FakeOllama()
+    with warnings.catch_warnings(record=True, action="always") as caught:
+        for _ in range(20):
+            server.start()
+            address = ("127.0.0.1", urlsplit(server.host).port)
+            clients = [socket.socket() for _ in range(8)]
+            for client in clients:
+                client.setblocking(False)
+
+            coming = threading.Thread(target=_connect, args=(clients, address))
+            coming.start()
+            server.stop()
+            coming.join()
+            for client in clients:
+                client.close()
+
+        gc.collect()
+    assert [str(each.message) for each in caught if each.category is ResourceWarning] == []
+
+
+def _connect(clients: list[socket.socket], address: Any) -> None:
+    for client in clients:
+        client.connect_ex(address)

@@ -502,7 +502,7 @@ def read_probabilities(given: Any, options: list[Any]) -> dict[str, float]:
     """
     texts = [state_text(option) for option in options]
     if not isinstance(given, Mapping):
-        raise ReasonerError(f"the reply has no probabilities but {excerpt(given)}")
+        raise ReasonerError(f"the reply has {excerpt(given)} instead of probabilities")
 
     _require_chances(given, texts)
     total = sum(given[text] for text in texts)
@@ -525,7 +525,8 @@ def _require_chances(given: Mapping[Any, Any], texts: Sequence[str]) -> None:
     stranger = next((text for text in given if text not in texts), None)
     if stranger is not None:
         raise ReasonerError(
-            f"the reply weighs {excerpt(stranger)}, which is not one of {', '.join(texts)}"
+            f"the reply gives a probability to {excerpt(stranger)}, which is not one of "
+            f"{', '.join(texts)}"
         )
 
 

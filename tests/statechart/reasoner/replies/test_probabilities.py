@@ -31,8 +31,8 @@ def test_probabilities_are_read_in_the_options_order(given: Any, chances: dict[s
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (None, "the reply has no probabilities but None"),
-        ([0.5, 0.5], r"no probabilities but \[0.5, 0.5\]"),
+        (None, "the reply has None instead of probabilities"),
+        ([0.5, 0.5], r"has \[0.5, 0.5\] instead of"),
         ({}, "gives 'composing' the probability None, which is not a number from 0 to 1"),
         ({"composing": 1.0}, "gives 'scrolling' the probability None"),
         ({"composing": float("nan"), "scrolling": 0.5}, "the probability nan"),
@@ -44,9 +44,12 @@ def test_probabilities_are_read_in_the_options_order(given: Any, chances: dict[s
         ({"composing": True, "scrolling": 0.0}, "the probability True"),
         (
             {"composing": 0.5, "scrolling": 0.5, "resting": 0.0},
-            "weighs 'resting', which is not one of composing,",
+            "gives a probability to 'resting', which is not one of composing,",
         ),
-        ({"composing": 0.5, "scrolling": 0.5, 3: 0.0}, "weighs 3, which is not one of"),
+        (
+            {"composing": 0.5, "scrolling": 0.5, 3: 0.0},
+            "gives a probability to 3, which is not one of",
+        ),
         ({"composing": 0.4, "scrolling": 0.4}, "probabilities sum to 0.8 instead of 1"),
         ({"composing": 0.9, "scrolling": 0.9}, "probabilities sum to 1.8 instead of 1"),
         ({"composing": 0, "scrolling": 0}, "probabilities sum to 0 instead of 1"),

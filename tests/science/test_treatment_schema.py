@@ -10,13 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prism.files._source import Problems, Source
-from prism.science._publish import published
 from prism.social import Feed
 from prism.worlds import treatment
-from prism.worlds._treatment_tables import read_treatments
+from prism.worlds._treatment_tables import read_treatments, treatments_schema
 
 DOCS = Path(__file__).parents[2] / "docs"
-SCHEMA = published()["treatments.schema.json"]
+SCHEMA = treatments_schema(Feed)
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 
 TABLES: list[dict[str, Any]] = [
