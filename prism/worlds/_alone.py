@@ -199,14 +199,9 @@ class AloneRun(Run[Any]):
             rounds=rounds,
             ticks=1,
             seed=self.seed,
-            reasoner=None,
             writer=writer,
-            wording=None,
-            treatments=(),
             logger=logger,
             clock=clock,
-            columns=False,
-            log_agents=None,
         )
 
     def to_config(self) -> dict[str, Any]:
