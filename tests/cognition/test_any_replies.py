@@ -8,7 +8,7 @@ from itertools import chain
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
 from prism.cognition import (
@@ -29,6 +29,9 @@ from tests.kit.cognition import LARGEST, letters, limited
 
 EACH = 25
 """Replies that one agent gets, or pairs of them."""
+
+AT_ONCE = 200
+"""Agents that are drawn together."""
 
 SOFT, HARD = LARGEST + 300, LARGEST + 700
 MOST_THOUGHTS = 3
@@ -79,10 +82,20 @@ def damaged(draw: Callable[[Any], Any]) -> str:
 
 BYTES = st.binary(max_size=30).map(lambda data: data.decode("utf-8", "surrogateescape"))
 ONE = st.tuples(GOOD) | st.tuples(damaged()) | st.tuples(BYTES)
+UNDONE_BY = {"working_memory_add": "working_memory_remove", "storage_save": "storage_load"}
 TWO = st.tuples(st.just(thinking("executing", "now")), ACTIONS | damaged())
 """An action has a chance to be carried out."""
 
-WRITTEN = st.lists(ONE | TWO | TWO, min_size=EACH, max_size=EACH).map(
+NOW = thinking("executing", "now")
+FOUR = st.builds(
+    lambda kind, tag, value: (NOW, acting(kind, tag, value), NOW, acting(UNDONE_BY[kind], tag, "")),
+    st.sampled_from(list(UNDONE_BY)),
+    TAGS,
+    st.text("xyz", min_size=1, max_size=20),
+)
+"""An action whose memory the next one takes away, or brings back, before it has gone elsewhere."""
+
+WRITTEN = st.lists(ONE | TWO | TWO | FOUR, min_size=EACH, max_size=EACH).map(
     lambda parts: list(chain.from_iterable(parts))
 )
 """What a model writes, one reply after the other."""
@@ -176,7 +189,17 @@ def config_of(policy: Any) -> Config:
 def watch_agents(number: int) -> Counter[str]:
     """Let a number of agents get replies of all kinds, and return what became of their cycles."""
     became: Counter[str] = Counter()
+    for start in range(0, number, AT_ONCE):
+        became += watch_some(min(AT_ONCE, number - start), start)
 
+    return became
+
+
+def watch_some(number: int, start: int) -> Counter[str]:
+    """Do so for agents that are drawn from a seed: what is drawn together is kept in memory."""
+    became: Counter[str] = Counter()
+
+    @seed(start)
     @settings(max_examples=number, suppress_health_check=list(HealthCheck), database=None)
     @given(WRITTEN, st.sampled_from(["lru", "model"]))
     def watch(written: list[str], policy: str) -> None:
