@@ -162,17 +162,21 @@ class NestedRows(Kept):
             KeyError: If no agent of the chart can be in one of the states.
         """
         place, leaves = self.place(state), self.place(target).leaves
-        groups = self.groups(place.leaves, trigger)
-        found = groups.get(trigger, []) + (groups.get(EVENTLESS, []) if trigger == ALWAYS else [])
         entered = {number: self.tree.inside(leaves, number) for number in self.planner.kept}
         memory = {number: inside for number, inside in entered.items() if inside}
+        return any(
+            self._plan(place, arcs, each).leaves == leaves
+            for arcs in self._combinations(place, trigger)
+            for each in ({}, memory)
+        )
+
+    def _combinations(self, place: Place, trigger: str) -> Iterator[dict[Arc, None]]:
+        """Yield the transitions that may be made together; each region may react or not."""
+        groups = self.groups(place.leaves, trigger)
+        found = groups.get(trigger, []) + (groups.get(EVENTLESS, []) if trigger == ALWAYS else [])
         choices = product(*((None, *group) for group in dict.fromkeys(found)))
         for arcs in islice(choices, 1, MOST_OUTCOMES):
-            chosen = dict.fromkeys(arc for arc in arcs if arc is not None)
-            if any(self._plan(place, chosen, each).leaves == leaves for each in ({}, memory)):
-                return True
-
-        return False
+            yield dict.fromkeys(arc for arc in arcs if arc is not None)
 
     def beginning(self, state: Any = None) -> Candidate[Any]:
         """Return the candidate that enters a state, by default the initial one, and stays there."""
