@@ -23,6 +23,7 @@ class Plan:
         before: Exit actions, innermost first, and the transitions' own, in order.
         after: Entry actions, outermost first.
         leaves: The active leaves afterwards.
+        moves: Whether they are others than before.
         left: What a history will stand for, by the composite's text: the texts of its leaves.
         stopped: Texts of the states that are left and whose time is kept.
         started: Texts of the states that are entered and whose time is kept.
@@ -35,6 +36,7 @@ class Plan:
     before: tuple[Call, ...]
     after: tuple[Call, ...]
     leaves: tuple[int, ...]
+    moves: bool
     left: Mapping[str, list[str]]
     stopped: tuple[str, ...]
     started: tuple[str, ...]
@@ -105,12 +107,14 @@ class Planner:
         before = self._exits(gone, active)
         before += [(arc.action, rest) for arc in arcs if arc.action is not None]
         after, raised = self._entries(come, rest, entering.content)
+        entered = tuple(sorted(now.intersection(tree.leaves)))
         stopped, started = self._timed_texts(gone), self._timed_texts(come)
         return Plan(
             tuple(arc.place for arc in arcs),
             tuple(before),
             tuple(after),
-            tuple(sorted(now.intersection(tree.leaves))),
+            entered,
+            bool(arcs) and entered != leaves,
             {texts[each]: [texts[leaf] for leaf in found] for each, found in left.items()},
             stopped,
             started,
