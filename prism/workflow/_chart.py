@@ -129,7 +129,7 @@ class Driving:
     Args:
         charts: The workflow's charts.
         logger: Where transitions go.
-        clock: What histories are timed by; None for real time.
+        clock: Times histories; None for real time.
     """
 
     def __init__(self, charts: Charts, logger: EventLogger | None, clock: Clock | None) -> None:

@@ -49,8 +49,8 @@ class StepRun:
         reason: Why it failed, or why its transition was refused.
         seconds: How long it took.
         cost: What the model took, if one was asked.
-        unknown: Variables of its prompt that nobody provided.
-        target: State that it named; it was refused if it is another one than ``moved_to``.
+        unknown: Variables of its prompt that were not provided.
+        target: State that it named; it was refused if it differs from ``moved_to``.
     """
 
     step: str

@@ -636,20 +636,20 @@ def resume(
         folder: The folder of the run.
         hosts: Addresses of its servers with names and passwords, which no run keeps. Those that
             are missing here are taken from the environment variable ``OLLAMA_HOST``.
-        model: The client of another library that it asks, which no run keeps, either.
-        application: What the application provides for a single agent, which no run keeps, either.
+        model: The client of another library that the run asks. No run keeps it.
+        application: What the application provides for a single agent. No run keeps it.
         on_round: Called with every round as it ends, after it has been kept.
-        checkpoint_every: A round that ends so many seconds after the last checkpoint gets one; 0
-            for every round, 10 by default.
-        observer: What to tell about the run; by default it is logged to ``prism.runs``.
+        checkpoint_every: Seconds between checkpoints, which are written when a round ends. 0 means
+            every round, and 10 is the default.
+        observer: What to notify about the run. By default, it is logged to ``prism.runs``.
 
     Returns:
-        What came of it; None if the run was complete already.
+        The outcome; None if the run was complete already.
 
     Raises:
         InputError: If the folder holds no run, another version of prism began it, another process
             is writing it, a file that it reads has changed, or a host's password is missing.
-        OSError: If it cannot be written down. It can be resumed again.
+        OSError: If it cannot be written. It can be resumed again.
     """
     path = Path(folder)
     config = read_summary(path)["config"]
@@ -685,14 +685,14 @@ def replay(
         folder: Where to keep the new run. Without one, nothing is written.
         application: What the application provides for a single agent, which no run keeps.
         on_round: Called with every round as it ends, after it has been kept.
-        checkpoint_every: A round that ends so many seconds after the last checkpoint gets one; 0
-            for every round, 10 by default.
-        observer: What to tell about the run; by default it is logged to ``prism.runs``.
+        checkpoint_every: Seconds between checkpoints, which are written when a round ends. 0 means
+            every round, and 10 is the default.
+        observer: What to notify about the run. By default, it is logged to ``prism.runs``.
 
     Raises:
         InputError: If there is no run in the folder, or a file that it reads has changed.
         ReplayError: If the log does not hold a decision that is needed.
-        OSError: If the new run cannot be written down. It can be resumed.
+        OSError: If the new run cannot be written. It can be resumed.
     """
     # a log stands for its folder
     path = Path(recorded)
