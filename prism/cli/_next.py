@@ -51,6 +51,9 @@ def next_line(arguments: Sequence[str]) -> str | None:
         return None
 
     line = _NEXT.get(arguments[0])
+    # of a world that was named, the line can be copied as it is
+    if line is not None and arguments[0] == "world" and len(arguments) > 2:
+        line = line.replace("WORLD", quote(arguments[2]))
     if line is None or "{run}" not in line:
         return line
 

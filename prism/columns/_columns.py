@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from prism.columns import _table as T  # noqa: N812
-from prism.columns._types import BOOL, FLOAT, Stored
+from prism.columns._types import BOOL, FLOAT, Stored, is_word
 from prism.columns._unit import Unit
 from prism.errors import FieldTypeError
 
@@ -139,7 +139,7 @@ def number_in(stored: Stored, value: Any, what: str) -> Any:
     if type(value) is not wanted:
         mend = ": write 0.0 for 0, or float(...)" if wanted is float else ""
         raise FieldTypeError(f"{what} must be {needed} in columns, got {value!r}{mend}")
-    if type(value) is int and not -(2**63) <= value < 2**63:
+    if wanted is int and not is_word(value):
         raise FieldTypeError(f"{what} must be a whole number of 64 bits in columns, got {value!r}")
 
     return value

@@ -20,7 +20,7 @@ from functools import reduce
 from typing import Any
 
 from prism.columns import _types as types
-from prism.columns._types import Layout, RefusedError, Type, Value
+from prism.columns._types import Layout, RefusedError, Type, Value, is_word
 from prism.worlds import Agent, World
 
 MATH: Sequence[Callable[[float], float]] = (
@@ -283,7 +283,7 @@ class Language:
         if isinstance(value, Enum):
             options = tuple(type(value))
             return Value(str(options.index(value)), Type(type(value).__name__, options), value)
-        if isinstance(value, int) and -(2**63) <= value < 2**63:
+        if is_word(value):
             return Value(repr(value), INT, value)
         if isinstance(value, float):
             text = repr(value).replace("inf", "np.inf").replace("nan", "np.nan")
@@ -426,10 +426,7 @@ class Language:
                 raise RefusedError(node, "numbers are compared with == and !=")
             return self._formed(_of_both(word, word, BOOL), [left, right], node)
 
-        if left.type.options and right.type is types.TEXT:
-            right = as_option(right, left.type, node)
-        if right.type.options and left.type is types.TEXT:
-            left = as_option(left, right.type, node)
+        left, right = _option_of(left, right, node), _option_of(right, left, node)
         if _COMPARED[type(op)] not in ("==", "!=") or not self._are_alike(left.type, right.type):
             told = f"{left.type.name} compared with {right.type.name}"
             raise RefusedError(node, f"{told}: compare values of the same type")
@@ -494,13 +491,17 @@ class Language:
         if methods and owner.type is not types.WORLD:
             told = f"in columns, {owner.type.name} support {', '.join(methods)}"
             raise RefusedError(node, f"{_shown(func)}: {told}")
-        if name == "decide":
-            raise RefusedError(node, "decide is awaited: write  await  before it")
         if name == "fire" and owner.type is types.AGENT:
             self.is_apart &= owner.text == "me"
             trigger, context = self.event(node)
             return Value(f"fire(run, {owner.text}, {trigger}, {context})", types.MAYBE_STATE)
+        return self._own_method(owner, node, func)
 
+    def _own_method(self, owner: Value, node: ast.Call, func: ast.Attribute) -> Value:
+        """Translate a call of a method of the user's class."""
+        name = func.attr
+        if name == "decide":
+            raise RefusedError(node, "decide is awaited: write  await  before it")
         found = self._member(owner, name, func)
         if isinstance(found, staticmethod):
             return self._called(found.__func__, self._arguments(node), node)
@@ -560,20 +561,26 @@ class Language:
         taken = {each: outer.names[each] for each in outer.names if outer.can_be_given(each)}
         self.scope = outer.inside({each: value.type for each, value in taken.items()}, variable)
         try:
-            conditions = [self.value_as(types.CONDITION, each) for each in loop.ifs]
-            element = self.value(node.elt)
-            body, returned = (
-                self._summed(element, call) if name == "sum" else self._found(name, element, node)
-            )
+            body, returned = self._inside(name, node, call)
         finally:
             self.scope = outer
 
         part, names = f"part_{len(self.parts)}", [f"v_{each}" for each in taken]
         head = f"def {part}({', '.join(['run', 'me', 'source', *names])}):"
-        test = " and ".join(conditions) or "True"
-        self.parts.append(_PART.format(head=head, variable=f"v_{variable}", test=test, **body))
+        self.parts.append(_PART.format(head=head, variable=f"v_{variable}", **body))
         given = ["run", "me", source.text, *(value.text for value in taken.values())]
         return Value(f"{part}({', '.join(given)})", returned)
+
+    def _inside(
+        self, name: str, node: ast.GeneratorExp, call: ast.Call
+    ) -> tuple[dict[str, str], Type]:
+        """Translate what such a loop does for each neighbour, and what it returns."""
+        tests = [self.value_as(types.CONDITION, each) for each in node.generators[0].ifs]
+        element = self.value(node.elt)
+        body, returned = (
+            self._summed(element, call) if name == "sum" else self._found(name, element, node)
+        )
+        return {**body, "test": " and ".join(tests) or "True"}, returned
 
     def _found(self, name: str, element: Value, node: ast.AST) -> tuple[dict[str, str], Type]:
         truth, is_any = self.as_type(types.CONDITION, element, node), name == "any"
@@ -617,6 +624,13 @@ _PART = """
 """
 
 
+def _option_of(value: Value, other: Value, node: ast.AST) -> Value:
+    """Return a text as an option of what it is compared with, if that has any."""
+    if value.type is types.TEXT and other.type.options:
+        return as_option(value, other.type, node)
+    return value
+
+
 def as_option(value: Value, kind: Type, node: ast.AST) -> Value:
     """Return the number of a text or enum member among a field's options."""
     options = [(type(each), each) for each in kind.options]
@@ -649,7 +663,7 @@ def _folded(op: ast.AST, given: Sequence[Value]) -> int | float | None:
 
     with suppress(ArithmeticError):
         found = _FOLDED[type(op)](*constants)
-        if type(found) is float or (type(found) is int and -(2**63) <= found < 2**63):
+        if type(found) is float or is_word(found):
             return found
     return None
 

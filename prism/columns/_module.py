@@ -69,19 +69,14 @@ class Machine:
     fire: Callable[[int, int, int, int], int]
 
 
+@lru_cache(maxsize=16)
 def machine_of(unit: Unit) -> Machine:
     """Return the machine code of a world, from the cache if possible."""
-    return _machine(unit.text)
-
-
-@lru_cache(maxsize=16)
-def _machine(text: str) -> Machine:
-    module = _loaded(text, cached=True)
+    module = _loaded(unit.text)
     if module is None:
         # no folder can be written: compiled in memory
         module = ModuleType("prism_columns_in_memory")
-        code = compile(whole_text(text, cached=False), "<columns>", "exec")
-        exec(code, vars(module))
+        exec(whole_text(unit.text, cached=False), vars(module))
 
     return Machine(module.run_tick, module.run_fire)
 
@@ -103,11 +98,11 @@ def _text(name: str) -> str:
     return (_HERE / name).read_text(encoding="utf-8")
 
 
-def _loaded(text: str, *, cached: bool) -> ModuleType | None:
+def _loaded(text: str) -> ModuleType | None:
     """Import the module from the cache, or return None if the cache cannot be written."""
     import numba
 
-    whole = whole_text(text, cached=cached)
+    whole = whole_text(text, cached=True)
     python = ".".join(map(str, sys.version_info[:3]))
     parts = [__version__, numba.__version__, python, *map(_text, _BESIDES), whole]
     name = sha256("\0".join(parts).encode()).hexdigest()[:32]

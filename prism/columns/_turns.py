@@ -160,8 +160,7 @@ def drawn_turn(run: Any) -> None:
         return
 
     # who timed out has had its turn
-    is_over = W.HAS_LIMITS and W.agent_at(run, agent).queued == run.now
-    if not is_over:
+    if W.agent_at(run, agent).queued != run.now:
         take_turn(run, agent, other)
         answer(run)
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, Literal, get_args, get_origin
+from typing import Any, Literal, TypeGuard, get_args, get_origin
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +124,11 @@ class RefusedError(Exception):
         super().__init__(problem)
         self.line: int = getattr(node, "lineno", 0)
         self.problem = problem
+
+
+def is_word(value: Any) -> TypeGuard[int]:
+    """Return whether a value is an integer of 64 bits."""
+    return type(value) is int and -(2**63) <= value < 2**63
 
 
 def type_of(hint: Any) -> Type | None:

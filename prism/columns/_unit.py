@@ -32,7 +32,7 @@ _MOST_STATES = 250
 _WITHOUT = "run this world without columns"
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Unit:
     """A world's class, compiled to text.
 
@@ -246,7 +246,8 @@ class _Builder:
             raise RefusedError(node, f"{own} cannot be read")
 
         given = source.args
-        if len(given.args) != len(kinds) or given.vararg or given.kwonlyargs or given.kwarg:
+        others = [given.vararg, *given.kwonlyargs, given.kwarg]
+        if len(given.args) != len(kinds) or any(others):
             raise RefusedError(node, f"{own} takes other arguments: give all of them, in order")
         values = [
             Value("self" if of is types.WORLD else f"v_{each.arg}", of)

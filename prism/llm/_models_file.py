@@ -18,7 +18,7 @@ from prism.files._source import Source, Where
 from prism.llm._addresses import check_address
 from prism.llm._assignments import BYS, ModelAssignment
 from prism.llm._model_text import model_in_text
-from prism.llm._settings import Setting, from_plain, problem_with, settings_of
+from prism.llm._settings import Setting, from_plain, meant, problem_with, settings_of
 
 
 def read_models(path: Path) -> tuple[dict[str, Any], tuple[ModelAssignment, ...], str]:
@@ -73,10 +73,7 @@ def _said_twice(place: Where, table: Any) -> Iterator[tuple[Where, str]]:
 
 def _value(setting: Setting, given: Any) -> Any:
     """Return the value of a setting, as options have it."""
-    if setting.repeats and isinstance(given, str):
-        given = [given]
-    if setting.name == "think" and isinstance(given, bool):
-        given = str(given).lower()
+    given = meant(setting, given)
     if (problem := problem_with(setting, given)) is not None:
         raise ValueError(problem)
     if setting.name == "model":

@@ -310,7 +310,7 @@ def hedge_setting() -> Any:
     )
 
 
-def _meant(setting: Setting, given: Any) -> Any:
+def meant(setting: Setting, given: Any) -> Any:
     """Return the value of a setting as it is kept."""
     # one text stands for a list of one, and may be the whole of what people have
     if setting.repeats and isinstance(given, str):
@@ -404,7 +404,7 @@ class AgentSettings:
     def __post_init__(self) -> None:
         """Refuse invalid values, and hide what is secret."""
         for name, setting in settings_of(type(self)).items():
-            value = _meant(setting, getattr(self, name))
+            value = meant(setting, getattr(self, name))
             if value is None:
                 continue
             if (problem := problem_with(setting, value)) is not None:

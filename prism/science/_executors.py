@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from prism.errors import InputError, PrismError
@@ -12,9 +12,8 @@ from prism.science._libraries import library
 from prism.worlds._addresses import module_at
 
 
-@contextmanager
-def executor_named(name: str) -> Iterator[Executor]:
-    """Yield an executor, and close it after the block.
+def executor_named(name: str) -> AbstractContextManager[Executor]:
+    """Return an executor that its block closes.
 
     Args:
         name: ``dask:ADDRESS`` of a scheduler; ``ray:ADDRESS`` of a cluster, ``ray:auto`` for one
@@ -30,9 +29,7 @@ def executor_named(name: str) -> Iterator[Executor]:
         ways = ", ".join((*(f"{each}:ADDRESS" for each in _KINDS), "FILE.py:FUNCTION"))
         raise InputError(f"must be one of {ways}, got {name!r}", field="on")
 
-    executor = _KINDS[kind](address) if kind in _KINDS else _of_function(name)
-    with executor:
-        yield executor
+    return _KINDS[kind](address) if kind in _KINDS else _of_function(name)
 
 
 def _of_function(name: str) -> Executor:
@@ -52,24 +49,17 @@ def _of_function(name: str) -> Executor:
     return made
 
 
-class _Dask(Executor):
-    """The workers of a scheduler of Dask."""
-
-    def __init__(self, address: str) -> None:
-        distributed = library("distributed", extra="science-dask")
-        try:
-            self._client = distributed.Client(address, timeout=_SECONDS_TO_CONNECT)
-        except (OSError, ValueError) as error:
-            raise InputError(f"dask:{address}: {error}", field="on") from None
-        # the same run may be sent twice, after a worker was lost
-        self._executor = self._client.get_executor(pure=False)
-
-    def submit(self, task: Callable[..., Any], /, *args: Any, **more: Any) -> Any:
-        return self._executor.submit(task, *args, **more)
-
-    def shutdown(self, wait: bool = True, **_: Any) -> None:
-        self._executor.shutdown(wait=wait)
-        self._client.close()
+@contextmanager
+def _dask(address: str) -> Iterator[Executor]:
+    """Yield the workers of a scheduler of Dask."""
+    distributed = library("distributed", extra="science-dask")
+    try:
+        client = distributed.Client(address, timeout=_SECONDS_TO_CONNECT)
+    except (OSError, ValueError) as error:
+        raise InputError(f"dask:{address}: {error}", field="on") from None
+    # the same run may be sent twice, after a worker was lost
+    with client, client.get_executor(pure=False) as executor:
+        yield executor
 
 
 class _Ray(Executor):
@@ -92,4 +82,7 @@ class _Ray(Executor):
 
 
 _SECONDS_TO_CONNECT = 10
-_KINDS: Mapping[str, Callable[[str], Executor]] = {"dask": _Dask, "ray": _Ray}
+_KINDS: Mapping[str, Callable[[str], AbstractContextManager[Executor]]] = {
+    "dask": _dask,
+    "ray": _Ray,
+}

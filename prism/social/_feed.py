@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from prism.agents import SeedPost, SocialAgent, load_posts
 from prism.errors import FieldValueError, InputError, PrismError, SimulationError
@@ -67,7 +67,7 @@ from prism.telemetry.events import (
 )
 from prism.worlds import AgentTable
 from prism.worlds._agent_set import AgentSet
-from prism.worlds._fields import Fields
+from prism.worlds._fields import derived
 from prism.worlds._phase import Phase
 
 DEFAULT_ROUNDS = 10
@@ -550,8 +550,7 @@ class Feed(FeedSteps):
         take_archetypes(population, now.archetypes())
         follow_network(population, now, playing.seed)
         share_topics(population, now.common_topics, playing.seed)
-        body = {"__slots__": (), "__module__": Reader.__module__, "chart": chart}
-        kind = cast(Any, Fields(Reader.__name__, (Reader,), body))
+        kind = derived(Reader, chart=chart)
 
         return [kind(object=each, agent_id=each.agent_id, name=each.name) for each in population]
 

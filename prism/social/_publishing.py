@@ -219,14 +219,7 @@ class Network:
         else:  # as most of the time
             return bool(reader.unread)
 
-        fresh: dict[int, Post] = {}
-        for posts in reader.sources:
-            for post in islice(reversed(posts), length):
-                if post.number < since:
-                    break
-                fresh[post.number] = post
-
-        newest: Iterable[Post] = [fresh[number] for number in sorted(fresh, reverse=True)]
+        newest: Iterable[Post] = _newest(reader, since, length)
         if since == 0:
             newest = self._with_a_draw(reader, newest, length, seed)
 
@@ -297,6 +290,18 @@ class Network:
             number += 1
 
         return post_id
+
+
+def _newest(reader: Reader, since: int, length: int) -> list[Post]:
+    """Return the posts of a reader's sources from a number on, newest first."""
+    fresh: dict[int, Post] = {}
+    for posts in reader.sources:
+        for post in islice(reversed(posts), length):
+            if post.number < since:
+                break
+            fresh[post.number] = post
+
+    return [fresh[number] for number in sorted(fresh, reverse=True)]
 
 
 def _in_random_order(reader: Reader, counts: Sequence[int], stream: RandomStream) -> Iterator[Post]:

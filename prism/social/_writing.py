@@ -30,16 +30,16 @@ _RULE = (
 MOST_OF_A_THREAD = 8
 """How many posts above the one that is answered a writer is told."""
 
-FIELDS: Mapping[str, str] = {
-    "name": "name of the agent",
-    "persona": "who the agent is",
-    "kind": "what it writes: post, reply or reshare",
-    "task": "that in words, with the post and its author",
-    "topics": "what it is to be about",
-    "author": "author of the post that the agent has read",
-    "post": "what that post says, in quotation marks",
-    "thread": "the posts above it, a line each",
-    "reason": "why the agent does so, where the model that decided gave a reason",
+_FIELDS: Mapping[str, Callable[[Reader, Post | None, Draft], str]] = {
+    "name": lambda reader, _post, _draft: str(reader.agent.name),
+    "persona": lambda reader, _post, _draft: _persona_of(reader.agent),
+    "kind": lambda _reader, _post, draft: draft.kind,
+    "task": lambda _reader, post, draft: task_of(post, draft),
+    "topics": lambda _reader, post, draft: _topics_of(post, draft),
+    "author": lambda _reader, post, _draft: "" if post is None else post.author_id,
+    "post": lambda _reader, post, _draft: _quoted(post),
+    "thread": lambda _reader, post, _draft: thread_above(post),
+    "reason": lambda reader, _post, _draft: reader.reason or "",
 }
 """The fields of a prompt for the writer, besides ``{agent.<...>}``."""
 
@@ -74,7 +74,9 @@ class PostTexts:
         agent, draft = reader.agent, reader.draft
         assert draft is not None
         if self._template is not None:
-            told = self._template.fill(_values(self._template.names, reader, post, draft))[0]
+            named = self._template.names
+            values = {name: _value(name, reader, post, draft) for name in named}
+            told = self._template.fill(values)[0]
             return self._wording.call(agent, draft.kind, told.strip(), fallback=draft.text)
         if not self._tells_thread:
             return call_for(agent, post, draft, self._wording)
@@ -146,7 +148,7 @@ def writer_template(prompt: str) -> Any:
     unknown = [name for name in template.names if not _is_field(name)]
     if unknown:
         named = ", ".join(f"{{{name}}}" for name in unknown)
-        known = ", ".join((*FIELDS, "agent.<...>"))
+        known = ", ".join((*_FIELDS, "agent.<...>"))
         raise FieldValueError(
             f"the writer's prompt names {named}, which is not a field: there are {known}"
         )
@@ -157,26 +159,14 @@ def writer_template(prompt: str) -> Any:
 def _is_field(name: str) -> bool:
     whose, _, own = name.partition(".")
     if not own:
-        return name in FIELDS
+        return name in _FIELDS
     return whose == "agent" and own.isidentifier() and not own.startswith("_")
 
 
-def _values(
-    names: tuple[str, ...], reader: Reader, post: Post | None, draft: Draft
-) -> dict[str, str]:
-    """Return the values of the fields that a template names."""
-    makers: Mapping[str, Callable[[], str]] = {
-        "name": lambda: str(reader.agent.name),
-        "persona": lambda: _persona_of(reader.agent),
-        "kind": lambda: draft.kind,
-        "task": lambda: task_of(post, draft),
-        "topics": lambda: _topics_of(post, draft),
-        "author": lambda: "" if post is None else post.author_id,
-        "post": lambda: _quoted(post),
-        "thread": lambda: thread_above(post),
-        "reason": lambda: reader.reason or "",
-    }
-    return {name: makers[name]() if name in makers else _own(reader, name) for name in names}
+def _value(name: str, reader: Reader, post: Post | None, draft: Draft) -> str:
+    """Return the value of a field that a template names."""
+    make = _FIELDS.get(name)
+    return _own(reader, name) if make is None else make(reader, post, draft)
 
 
 def _own(reader: Reader, name: str) -> str:

@@ -58,9 +58,7 @@ class AgentPage:
         """
         story = self.doings.story
         then = story.filter(self._is_here())
-        asked = self.doings.asked
-        here = [each for each in asked if each.event.get("round") == self.number]
-        others = [each for each in asked if each.event.get("round") != self.number]
+        here, others = self.doings.here, self.doings.others
         when = "" if self.number is None else f" in {self.unit} {self.number:,}"
         parts = [
             ("then", f"What it did{when}", "", self._then(story, then) if when else _EMPTY),
@@ -237,19 +235,17 @@ class AgentPage:
 
     def _conditions(self, event: Mapping[str, Any], option: str) -> Iterator[str]:
         """Yield the transitions of the chart that lead to an option, as the chart writes them."""
-        state = str(event.get("state"))
-        charts = {} if self.facts is None else self.facts.charts
-        names = [] if self.facts is None else map(str, self.facts.chart_names)
-        labels = (
-            label
-            for levels in (Levels(charts[name]) for name in names if name in charts)
-            for arrow in levels.diagram.arrows
-            if arrow.target in levels.active(option)
-            and (arrow.source is None or arrow.source in levels.active(state))
-            for label in arrow.labels
+        if self.facts is None:
+            return
+
+        state, trigger, charts = (
+            str(event.get("state")),
+            str(event.get("trigger")),
+            self.facts.charts,
         )
-        trigger = str(event.get("trigger"))
-        yield from dict.fromkeys(label for label in labels if label.startswith(trigger))
+        for name in filter(charts.__contains__, map(str, self.facts.chart_names)):
+            labels = Levels(charts[name]).labels(state, option)
+            yield from (label for label in labels if label.startswith(trigger))
 
 
 def _asked_how(event: Mapping[str, Any]) -> Markup:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -54,12 +54,14 @@ def counted_facts(blank: RunFacts, watched: Watched) -> RunFacts:
     """Return the facts that the counts of a run give, in place of those of its beginning."""
     with watched.reading() as (tally, _):
         traffic, run = tally.table("traffic"), tally.known_run
+        ends = sorted(tally.ends.items())
+        measured = ((0, number, object_in(event, "measures")) for number, event in ends)
         tables = {
             "states": _states(tally),
             "traffic": blank.traffic,
             "transitions": _transitions(traffic),
             "faults": tally.table("faults"),
-            "measures": by_measure(_measured(tally)).drop("run"),
+            "measures": by_measure(measured).drop("run"),
             "treatments": _treatments(tally),
             "own_events": tally.table("own"),
             **_decisions(tally),
@@ -153,11 +155,6 @@ def _states(tally: Tally) -> pl.DataFrame:
     table = pl.DataFrame(rows, schema, orient="row")
 
     return table.with_columns(share=pl.col("agents") / pl.col("agents").sum().over("round"))
-
-
-def _measured(tally: Tally) -> Iterator[tuple[int, int, Mapping[str, Any]]]:
-    for number, event in sorted(tally.ends.items()):
-        yield 0, number, object_in(event, "measures")
 
 
 def _treatments(tally: Tally) -> pl.DataFrame:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -25,7 +25,7 @@ from prism.drawing._levels import Levels
 from prism.errors import InputError
 from prism.report._facts.pictures import Picture, read_picture
 from prism.report._facts.run_facts import Recorded
-from prism.runlog._prompts import asked_in, find_prompts, read_line
+from prism.runlog._prompts import Asked, asked_in, find_prompts, read_line
 from prism.runlog._reader import BLOCK_BYTES, LOG_NAME, Block
 from prism.telemetry import events
 from prism.watch._tail import blocks_back
@@ -186,13 +186,15 @@ class Doings:
     Args:
         story: Its events in the order of the log; see `prism.analysis.agent_story`.
         passed: The posts that it let pass; see `prism.analysis.let_pass`.
-        asked: Its decisions and texts of the round that is looked at, and the last of the others.
+        here: Its decisions and texts of the round that is looked at.
+        others: The last of all others.
         posts: Author and text of the posts that the round and the decisions are about.
     """
 
     story: pl.DataFrame
     passed: pl.DataFrame
-    asked: Sequence[Recorded]
+    here: Sequence[Recorded]
+    others: Sequence[Recorded]
     posts: Mapping[str, tuple[str, str]]
 
 
@@ -217,23 +219,24 @@ def doings_of(watched: Watched, agent: str, number: int | None) -> Doings:
 
     here = [each for each in every if each.event.get("round") == number][:MOST_DECISIONS]
     others = [each for each in every if each.event.get("round") != number][-MOST_DECISIONS:]
-    asked = [*here, *others]
-    try:
-        ids = [each.id for each in asked if each.id is not None]
-        records = find_prompts(folder, ids, _ignore)
-    except InputError:  # a damaged file of prompts: the log has the decisions nevertheless
-        records = {}
-
     then = story.filter(pl.col("round").eq_missing(pl.lit(number)))
-    named = [*then.iter_rows(named=True), *(each.event for each in asked)]
+    named = [*then.iter_rows(named=True), *(each.event for each in (*here, *others))]
     posts = _posts(watched, {post for event in named for post in post_ids(event)})
 
-    recorded = [
+    return Doings(story, passed, _recorded(here, folder), _recorded(others, folder), posts)
+
+
+def _recorded(asked: Sequence[Asked], folder: Path) -> list[Recorded]:
+    """Return decisions with what was asked and said, as far as that was recorded."""
+    records: Mapping[str, Any] = {}
+    # a damaged file of prompts: the log has the decisions nevertheless
+    with suppress(InputError):
+        records = find_prompts(folder, [each.id for each in asked if each.id], _ignore)
+
+    return [
         Recorded(each.id or "", "", each.event, records.get(each.id or "", {}), folder)
         for each in asked
     ]
-
-    return Doings(story, passed, recorded, posts)
 
 
 def post_ids(event: Mapping[str, Any]) -> tuple[str, ...]:

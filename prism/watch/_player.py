@@ -11,7 +11,7 @@ import json
 import os
 import sys
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from shlex import join
 from threading import Lock, Thread
@@ -186,24 +186,25 @@ def command(run: Run[Any], asked: Mapping[str, Any]) -> str:
         run: The run.
         asked: What was asked for.
     """
-    words = ["prism", "run", asked["world"]]
-    given = {**asked, "seed": run.seed}
+    tables = [_table(each) for each in run.treatments if isinstance(each, SetParameters)]
+    file = [f"cat > {_TREATMENTS} <<'END'", *tables, "END"] if tables else []
+    return "\n".join([*file, join(["prism", "run", asked["world"], *_options(run, asked)])])
+
+
+def _options(run: Run[Any], asked: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the options of the command, each with its value."""
     for name in ("agents", "rounds", "seed", "model"):
-        if given.get(name) is not None:
-            words += [f"--{name}", str(given[name])]
+        value = run.seed if name == "seed" else asked.get(name)
+        if value is not None:
+            yield from (f"--{name}", str(value))
     for name, value in (asked.get("parameters") or {}).items():
-        words += ["--set", f"{name}={value}"]
+        yield from ("--set", f"{name}={value}")
     for each in run.treatments:
         if isinstance(each, str):
-            words += ["--treat", each]
-
-    tables = [_table(each) for each in run.treatments if isinstance(each, SetParameters)]
-    if tables:
-        words += ["--treatments", _TREATMENTS]
-    words += ["--out", f"runs/{Path(asked['world'].partition(':')[0]).stem}"]
-    file = [f"cat > {_TREATMENTS} <<'END'", *tables, "END"] if tables else []
-
-    return "\n".join([*file, join(words)])
+            yield from ("--treat", each)
+    if not all(isinstance(each, str) for each in run.treatments):
+        yield from ("--treatments", _TREATMENTS)
+    yield from ("--out", f"runs/{Path(asked['world'].partition(':')[0]).stem}")
 
 
 def _table(treatment: SetParameters) -> str:

@@ -74,14 +74,6 @@ class Runs:
                 self._list_due = monotonic() + _SECONDS_OF_LIST
             return self._listed
 
-    def watched(self, name: str) -> Watched:
-        """Follow a run; of many, those that were looked at last.
-
-        Raises:
-            InputError: If there is no run of this name.
-        """
-        return self.views(name).watched
-
     def close(self) -> None:
         """Stop following."""
         with self._lock:
@@ -92,7 +84,11 @@ class Runs:
             self.playing.close()
 
     def views(self, name: str) -> Views:
-        """Return what can be seen of a run; see `watched`."""
+        """Follow a run, and return what can be seen of it; of many, those that were seen last.
+
+        Raises:
+            InputError: If there is no run of this name.
+        """
         with self._lock:
             if name not in self._open:
                 # only what was found below the folder has a name: no path is made of a request

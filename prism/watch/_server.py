@@ -36,7 +36,7 @@ from prism.watch import _looking as looking
 from prism.watch._guard import Guard
 from prism.watch._playing import Playing
 from prism.watch._runs import Runs
-from prism.watch._views import Views
+from prism.watch._views import View, Views
 
 _JSON = "application/json"
 _TYPES = {".js": "text/javascript", ".css": "text/css"}
@@ -86,7 +86,8 @@ class _Pages:
     def _answer(self, answer: Answer, request: Request) -> Response:
         asked = request.query_params
         with _LOOKING:
-            return _as_json(answer(self._runs.views(asked["run"]), asked))
+            found = answer(self._runs.views(asked["run"]), asked)
+            return _as_json(found.to_json() if isinstance(found, View) else found)
 
     def _page(self, _request: Request) -> Response:
         template = jinja2.Template(_text("watch.html"), autoescape=True)
@@ -97,7 +98,7 @@ class _Pages:
 
     def _report(self, request: Request) -> Response:
         """Make the page that a run can be kept as."""
-        watched = self._runs.watched(request.query_params["run"])
+        watched = self._runs.views(request.query_params["run"]).watched
         # it brings a content policy of its own, which names its scripts
         headers = {
             "Content-Disposition": 'attachment; filename="report.html"',
@@ -120,7 +121,7 @@ class _Pages:
     def _events(self, request: Request) -> Response:
         name = request.query_params["run"]
         if name or self._runs.playing is None:
-            self._runs.watched(name)
+            self._runs.views(name)
 
         return StreamingResponse(self._news(name), media_type="text/event-stream")
 
@@ -129,9 +130,10 @@ class _Pages:
         versions = -1, -1
         while not self.stops:
             try:
-                watched = await run_in_threadpool(self._runs.watched, name) if name else None
+                views = await run_in_threadpool(self._runs.views, name) if name else None
             except PrismError:  # it is gone, as the page is told when it asks again
                 return
+            watched = None if views is None else views.watched
             playing = self._runs.playing
             now = watched.version if watched else 0, playing.version if playing else 0
             if now != versions:
@@ -141,21 +143,6 @@ class _Pages:
                 yield b"data: " + _json({"head": head, "play": play}) + b"\n\n"
 
             await sleep(_SECONDS_BETWEEN)
-
-
-def _round(views: Views, asked: Mapping[str, str]) -> Any:
-    found = views.of_round(_number_in(asked, "round"), asked.get("kind", "")).to_json()
-    views.watched.shown()
-    return found
-
-
-def _agent(views: Views, asked: Mapping[str, str]) -> Any:
-    return views.of_agent(asked["agent"], _number_in(asked, "round")).to_json()
-
-
-def _table(views: Views, asked: Mapping[str, str]) -> Any:
-    words, sort = asked.get("words", ""), asked.get("sort", "")
-    return views.agents.page(words, sort, _number_in(asked, "first") or 0)
 
 
 def _agents(views: Views, asked: Mapping[str, str]) -> Any:
@@ -175,12 +162,16 @@ def _agents(views: Views, asked: Mapping[str, str]) -> Any:
 
 _ANSWERS: Mapping[str, Answer] = {
     "/head": lambda views, _asked: views.watched.head(),
-    "/time": lambda views, _asked: views.over_time().to_json(),
-    "/round": _round,
+    "/time": lambda views, _asked: views.over_time(),
+    "/round": lambda views, asked: views.of_round(
+        _number_in(asked, "round"), asked.get("kind", "")
+    ),
     "/agents": _agents,
-    "/table": _table,
-    "/agent": _agent,
-    "/post": lambda views, asked: views.of_post(asked["post"]).to_json(),
+    "/table": lambda views, asked: views.agents.page(
+        asked.get("words", ""), asked.get("sort", ""), _number_in(asked, "first") or 0
+    ),
+    "/agent": lambda views, asked: views.of_agent(asked["agent"], _number_in(asked, "round")),
+    "/post": lambda views, asked: views.of_post(asked["post"]),
 }
 """What is answered of a run, as JSON."""
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from prism.errors import InputError
 from prism.runlog._reader import (
@@ -57,6 +57,7 @@ class Tail:
         self._packed = source if isinstance(source, Unpacked) else None
         self._packed_mark = b""
         self._copy = TemporaryFile(buffering=0)  # noqa: SIM115 - closed with the tail
+        self._source: Any = self._file if self._packed is None else self._copy
         self._unpack()
 
     @property
@@ -99,10 +100,6 @@ class Tail:
         """Close the files."""
         self._file.close()
         self._copy.close()
-
-    @property
-    def _source(self) -> BinaryIO:
-        return self._file if self._packed is None else self._copy
 
     def _length(self) -> int:
         return os.fstat(self._source.fileno()).st_size

@@ -12,7 +12,7 @@ import polars as pl
 
 from prism.analysis._reading.merging import COUNT, TableMerger, merge_by_sum
 from prism.analysis._reading.parsing import TYPES, Parsed, parse
-from prism.analysis._reading.runs import Note, Run
+from prism.analysis._reading.runs import Run
 from prism.analysis._reading.survey import SURVEYED, FileSurvey
 from prism.analysis._tables import faults
 from prism.analysis._tables.decisions import COSTS, sums
@@ -57,6 +57,7 @@ class Tally:
         begins: Where each round begins in the log, in bytes, in the order of the log.
         treated: The events of treatments, in the order of the log.
         pictures: Where the picture of each round is in the log: its first byte and the one behind.
+        survey: The runs of the log, and what is wrong with it.
         index: Where the lines of each agent and post are.
         end: Where the next line begins in the log, in bytes.
         tick: Tick of the last line.
@@ -71,7 +72,7 @@ class Tally:
         self.end: int = 0
         self.tick: int | None = None
         self._columns = [*_OF_ALL]
-        self._survey = FileSurvey(path, label, 0)
+        self.survey: FileSurvey = FileSurvey(path, label, 0)
         self._counts: dict[str, TableMerger | faults.FaultCounts] = {
             "events": merge_by_sum(["event"]),
             "traffic": merge_by_sum(_TRAFFIC),
@@ -90,11 +91,11 @@ class Tally:
             offset: Where they begin in the log, in bytes.
         """
         if block.fault is not None:
-            self._survey.take_fault(block.first_line, block.fault)
+            self.survey.take_fault(block.first_line, block.fault)
             return
 
         self.end = offset + len(block.data)
-        frame = self._survey.take(block, self._parsed(block))
+        frame = self.survey.take(block, self._parsed(block))
         lines = Lines(block, offset)
 
         def read(begin: int, end: int) -> bytes:
@@ -116,25 +117,8 @@ class Tally:
     @property
     def known_run(self) -> Run | None:
         """The last run of the log, as far as the log describes it; None before its first line."""
-        runs = self._survey.labelled_runs()
+        runs = self.survey.labelled_runs()
         return runs[-1] if runs else None
-
-    def described(self) -> dict[str, Any]:
-        """Return what the log says of the run: ``world``, ``agents``, ``planned`` and ``seed``."""
-        run = self.known_run
-        return {
-            "world": run and run.world,
-            "agents": (run and run.agents) or sum(self.joined().values()) or None,
-            "planned": run and run.rounds,
-            "seed": run and run.seed,
-        }
-
-    @property
-    def notes(self) -> list[Note]:
-        """What is wrong with the log."""
-        # what the page says anyhow, or what is only a matter of time
-        left_out = ("unfinished", "no_feed", "empty")
-        return [note for note in self._survey.notes() if note.kind not in left_out]
 
     def rounds(self) -> list[int]:
         """Return the rounds that have begun or ended, in order."""

@@ -17,18 +17,11 @@ from prism.report._facts.run_facts import RunFacts, with_tables
 from prism.report._figures.html_table import html_table, shown
 from prism.report._figures.page_figures import PageFigures
 from prism.report._figures.timeline import are_many
-from prism.report._sections import sections_of
-from prism.report._sections.cascades import CASCADES
-from prism.report._sections.costs import COSTS, CYCLES, STEPS
-from prism.report._sections.decisions import DECISIONS
+from prism.report._sections import KINDS, sections_of
 from prism.report._sections.diagram import diagram_of, traffic_of
-from prism.report._sections.faults import FAULTS, RECORDED, cut
-from prism.report._sections.kinds import Kind, Section
+from prism.report._sections.faults import FAULTS, cut
+from prism.report._sections.kinds import Section
 from prism.report._sections.picture import draw_picture
-from prism.report._sections.states import DWELLING, STATES
-from prism.report._sections.thinking import ACTIONS, SIZES, THOUGHTS
-from prism.report._sections.turns import CALLS, REFUSED, TURNS
-from prism.report._sections.worlds import MEASURES, TREATMENTS, WORLD_EVENTS
 from prism.runlog._reader import BLOCK_BYTES
 from prism.watch import _looking as looking
 from prism.watch._agent_page import (
@@ -51,16 +44,11 @@ from prism.watch._facts import (
 from prism.watch._tally import Tally
 from prism.watch._watched import MOST_READ_WHOLE, Watched
 
-_COUNTED: tuple[Kind, ...] = (
-    *(FAULTS, MEASURES, STATES, DECISIONS, COSTS, TREATMENTS, WORLD_EVENTS),
-)
-"""Sections that counts are enough for."""
+_OVER_TIME = tuple(kind for kind in (FAULTS, *KINDS) if kind.anchor not in ("chart", "picture"))
+"""What a report shows and the view of a round does not."""
 
-_WHOLE: tuple[Kind, ...] = (
-    *(FAULTS, MEASURES, STATES, TURNS, STEPS, REFUSED, CALLS, SIZES, THOUGHTS, ACTIONS, CYCLES),
-    *(CASCADES, DECISIONS, COSTS, RECORDED, TREATMENTS, WORLD_EVENTS, DWELLING),
-)
-"""Sections of a run whose log is short enough to be read again and again."""
+_OF_COUNTS = ("faults", "measures", "states", "decisions", "costs", "treatments", "events")
+"""The sections for which counts are enough."""
 
 _TOLD = (
     *("agent_ticks", "transitions", "decisions_asked", "decisions_answered"),
@@ -118,16 +106,17 @@ class Views:
         self._has_begun = False
 
     def over_time(self) -> View:
-        """Return what a report shows, as far as the run has come."""
-        facts, kinds = self._counted(), _COUNTED
-        is_short = self.watched.tail.size <= MOST_READ_WHOLE
-        if is_short and (whole := whole_facts(self.watched)) is not None:
-            facts, kinds = whole, _WHOLE
+        """Return what a report shows, up to the present round."""
+        tail = self.watched.tail
+        whole = whole_facts(self.watched) if tail.size <= MOST_READ_WHOLE else None
+        facts = whole or self._counted()
         if facts is None:
             return View([], PageFigures(()))
 
+        kinds = [each for each in _OVER_TIME if whole or each.anchor in _OF_COUNTS]
         figures = _figures(facts)
-        return View(sections_of(kinds, [facts], figures), figures, {"counted": not is_short})
+        more = {"counted": tail.size > MOST_READ_WHOLE}
+        return View(sections_of(kinds, [facts], figures), figures, more)
 
     def of_round(self, number: int | None, kind: str) -> View:
         """Return what happened in a round.
@@ -141,7 +130,9 @@ class Views:
             return View([], PageFigures(()))
 
         with self.watched.reading() as (tally, _):
-            _check_begun(tally, number)
+            last = max(tally.rounds(), default=None)
+            if number is not None and last is not None and number > last:
+                raise InputError(f"round {number:,} has not begun: the last is {last:,}")
             states = states_at(tally, number)
             event = tally.ends.get(number) if number is not None else None
             here = in_round(facts, tally, number)
@@ -155,6 +146,8 @@ class Views:
             Section("numbers", f"Numbers of the {unit}", "", [_numbers(event)]),
             *self._happened(number, kind, here),
         ]
+        # a long log may be read now
+        self.watched.shown.set()
         more = {"kinds": ["faults", *looking.kinds_of(counts)], "ended": event is not None}
 
         return View([each for each in sections if each.parts[0]], figures, more)
@@ -196,8 +189,7 @@ class Views:
             here = with_tables(facts, {"faults": wrong, "traffic": facts.traffic})
             yield from sections_of([FAULTS], [here], PageFigures(()))
 
-        is_cut = happened.height == looking.MOST_HAPPENINGS
-        explanation = _HOW_MANY * is_cut
+        explanation = _HOW_MANY * (happened.height == looking.MOST_HAPPENINGS)
         yield Section("happened", "What happened", explanation, [_happenings(happened)])
 
     def _so_far(self) -> str:
@@ -224,12 +216,6 @@ _HOW_TO_READ = (
     "the round, on one scale for all rounds. Choose a state or the number of an arrow to see its "
     "agents."
 )
-
-
-def _check_begun(tally: Tally, number: int | None) -> None:
-    last = max(tally.rounds(), default=None)
-    if number is not None and last is not None and number > last:
-        raise InputError(f"round {number:,} has not begun: the last is {last:,}")
 
 
 def _figures(facts: RunFacts) -> PageFigures:

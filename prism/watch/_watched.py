@@ -27,6 +27,7 @@ SECONDS_BETWEEN = 0.25
 _SECONDS_OF_STATUS = 0.5
 _SECONDS_TO_BE_SHOWN = 3.0
 _MOST_NOTES = 20
+_SAID_ANYHOW = ("unfinished", "no_feed", "empty")
 _OF_STATUS = ("questions", "rate", "seconds_left", "spent", "asking")
 _ROUND_ENDED = b'"round.ended"'
 _MOST_LOOKED_BACK = 512
@@ -47,6 +48,7 @@ class Watched:
         lock: Held by whoever reads the counts.
         status: How far the run is.
         version: Goes up with every change.
+        shown: Set when the last counts are on the page, so that a long log may be read.
     """
 
     def __init__(self, run: Path, label: str, charts: Sequence[Diagram] = ()) -> None:
@@ -57,18 +59,13 @@ class Watched:
         self.status: RunStatus = RunStatus(run, "not begun")
         self.version: int = 0
         self._stopped = Event()
-        self._shown = Event()
+        self.shown: Event = Event()
         self._notes: deque[str] = deque(maxlen=_MOST_NOTES)
         self._problem: str | None = None
         self._status_due = 0.0
         self._begin()
         self._thread = Thread(target=self._follow, name="prism-watch", daemon=True)
         self._thread.start()
-
-    @property
-    def path(self) -> Path:
-        """The log."""
-        return self.tail.path
 
     @property
     def unit(self) -> str:
@@ -84,7 +81,7 @@ class Watched:
     def close(self) -> None:
         """Stop following."""
         self._stopped.set()
-        self._shown.set()
+        self.shown.set()
         self._thread.join()
         self.tail.close()
         self.tally.index.close()
@@ -92,9 +89,12 @@ class Watched:
     def head(self) -> dict[str, Any]:
         """Return what the head of the page shows."""
         with self.lock:
-            rounds, status = self.tally.rounds(), self.status
+            rounds, status, run = self.tally.rounds(), self.status, self.tally.known_run
             return {
-                **self.tally.described(),
+                "world": run and run.world,
+                "agents": (run and run.agents) or sum(self.tally.joined().values()) or None,
+                "planned": status.rounds or (run and run.rounds),
+                "seed": run and run.seed,
                 "label": self.label,
                 "unit": self.unit,
                 "version": self.version,
@@ -108,12 +108,14 @@ class Watched:
                 "read": self.tail.position,
                 "size": self.tail.size,
                 "notes": self.notes(),
-                **({"planned": status.rounds} if status.rounds else {}),
             }
 
     def notes(self) -> list[str]:
         """Return what is wrong with the log, in words."""
-        found = [*self._notes, *(str(note) for note in self.tally.notes)]
+        about_log = (
+            str(note) for note in self.tally.survey.notes() if note.kind not in _SAID_ANYHOW
+        )
+        found = [*self._notes, *about_log]
         if self._problem is not None:
             found.append(self._problem)
         if self.status.state == "damaged" and self.status.problem:
@@ -122,10 +124,6 @@ class Watched:
             found.append(f"{self.path}: the last line is cut off and left out")
 
         return [shown_path(note) for note in found]
-
-    def shown(self) -> None:
-        """Note that the last counts are on the page, so that a long log may be read."""
-        self._shown.set()
 
     @contextmanager
     def reading(self) -> Iterator[tuple[Tally, Tail]]:
@@ -144,13 +142,14 @@ class Watched:
         line = tail.last_line(_ROUND_ENDED, _MOST_LOOKED_BACK)
         if line is not None:
             tally.put_end(line)
+        self.path: Path = tail.path
         self.tail: Tail = tail
         self.tally: Tally = tally
 
     def _follow(self) -> None:
         self._guarded(self._look)
         if self.tail.size > MOST_READ_WHOLE:
-            self._shown.wait(_SECONDS_TO_BE_SHOWN)
+            self.shown.wait(_SECONDS_TO_BE_SHOWN)
         while not self._stopped.is_set():
             self._guarded(self._look)
             self._guarded(self._read)
@@ -168,7 +167,7 @@ class Watched:
         except (InputError, OSError) as error:
             if self._problem != str(error):
                 self._problem = str(error)
-                self._tell()
+                self.version += 1
             self._take_up_another()
 
     def _take_up_another(self) -> None:
@@ -184,7 +183,7 @@ class Watched:
             self._begin()
             for each in old:
                 each.close()
-        self._tell()
+        self.version += 1
 
     def _read(self) -> None:
         position = self.tail.position
@@ -193,7 +192,7 @@ class Watched:
                 self.tally.take(block, position)
             position = self.tail.position
             self._look()
-            self._tell()
+            self.version += 1
             if self._stopped.is_set():
                 return
         self._problem = None
@@ -206,7 +205,4 @@ class Watched:
         status = run_status(self._run)
         if status != self.status:
             self.status = status
-            self._tell()
-
-    def _tell(self) -> None:
-        self.version += 1
+            self.version += 1

@@ -12,7 +12,7 @@ from prism.statechart.states import state_text
 from prism.worlds._agent import Agent
 from prism.worlds._fields import MISSING, Field, hints_of, options_of, shown_value, words_of_type
 from prism.worlds._kinds import chart_name, parts_of
-from prism.worlds._parameters import groups_of, parameters_of
+from prism.worlds._parameters import Parameter, groups_of, parameters_of
 from prism.worlds._world import World, kinds_of
 
 
@@ -40,11 +40,11 @@ def about_world(cls: type[World[Any]], address: str) -> dict[str, Any]:
         "order": cls.order,
         "activation": cls.activation,
         "together": cls.together,
-        "parameters": [_parameter(each.field, each.hint) for each in parameters.values()],
+        "parameters": list(map(_parameter, parameters.values())),
         "state": [
             _field(each, hints.get(name)) for name, each in cls.fields.items() if name not in names
         ],
-        "kinds": [_kind(kind) for kind in kinds_of(cls)],
+        "kinds": list(map(_kind, kinds_of(cls))),
         "steps": [
             {"step": name, "states": [state_text(each) for each in states], "doc": _summary(method)}
             for name, method, states in parts.steps
@@ -59,7 +59,8 @@ def about_world(cls: type[World[Any]], address: str) -> dict[str, Any]:
     }
 
 
-def _parameter(field: Field, hint: Any) -> dict[str, Any]:
+def _parameter(parameter: Parameter) -> dict[str, Any]:
+    field, hint = parameter.field, parameter.hint
     declared = field.declared
     bounds = {"least": declared.least, "most": declared.most, "options": options_of(hint) or None}
 

@@ -298,11 +298,11 @@ def _hiding(owner: str, name: str, lines: Sequence[type]) -> str:
         return ""
 
     first, value = above[-1], vars(above[-1]).get(name)
-    public = [base.__name__ for base in lines if issubclass(base, first) and _is_public(base)]
+    public = [*filter(_is_public, (base for base in lines if issubclass(base, first)))]
     is_setting = not callable(value) and not hasattr(value, "__get__")
     mend = f"set it without a type, {name} = ..." if is_setting else "give it another name"
 
-    return f"the field {owner}.{name} would hide {public[-1]}.{name}: {mend}"
+    return f"the field {owner}.{name} would hide {public[-1].__name__}.{name}: {mend}"
 
 
 def _is_public(cls: type) -> bool:
@@ -420,6 +420,12 @@ def slot_of(cls: type, name: str) -> MemberDescriptorType:
     """Return the descriptor that reads and writes a field without checks."""
     found = next(vars(base)[name] for base in cls.__mro__ if name in vars(base))
     return cast(MemberDescriptorType, found)
+
+
+def derived(cls: type, **attributes: Any) -> Any:
+    """Return a class that differs from another one only in some of its attributes."""
+    same = {"__slots__": (), "__module__": cls.__module__, "__qualname__": cls.__qualname__}
+    return Fields(cls.__name__, (cls,), {**same, **attributes})
 
 
 _TRUTH = {"true": True, "yes": True, "false": False, "no": False}

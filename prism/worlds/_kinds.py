@@ -426,8 +426,6 @@ def _method_problems(cls: type[Any], name: str, method: Any) -> Iterator[str]:
     marks = [mark for mark in _MARKS if hasattr(method, mark)]
     for mark in marks:
         yield from _argument_problems(cls, name, method, mark)
-    if STEP in marks:
-        yield from _rate_problems(cls, name, method)
     # a step alone has something to wait for
     is_plain = name in _HOOKS or bool({*marks} - {STEP})
     if is_plain and inspect.iscoroutinefunction(method):
@@ -449,6 +447,8 @@ def _argument_problems(cls: type[Any], name: str, method: Any, mark: str) -> Ite
         inspect.signature(method).bind(*taken)
     except TypeError:
         yield f"{cls.__name__}.{name} must take only {' and '.join(taken)}"
+    if mark == STEP:
+        yield from _rate_problems(cls, name, method)
 
 
 def _rate_problems(cls: type[World[Any]], name: str, method: Any) -> Iterator[str]:

@@ -101,14 +101,14 @@ class Loop:
         rounds: int,
         ticks: int,
         seed: int,
-        reasoner: Decider | None,
-        writer: BaseWriter | None,
-        wording: Wording | None,
-        treatments: Sequence[str | Treatment],
-        logger: EventLogger | None,
-        clock: SimulatedClock | None,
-        columns: bool,
-        log_agents: int | None,
+        reasoner: Decider | None = None,
+        writer: BaseWriter | None = None,
+        wording: Wording | None = None,
+        treatments: Sequence[str | Treatment] = (),
+        logger: EventLogger | None = None,
+        clock: SimulatedClock | None = None,
+        columns: bool = False,
+        log_agents: int | None = None,
     ) -> None:
         if world._host is not None:
             raise SimulationError(
@@ -149,8 +149,6 @@ class Loop:
         self._host = self._stage.host
         # fields of the user's own may hold what no checkpoint can keep
         has_own = len(type(world).fields) > len(self._groups) or bool(self._parts.measures)
-        measured = {cls: own for cls in self._host.classes() if (own := measures_of(cls))}
-        self._of_agents = AgentMeasures(seed, self._host.agents, measured) if measured else None
         self._is_to_be_checked = self._stage.has_fields or has_own
 
     @property
@@ -406,6 +404,12 @@ class Loop:
                 for name, what in self._measured.items()
             }
             return found, [] if self._of_agents is None else self._of_agents.take()
+
+    @cached_property
+    def _of_agents(self) -> AgentMeasures | None:
+        """The measures of agents, if any."""
+        measured = {cls: own for cls in self._host.classes() if (own := measures_of(cls))}
+        return AgentMeasures(self._seed, self._host.agents, measured) if measured else None
 
     @cached_property
     def _measured(self) -> dict[str, str]:

@@ -17,7 +17,7 @@ from prism.statechart import Decision
 from prism.telemetry._loggers import EventLogger
 from prism.worlds._agent import Agent, Asked, Message, Waited
 from prism.worlds._asking import Answer, Answerers, Asking, AsTheyCome, Put
-from prism.worlds._fields import Fields, slot_of
+from prism.worlds._fields import derived, slot_of
 from prism.worlds._guest import Proxy
 from prism.worlds._host import RunHost
 from prism.worlds._kinds import Step
@@ -277,16 +277,13 @@ def _guarded(cls: type[Agent]) -> type:
 
         return checked
 
-    body = {
-        "__slots__": (),
-        "__module__": cls.__module__,
-        "__qualname__": cls.__qualname__,
-        "state": property(state_of),
+    guarded: type = derived(
+        cls,
+        state=property(state_of),
         **{name: own_only(name) for name in ("fire", "decide", "write", "receive")},
         **{name: guard(name) for name in cls.fields if name not in Agent.fields},
-    }
-
-    return Fields(cls.__name__, (cls,), body)
+    )
+    return guarded
 
 
 def _require_own(agent: Any, name: str) -> None:

@@ -163,21 +163,20 @@ class _Rehearsal:
         is_ordered = self._cls.order == "listed" and not self._cls.together
         self._run(_FIRST, _SECOND, _RESUMED, *[_BACKWARDS] * (not is_ordered))
         notes: Any = self._read(_FIRST, "notes") or ([], [], [])
-        self._calls: Sequence[Sequence[str]] = notes[0]
-        self._changed: Sequence[str] = notes[1]
+        self._calls: Sequence[Sequence[str]]
+        self._changed: Sequence[str]
+        self._calls, self._changed, heard = notes
         if error := self._read(_FIRST, "error"):
             return [self._of_failure(error)]
 
-        found = [Finding(each) for each in notes[2]]
+        found = list(map(Finding, heard))
         if by_process := self._difference(_SECOND):
             found += self._of_process(by_process)
         # a call that answers otherwise in each process does so after a resume, too
         if not by_process or self._changed or not self._calls:
             found += self._of_resume()
-        if not (found or is_ordered) and (by_order := self._difference(_BACKWARDS)):
-            found.append(_of_order(by_order, is_together=self._cls.together))
 
-        return found
+        return found or ([] if is_ordered else self._of_order())
 
     def _of_failure(self, error: Mapping[str, Any]) -> Finding:
         kind = "" if error["type"] in _EXPLAINED else f"{error['type']}: "
@@ -223,6 +222,22 @@ class _Rehearsal:
         )
         mend = "declare fields with state(...), and look for closures, files and caches"
         return [Finding(problem, mend + self._sets(), where, found.round)]
+
+    def _of_order(self) -> list[Finding]:
+        if not (found := self._difference(_BACKWARDS)):
+            return []
+
+        rule, when = "the order of", "when loops go through the agents from the last to the first"
+        mend = (
+            "draw for each agent from its own random, settle ties by agent_id, or say  "
+            'order = "listed"'
+        )
+        if self._cls.together:
+            rule, when = f"in a together world {rule}", "when the last agent has its turn first"
+            mend = "change only the own agent in a step, send messages, or use tick_ends"
+
+        problem = f"{found.told(when)}, though {rule} agents must not matter"
+        return [Finding(problem, mend, found.where, found.round)]
 
     def _culprits(self, number: int) -> list[tuple[str, str, str]]:
         """Return each value that a resume does not restore, with its place and a remedy."""
@@ -338,18 +353,3 @@ def _other_line(one: Sequence[str], other: Sequence[str]) -> str:
             return f"the event {event['event']}{by}"
 
     return ""
-
-
-def _of_order(found: _Difference, *, is_together: bool) -> Finding:
-    if is_together:
-        when, rule = "when the last agent has its turn first", "in a together world the order of"
-        mend = "change only the own agent in a step, send messages, or use tick_ends"
-    else:
-        when, rule = "when loops go through the agents from the last to the first", "the order of"
-        mend = (
-            "draw for each agent from its own random, settle ties by agent_id, or say  "
-            'order = "listed"'
-        )
-
-    problem = f"{found.told(when)}, though {rule} agents must not matter"
-    return Finding(problem, mend, found.where, found.round)

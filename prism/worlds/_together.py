@@ -7,7 +7,7 @@ its turn, the fields have their earlier values again until all agents have acted
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from operator import attrgetter, is_not
 from typing import Any
 
@@ -18,7 +18,7 @@ from prism.statechart.states import state_text
 from prism.telemetry._loggers import EventLogger
 from prism.worlds._agent import Agent, Asked, Message, Waited
 from prism.worlds._asking import Answerers
-from prism.worlds._fields import Fields, slot_of
+from prism.worlds._fields import derived, slot_of
 from prism.worlds._host import RunHost
 from prism.worlds._kinds import Kind
 from prism.worlds._ticks import Ticks
@@ -206,15 +206,9 @@ def _guarded(cls: type[Agent]) -> type:
 
         object.__setattr__(self, name, value)
 
-    body: Mapping[str, Any] = {
-        "__slots__": (),
-        "__module__": cls.__module__,
-        "__qualname__": cls.__qualname__,
-        "__setattr__": refuse_others,
-        "random": property(own_random),
-    }
-
-    return Fields(cls.__name__, (cls,), dict(body))
+    own: dict[str, Any] = {"__setattr__": refuse_others, "random": property(own_random)}
+    guarded: type = derived(cls, **own)
+    return guarded
 
 
 def _copied(value: Any) -> Any:

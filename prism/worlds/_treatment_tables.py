@@ -238,9 +238,8 @@ def _ready_made(
 
     keys = {key_of(classes[kind], each.name): each.name for each in settings_of(classes[kind])}
     given = {
-        keys[key]: getattr(declared, key) if isinstance(value, list) else value
-        for key, value in table.items()
-        if key != "kind"
+        keys[key]: getattr(declared, key) if isinstance(table[key], list) else table[key]
+        for key in table.keys() - {"kind"}
     }
     try:
         return classes[kind](**given, place=_place(problems.source, top))

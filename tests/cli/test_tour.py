@@ -116,6 +116,7 @@ def test_every_command_says_what_to_look_at_next(tmp_path: Path) -> None:
     assert "--out" in str(next_line(["run", "rumour"]))
     assert next_line(["run", "rumour", "--json"]) is None
     assert next_line(["think", "init", "story"]) is None
+    assert str(next_line(["world", "show", "my town.py"])).startswith("prism run 'my town.py' ")
 
 
 def test_the_next_line_is_for_terminals_alone(tmp_path: Path) -> None:

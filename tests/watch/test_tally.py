@@ -158,7 +158,7 @@ def test_a_long_log_is_read_once_its_last_counts_are_shown(
         (chart,) = (each["html"] for each in sections if each["anchor"] == "chart")
         assert "1 agent" in chart.partition('data-state="x"')[2]
         assert watched.tail.position == 0
-        watched.shown()
+        watched.shown.set()
         wait_until(lambda: watched.tail.position == path.stat().st_size)
     finally:
         watched.close()

@@ -27,7 +27,7 @@ from prism.report._sections.worlds import (
     WORLD_EVENTS,
 )
 
-_KINDS = (
+KINDS = (
     *(
         PICTURE,
         MEASURES,
@@ -49,6 +49,7 @@ _KINDS = (
     ),
     *(ENGAGEMENT, PARTICIPATION, CASCADES, COSTS, RECORDED),
 )
+"""Sections that show each run by itself, in their order."""
 
 
 def make_sections(runs: Sequence[RunFacts], figures: PageFigures) -> list[Section]:
@@ -66,7 +67,7 @@ def make_sections(runs: Sequence[RunFacts], figures: PageFigures) -> list[Sectio
         numbers.make_numbers(runs),
         *sections_of([FAULTS], runs, figures),
         *first,
-        *sections_of(_KINDS, runs, figures),
+        *sections_of(KINDS, runs, figures),
         *last,
         agents.make(runs, figures),
     ]

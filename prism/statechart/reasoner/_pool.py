@@ -409,10 +409,7 @@ class Pool(Generic[HostT]):
             question.go_to((host,))
             return 0.0
 
-        # a reply says more than a refusal, even one without an answer
-        if first is not None and first.reply is not None and unusable.reply is None:
-            raise first
-        raise unusable
+        raise _saying_more(first, unusable)
 
     def _others(self, question: Question[ReplyT], host: Host) -> Hosts:
         """Return the other hosts that can be asked, if possible those that were of use lately."""
@@ -583,9 +580,7 @@ class Pool(Generic[HostT]):
             return is_patient or others > 0
 
         is_coming = _is_coming(host, error)
-        # answering fast, a host without the model would attract questions that others could answer
-        lacks_model = len(self.servers) > 1 and isinstance(error, ModelMissingError)
-        if not (is_coming or lacks_model or is_retryable(error)):
+        if not (is_coming or self._is_failure(error)):
             breaker.succeeded()
             host.traffic.throttle.answered()
             return False
@@ -595,6 +590,19 @@ class Pool(Generic[HostT]):
         is_away = lease.probe or is_refused(error) or is_busy(error)
 
         return is_coming or (is_patient and is_away and is_retryable(error))
+
+    def _is_failure(self, error: LLMError) -> bool:
+        """Return whether an error says that its host should be left alone for a while."""
+        # answering fast, a host without the model would attract questions that another could answer
+        lacks_model = len(self.servers) > 1 and isinstance(error, ModelMissingError)
+        return lacks_model or is_retryable(error)
+
+
+def _saying_more(first: UnusableError | None, last: UnusableError) -> UnusableError:
+    """Return what says more: a reply, even one without an answer, and not a refusal."""
+    if first is not None and first.reply is not None and last.reply is None:
+        return first
+    return last
 
 
 def _is_success(task: asyncio.Task[Any]) -> bool:

@@ -639,11 +639,7 @@ class Slots:
         )
         soonest = min((wait for wait in waits if wait > 0), default=None)
         # what ended since they were refused, a moment ago, is told by no alarm any more
-        can_serve = (
-            any(self._is_free(host, wish) for host in wish.hosts) or all_fail_fast(wish.hosts)
-            for wish in self._queues
-        )
-        if any(can_serve):
+        if any(map(self._can_serve, self._queues)):
             soonest = 0.0
 
         self._alarm = (
@@ -651,6 +647,10 @@ class Slots:
             if soonest is None
             else asyncio.get_running_loop().call_later(soonest, self._serve_all)
         )
+
+    def _can_serve(self, wish: _Wish) -> bool:
+        """Return True if one who waits would be given a slot, or told that there is none."""
+        return any(self._is_free(host, wish) for host in wish.hosts) or all_fail_fast(wish.hosts)
 
 
 def all_fail_fast(hosts: Hosts[Any]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Unpack
 
@@ -22,7 +22,7 @@ from prism.statechart.reasoner._asking import (
     again,
 )
 from prism.statechart.reasoner._faults import is_permanent_refusal
-from prism.statechart.reasoner._model_client import Reply, TextReply
+from prism.statechart.reasoner._model_client import Reply
 from prism.statechart.reasoner._policy import SEEDS
 from prism.statechart.reasoner._recording import record_text
 from prism.statechart.reasoner._spending import Cost
@@ -120,7 +120,12 @@ class Writer(AsksModel, BaseWriter):
             cost = Cost(repaired=is_repaired or None)
             cost.allowance.most_attempts = _left_of(call, total)
             variation = self._variation_of(call) + total.attempts
-            request = TextRequest(prompt, schema, _lacking(call), variation)
+            request = TextRequest(
+                prompt,
+                schema,
+                lambda said: int(read_as(call, said.text, "model").has_failed),
+                variation,
+            )
             found, is_useless, is_final = await self._asked_once(call, request, cost)
             total.follow(cost)
             text = text if found.text is None else found.text
@@ -143,7 +148,9 @@ class Writer(AsksModel, BaseWriter):
             found = read_as(call, (await self._reply(request, cost)).text, "model")
         except Exception as error:  # of the client, which may be anybody's
             failed = Written(None, "failed", reason=describe(error))
-            is_final = not cost.attempts or _is_useless_to_repeat(error)
+            # the same prompt brings nothing better, as where the server refuses it
+            is_refused = isinstance(error, _USELESS_TO_REPEAT) or is_permanent_refusal(error)
+            is_final = not cost.attempts or is_refused
             return failed, isinstance(error, UselessReplyError), is_final
 
         return found, found.has_failed, not found.has_failed
@@ -152,18 +159,6 @@ class Writer(AsksModel, BaseWriter):
 def _left_of(call: TextCall, total: Cost) -> int | None:
     """Return how many requests more a call allows; None for as many as the client makes."""
     return None if call.most_requests is None else call.most_requests - total.attempts
-
-
-def _is_useless_to_repeat(error: Exception) -> bool:
-    """Return True if nothing better can come of the same prompt, as the server refuses it."""
-    return isinstance(error, _USELESS_TO_REPEAT) or is_permanent_refusal(error)
-
-
-def _lacking(call: TextCall) -> Callable[[TextReply], int]:
-    def lacks(said: TextReply) -> int:
-        return int(read_as(call, said.text, "model").has_failed)
-
-    return lacks
 
 
 def _how(schema: Mapping[str, Any] | None) -> str:

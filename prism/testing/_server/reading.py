@@ -147,25 +147,30 @@ class Reading:
 
     def fill(self, schema: Mapping[str, Any]) -> Any:
         """Return an answer that a JSON schema allows, from what the prompt says."""
-        match schema:
-            case {"const": value}:
-                return value
-            case {"enum": [*values]}:
-                return self._among(values)
-            case {"anyOf": [first, *_]} | {"oneOf": [first, *_]}:
-                return self.fill(first)
-            case {"type": "object"} | {"properties": _}:
+        if "const" in schema:
+            return schema["const"]
+        if values := schema.get("enum"):
+            return self._among(values)
+        if either := schema.get("anyOf") or schema.get("oneOf"):
+            return self.fill(either[0])
+
+        return self._fill_kind(schema.get("type", "object" * ("properties" in schema)), schema)
+
+    def _fill_kind(self, kind: Any, schema: Mapping[str, Any]) -> Any:
+        match kind:
+            case "object":
                 members = schema.get("properties", {})
                 return {name: self.fill(member) for name, member in members.items()}
-            case {"type": "array"}:
+            case "array":
                 items = schema.get("items", {})
                 return [self.fill(items) for _ in range(max(1, schema.get("minItems", 1)))]
-            case {"type": "integer" | "number" as kind}:
-                number = self._number(schema)
-                return int(number) if kind == "integer" else number
-            case {"type": "boolean"}:
+            case "integer":
+                return int(self._number(schema))
+            case "number":
+                return self._number(schema)
+            case "boolean":
                 return bool(self.themes)
-            case {"type": "null"}:
+            case "null":
                 return None
             case _:
                 return self.write()[: schema.get("maxLength", 200)]
