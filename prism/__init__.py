@@ -1,10 +1,11 @@
 """Statecharts for LLM-driven agents.
 
-What one needs first is here, and is loaded when it is used::
+The most used names are here, and are loaded on first use::
 
     from prism import Agent, Run, Statechart, Transition, World, during, measure
 
-Everything else is in the rooms, for example ``from prism.statechart import social_media_chart``.
+Everything else is in the subpackages, for example ``from prism.statechart import
+social_media_chart``.
 """
 
 from typing import TYPE_CHECKING

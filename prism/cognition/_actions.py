@@ -26,13 +26,13 @@ class ActionResult:
     """The result of an action that a reply asked for.
 
     Args:
-        type: What was to be done, such as ``working_memory_add``; empty if the reply does not say.
-        tags: To which memory.
+        type: The kind of action, such as ``working_memory_add``; empty if the reply does not say.
+        tags: The memory that it concerns.
         outcome: ``done``; ``missing`` if this memory does not exist; ``refused`` if it could not be
-            carried out; of what is told in a prompt also ``unusable`` if the reply held nothing of
-            use, ``failed`` if none came.
-        reason: Why it was not done, or brought nothing new.
-        answer: What an action of the application returned.
+            carried out. In a prompt also ``unusable`` if the reply was useless, and ``failed`` if
+            none came.
+        reason: Why it was not done, or had no effect.
+        answer: The result of an action of the application.
         found: Tags of the memories that a search found, best first.
     """
 

@@ -37,33 +37,33 @@ class CognitiveAgent:
     actions with the decorator `action`.
 
     Args:
-        config: What it is told, and its limits.
-        memory: What it knows: an open memory that nothing else uses.
-        client: Who answers its prompts: a writer, or any client that a `Writer` takes. A `Model`
-            without a window is asked for one of the hard limit and a reply. None for an
-            agent of a world, which lends it a writer.
+        config: Its instructions and limits.
+        memory: Its knowledge: an open memory that nothing else uses.
+        client: Answers its prompts: a writer, or any client that a `Writer` takes. A `Model`
+            without a window gets one with room for the hard limit and a reply. None for an agent of
+            a world, which lends it a writer.
         agent_id: Its name, in logs.
-        goal: What it is to achieve; the configuration's goal by default.
+        goal: Its goal; by default the configuration's.
         count: Counts the tokens of a prompt, for the limits.
-        actions: Functions that are actions of it, besides; the agent is their first argument.
+        actions: Further actions: functions whose first argument is the agent.
         on_cycle: Called with every cycle as it ends.
         logger: A structlog logger for its events. None means structlog's own, once it is
             configured.
         clock: Returns the current time in seconds since the epoch. None means real time.
 
     Attributes:
-        config: What it is told, and its limits.
-        memory: What it knows.
+        config: Its instructions and limits.
+        memory: Its knowledge.
         agent_id: Its name.
-        state: What it is doing.
-        ticks_in_state: Cycles that have begun since it came to that state.
-        actions: Its actions beside those of the memory, by name.
-        stopped: Why the last run ended before its time; None if it did not.
+        state: Its state.
+        ticks_in_state: Cycles that have begun since it entered that state.
+        actions: Its actions besides those of the memory, by name.
+        stopped: Why the last run ended early; None if it did not.
         world: The world in which it is acting; None outside of one.
-        pending: The cycle under way, for the chart's guards and actions; None between two.
+        pending: The current cycle, for the chart's guards and actions; None between two.
 
     Raises:
-        InputError: If what every prompt holds is larger than a limit already.
+        InputError: If the fixed parts of every prompt already exceed a limit.
         DefinitionError: If no reply could ask for one of the actions.
     """
 
@@ -138,7 +138,7 @@ class CognitiveAgent:
     async def cycle(self) -> Cycle:
         """Run one cycle, and commit the memory, even if an error is raised.
 
-        A model that fails is no error, but a failed cycle.
+        If the model fails, that is not an error but a failed cycle.
         """
         try:
             cycle = await self.take_cycle()

@@ -49,16 +49,16 @@ class Cycle:
         number: The cycle, counted from 1 over the memory's life.
         state: State that it ran in: ``thinking``, ``executing`` or ``paging``.
         next_state: State after it.
-        outcome: ``done``; ``refused`` if the reply asked for nothing but what could not be done;
-            ``unusable`` if it held nothing of use; ``failed`` if none came, or an error was raised.
+        outcome: ``done``; ``refused`` if nothing that the reply asked for could be done;
+            ``unusable`` if it was useless; ``failed`` if none came, or an error was raised.
         reason: Why it was not done.
-        thought: What was added to the log.
-        action: What the action did that was asked for.
-        paged: What moved between working memory and storage.
+        thought: The thought that was added to the log.
+        action: The result of the requested action.
+        paged: The memories that moved between working memory and storage.
         prompt_tokens: Tokens of the prompt by the agent's own count; None if no model was asked.
         memories: Entries of working memory afterwards.
         thoughts: Entries of the log afterwards.
-        defects: What had to be mended in the reply, or made up for.
+        defects: Flaws of the reply that were mended.
         cost: What the model took, if one was asked.
     """
 
@@ -93,7 +93,7 @@ class Cycle:
 
     @property
     def brought_nothing(self) -> str | None:
-        """Why it was of no use; None if it was of some."""
+        """Why it was useless; None if it was not."""
         if self.outcome != "done" or (self.has_acted and self.action and self.action.reason):
             return (self.action.reason if self.action else None) or self.reason or self.outcome
 

@@ -41,19 +41,18 @@ class Paged:
     """What moved in a paging.
 
     Args:
-        why: ``soft_limit`` or ``hard_limit`` if that was passed, ``asked`` if a reply named paging
-            as the next state.
-        by: ``lru`` if the least recently used went, ``model`` if the model decided.
+        why: ``soft_limit`` or ``hard_limit`` if that limit was passed, ``asked`` if a reply named
+            paging as the next state.
+        by: ``lru`` if the least recently used memories moved, ``model`` if the model decided.
         moved_out: Tags of memories, or keys of thoughts, that moved to storage.
         moved_in: Tags of memories that came back.
-        shortened: Keys of thoughts of which the whole moved to storage, and the beginning stayed.
-        versions: Of those that moved to storage, those of which an older value is kept as a
-            version there.
+        shortened: Keys of thoughts that moved to storage, leaving their beginning behind.
+        versions: The moved tags whose older value is kept in storage as a version.
         tokens_before: Tokens of the prompt before.
         tokens_after: Tokens of the prompt after.
         limit: The limit in tokens; None if there is none.
-        reason: Why the model did not decide, where it was asked to, or what it asks for did not
-            come.
+        reason: Why the model did not decide although it was asked, or why a requested memory did
+            not come.
     """
 
     why: PagingReason
@@ -116,7 +115,7 @@ class Pager:
         own: Actions of the application, and what a prompt says of each.
 
     Raises:
-        InputError: If what every prompt holds is larger than a limit already.
+        InputError: If the fixed parts of every prompt already exceed a limit.
     """
 
     def __init__(

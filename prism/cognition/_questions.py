@@ -38,7 +38,7 @@ async def ask_memory(
     Args:
         memory: The memory, which may be open only for reading.
         question: The question.
-        client: Who answers: a writer, or any client that a `Writer` takes.
+        client: Answers the question: a writer, or any client that a `Writer` takes.
         config: The agent's role, goal and hard limit; by default those of the specification.
         count: Counts tokens.
 

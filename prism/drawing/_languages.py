@@ -197,27 +197,41 @@ def _mermaid_state(
     within: Mapping[str, Sequence[str]],
     indent: str,
 ) -> Iterator[str]:
-    """Yield a state, with what lies inside it and the arrows that do not leave it."""
+    """Yield a state, with what lies inside it and its notes."""
     name = diagram.marks.get(state, state)
     described = f'{indent}state "{_escaped(name)}" as {ids[state]}'
-    box = diagram.boxes.get(state)
-    yield described if box is None else described + " {"
-    for number, inside in enumerate(() if box is None else box.inside):
-        if box is not None and box.is_parallel and number and inside not in diagram.marks:
-            yield f"{indent}    --"
-        yield from _mermaid_state(diagram, ids, inside, within, indent + "    ")
-    if box is not None:
-        ends = [ids[inside] for inside in box.inside if inside in diagram.final_states]
-        yield from (f"{indent}    [*] --> {ids[initial]}" for initial in box.initial)
-        yield from (f"{indent}    {node} --> [*]" for node in ends)
-        yield from (
-            f"{indent}    {_mermaid_arrow(ids, arrow)}"
-            for arrow in diagram.arrows
-            if _common(arrow, within) == state
-        )
+    if state in diagram.boxes:
+        yield described + " {"
+        yield from _mermaid_box(diagram, ids, state, within, indent + "    ")
         yield indent + "}"
+    else:
+        yield described
     for note in diagram.notes.get(state, ()):
         yield f"{indent}note left of {ids[state]} : {_escaped(note)}"
+
+
+def _mermaid_box(
+    diagram: Diagram,
+    ids: Mapping[str | None, str],
+    state: str,
+    within: Mapping[str, Sequence[str]],
+    indent: str,
+) -> Iterator[str]:
+    """Yield what lies inside a state, and the arrows that do not leave it."""
+    box = diagram.boxes[state]
+    for number, inside in enumerate(box.inside):
+        if box.is_parallel and number and inside not in diagram.marks:
+            yield f"{indent}--"
+        yield from _mermaid_state(diagram, ids, inside, within, indent)
+
+    ends = _nodes(diagram, ids, diagram.final_states.intersection(box.inside))
+    yield from (f"{indent}[*] --> {ids[initial]}" for initial in box.initial)
+    yield from (f"{indent}{node} --> [*]" for node in ends)
+    yield from (
+        f"{indent}{_mermaid_arrow(ids, arrow)}"
+        for arrow in diagram.arrows
+        if _common(arrow, within) == state
+    )
 
 
 def _mermaid_arrow(ids: Mapping[str | None, str], arrow: Arrow) -> str:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from typing import TypeVar
 
 from prism.drawing._diagram import Arrow, Diagram
 
 Counts = Mapping[tuple[str, str], int]
+
+_Told = TypeVar("_Told")
 
 _TOGETHER = "+"
 """Stands between states that an agent is in at once."""
@@ -79,10 +82,10 @@ class Levels:
             initial,
             whole.name,
             whole.decision_states.intersection(states),
-            {name: ticks for name, ticks in whole.timeouts.items() if name in states},
+            _among(whole.timeouts, states),
             whole.final_states.intersection(states),
-            notes={name: lines for name, lines in whole.notes.items() if name in states},
-            marks={name: sign for name, sign in whole.marks.items() if name in states},
+            notes=_among(whole.notes, states),
+            marks=_among(whole.marks, states),
         )
 
     def begins_in(self) -> str | None:
@@ -196,3 +199,8 @@ class Levels:
                 found[each] += count
 
         return found
+
+
+def _among(told: Mapping[str, _Told], states: Collection[str]) -> dict[str, _Told]:
+    """Return what is told of some states alone."""
+    return {name: each for name, each in told.items() if name in states}

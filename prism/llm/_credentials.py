@@ -43,7 +43,7 @@ def without_credentials(config: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a run is without names and passwords, and with the hosts that had them.
 
     Args:
-        config: What the run is, as plain data.
+        config: The run's configuration, as plain data.
     """
     secured = [shown_address(host) for host in _hosts_of(config) if _has_credentials(host)]
     kept = _with_hosts(config, lambda host: shown_address(str(host)))

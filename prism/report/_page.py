@@ -92,9 +92,9 @@ def make_report(logs: RunLogs, charts: Iterable[Statechart[Any]] = ()) -> Report
 
     Args:
         logs: The logs, from `read_log`.
-        charts: The charts that the runs follow, if they are your own: each is drawn as it is
-            defined, where the logs have transitions by its name. Other charts than prism's own are
-            drawn as far as their transitions were made.
+        charts: The charts that the runs follow, if they are your own: each is drawn as defined if
+            the logs have transitions of a chart with its name. Of other charts that do not come
+            with prism, only the transitions that were made are drawn.
 
     Returns:
         The report, to be saved as a page or as figures.

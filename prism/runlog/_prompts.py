@@ -47,10 +47,10 @@ _OPTIONS = orjson.OPT_APPEND_NEWLINE | orjson.OPT_NON_STR_KEYS
 class PromptLog:
     """A file of prompts and replies, for `Reasoner` and `Writer`.
 
-    One line of JSON stands for each decision or text, under the id that its event in the log has:
-    the agent's id, a colon, and how many decisions and texts it asked for until then. Lines are
-    compressed in blocks by a thread of their own, each block a gzip member, so that a process that
-    is killed loses the last block at most. Only the user who runs prism may read the file.
+    Each decision or text is a line of JSON with the id of its event in the log: the agent's id, a
+    colon, and the number of decisions and texts that the agent had asked for. A separate thread
+    compresses lines in blocks, each a gzip member, so a killed process loses at most the last
+    block. Only the user who runs prism may read the file.
 
     Args:
         path: File to write; it must not exist yet, unless it is continued.
@@ -115,7 +115,7 @@ class PromptLog:
         """Write everything so far to the disk, so that it survives a crash of the machine.
 
         Returns:
-            From where to go on later, as plain data.
+            Where to continue later, as plain data.
         """
         self.flush()
         os.fsync(self._file.fileno())

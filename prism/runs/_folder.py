@@ -37,7 +37,7 @@ _SUMMARY_KINDS = {"prism": str, "schema": int, "config": dict, _RESULTS: dict}
 class RunFolder:
     """The folder of one run, which no other run overwrites, and from which the run is resumed.
 
-    ``run.json`` says from the beginning what the run is (``config``) and at the end its results
+    ``run.json`` describes the run from the beginning (``config``), and has its results at the end
     (``results``). A run has begun when that file is there; a folder without it holds an empty log
     at most. The log is the folder's lock: the process that writes the run locks it before it looks
     at the folder, and until the end.
@@ -48,8 +48,8 @@ class RunFolder:
     Attributes:
         path: The folder.
         is_new: Whether the run is yet to begin.
-        faults: What was found damaged when the run was resumed.
-        prompts: Where prompts and replies are kept, while the run is written, if they are.
+        faults: Damage that was found when the run was resumed.
+        prompts: Keeps prompts and replies while the run is written, if they are to be kept.
     """
 
     def __init__(self, path: Path) -> None:
@@ -85,10 +85,10 @@ class RunFolder:
 
     @classmethod
     def to_resume(cls, path: Path) -> tuple[Self, dict[str, Any] | None]:
-        """Return the folder of a run that is to be resumed.
+        """Return the folder of a run to resume.
 
         Returns:
-            The folder, and what the run is; None if it is complete.
+            The folder and the run's configuration; None if it is complete.
 
         Raises:
             InputError: If there is no run in it, or another version of prism began it.
@@ -113,22 +113,22 @@ class RunFolder:
         is_repeatable: bool = True,
         keeps_prompts: bool = False,
     ) -> Iterator[EventLogger]:
-        """Begin the run's log, or open it again, cut back to the newest sound checkpoint.
+        """Begin the run's log, or reopen it, cut back to the newest intact checkpoint.
 
         Args:
-            config: What the run is, as plain data.
+            config: The run's configuration, as plain data.
             clock: The run's clock.
             is_repeatable: Whether the run would write the same again. If not, because a model
-                decides, a log that fits no checkpoint is kept beside the new one.
+                decides, a log that matches no checkpoint is kept beside the new one.
             keeps_prompts: Whether the prompts and replies of the run are kept, too.
 
         Yields:
             A logger that writes to the log. A new run that raises an error of prism in its first
-            round leaves nothing behind, as it would only fail again; unless its model failed.
+            round leaves nothing behind, since it would fail again, unless its model failed.
 
         Raises:
-            InputError: If that fails, another process is writing it, or the run was another when it
-                began.
+            InputError: If that fails, another process is writing it, or the run was begun with
+                another configuration.
         """
         self._config = config
         self._is_repeatable = is_repeatable
@@ -182,7 +182,7 @@ class RunFolder:
 
         Args:
             run: The run.
-            config: What it is now, as plain data.
+            config: Its new configuration, as plain data.
 
         Raises:
             OSError: If that fails.

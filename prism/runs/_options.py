@@ -30,9 +30,9 @@ class ReplayOptions:
         run: The folder of the earlier run, or its log.
         model: The model of that run, if the new one may differ from it; None for the built-in
             policy.
-        then: Who decides from the first question that differs from the log: ``model`` for the model
-            of that run, or the built-in ``policy``. None makes such a question an error, which is
-            the default without a model.
+        then: What decides from the first question that differs from the log: ``model`` for the
+            model of that run, or the built-in ``policy``. None makes such a question an error,
+            which is the default without a model.
     """
 
     run: Path
@@ -155,10 +155,10 @@ class WriterOptions(WriterSettings):
             a separate `prism.llm.Model` or its text.
         max_length: Maximum length of a text in characters, unless its call gives another.
         language: Language of the texts, such as ``"German"``; None leaves it to the model.
-        prompt: Template of what the writer of a feed is told; see `prism.social.Feed`.
+        prompt: Template of the writer's prompt in a feed; see `prism.social.Feed`.
 
     Raises:
-        InputError: If length or language cannot be.
+        InputError: If length or language is invalid.
     """
 
     model: str | Model | Any | None = None  # type: ignore[assignment]

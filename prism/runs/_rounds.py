@@ -205,14 +205,14 @@ _OF_ROUND = ("states", "timeouts", "fallbacks", "fallback_examples", "measures")
 
 @dataclass(frozen=True, slots=True)
 class RoundFrames:
-    """The rounds of a run as polars frames, of which ``to_pandas()`` makes others.
+    """The rounds of a run as polars frames; ``to_pandas()`` converts them.
 
     Args:
         rounds: A row for each round: ``round``, and the counts of what happened in it.
         states: ``round``, ``state`` and ``agents``: how many agents were in each state at the
             round's last tick.
         measures: ``round``, ``measure`` and ``value`` (null where there was nothing to measure);
-            empty if the run is of no world that measures something.
+            empty if the world measures nothing.
         timeouts: ``round``, ``state`` (the one that was left) and ``timeouts``.
     """
 

@@ -215,7 +215,7 @@ def carry_out(
         on_round: Called with every round as it ends, after it has been kept.
         checkpoint_every: A round that ends so many seconds after the last checkpoint gets one.
             Options that have a ``checkpoint_every`` of their own know better.
-        observer: What to tell about the run; by default it is logged to ``prism.runs``.
+        observer: What to notify about the run. By default, it is logged to ``prism.runs``.
         told: Whether to say in the outcome what the run was.
     """
     observer = observer or Observer()

@@ -44,7 +44,7 @@ class RunStatus:
     """The progress of a run.
 
     Args:
-        path: Its folder, or its log where there is no more.
+        path: Its folder, or its log if there is only a log.
         state: ``running`` if a process is writing its log, ``complete``, ``stopped`` in between,
             ``not begun`` if there is only an empty log, ``damaged`` if its state is unknown.
         round: Round that it has reached, counted from 1; None if unknown.
@@ -56,10 +56,10 @@ class RunStatus:
             resumed; None if it is not running, or has only just begun.
         seconds_left: Seconds until its end at that rate.
         problem: What is damaged, or why this version of prism cannot resume the run.
-        spent: What its model has cost so far: ``calls``, ``tokens`` and, where agents have models
+        spent: The cost of its model so far: ``calls``, ``tokens`` and, where agents have models
             of their own, ``by_model``; None if none is asked, or the run is neither running nor
             complete.
-        asking: What its model is asked now: ``open`` (``text``, ``model`` and ``seconds`` of the
+        asking: The open requests to its model: ``open`` (``text``, ``model`` and ``seconds`` of the
             requests that have waited longest), ``hosts`` (``address``, ``in_flight`` and ``limit``
             of each) and ``waiting`` (requests that have no slot); None if it is not running.
     """

@@ -1,6 +1,6 @@
 """Parts for testing agents: reasoners, writers, a model server, assertions, coverage.
 
-With pytest most of them are at hand as fixtures: see `prism.pytest_plugin` and ``docs/testing.md``.
+Most of them are also pytest fixtures: see `prism.pytest_plugin` and ``docs/testing.md``.
 `FakeOllama`, `FakeOpenAI` and `explore` need the extra: ``pip install '.[testing]'``.
 """
 

@@ -159,7 +159,7 @@ def explore(
         contexts: A strategy for the contexts of all events, or one for each trigger. None for no
             contexts.
         invariants: Functions of the agent that raise, or return False, if an invariant is broken.
-        max_steps: Number of events in one sequence at most.
+        max_steps: Maximum number of events in a sequence.
 
     Returns:
         The class of the state machine.

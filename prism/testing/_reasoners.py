@@ -25,9 +25,9 @@ Script = Sequence[Answer] | Mapping[Any, Answer | Sequence[Answer]]
 
 
 class ScriptedReasoner(Scripted[Question, Answer], BaseReasoner):
-    """Answers from a script; it needs no model, and works wherever a reasoner does.
+    """Answers from a script, without a model, wherever a reasoner is used.
 
-    ``left_over()`` lists the answers and rules that nothing was asked for; ``assert_used_up()``
+    ``left_over()`` lists unused answers and rules; ``assert_used_up()``
     raises an AssertionError if there are any, or a question was not expected.
 
     Args:
@@ -38,8 +38,8 @@ class ScriptedReasoner(Scripted[Question, Answer], BaseReasoner):
 
     Attributes:
         questions: Everything it was asked.
-        complaints: Questions that it failed on; the fixture reports these again, should an
-            application have swallowed them.
+        complaints: Questions that it failed on; the fixture reports them again in case the
+            application has swallowed them.
     """
 
     _asked_as = "question"
@@ -54,8 +54,8 @@ class ScriptedReasoner(Scripted[Question, Answer], BaseReasoner):
         """Answer questions from the script.
 
         Raises:
-            AssertionError: If no answer is left for one of them, or the answer is not an option;
-                shows the prompt.
+            AssertionError: If no answer is left for one of them, or the answer is not an option.
+                The message shows the prompt.
         """
         __tracebackhide__ = True
         return list(map(self._decide, questions))
@@ -115,10 +115,10 @@ class ScriptMaker(Maker[ScriptedReasoner]):
 
 
 class RecordingReasoner(BaseReasoner):
-    """Answers as another reasoner does, and records the questions.
+    """Returns another reasoner's answers, and records the questions.
 
     Args:
-        reasoner: The one that answers; a `PolicyReasoner` by default.
+        reasoner: Answers the questions; a `PolicyReasoner` by default.
 
     Attributes:
         batches: The questions of each call of `answer`, in the order of the calls.
@@ -143,22 +143,22 @@ class RecordingReasoner(BaseReasoner):
 
     @property
     def chooses_acts(self) -> bool:
-        """Whether agents of the feed choose between all acts, as the other reasoner says."""
+        """Whether agents of the feed choose among all acts, as with the other reasoner."""
         return self.reasoner.chooses_acts
 
     def chooses_acts_for(self, agent: Any) -> bool:
-        """Return whether an agent does, as the other reasoner says."""
+        """Return whether this agent does, as with the other reasoner."""
         return self.reasoner.chooses_acts_for(agent)
 
 
 class LateReasoner(RecordingReasoner):
-    """Answers as another reasoner does, but late, so that answers overtake each other.
+    """Returns another reasoner's answers, but late, so that answers overtake each other.
 
-    An answer waits for a random number of turns of the event loop, and for no time: a test with it
-    is as fast as one without, and repeats itself.
+    An answer waits for a random number of turns of the event loop, not for time, so tests stay fast
+    and repeatable.
 
     Args:
-        reasoner: The one that answers; a `PolicyReasoner` by default.
+        reasoner: Answers the questions; a `PolicyReasoner` by default.
         concurrency: Number of questions to ask at once; see `BaseReasoner`.
         most_turns: Maximum number of turns that an answer waits.
         seed: Seed of the waits.
@@ -166,7 +166,7 @@ class LateReasoner(RecordingReasoner):
     Attributes:
         under_way: Number of open questions.
         most_at_once: Maximum number of questions that were open at the same time.
-        overtaken: How many answers came before that to an earlier question.
+        overtaken: How many answers came before the answer to an earlier question.
     """
 
     def __init__(
@@ -186,7 +186,7 @@ class LateReasoner(RecordingReasoner):
         self._waits = random.Random(seed)
 
     async def answer(self, questions: Sequence[Question]) -> list[Decision]:
-        """Answer each question after a wait of its own."""
+        """Answer each question after its own wait."""
         self.batches.append(tuple(questions))
 
         return await asyncio.gather(*map(self._one, questions))
@@ -208,12 +208,12 @@ class LateReasoner(RecordingReasoner):
 
 
 class FailingReasoner(RecordingReasoner):
-    """Fails at one question, and answers the others as another reasoner does.
+    """Fails at one question, and passes the others on to another reasoner.
 
     Args:
-        failure: Exception to raise, or a decision to give instead, such as one outside the options.
-        reasoner: The one that answers the others; a `PolicyReasoner` by default.
-        at: Number of the question that fails, counted from 1.
+        failure: Exception to raise, or a decision to return, such as one outside the options.
+        reasoner: Answers the other questions; a `PolicyReasoner` by default.
+        at: Number of the failing question, counted from 1.
     """
 
     def __init__(

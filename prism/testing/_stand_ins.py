@@ -70,7 +70,7 @@ class FrozenClock:
 
 
 class TransitionLog(Instrument):
-    """The events of prism in the order of the log, as dicts of their keys.
+    """The events of prism as dicts, in the order of the log.
 
     Attributes:
         events: All of them, with their name under ``event``.

@@ -23,9 +23,9 @@ TextScript = (
 
 
 class ScriptedWriter(Scripted[TextCall, Any], BaseWriter):
-    """Writes from a script; it needs no model, and works wherever a writer does.
+    """Writes from a script, without a model, wherever a writer is used.
 
-    ``left_over()`` lists the texts and rules that nothing was asked for; ``assert_used_up()``
+    ``left_over()`` lists unused texts and rules; ``assert_used_up()``
     raises an AssertionError if there are any, or a call was not expected.
 
     Each text of the script is the reply to one request: where a call cannot use it, the next one is
@@ -40,8 +40,8 @@ class ScriptedWriter(Scripted[TextCall, Any], BaseWriter):
 
     Attributes:
         calls: Everything it was asked.
-        complaints: Calls that it failed on; ``assert_used_up`` reports these again, should an
-            application have swallowed them.
+        complaints: Calls that it failed on; ``assert_used_up`` reports them again in case the
+            application has swallowed them.
     """
 
     _asked_as = "call"
@@ -59,7 +59,7 @@ class ScriptedWriter(Scripted[TextCall, Any], BaseWriter):
         """Answer text calls from the script.
 
         Raises:
-            AssertionError: If no text is left for one of them; shows the prompt.
+            AssertionError: If no text is left for one of them. The message shows the prompt.
         """
         __tracebackhide__ = True
         return list(map(self._written, calls))

@@ -106,7 +106,7 @@ class Views:
         self._has_begun = False
 
     def over_time(self) -> View:
-        """Return what a report shows, as far as the run has come."""
+        """Return what a report shows, up to the present round."""
         tail = self.watched.tail
         whole = whole_facts(self.watched) if tail.size <= MOST_READ_WHOLE else None
         facts = whole or self._counted()

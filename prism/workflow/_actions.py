@@ -34,15 +34,15 @@ _FAILED = "failed: "
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """What an agent wants done.
+    """An action that an agent wants done.
 
     Args:
-        agent_id: Who wants it.
-        key: Its name, the same when a turn is repeated after a run was killed: a host that has
-            carried it out already can tell.
+        agent_id: The agent that wants it.
+        key: Its name, which stays the same if a turn is repeated after a run was killed, so a host
+            can tell that it has carried it out already.
         turn: The turn, counted from 1.
         step: Name of the step that asked for it.
-        action: What the model wrote, plain data.
+        action: The action as the model wrote it, plain data.
     """
 
     agent_id: str
@@ -60,8 +60,8 @@ class ActionResult:
     """The result of an action.
 
     Args:
-        action: What the model wrote.
-        result: What the host returned, or why it failed.
+        action: The action as the model wrote it.
+        result: The host's result, or the reason why it failed.
         succeeded: Whether it succeeded.
     """
 

@@ -32,22 +32,22 @@ class WorkflowAgent:
     """An agent that carries out a workflow.
 
     Args:
-        workflow: What it does.
-        client: Who answers its prompts: a writer, or any client that a `Writer` takes. None for an
+        workflow: Its workflow.
+        client: Answers its prompts: a writer, or any client that a `Writer` takes. None for an
             agent of a world, which lends it a writer.
         context: Variables to begin with, plain data. Under ``_state_machine`` it may hold the state
             of an earlier agent, as `to_dict` keeps it.
         agent_id: Its name, in logs and as a variable.
-        variables: What the host provides: values, or functions of the agent. They stand behind the
-            context, which steps may set.
-        on_action: Carries out what llm steps ask for; it may be async.
-        action_seconds: How long that may take.
-        workers: Code steps that may be at work at once: all agents of the process that say the same
-            share them. None for the 2 that all others share.
-        turns: How many turns there will be, for ``time_remaining`` and ``progress_percent``.
+        variables: Variables of the host: values, or functions of the agent. Variables of the
+            context, which steps may set, take precedence.
+        on_action: Carries out the actions of llm steps; it may be async.
+        action_seconds: Seconds that an action may take.
+        workers: Number of code steps that may run at once. Agents of a process with the same number
+            share them; None means the 2 that all others share.
+        turns: The planned number of turns, for ``time_remaining`` and ``progress_percent``.
         logger: A structlog logger for its events. None means structlog's own, once it is
             configured.
-        clock: What its history is timed by: returns seconds since the epoch. None means real time.
+        clock: Times its history: returns seconds since the epoch. None means real time.
 
     Attributes:
         state: Its state, a member of the chart's enum.
@@ -108,10 +108,10 @@ class WorkflowAgent:
         ``workflow.reset``.
 
         Args:
-            workflow: What it does.
+            workflow: Its workflow.
             client: As for `WorkflowAgent`.
             data: What `to_dict` returned.
-            settings: Everything else that `WorkflowAgent` takes, but context and agent_id.
+            settings: The other arguments of `WorkflowAgent`, except context and agent_id.
 
         Raises:
             InputError: If the data is something else; the message names the key.
@@ -373,7 +373,7 @@ class _Turns:
         if self._is_another_due is None:
             below = (step for number, step in self.steps if number > self._place)
             self._is_another_due = any(
-                step.kind != "code" and self._runner.seems_due(step) for step in below
+                step.kind != "code" and self._runner.is_due(step, quietly=True) for step in below
             )
 
         self._was_passed |= self._is_another_due

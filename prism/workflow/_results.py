@@ -18,8 +18,8 @@ class Refusal:
     Args:
         step: The step that asked for it.
         state: State that it would have left.
-        target: State that the step named; None if the reply of a model was none of the answers.
-        reason: Which condition was false or failed, or what the reply was none of.
+        target: State that the step named; None if the model's reply was not one of the answers.
+        reason: The condition that was false or failed, or the answers that the reply did not match.
         times: How often.
     """
 
@@ -37,16 +37,16 @@ class WorkflowResults:
     Args:
         agent_id: The agent.
         turns: Turns that it took.
-        state: Its state in the end.
+        state: Its state at the end.
         failure: Why the workflow stopped before the last turn; None if it did not.
         has_finished: Whether that state is a final one, in which a run is complete.
-        transitions: Transitions that it made, those to the state it was in left out.
+        transitions: Transitions that it made, without self-transitions.
         steps: How often steps ran, by their outcome.
         refused: Refused transitions, each with its step, state, target, reason and number.
-        actions: How often what steps asked the application to do was ``done``, or ``failed``.
-        action_failure: Why the last of those failed that failed.
+        actions: How often actions of the application were ``done`` or ``failed``.
+        action_failure: Why the last failed action failed.
         tokens: Tokens that the model read and wrote, if known.
-        context: Its variables in the end.
+        context: Its variables at the end.
     """
 
     agent_id: str

@@ -13,7 +13,7 @@ from prism.files._source import Problem, Source
 from prism.files._yaml import yaml_text
 from prism.statechart import Statechart
 from prism.telemetry._loggers import EventLogger
-from prism.workflow._chart import Charts, Clock, Driving
+from prism.workflow._chart import Charts, Clock, Driving, driving
 from prism.workflow._document._checks import check
 from prism.workflow._document._definition import Step, WorkflowDefinition
 from prism.workflow._document._problems import WorkflowFileError
@@ -29,16 +29,16 @@ class Workflow:
     """An agent's workflow, read from YAML; one serves any number of agents.
 
     Args:
-        definition: What was read.
-        warnings: Warnings of the reader, which do not keep it from running.
+        definition: The parsed definition.
+        warnings: Warnings of the reader, which do not prevent a run.
         files: The files that it was read from: its own, then its components'.
 
     Attributes:
         name: Its name.
         steps: Its steps, in order.
-        replies: How the model's answers to each step are read, by its name.
-        warnings: Warnings of the reader, which do not keep it from running.
-        definition: What was read.
+        replies: The readers of the model's answers, by the name of the step.
+        warnings: Warnings of the reader, which do not prevent a run.
+        definition: The parsed definition.
         files: The files that it was read from: its own, then its components'.
     """
 
@@ -97,7 +97,7 @@ class Workflow:
 
         Args:
             text: The workflow, a YAML file.
-            name: What to call it, in messages too, if it does not say.
+            name: Its name, also in messages, if it has none.
             components: Folder of the components' files.
 
         Raises:
@@ -118,7 +118,7 @@ class Workflow:
 
         Args:
             data: The workflow.
-            name: What to call it, in messages too, if it does not say.
+            name: Its name, also in messages, if it has none.
             components: Folder of the components' files.
 
         Raises:
@@ -181,11 +181,11 @@ class Workflow:
 
         Args:
             logger: Where transitions go; None for structlog's own logger, once it is configured.
-            clock: What histories are timed by; None for real time.
+            clock: Times histories; None for real time.
         """
         made = self._driving
         if made is None or made[0] is not logger or made[1] is not clock:
-            made = self._driving = (logger, clock, Driving(self._charts, logger, clock))
+            made = self._driving = (logger, clock, driving(self._charts, logger, clock))
 
         return made[2]
 

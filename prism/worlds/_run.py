@@ -29,7 +29,6 @@ from prism.runlog._reader import zstd
 from prism.runs import Observer, Outcome, ReplayOptions, WriterOptions
 from prism.runs._config import (
     DECIDER_KINDS,
-    MOST_SEED,
     check_config,
     digest,
     naming,
@@ -38,7 +37,6 @@ from prism.runs._config import (
     require_model_of,
     require_unchanged,
     require_writable,
-    too_large_a_seed,
 )
 from prism.runs._folder import RunFolder, read_summary
 from prism.runs._options import (
@@ -263,8 +261,6 @@ class Run(Generic[WorldT_co]):
         self.rounds: int = require_count("rounds", self._class.rounds if rounds is None else rounds)
         self.ticks: int = require_count("ticks", self._class.ticks if ticks is None else ticks)
         self.seed: int = require_seed(seed)
-        if abs(seed) > MOST_SEED:
-            raise too_large_a_seed(seed)
 
         self._agents = _population(self._class, agents, keep)
         self.treatments: tuple[str | Treatment, ...] = tuple(treatments)
@@ -640,20 +636,20 @@ def resume(
         folder: The folder of the run.
         hosts: Addresses of its servers with names and passwords, which no run keeps. Those that
             are missing here are taken from the environment variable ``OLLAMA_HOST``.
-        model: The client of another library that it asks, which no run keeps, either.
-        application: What the application provides for a single agent, which no run keeps, either.
+        model: The client of another library that the run asks. No run keeps it.
+        application: What the application provides for a single agent. No run keeps it.
         on_round: Called with every round as it ends, after it has been kept.
-        checkpoint_every: A round that ends so many seconds after the last checkpoint gets one; 0
-            for every round, 10 by default.
-        observer: What to tell about the run; by default it is logged to ``prism.runs``.
+        checkpoint_every: Seconds between checkpoints, which are written when a round ends. 0 means
+            every round, and 10 is the default.
+        observer: What to notify about the run. By default, it is logged to ``prism.runs``.
 
     Returns:
-        What came of it; None if the run was complete already.
+        The outcome; None if the run was complete already.
 
     Raises:
         InputError: If the folder holds no run, another version of prism began it, another process
             is writing it, a file that it reads has changed, or a host's password is missing.
-        OSError: If it cannot be written down. It can be resumed again.
+        OSError: If it cannot be written. It can be resumed again.
     """
     path = Path(folder)
     config = read_summary(path)["config"]
@@ -689,14 +685,14 @@ def replay(
         folder: Where to keep the new run. Without one, nothing is written.
         application: What the application provides for a single agent, which no run keeps.
         on_round: Called with every round as it ends, after it has been kept.
-        checkpoint_every: A round that ends so many seconds after the last checkpoint gets one; 0
-            for every round, 10 by default.
-        observer: What to tell about the run; by default it is logged to ``prism.runs``.
+        checkpoint_every: Seconds between checkpoints, which are written when a round ends. 0 means
+            every round, and 10 is the default.
+        observer: What to notify about the run. By default, it is logged to ``prism.runs``.
 
     Raises:
         InputError: If there is no run in the folder, or a file that it reads has changed.
         ReplayError: If the log does not hold a decision that is needed.
-        OSError: If the new run cannot be written down. It can be resumed.
+        OSError: If the new run cannot be written. It can be resumed.
     """
     # a log stands for its folder
     path = Path(recorded)
@@ -950,8 +946,12 @@ def require_seed(value: int) -> int:
 
     Raises:
         FieldValueError: If it is no whole number.
+        InputError: If it is too large.
     """
     if not isinstance(value, int) or isinstance(value, bool):
         raise FieldValueError(f"seed must be a whole number, got {value!r}")
+    # the largest whole number that every reader of JSON reads exactly
+    if abs(value) > 2**53:
+        raise InputError(f"must lie between -2^53 and 2^53, got {value}", field="seed")
 
     return value

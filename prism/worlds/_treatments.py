@@ -105,7 +105,7 @@ class Treatment(ABC):
         """
 
     def to_table(self) -> dict[str, Any]:
-        """Return it as a table of a file of treatments has it: what is not as by default."""
+        """Return it as a table of a file of treatments, without defaults."""
         table: dict[str, Any] = {"kind": type(self).kind, "round": self.round}
         for each in settings_of(type(self)):
             value = getattr(self, each.name)
@@ -201,7 +201,7 @@ class SharedTreatment(Treatment):
         object.__setattr__(self, "experiment", self.experiment or self.name)
 
     def check(self, world: World[Any]) -> None:
-        """Refuse agents that there are not, and attributes that no agent has."""
+        """Refuse unknown agents, and attributes that no agent has."""
         require_agents(world, self.name, self.agents)
         for name in self.where:
             if not any(_attribute(agent, name) is not _MISSING for agent in world.agents):
@@ -212,33 +212,33 @@ class SharedTreatment(Treatment):
         self.arms_of(world).add_arm(self.experiment, self.name, self.share)
 
     def candidates(self, world: World[Any]) -> list[Any]:
-        """Return the agents who come into question, in their order."""
+        """Return the candidates, in their order."""
         return [agent for agent in world.agents if self.concerns(agent)]
 
     def concerns(self, agent: Any) -> bool:
-        """Return whether an agent comes into question."""
+        """Return whether an agent is a candidate."""
         if self.agents and agent.agent_id not in self.agents:
             return False
 
         return all(_fits(_attribute(agent, name), wanted) for name, wanted in self.where.items())
 
     def treated(self, world: World[Any], candidates: Iterable[Any]) -> list[Any]:
-        """Return those of some agents who are treated, and have the log say who is.
+        """Return the treated agents among some, and log who is treated.
 
         Args:
             world: The world.
-            candidates: The agents who come into question.
+            candidates: The candidates.
         """
         by_id = {agent.agent_id: agent for agent in candidates}
         chosen = self.arms_of(world).assign("agent_id", by_id, self.experiment, self.name)
         return [by_id[name] for name in chosen]
 
     def arms_of(self, world: World[Any]) -> Assignments:
-        """Return who assigns in a run."""
+        """Return what assigns arms in a run."""
         return world._hosted("a treatment").assignments
 
     def to_table(self) -> dict[str, Any]:
-        """Return it as a table of a file of treatments has it: what is not as by default."""
+        """Return it as a table of a file of treatments, without defaults."""
         table = Treatment.to_table(self)
         if self.experiment == self.name:
             table.pop("experiment", None)
@@ -267,7 +267,7 @@ class SetParameters(Treatment):
             raise InputError("must set something: parameters = {name = value}", field="parameters")
 
     def check(self, world: World[Any]) -> None:
-        """Refuse parameters that the world has not, and values that they cannot have."""
+        """Refuse unknown parameters, and invalid values."""
         check_parameters(world, self.parameters, self.name)
 
     def apply(self, world: World[Any]) -> None:
@@ -436,18 +436,18 @@ def _settings(treatment: Treatment) -> dict[str, Any]:
 class SwitchModel(AgentSettings, SharedTreatment):
     """Switch to another model, or other settings, from a round on.
 
-    The models of a run share its budget, its file of answers and, on a server that both are asked
-    at, its slots; the run tells its costs by model. In a replay nobody is asked, so that nothing is
-    switched. Where one model decides and writes, the other one does, too.
+    The models of a run share its budget, its file of answers and, if they are on the same server,
+    its slots. Costs are reported by model. A replay asks no model, so it switches nothing. If the
+    old model also writes, so does the new one.
 
     Args:
-        round: The round from whose beginning on it is asked.
-        model: Its name; by default the one of the run.
-        hosts: Addresses of its servers; by default those of the run.
+        round: The round at whose beginning the switch happens.
+        model: Its name; by default the run's model.
+        hosts: Addresses of its servers; by default the run's.
         server: As for `prism.llm.Model`, and so are the other settings: ``mode``,
             ``pick``, ``think``, ``temperature``, ``concurrency``, ``timeout`` and ``patience``.
-        reasoner: Who decides instead, in a run that is made from Python with a reasoner.
-        share: The share of the agents who have it, above 0 and at most 1.
+        reasoner: What decides instead, in a run made from Python with a reasoner.
+        share: The share of the agents that get it, above 0 and at most 1.
         agents: Ids of the agents that may be drawn; by default all.
         where: Attributes that these agents have.
         experiment: Name of the experiment; by default the treatment's own name.
@@ -480,19 +480,19 @@ class SwitchModel(AgentSettings, SharedTreatment):
 
     @property
     def title(self) -> str:
-        """What the run's log calls those who have this model."""
+        """The name in the log of the agents that have this model."""
         return f"treatment {self.name}"
 
     def assignment(self) -> ModelAssignment:
-        """Return what is other than before.
+        """Return the changed settings.
 
         Raises:
-            InputError: If a setting cannot be.
+            InputError: If a setting is invalid.
         """
         return ModelAssignment("agent", self.name, **self._settings())
 
     def check(self, world: World[Any]) -> None:
-        """Refuse agents that there are not, and a switch to nobody."""
+        """Refuse unknown agents, and a switch to nothing."""
         SharedTreatment.check(self, world)
         host = world._hosted("a treatment")
         router = host.router
@@ -514,7 +514,7 @@ class SwitchModel(AgentSettings, SharedTreatment):
         self.apply(world)
 
     def to_table(self) -> dict[str, Any]:
-        """Return it as a table of a file of treatments has it.
+        """Return it as a table of a file of treatments.
 
         Raises:
             InputError: If it has a reasoner, which no file can hold.

@@ -67,7 +67,7 @@ class ThinkingLog:
     Args:
         enable: Whether thoughts are kept, and shown in the prompt.
         max_entries: How many are kept; the oldest rotates out.
-        key_prefix: What their keys in the memory begin with; a number follows.
+        key_prefix: Prefix of their keys in the memory, before a number.
 
     Raises:
         FieldValueError: If ``max_entries`` is not a positive whole number, or the prefix is empty,
@@ -156,10 +156,10 @@ class StorageLimits:
 
     Args:
         versions: Old values that are kept of each memory; 0 for none.
-        named: Memories that a prompt names at most, as they match the last thought.
+        named: Most memories that a prompt names because they match the last thought.
 
     Raises:
-        FieldValueError: If one of them is no whole number from 0 on.
+        FieldValueError: If one of them is not a whole number from 0 on.
     """
 
     versions: int = 10

@@ -82,20 +82,25 @@ def diagram_of(chart: str | None, runs: Sequence[RunFacts]) -> Diagram:
     if known:
         return _with_states(known[0], seen)
 
-    deciding = {state for run in runs for state in run.decisions["state"].drop_nulls()}
-    initial = next((run.initial for run in runs if run.initial in seen), None)
-    trees: list[Inside] = [run.run.charts.get(chart or "", {}) for run in runs]
-    tree = next(filter(None, map(_tree, trees)), {})
-    drawn = Diagram(seen, (), initial, chart or "statechart")
-    if tree:
-        told = [run.run.arrows.get(chart or "", ()) for run in runs]
-        drawn = _boxed(drawn, tree, _told_arrows(next(filter(None, told), ())))
-
+    drawn = _met(chart, runs, seen)
+    deciding = pl.concat([run.decisions["state"] for run in runs]).drop_nulls()
     return replace(
         drawn,
         arrows=_arrows(chart, runs, Levels(drawn)),
-        decision_states=frozenset(deciding & set(drawn.states)),
+        decision_states=frozenset(deciding).intersection(drawn.states),
     )
+
+
+def _met(chart: str | None, runs: Sequence[RunFacts], seen: tuple[str, ...]) -> Diagram:
+    """Return the states of a chart that logs tell of, in their boxes, and the arrows there."""
+    initial = next((run.initial for run in runs if run.initial in seen), None)
+    drawn = Diagram(seen, (), initial, chart or "statechart")
+    trees = (_tree(run.run.charts.get(chart or "", {})) for run in runs)
+    if tree := next(filter(None, trees), None):
+        told = (run.run.arrows.get(chart or "") for run in runs)
+        return _boxed(drawn, tree, _told_arrows(next(filter(None, told), ())))
+
+    return drawn
 
 
 def _with_states(diagram: Diagram, seen: Sequence[str]) -> Diagram:
@@ -119,19 +124,20 @@ def _told_arrows(told: Sequence[Sequence[str]]) -> tuple[Arrow, ...]:
 def _boxed(plain: Diagram, tree: _Tree, arrows: Sequence[Arrow]) -> Diagram:
     """Put states into boxes, of which a log says what lies inside, and where agents were."""
     ends = (end for arrow in arrows for end in (arrow.source, arrow.target) if end is not None)
-    plain = replace(plain, states=tuple(dict.fromkeys([*plain.states, *ends])))
-    initial = plain.initial
+    named = tuple(dict.fromkeys([*plain.states, *ends]))
+    states = tuple(dict.fromkeys(each for state in tree for each in (state, *tree[state])))
     boxes = {state: Box(each) for state, each in tree.items()}
-    states = tuple(dict.fromkeys(each for box in boxes for each in (box, *boxes[box].inside)))
-    levels = Levels(replace(plain, states=states, initial=None, boxes=boxes))
-    begun = levels.active(initial) if initial is not None else {}
-    together = [levels.active(state) for state in plain.states]
-    for state, box in boxes.items():
-        is_parallel = any(len(active.keys() & box.inside) > 1 for active in together)
-        first = () if is_parallel else tuple(each for each in box.inside if each in begun)
-        boxes[state] = replace(box, initial=first, is_parallel=is_parallel)
+    levels = Levels(Diagram(states, (), name=plain.name, boxes=boxes))
+    begun = {} if plain.initial is None else levels.active(plain.initial)
+    together = [levels.active(state).keys() for state in named]
 
-    found = _with_states(replace(levels.diagram, boxes=boxes), plain.states)
+    def box_of(inside: tuple[str, ...]) -> Box:
+        is_parallel = any(len(active & {*inside}) > 1 for active in together)
+        first = () if is_parallel else tuple(each for each in inside if each in begun)
+        return Box(inside, first, is_parallel)
+
+    boxes = {state: box_of(inside) for state, inside in tree.items()}
+    found = _with_states(replace(levels.diagram, boxes=boxes), named)
     return replace(found, arrows=tuple(arrows), initial=next(iter(begun), None))
 
 

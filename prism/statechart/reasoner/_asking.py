@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Hashable, Iterable, Mapping
+from collections.abc import Callable, Container, Coroutine, Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Generic, Literal, Protocol, TypedDict, TypeVar, Unpack
 
@@ -196,6 +196,8 @@ class AsksModel:
         self.pool: ModelClient = adapt(
             client, model, seed, attempts or DEFAULT_ATTEMPTS, self.concurrency, patience or 0.0
         )
+        self._taken_by_chat = parameters(self.pool.chat)[0]
+        self._taken_by_decisions = parameters(self.pool.systemone)[0]
         # a server samples unless it is told not to
         self._samples: bool = getattr(client, "temperature", None) != 0
         self._timeout = limits.get("timeout", DEFAULT_TIMEOUT_SECONDS)
@@ -282,12 +284,12 @@ class AsksModel:
             def lacks(decided: ChoiceReply) -> int:
                 return int(problem_in(chances_of(decided), asked) is not None)
 
-            more = _taken(self.pool.systemone, lacks=lacks, variation=asked.variation)
+            more = _taken(self._taken_by_decisions, lacks=lacks, variation=asked.variation)
             return chances_of(await self.pool.systemone(asked.text, questions, cost=cost, **more))
 
         chat = request if isinstance(request, TextRequest) else choosing(request)
         messages = [{"role": "user", "content": chat.text}]
-        more = _taken(self.pool.chat, lacks=chat.lacks, variation=chat.variation)
+        more = _taken(self._taken_by_chat, lacks=chat.lacks, variation=chat.variation)
         said = await self.pool.chat(messages, format=chat.schema, cost=cost, **more)
 
         return Reply(said.text)
@@ -309,9 +311,8 @@ class AsksModel:
         )
 
 
-def _taken(method: Callable[..., Any], **offered: Any) -> dict[str, Any]:
+def _taken(names: Container[str], **offered: Any) -> dict[str, Any]:
     """Return those of the arguments that a method names."""
-    names = parameters(method)[0]
     return {name: value for name, value in offered.items() if name in names}
 
 

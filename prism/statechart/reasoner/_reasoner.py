@@ -207,20 +207,29 @@ class Reasoner(AsksModel, BaseReasoner):
         comes first.
         """
         told = [by_changes(question) for question in questions]
-        recording = Recording(self.record, told)
+        recording = None if self.record is None else Recording(self.record, told)
         draws = [self._draw(question) for question in told]
-        drawn = list(zip(told, draws, strict=True))
-        readable = [(question, draw) for question, draw in drawn if draw.fault is None]
         try:
-            found = iter(await self._find(readable, recording) if readable else ())
+            decisions = await self._decisions(list(zip(told, draws, strict=True)), recording)
         except BaseException:
             for draw in draws:
                 draw.put_back()
 
             raise
 
-        decisions = [self._decided(question, draw, found) for question, draw in drawn]
-        return [*map(in_full, recording.keep(decisions), told, questions)]
+        if recording is not None:
+            decisions = recording.keep(decisions)
+
+        return [*map(in_full, decisions, told, questions)]
+
+    async def _decisions(
+        self, drawn: Sequence[tuple[Question, Draw]], recording: Recording | None
+    ) -> list[Decision]:
+        """Ask what can be asked, and choose with the numbers that were drawn before."""
+        readable = [(question, draw) for question, draw in drawn if draw.fault is None]
+        found = iter(await self._find(readable, recording) if readable else ())
+
+        return [self._decided(question, draw, found) for question, draw in drawn]
 
     def prompt_hash(self, question: Question) -> str | None:
         """Return the beginning of the SHA-256 of a question's prompt; None if it has none."""
@@ -248,7 +257,7 @@ class Reasoner(AsksModel, BaseReasoner):
             return Draw(fault=error)
 
     async def _find(
-        self, drawn: Sequence[tuple[Question, Draw]], recording: Recording
+        self, drawn: Sequence[tuple[Question, Draw]], recording: Recording | None
     ) -> list[Found]:
         """Return what the model says to each question."""
         kind = self._kind or await self._find_kind()
@@ -297,7 +306,7 @@ class Reasoner(AsksModel, BaseReasoner):
         self,
         requests: Iterable[Request],
         placed: dict[int, Found],
-        recording: Recording,
+        recording: Recording | None,
     ) -> list[Request]:
         """Ask, and note what was found for each question by its place.
 
@@ -352,7 +361,7 @@ class Reasoner(AsksModel, BaseReasoner):
         return _Asked(request, told, identity, is_first=flight.waiting == 1)
 
     def _again(
-        self, asked: _Asked, outcome: Outcome[Reply], recording: Recording
+        self, asked: _Asked, outcome: Outcome[Reply], recording: Recording | None
     ) -> Request | None:
         """Return what is asked in place of a request, if its outcome is no answer for its agent."""
         request, error = asked.request, outcome.error
@@ -361,16 +370,22 @@ class Reasoner(AsksModel, BaseReasoner):
         if error is None or not self._may_chat(request, error):
             return None
 
-        recording.failed(asked.told, outcome)
+        if recording is not None:
+            recording.failed(asked.told, outcome)
+
         (chat,) = requests_for("chat", [request.question], self._settings)
         chat = self._sampled(chat, request.variation) if self._samples else chat
         before = outcome.charge().attempts + request.before
         return replace(chat, place=request.place, before=before)
 
-    def _answered(self, asked: _Asked, outcome: Outcome[Reply], recording: Recording) -> Found:
+    def _answered(
+        self, asked: _Asked, outcome: Outcome[Reply], recording: Recording | None
+    ) -> Found:
         """Return what was found by a request; a failure is a fallback."""
         request, reply = asked.told, outcome.result
-        recording.answered(request, outcome)
+        if recording is not None:
+            recording.answered(request, outcome)
+
         cost = outcome.charge()
         cost.attempts += request.before
         if outcome.error is not None:
@@ -385,11 +400,11 @@ class Reasoner(AsksModel, BaseReasoner):
 
         return replace(found, prompt_hash=request.hash)
 
-    def _known(self, request: Request, identity: str, recording: Recording) -> Found | None:
+    def _known(self, request: Request, identity: str, recording: Recording | None) -> Found | None:
         """Return the answer to a request that need not be put: it cannot be, or it was before."""
         if request.fault is not None:
             # what was too long to be sent is what one wants to read
-            if request.text:
+            if recording is not None and request.text:
                 recording.stored(request, None)
             return self._without_asking(request.question, request.fault)
         reply = self._kept(request, identity)
@@ -400,7 +415,9 @@ class Reasoner(AsksModel, BaseReasoner):
         if found.source == "fallback":
             return None
 
-        recording.stored(request, reply)
+        if recording is not None:
+            recording.stored(request, reply)
+
         return found
 
     def _kept(self, request: Request, identity: str) -> Reply | None:

@@ -45,33 +45,25 @@ class Recording:
     """What is recorded of the questions that are put together.
 
     Args:
-        record: Where it is kept; None for nowhere.
+        record: Where it is kept.
         questions: The questions.
     """
 
-    def __init__(self, record: PromptRecord | None, questions: Sequence[Question]) -> None:
+    def __init__(self, record: PromptRecord, questions: Sequence[Question]) -> None:
         self._record = record
         self._questions = questions
         # before anything is awaited, so that the ids do not depend on which answer comes first
-        self._ids = (
-            []
-            if record is None
-            else [record.new_id(name_or_address(question.agent)) for question in questions]
-        )
-        self._id_of = dict(zip(map(id, questions), self._ids, strict=False))
+        self._ids = [record.new_id(name_or_address(question.agent)) for question in questions]
+        self._id_of = dict(zip(map(id, questions), self._ids, strict=True))
         self._asked: dict[int, dict[str, Any]] = {}
         self._earlier: dict[int, list[Attempt]] = {}
 
     def stored(self, request: Request, reply: Reply | None) -> None:
         """Note a reply that an earlier run has stored, or None for a request that is not sent."""
-        if self._record is not None:
-            self._asked[id(request.question)] = {**_asked(request, reply), "attempts": []}
+        self._asked[id(request.question)] = {**_asked(request, reply), "attempts": []}
 
     def answered(self, request: Request, outcome: Outcome[Reply]) -> None:
         """Note the result of a request; its attempts stand with the first decision it served."""
-        if self._record is None:
-            return
-
         place = id(request.question)
         asked = _asked(request, outcome.result)
         attempts = self._earlier.pop(place, []) + self._own_attempts(outcome, place)
@@ -82,15 +74,11 @@ class Recording:
 
     def failed(self, request: Request, outcome: Outcome[Reply]) -> None:
         """Note a request in whose place another is put."""
-        if self._record is not None:
-            place = id(request.question)
-            self._earlier[place] = self._own_attempts(outcome, place)
+        place = id(request.question)
+        self._earlier[place] = self._own_attempts(outcome, place)
 
     def keep(self, decisions: Sequence[Decision]) -> list[Decision]:
         """Keep a record of each decision; return the decisions with their ids."""
-        if self._record is None:
-            return list(decisions)
-
         kept = []
         for own, question, decision in zip(self._ids, self._questions, decisions, strict=True):
             self._record.keep(

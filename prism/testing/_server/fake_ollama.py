@@ -17,7 +17,7 @@ _MOST_STATE_BYTES = 65_536
 
 
 class FakeOllama(ModelServer):
-    """Serves Ollama's API on a free port of loopback, from a thread of its own.
+    """Serves Ollama's API on a free loopback port, from a thread.
 
     It answers ``/api/chat`` (also streaming), ``/v1/systemone``, ``/api/tags``, ``/api/show``,
     ``/api/version``, ``/api/ps`` and ``/api/generate`` (which loads a model). Use it as a context
@@ -32,30 +32,29 @@ class FakeOllama(ModelServer):
         decides: Whether ``/v1/systemone`` exists; servers before 0.35 do not have it.
         version: Version that the server reports.
         how: ``choose`` returns the answer to a question, called in the server's thread; the first
-            option by default. ``write`` returns what the model writes where no options are offered,
-            called there with the prompt and the schema of the answer, None for a text; what is no
-            text is sent as JSON. By default what ``choose`` returns. ``latency`` is the seconds
-            that each answer of a model takes, or a function that returns them, called there, too.
-            Where that is asynchronous the answer waits for it first. ``reader`` is a model that
-            reads its prompts, in place of ``choose`` and ``write``, with a window and the habits of
-            real models. ``restarts`` has the seconds for which the server is away, by the number of
-            questions after which it goes, such as ``{400: 4.0}``. ``slots`` are the answers made at
-            once, while further questions wait, and ``queue_limit`` is how many of those may wait
-            before the next is refused with 503. None is no limit. ``remember`` is the number of
-            questions to keep, the latest ones; all by default.
+            option by default. ``write`` returns the model's text where no options are offered. It
+            is called with the prompt and the schema of the answer (None for a text); anything but a
+            text is sent as JSON. By default it does what ``choose`` does. ``latency`` is the
+            seconds that each answer takes, or a function that returns them; an async one is awaited
+            before the answer. ``reader`` is a model that reads its prompts, in place of ``choose``
+            and ``write``, with a window and the habits of real models. ``restarts`` maps numbers of
+            questions to seconds: after that many questions the server is away, as in ``{400:
+            4.0}``. ``slots`` is the number of simultaneous answers, and ``queue_limit`` the number
+            of questions that may wait before the next is refused with 503. None means no limit.
+            ``remember`` is the number of questions to keep, the latest ones; all by default.
 
     Raises:
-        FieldValueError: If there is no slot, or models are given as one text.
+        FieldValueError: If there are no slots, or the models are one text instead of a list.
 
     Attributes:
-        latency: Seconds that each answer takes, or what returns them.
+        latency: Seconds that each answer takes, or a function that returns them.
         questions: The questions asked, in order of arrival.
         asked: The number of questions asked.
-        most_at_once: The most answers that were being made at the same time.
-        busy_seconds: Seconds that slots were busy, added up over the slots.
+        most_at_once: Maximum number of simultaneous answers.
+        busy_seconds: Total seconds for which slots were busy.
         open_connections: Connections that are open now.
-        loads: How often a model was loaded: for its first question since the server began, and
-            where a question asks for another window.
+        loads: How often a model was loaded: for its first question after a start of the server, and
+            for a question with another window.
     """
 
     _asking: ClassVar[Collection[str]] = (wire.CHAT, wire.DECIDE)

@@ -62,7 +62,7 @@ _FORMS = Forms(_error, _tool_call)
 
 
 class FakeOpenAI(ModelServer):
-    """Serves OpenAI's chat completions on a free port of loopback, as vLLM and others do.
+    """Serves OpenAI's chat completions on a free loopback port, as vLLM and others do.
 
     It answers ``/v1/chat/completions`` (not streaming) and ``/v1/models``, and has the faults of
     `FakeOllama`. Use it as a context manager::
@@ -72,25 +72,25 @@ class FakeOpenAI(ModelServer):
 
     Args:
         models: Models that it serves.
-        logprobs: Whether log-probabilities are given where they are asked for, or passed over.
-        refuses: Parameters of a request that are refused with 400, such as ``response_format``,
-            ``logprobs``, ``seed`` or ``reasoning_effort``; ``json_schema`` refuses that kind of
-            ``response_format`` alone, with 500, as llama-cpp-python does.
-        key: Key that every request has to have, or is refused with 401; None for none.
+        logprobs: Whether requests for log-probabilities are answered or ignored.
+        refuses: Parameters that are refused with 400, such as ``response_format``,
+            ``logprobs``, ``seed`` or ``reasoning_effort``; ``json_schema`` refuses only that kind
+            of ``response_format``, with 500, as llama-cpp-python does.
+        key: Key without which requests are refused with 401; None for no key.
         how: As for `FakeOllama`. The options of a decision question are letters.
 
     Raises:
-        FieldValueError: If there is no slot, or models are given as one text.
+        FieldValueError: If there are no slots, or the models are one text instead of a list.
 
     Attributes:
-        latency: Seconds that each answer takes, or what returns them.
+        latency: Seconds that each answer takes, or a function that returns them.
         questions: The questions asked, in order of arrival.
         asked: The number of questions asked.
-        most_at_once: The most answers that were being made at the same time.
-        busy_seconds: Seconds that slots were busy, added up over the slots.
+        most_at_once: Maximum number of simultaneous answers.
+        busy_seconds: Total seconds for which slots were busy.
         open_connections: Connections that are open now.
         loads: As for `FakeOllama`.
-        authorizations: The header ``Authorization`` of every request, None where there was none.
+        authorizations: The header ``Authorization`` of every request, or None.
     """
 
     _forms: ClassVar[Forms] = _FORMS

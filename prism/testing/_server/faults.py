@@ -19,7 +19,7 @@ class Fault:
 
     Args:
         name: Name of the fault, for messages.
-        reply: Sends the faulty reply. None if the reply is good but for its content.
+        reply: Sends the faulty reply. None if only the content is wrong.
         content: Text of the chat message instead of the model's.
         probabilities: Probabilities of the decision instead of the model's.
     """
@@ -66,7 +66,8 @@ class Fault:
 
         Args:
             data: The body, as it is sent.
-            headers: Further headers, such as ``{"Content-Encoding": "gzip"}`` for what is no gzip.
+            headers: Further headers, such as ``{"Content-Encoding": "gzip"}`` for a body that is
+                not gzip.
         """
 
         async def reply(exchange: Exchange) -> None:

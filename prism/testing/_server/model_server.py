@@ -70,14 +70,14 @@ class ModelServer(ABC):
         FieldValueError: If there is no slot.
 
     Attributes:
-        latency: Seconds that each answer takes, or what returns them.
+        latency: Seconds that each answer takes, or a function that returns them.
         questions: The questions asked, in order of arrival.
         asked: The number of questions asked.
-        most_at_once: The most answers that were being made at the same time.
-        busy_seconds: Seconds that slots were busy, added up over the slots.
+        most_at_once: Maximum number of simultaneous answers.
+        busy_seconds: Total seconds for which slots were busy.
         open_connections: Connections that are open now.
-        loads: How often a model was loaded: for its first question since the server began, and
-            where a question asks for another window.
+        loads: How often a model was loaded: for its first question after a start of the server, and
+            for a question with another window.
     """
 
     _forms: ClassVar[Forms] = OLLAMAS_FORMS

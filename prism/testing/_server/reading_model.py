@@ -51,11 +51,11 @@ class _Conversation:
 
 
 class ReadingModel:
-    """A model for `FakeOllama` and `FakeOpenAI` that answers from what it reads, and from no more.
+    """A model for `FakeOllama` and `FakeOpenAI` that answers only from what it reads.
 
-    A few rules take the place of a language model: an option speaks for itself by the words that it
-    shares with the prompt, a text is on what the prompt repeats. So a lost goal, a cut prompt or a
-    list of options that nobody sees shows in the answers::
+    A few rules replace a language model: it prefers options that share words with the prompt, and
+    writes about what the prompt repeats. So a lost goal, a cut prompt or a missing list of options
+    shows in the answers::
 
         with FakeOllama(reader=ReadingModel(window=2048, first_option=0.3)) as server:
             ...
@@ -66,19 +66,19 @@ class ReadingModel:
             status 200, as Ollama does; ``refuse`` answers 400.
         first_option: Share of all questions that are answered with the first option, whatever it
             is: models prefer places and letters (Zheng et al., ICLR 2024).
-        option_mass: Probability that all options have together, where log-probabilities are asked
-            for; other tokens have the rest.
-        junk: Share of all questions that are answered with something of no use, until they are put
-            in other words or a further message says what was wrong.
-        seed: Seed of what is drawn. The same conversation has the same answer at temperature 0;
-            at any other, options are drawn by their probabilities and the seed of the request.
+        option_mass: Probability of all options together, if log-probabilities are requested; other
+            tokens have the rest.
+        junk: Share of all questions that get a useless answer, until they are asked in other words
+            or a further message says what was wrong.
+        seed: Seed of the draws. At temperature 0 a conversation always has the same answer; at any
+            other temperature, options are drawn by their probabilities and the seed of the request.
 
     Raises:
         FieldValueError: If a share is not between 0 and 1, or the window has no room.
 
     Attributes:
-        window: Tokens of prompt and reply together, where a request does not say.
-        longest_window: The largest window that a request may ask for, as ``/api/show`` tells it.
+        window: Tokens of prompt and reply together, unless the request sets them.
+        longest_window: The largest window that a request may ask for, shown by ``/api/show``.
         cuts: How many prompts were cut.
     """
 
@@ -126,7 +126,7 @@ class ReadingModel:
 
         Args:
             messages: The conversation, with ``role`` and ``content``.
-            schema: JSON Schema that the reply has to follow; None for a text.
+            schema: JSON Schema of the reply; None for a text.
             window: Tokens of the window for this request; None for its own.
             most_tokens: Tokens that the reply may have; None for as many as fit.
             temperature: Temperature of the sampling; 0 takes the likeliest option.

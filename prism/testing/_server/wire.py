@@ -41,7 +41,7 @@ class Asked:
 
     @property
     def schema(self) -> Mapping[str, Any] | None:
-        """JSON Schema that a chat's answer is to follow; None for a text."""
+        """JSON Schema for a chat's answer; None for a text."""
         schema = self.body.get("format")
         asked_for = self.body.get("response_format")
         if isinstance(asked_for, dict):
