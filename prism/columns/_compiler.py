@@ -32,7 +32,6 @@ class Whole(JITCodeLibrary):
         parts, others = self._needed()
         for part in parts:
             self._final_module.link_in(part._final_module, preserve=True)
-            self._reload_init.update(part._reload_init)
         for each in [each.name for part in parts for each in part.get_defined_functions()]:
             self._final_module.get_function(each).linkage = "internal"
 

@@ -148,17 +148,20 @@ def _translated(tokens: list[tuple[str, str]]) -> Iterator[str]:
             end = _end_of_operand(tokens, place + 1)
             closing[end] = closing.get(end, 0) + 1
             yield "(not "
-        elif kind == "word" and following == ":":
-            # the key of an object
-            yield repr(text)
         elif kind == "word":
-            after_dot = place > 0 and tokens[place - 1] == ("sign", ".")
-            yield text if after_dot else _WORDS.get(text, text)
+            yield _word(text, tokens[place - 1] if place else ("", ""), following)
         else:
             yield _SIGNS.get(text, text) if kind == "sign" else text
         yield ")" * closing.get(place, 0)
         # two words beside each other are no expression in Python either
         yield " " if kind != "sign" and following not in {".", "(", "["} else ""
+
+
+def _word(text: str, before: tuple[str, str], following: str) -> str:
+    if following == ":":  # the key of an object
+        return repr(text)
+
+    return text if before == ("sign", ".") else _WORDS.get(text, text)
 
 
 def _end_of_operand(tokens: list[tuple[str, str]], place: int) -> int:

@@ -253,33 +253,17 @@ def _first_line(error: BaseException) -> str:
 
 def _closure(node: ast.expr) -> _Closure:
     """Return a function that evaluates a checked node."""
-    match node:
-        case ast.Constant(value=value):
-            return lambda _run: value
-        case ast.Name(id=name):
-            return _variable(name)
-        case ast.BoolOp(op=op, values=values):
-            return _either([_closure(each) for each in values], isinstance(op, ast.Or))
-        case ast.BinOp(left=left, op=op, right=right):
-            return _binary(BINARY[type(op)], _closure(left), _closure(right))
-        case ast.UnaryOp(op=op, operand=operand):
-            function, of = UNARY[type(op)], _closure(operand)
-            return lambda run: function(of(run))
-        case ast.Compare(left=left, ops=ops, comparators=comparators):
-            compare = [COMPARISONS[type(op)] for op in ops]
-            return _comparison(_closure(left), compare, list(map(_closure, comparators)))
-        case ast.IfExp(test=test, body=body, orelse=orelse):
-            holds, then, otherwise = _closure(test), _closure(body), _closure(orelse)
-            return lambda run: then(run) if holds(run) else otherwise(run)
-        case ast.Subscript(value=value, slice=place):
-            return _subscript(_closure(value), place)
-        case ast.Call():
-            return _call(node)
-
-    return _display(node)
+    return _CLOSURES[type(node)](node)
 
 
-def _variable(name: str) -> _Closure:
+def _constant(node: ast.Constant) -> _Closure:
+    value = node.value
+    return lambda _run: value
+
+
+def _variable(node: ast.Name) -> _Closure:
+    name = node.id
+
     def look_up(run: _Run) -> Any:
         try:
             return run.variables[name]
@@ -289,8 +273,9 @@ def _variable(name: str) -> _Closure:
     return look_up
 
 
-def _either(parts: list[_Closure], stops_at: bool) -> _Closure:
-    *firsts, last = parts
+def _bool_op(node: ast.BoolOp) -> _Closure:
+    *firsts, last = map(_closure, node.values)
+    stops_at = isinstance(node.op, ast.Or)
 
     def evaluate(run: _Run) -> Any:
         for part in firsts:
@@ -303,15 +288,27 @@ def _either(parts: list[_Closure], stops_at: bool) -> _Closure:
     return evaluate
 
 
-def _binary(function: Callable[..., Any], left: _Closure, right: _Closure) -> _Closure:
-    return lambda run: function(run.budget, left(run), right(run))
+def _binary(function: Callable[..., Any], left: ast.expr, right: ast.expr) -> _Closure:
+    one, other = _closure(left), _closure(right)
+    return lambda run: function(run.budget, one(run), other(run))
 
 
-def _comparison(
-    first: _Closure, operators: list[Callable[..., Any]], others: list[_Closure]
-) -> _Closure:
-    if len(others) == 1:
-        return _binary(operators[0], first, others[0])
+def _unary(node: ast.UnaryOp) -> _Closure:
+    function, of = UNARY[type(node.op)], _closure(node.operand)
+    return lambda run: function(of(run))
+
+
+def _choice(node: ast.IfExp) -> _Closure:
+    holds, then, otherwise = _closure(node.test), _closure(node.body), _closure(node.orelse)
+    return lambda run: then(run) if holds(run) else otherwise(run)
+
+
+def _comparison(node: ast.Compare) -> _Closure:
+    operators = [COMPARISONS[type(op)] for op in node.ops]
+    if len(operators) == 1:
+        return _binary(operators[0], node.left, node.comparators[0])
+
+    first, others = _closure(node.left), [_closure(each) for each in node.comparators]
 
     def compare(run: _Run) -> Any:
         left, holds = first(run), True
@@ -327,7 +324,8 @@ def _comparison(
     return compare
 
 
-def _subscript(value: _Closure, place: ast.expr) -> _Closure:
+def _subscript(node: ast.Subscript) -> _Closure:
+    value, place = _closure(node.value), node.slice
     if not isinstance(place, ast.Slice):
         at = _closure(place)
         return lambda run: value(run)[at(run)]
@@ -370,14 +368,30 @@ def _call(node: ast.Call) -> _Closure:
     return call
 
 
-def _display(node: ast.expr) -> _Closure:
-    if isinstance(node, ast.Dict):
-        keys = [_closure(key) for key in node.keys if key is not None]
-        values = [_closure(each) for each in node.values]
-        return lambda run: {key(run): of(run) for key, of in zip(keys, values, strict=True)}
+def _dict(node: ast.Dict) -> _Closure:
+    keys = [_closure(key) for key in node.keys if key is not None]
+    values = [_closure(each) for each in node.values]
+    return lambda run: {key(run): of(run) for key, of in zip(keys, values, strict=True)}
 
-    assert isinstance(node, (ast.List, ast.Tuple))
+
+def _items(node: ast.List | ast.Tuple) -> _Closure:
     items = [_closure(each) for each in node.elts]
     if isinstance(node, ast.List):
         return lambda run: [each(run) for each in items]
     return lambda run: tuple(each(run) for each in items)
+
+
+_CLOSURES: Mapping[type[ast.expr], Callable[[Any], _Closure]] = {
+    ast.BinOp: lambda node: _binary(BINARY[type(node.op)], node.left, node.right),
+    ast.BoolOp: _bool_op,
+    ast.Call: _call,
+    ast.Compare: _comparison,
+    ast.Constant: _constant,
+    ast.Dict: _dict,
+    ast.IfExp: _choice,
+    ast.List: _items,
+    ast.Name: _variable,
+    ast.Subscript: _subscript,
+    ast.Tuple: _items,
+    ast.UnaryOp: _unary,
+}

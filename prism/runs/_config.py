@@ -267,15 +267,6 @@ def require_writable(field: str, value: Any) -> None:
         raise InputError(problem, field=field)
 
 
-MOST_SEED = 2**53
-"""The largest whole number that every reader of JSON reads exactly."""
-
-
-def too_large_a_seed(seed: int) -> InputError:
-    """Return the error of a seed beyond `MOST_SEED`."""
-    return InputError(f"must lie between -2^53 and 2^53, got {seed}", field="seed")
-
-
 def digest(path: Path) -> str:
     """Return the SHA-256 of a file.
 

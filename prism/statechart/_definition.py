@@ -208,17 +208,22 @@ def _one_source_each(
     for item in transitions:
         source = item.source if isinstance(item, Transition) else None
         if isinstance(source, OtherThan):
-            if unknown := [state_text(each) for each in source.states if each not in top]:
-                raise DefinitionError(
-                    f"transition {item}: {', '.join(unknown)}: not a top-level state of the chart"
-                )
-            left_out = (*source.states, *final_states)
-            source = tuple(each for each in top if each not in left_out)
-
+            source = _others(item, source, top, final_states)
         if isinstance(source, tuple):
             yield from (replace(item, source=each) for each in source)
         else:
             yield item
+
+
+def _others(
+    item: Transition[Any], source: OtherThan[Any], top: Sequence[Any], final_states: Sequence[Any]
+) -> tuple[Any, ...]:
+    if unknown := [state_text(each) for each in source.states if each not in top]:
+        raise DefinitionError(
+            f"transition {item}: {', '.join(unknown)}: not a top-level state of the chart"
+        )
+    left_out = (*source.states, *final_states)
+    return tuple(each for each in top if each not in left_out)
 
 
 def _expanded(

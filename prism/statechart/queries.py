@@ -78,7 +78,10 @@ def state_distribution(
         raise FieldValueError(f"depth needs a chart, and is 1 or more, got {depth!r}")
     if chart is not None:
         return _at_level(agents, chart, inf if depth is None else depth)
+    return _by_state(agents, states)
 
+
+def _by_state(agents: Iterable[Any], states: Iterable[Enum] | None) -> dict[Any, int]:
     population = list(agents)
     counts = dict.fromkeys(_enum_of(population) if states is None else states, 0)
     found = Counter(agent.state for agent in population)

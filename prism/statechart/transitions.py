@@ -270,6 +270,17 @@ def _target_problems(target: Any) -> list[str]:
 
 
 def _timing_problems(item: Any) -> list[str]:
+    problems = _amount_problems(item)
+    given = [name for name in TIMING if getattr(item, name) is not None]
+    if len(given) > 1:
+        problems.append(f"{' and '.join(given)} exclude each other")
+    if item.trigger is None and {"after", "rate"} & {*given}:
+        problems.append(f"needs a trigger beside {given[0]}, for the log")
+
+    return problems
+
+
+def _amount_problems(item: Any) -> list[str]:
     problems = []
     if item.after is not None and not _is_count(item.after):
         problems.append(f"after must be a whole number of ticks, 1 or more, got {item.after!r}")
@@ -280,12 +291,6 @@ def _timing_problems(item: Any) -> list[str]:
         problems += callable_problems("rate", item.rate)
     elif item.rate is not None and not _is_number(item.rate):
         problems.append(f"rate must be a number above 0 or a function, got {item.rate!r}")
-
-    given = [name for name in ("after", "rate", "probability") if getattr(item, name) is not None]
-    if len(given) > 1:
-        problems.append(f"{' and '.join(given)} exclude each other")
-    if item.trigger is None and {"after", "rate"} & {*given}:
-        problems.append(f"needs a trigger beside {given[0]}, for the log")
 
     return problems
 

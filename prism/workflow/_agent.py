@@ -373,7 +373,7 @@ class _Turns:
         if self._is_another_due is None:
             below = (step for number, step in self.steps if number > self._place)
             self._is_another_due = any(
-                step.kind != "code" and self._runner.seems_due(step) for step in below
+                step.kind != "code" and self._runner.is_due(step, quietly=True) for step in below
             )
 
         self._was_passed |= self._is_another_due

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from enum import StrEnum
-from functools import cached_property
+from functools import cache, cached_property
 from time import time
 from typing import Any
 
@@ -26,6 +26,7 @@ MOST_ROWS = 2000
 
 Clock = Callable[[], float]
 Guard = Callable[[Any, Any], bool]
+Driving = Callable[[str], Statechart[StrEnum]]
 
 
 class Charts:
@@ -123,8 +124,8 @@ class Charts:
         return everywhere, somewhere
 
 
-class Driving:
-    """The charts that drive agents of one logger and one clock.
+def driving(charts: Charts, logger: EventLogger | None, clock: Clock | None) -> Driving:
+    """Return a function of a state: its chart has all transitions out of that, and is bound once.
 
     Args:
         charts: The workflow's charts.
@@ -132,26 +133,12 @@ class Driving:
         clock: Times histories; None for real time.
     """
 
-    def __init__(self, charts: Charts, logger: EventLogger | None, clock: Clock | None) -> None:
-        self._charts = charts
-        self._logger = logger
-        self._clock = clock
-        self._made: dict[str | None, Statechart[StrEnum]] = {}
+    @cache
+    def bound(place: str) -> Statechart[StrEnum]:
+        chart = charts.out_of(place)
+        return chart.bound(chart.name, logger, clock or time)
 
-    def chart(self, state: str) -> Statechart[StrEnum]:
-        """Return a chart that has all transitions out of a state; it is bound once.
-
-        Args:
-            state: State of the agent that is to be driven.
-        """
-        place = state if self._charts.is_large else None
-        found = self._made.get(place)
-        if found is None:
-            made = self._charts.out_of(state)
-            found = made.bound(made.name, self._logger, self._clock or time)
-            self._made[place] = found
-
-        return found
+    return lambda state: bound(state if charts.is_large else "")
 
 
 def _guard(condition: Expression) -> Guard:

@@ -164,22 +164,16 @@ class StepRunner:
         finally:
             self._left -= given - max(0, budget.left)
 
-    def is_due(self, step: Step) -> bool:
-        """Return whether a step's ``run_if`` holds."""
+    def is_due(self, step: Step, *, quietly: bool = False) -> bool:
+        """Return whether a step's ``run_if`` holds; one that fails is logged, unless quietly."""
         if step.run_if is None:
             return True
 
         try:
             return self.holds(step.run_if)
         except ExpressionError as error:
-            self._refuse(step, None, f"run_if {step.run_if.source!r} failed: {error}")
-            return False
-
-    def seems_due(self, step: Step) -> bool:
-        """Return whether a step's ``run_if`` holds with the variables as they are now."""
-        try:
-            return step.run_if is None or self.holds(step.run_if)
-        except ExpressionError:
+            if not quietly:
+                self._refuse(step, None, f"run_if {step.run_if.source!r} failed: {error}")
             return False
 
     async def run(self, step: Step) -> StepRun:
@@ -320,7 +314,7 @@ class StepRunner:
         self._refusals.clear()
         state = self._agent.state.value
         chosen = type(self._agent.state)(target)
-        chart = self._driving.chart(state)
+        chart = self._driving(state)
         about = {"step": step.name}
         if chart.fire_to(self._agent, STEP, chosen, about, quiet=True) is not None:
             return target, None

@@ -13,7 +13,7 @@ from prism.files._source import Problem, Source
 from prism.files._yaml import yaml_text
 from prism.statechart import Statechart
 from prism.telemetry._loggers import EventLogger
-from prism.workflow._chart import Charts, Clock, Driving
+from prism.workflow._chart import Charts, Clock, Driving, driving
 from prism.workflow._document._checks import check
 from prism.workflow._document._definition import Step, WorkflowDefinition
 from prism.workflow._document._problems import WorkflowFileError
@@ -185,7 +185,7 @@ class Workflow:
         """
         made = self._driving
         if made is None or made[0] is not logger or made[1] is not clock:
-            made = self._driving = (logger, clock, Driving(self._charts, logger, clock))
+            made = self._driving = (logger, clock, driving(self._charts, logger, clock))
 
         return made[2]
 

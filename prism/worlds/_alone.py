@@ -12,20 +12,18 @@ from prism.files._durable import is_stream
 from prism.runlog import SimulatedClock
 from prism.runlog._reader import locate_log
 from prism.runs._config import (
-    MOST_SEED,
     check_config,
     digest,
     naming,
     read_reasoner,
     require_unchanged,
     require_writable,
-    too_large_a_seed,
 )
 from prism.runs._options import ReasonerOptions, ReplayOptions
 from prism.statechart.reasoner._texts import BaseWriter
 from prism.telemetry._loggers import EventLogger
 from prism.worlds._loop import Loop
-from prism.worlds._run import Run, decider
+from prism.worlds._run import Run, decider, require_seed
 from prism.worlds._world import World
 
 DEFAULT_AGENT_ID = "agent"
@@ -155,8 +153,7 @@ class AloneRun(Run[Any]):
     def _check(self) -> None:
         """Refuse values that JSON cannot hold, and arguments that do not fit together."""
         self._require_count("rounds", self.rounds)
-        if abs(self.seed) > MOST_SEED:
-            raise too_large_a_seed(self.seed)
+        require_seed(self.seed)
         if not self.agent_id:
             raise InputError("must not be empty", field="agent_id")
         if unknown := sorted(self.application.keys() - {*self.brought}):

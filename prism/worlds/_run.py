@@ -29,7 +29,6 @@ from prism.runlog._reader import zstd
 from prism.runs import Observer, Outcome, ReplayOptions, WriterOptions
 from prism.runs._config import (
     DECIDER_KINDS,
-    MOST_SEED,
     check_config,
     digest,
     naming,
@@ -38,7 +37,6 @@ from prism.runs._config import (
     require_model_of,
     require_unchanged,
     require_writable,
-    too_large_a_seed,
 )
 from prism.runs._folder import RunFolder, read_summary
 from prism.runs._options import (
@@ -263,8 +261,6 @@ class Run(Generic[WorldT_co]):
         self.rounds: int = require_count("rounds", self._class.rounds if rounds is None else rounds)
         self.ticks: int = require_count("ticks", self._class.ticks if ticks is None else ticks)
         self.seed: int = require_seed(seed)
-        if abs(seed) > MOST_SEED:
-            raise too_large_a_seed(seed)
 
         self._agents = _population(self._class, agents, keep)
         self.treatments: tuple[str | Treatment, ...] = tuple(treatments)
@@ -950,8 +946,12 @@ def require_seed(value: int) -> int:
 
     Raises:
         FieldValueError: If it is no whole number.
+        InputError: If it is too large.
     """
     if not isinstance(value, int) or isinstance(value, bool):
         raise FieldValueError(f"seed must be a whole number, got {value!r}")
+    # the largest whole number that every reader of JSON reads exactly
+    if abs(value) > 2**53:
+        raise InputError(f"must lie between -2^53 and 2^53, got {value}", field="seed")
 
     return value

@@ -132,7 +132,7 @@ def test_what_steps_ask_for_is_not_written_out_for_every_state() -> None:
     workflow = Workflow.from_text(f"state_machine: {{states: [{states}]}}\nsteps:\n{steps}")
     tracemalloc.start()
     try:
-        chart = workflow.driving(None).chart("s0")
+        chart = workflow.driving(None)("s0")
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

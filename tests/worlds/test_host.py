@@ -155,6 +155,7 @@ DRAWS: dict[str, Callable[[], Any]] = {
     "python": random.random,
     "numpy": numpy.random.random,
     "normal": numpy.random.normal,
+    "kept": random.gauss,
 }
 
 
@@ -255,3 +256,13 @@ def test_threads_of_prism_draw_nothing() -> None:
     problem = "the world draws from Python's own random"
     with thread_beside("prism-heartbeat"), pytest.raises(SimulationError, match=problem):
         Run(Foreign(), 2, rounds=1).run()
+
+
+def test_a_normal_number_that_python_keeps_is_seen() -> None:
+    """The second of two normal numbers of Python's own is refused, too."""
+    random.seed(1)
+    random.gauss()
+    words = random.getstate()[1]
+    with pytest.raises(SimulationError, match="the world draws from Python's own random"):
+        Run(Careless(source="kept", where="step"), 1).run()
+    assert random.getstate()[1] == words

@@ -160,7 +160,10 @@ class MemoryDatabase:
         finally:
             # whatever became of the backup, nothing is left open
             if self._backups is not None:
-                self._leave_one_file()
+                # nor beside the file, which readers would bring back, unless they are at it
+                with suppress(sqlite3.Error):
+                    self.connection.execute("PRAGMA busy_timeout=0")
+                    self.connection.execute("PRAGMA journal_mode=DELETE")
             self.connection.close()
 
     def roll_back(self) -> None:
@@ -244,12 +247,6 @@ class MemoryDatabase:
         self.connection.execute("BEGIN IMMEDIATE")
         self.connection.execute("DELETE FROM memory WHERE 0")
         self.connection.execute("COMMIT")
-
-    def _leave_one_file(self) -> None:
-        """Leave nothing beside the file, which readers would bring back, unless they are at it."""
-        with suppress(sqlite3.Error):
-            self.connection.execute("PRAGMA busy_timeout=0")
-            self.connection.execute("PRAGMA journal_mode=DELETE")
 
 
 def set_aside_beside(path: Path, aside: Path) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -39,9 +40,7 @@ class SqliteStorage:
         self._file = file
         self._database = file.connection
         self._words = WordIndex(self._database)
-        self._pending: dict[str, Any] = {}
-        self._pending_versions: dict[str, list[Any]] = {}
-        self._is_cleared = False
+        self._pending: list[Callable[[], None]] = []
         self._commits = 0
 
     @property
@@ -51,72 +50,45 @@ class SqliteStorage:
 
     def get(self, tag: str) -> Any:
         """Return the value under a tag, or `MISSING`."""
-        with self._file.faults():
-            self._begin_again()
-            row = self._database.execute(
-                "SELECT value FROM storage WHERE tag = ?", (tag,)
-            ).fetchone()
-
-        return MISSING if row is None else json.loads(row[0])
+        return self._value("storage", tag, MISSING)
 
     def put(self, entries: Mapping[str, Any]) -> None:
         """Keep values under their tags; none where one is `MISSING`."""
-        self._pending.update(entries)
-        # a disk that is full now may not be when it counts, at the commit, which says so
-        with suppress(OSError), self._file.faults(), self._file.rolled_back():
-            if self._begin():
-                self._put(entries)
+        self._do(partial(self._put, dict(entries)))
 
     def versions(self, tag: str) -> list[Any]:
         """Return the old values under a tag, oldest first."""
-        with self._file.faults():
-            self._begin_again()
-            row = self._database.execute(
-                "SELECT value FROM versions WHERE tag = ?", (tag,)
-            ).fetchone()
-
-        return [] if row is None else list(json.loads(row[0]))
+        return list(self._value("versions", tag, ()))
 
     def put_versions(self, kept: Mapping[str, list[Any]]) -> None:
         """Keep old values under their tags."""
-        self._pending_versions.update(kept)
-        with suppress(OSError), self._file.faults(), self._file.rolled_back():
-            if self._begin():
-                self._put_versions(kept)
+        self._do(partial(self._put_versions, dict(kept)))
 
     def all_versions(self) -> dict[str, list[Any]]:
         """Return all old values, oldest first, by tag."""
-        with self._file.faults():
-            self._begin_again()
+        with self._reading():
             rows = self._database.execute("SELECT tag, value FROM versions ORDER BY tag")
             return {tag: json.loads(value) for tag, value in rows}
 
     def clear(self) -> None:
         """Remove all."""
         self._pending.clear()
-        self._pending_versions.clear()
-        self._is_cleared = True
-        with suppress(OSError), self._file.faults(), self._file.rolled_back():
-            if self._begin():
-                self._clear()
+        self._do(self._clear)
 
     def items(self) -> Iterator[tuple[str, Any]]:
         """Yield all tags and values in order of addition."""
-        with self._file.faults():
-            self._begin_again()
+        with self._reading():
             for tag, value in self._database.execute("SELECT tag, value FROM storage ORDER BY id"):
                 yield tag, json.loads(value)
 
     def __len__(self) -> int:
         """Count them."""
-        with self._file.faults():
-            self._begin_again()
+        with self._reading():
             return int(self._database.execute("SELECT count(*) FROM storage").fetchone()[0])
 
     def search(self, text: str, limit: int) -> list[Match]:
         """Return the best matches."""
-        with self._file.faults():
-            self._begin_again()
+        with self._reading():
             found = self._words.search(text, limit)
             query = "SELECT tag, value FROM storage WHERE id = ?"
             rows = [self._database.execute(query, (number,)).fetchone() for number, _ in found]
@@ -142,8 +114,6 @@ class SqliteStorage:
             self._database.execute("COMMIT")
 
         self._pending.clear()
-        self._pending_versions.clear()
-        self._is_cleared = False
         self._file.revision = revision
         self._commits += 1
         if self._commits % COMMITS_BETWEEN_BACKUPS == 0:
@@ -167,6 +137,13 @@ class SqliteStorage:
         """Close the file; what was not committed is lost."""
         self._file.close()
 
+    def _do(self, write: Callable[[], None]) -> None:
+        self._pending.append(write)
+        # a disk that is full now may not be when it counts, at the commit, which says so
+        with suppress(OSError), self._file.faults(), self._file.rolled_back():
+            if self._begin():
+                write()
+
     def _begin(self) -> bool:
         """Begin a transaction if none is open; return False if it wrote what was pending."""
         if self._database.in_transaction:
@@ -174,17 +151,25 @@ class SqliteStorage:
 
         self._database.execute("BEGIN IMMEDIATE")
         with self._file.rolled_back():
-            if self._is_cleared:
-                self._clear()
-            self._put(self._pending)
-            self._put_versions(self._pending_versions)
+            for write in self._pending:
+                write()
 
         return False
 
-    def _begin_again(self) -> None:
-        """Make what is pending visible, if a failed commit took it back."""
-        if self._pending or self._pending_versions or self._is_cleared:
-            self._begin()
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Let what is pending be seen, also after a failed commit took it back."""
+        with self._file.faults():
+            if self._pending:
+                self._begin()
+            yield
+
+    def _value(self, table: str, tag: str, default: Any) -> Any:
+        with self._reading():
+            found = self._database.execute(f"SELECT value FROM {table} WHERE tag = ?", (tag,))
+            row = found.fetchone()
+
+        return default if row is None else json.loads(row[0])
 
     def _put_versions(self, kept: Mapping[str, list[Any]]) -> None:
         for tag, values in kept.items():

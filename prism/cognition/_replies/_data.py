@@ -43,7 +43,9 @@ class Pairs(dict[str, Any]):
         for key, value in pairs:
             self.setdefault(key, value)
 
-        self.repeated = [] if len(self) == len(pairs) else sorted(_repeated(self, pairs))
+        is_whole = len(self) == len(pairs)
+        again = set() if is_whole else {key for key, value in pairs if self[key] != value}
+        self.repeated = sorted(again)
 
 
 @dataclass(slots=True)
@@ -141,10 +143,6 @@ def _end_of_thought(text: str, position: int) -> int:
             return tag.end()
 
     return len(text)
-
-
-def _repeated(first: dict[str, Any], pairs: list[tuple[str, Any]]) -> set[str]:
-    return {key for key, value in pairs if first[key] != value}
 
 
 def _is_readable(text: str) -> bool:

@@ -104,8 +104,8 @@ class _Reader:
 
     def read(self) -> Elements:
         """Read the whole text."""
-        while self.at < len(self.tags) and self._read_outside(self.tags[self.at]):
-            pass
+        while self.at < len(self.tags) and not self._is_over(self.tags[self.at]):
+            self._read_outside(self.tags[self.at])
 
         if self.markup.is_doubtful:
             for element in (*self.found.agents, self.found.loose):
@@ -113,12 +113,14 @@ class _Reader:
 
         return self.found
 
-    def _read_outside(self, tag: Tag) -> bool:
-        """Read what begins with a tag outside of agent elements; return False to stop."""
-        found = self.found
-        if tag.kind == "turn" and (found.agents or not found.loose.is_empty):
-            return False  # a model that goes on writes the turns of others
+    def _is_over(self, tag: Tag) -> bool:
+        """Return True at the end of the answer: a model that goes on writes the turns of others."""
+        has_answer = self.found.agents or not self.found.loose.is_empty
+        return tag.kind == "open comment" or (tag.kind == "turn" and bool(has_answer))
 
+    def _read_outside(self, tag: Tag) -> None:
+        """Read what begins with a tag outside of agent elements."""
+        found = self.found
         if tag.kind == "thought":
             found.is_thinking = not self._skip_thought()
         elif tag.kind == "said":
@@ -127,10 +129,10 @@ class _Reader:
             found.loose = Element()
             self.is_in_leaf = False
             self._step()
-        elif tag.kind == "open comment":
-            self.at = len(self.tags)
         elif tag.name == "agent" and tag.kind != "end":
-            self._read_agent(tag)
+            # within a text that is not closed it may be a part of that, or the answer begun anew
+            found.agents.append(Element(is_clear=not self.is_in_leaf))
+            self._read_container(tag, found.agents[-1])
         elif tag.kind in ("start", "empty"):
             found.loose_start = tag.start if found.loose.is_empty else found.loose_start
             self._read_child(tag, found.loose)
@@ -138,19 +140,11 @@ class _Reader:
             self._doubt_value(tag)
             self._step()
 
-        return True
-
     def _doubt_value(self, tag: Tag) -> None:
         """Note a closing tag of a value behind an agent element: its value may go on until here."""
         is_lone = tag.kind == "end" and tag.name == "value"
         if is_lone and self.found.agents and self._text_before(tag).strip():
             self.found.agents[-1].is_clear = False
-
-    def _read_agent(self, tag: Tag) -> None:
-        # within a text that is not closed it may be a part of that, or the answer begun anew
-        agent = Element(is_clear=not self.is_in_leaf)
-        self.found.agents.append(agent)
-        self._read_container(tag, agent)
 
     def _read_container(self, tag: Tag, container: Element) -> None:
         """Read an agent or action element into a container until it ends or is broken off."""

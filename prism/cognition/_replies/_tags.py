@@ -144,9 +144,8 @@ class Markup:
             elif kind == "doctype":
                 position = self._end_of_document_type(position)
             elif kind == "comment":
-                end = self._marks["-->"].after(position)
-                position = end or position
-                yield Tag("open comment" if end is None else "comment", "", start, position)
+                yield (comment := self._comment(start, position))
+                position = comment.end
             elif kind == "end":
                 yield Tag("end", _name(found["end"]), start, position)
             elif kind == "attributes":
@@ -157,6 +156,10 @@ class Markup:
                 yield Tag(_KINDS[str(kind)], "", start, position)
 
         raise TooManyTagsError
+
+    def _comment(self, start: int, inner: int) -> Tag:
+        end = self._marks["-->"].after(inner)
+        return Tag("open comment", "", start, inner) if not end else Tag("comment", "", start, end)
 
     def _end_of_section(self, start: int, inner: int) -> int:
         """Note a CDATA section, and return where to read on."""

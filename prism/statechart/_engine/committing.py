@@ -27,8 +27,8 @@ class Committing(Chooser[StateT]):
     _quiet_writers: dict[type, Writer]
     _writers: dict[type, Writer]
 
-    def _make(self, agent: Any, candidate: Candidate[StateT], context: Any) -> None:
-        """Run the action and commit."""
+    def _make(self, agent: Any, candidate: Candidate[StateT], context: Any) -> StateT:
+        """Run the action and commit; return the new state."""
         _, action, target, edge = candidate
         # looked up before the action runs, since it refuses classes that the chart cannot drive
         write = self._writers.get(agent.__class__) or self._writer_of(agent)
@@ -53,6 +53,7 @@ class Committing(Chooser[StateT]):
 
         if engine_hooks:
             self._observe_transition("transition", agent, candidate[3], context)
+        return target
 
     def _commit(self, agent: Any, edge: Edge, write: Writer, context: Any) -> None:
         dwell = write(agent, edge, self._clock(), context)

@@ -102,9 +102,10 @@ class Interpreter(Running[StateT]):
             definition = Definition(**{**arguments_of(definition), "name": name})
 
         chart = object.__new__(type(self))
-        # in one step, past what refuses to change a chart
-        vars(chart).update(vars(self), _definition=definition)
-        vars(chart).pop("machine", None)
+        # past what refuses to change a chart, and not by the new one's `__dict__`: see `Statechart`
+        for attribute, value in {**vars(self), "_definition": definition}.items():
+            if attribute != "machine":
+                object.__setattr__(chart, attribute, value)
         chart._bind(Reporter(name, logger, strict=definition.strict), clock)
         # what is active while an action runs is asked of the chart that the action knows
         chart._instants = self._instants
@@ -364,30 +365,33 @@ class Interpreter(Running[StateT]):
         """Make one transition and everything that its action queues, until the agent is at rest."""
         # a list, which is made faster than anything else; few actions queue anything
         firing: Firing = [get_ident(), None]
-        other = self._firing.setdefault(id(agent), firing)
+        key, under_way = id(agent), self._firing
+        other = under_way.setdefault(key, firing)
         if other is not firing:
             self._require_one_thread(agent, other[0])
 
         try:
             plan = candidate[3].plan
+            state: StateT
             if plan is None:
-                self._make(agent, candidate, context)
+                state = self._make(agent, candidate, context)
             elif not plan.settles:
-                self._make_nested(agent, candidate, context)
-            elif not self._step(agent, candidate, context):
+                state = self._make_nested(agent, candidate, context)
+            elif self._step(agent, candidate, context):
+                state = agent.state
+            else:
                 return None
             if firing[1] is not None:
                 self._drain(agent, firing[1])
-            # without `cast`, whose call would be a twentieth of it
-            state: StateT = agent.state
+                state = agent.state
             # the look-up hashes the member, which Enum does in Python
             return state if state is candidate[2] else self._members.get(state, state)
         except BaseException as error:
-            self._instants.pop(id(agent), None)
+            self._instants.pop(key, None)
             note_dropped(error, self.definition.name, agent, firing[1] or ())
             raise
         finally:
-            del self._firing[id(agent)]
+            del under_way[key]
 
     def _drain(self, agent: Any, queue: deque[QueuedFire]) -> None:
         fired = 0

@@ -73,7 +73,10 @@ class Kept(dict[Any, Any]):
 
     def __missing__(self, key: Any) -> Any:
         """Make a value, and keep it."""
-        value = self._make(key)
+        return self.keep(key, self._make(key))
+
+    def keep(self, key: Any, value: Any) -> Any:
+        """Keep a value; the oldest one goes if there are too many."""
         if len(self) >= self._most:
             del self[next(iter(self))]
         self[key] = value
@@ -107,7 +110,8 @@ class NestedRows(Kept):
 
             self.event_of, self.new_session = event_of, Session
         self.alone: Kept = Kept(lambda key: self._only(*key))
-        self.place: Callable[[Any], Place] = Kept(self._placed).__getitem__
+        self._places = Kept(self._placed)
+        self.place: Callable[[Any], Place] = self._places.__getitem__
 
     def __contains__(self, state: object) -> bool:
         """Return whether an agent of the chart can be in a state."""
@@ -162,17 +166,21 @@ class NestedRows(Kept):
             KeyError: If no agent of the chart can be in one of the states.
         """
         place, leaves = self.place(state), self.place(target).leaves
-        groups = self.groups(place.leaves, trigger)
-        found = groups.get(trigger, []) + (groups.get(EVENTLESS, []) if trigger == ALWAYS else [])
         entered = {number: self.tree.inside(leaves, number) for number in self.planner.kept}
         memory = {number: inside for number, inside in entered.items() if inside}
+        return any(
+            self._plan(place, arcs, each).leaves == leaves
+            for arcs in self._combinations(place, trigger)
+            for each in ({}, memory)
+        )
+
+    def _combinations(self, place: Place, trigger: str) -> Iterator[dict[Arc, None]]:
+        """Yield the transitions that may be made together; each region may react or not."""
+        groups = self.groups(place.leaves, trigger)
+        found = groups.get(trigger, []) + (groups.get(EVENTLESS, []) if trigger == ALWAYS else [])
         choices = product(*((None, *group) for group in dict.fromkeys(found)))
         for arcs in islice(choices, 1, MOST_OUTCOMES):
-            chosen = dict.fromkeys(arc for arc in arcs if arc is not None)
-            if any(self._plan(place, chosen, each).leaves == leaves for each in ({}, memory)):
-                return True
-
-        return False
+            yield dict.fromkeys(arc for arc in arcs if arc is not None)
 
     def beginning(self, state: Any = None) -> Candidate[Any]:
         """Return the candidate that enters a state, by default the initial one, and stays there."""
@@ -204,13 +212,19 @@ class NestedRows(Kept):
         leaves = self._leaves_of(state)
         if leaves is None:
             raise KeyError(state)
+        return self._place_of(leaves)
+
+    def _place_of(self, leaves: tuple[int, ...]) -> Place:
         members = [self.tree.nodes[number].state for number in leaves]
         state = members[0] if len(members) == 1 else Configuration(members)
         return Place(state, leaves, self.tree.active(leaves))
 
-    def _state_of(self, leaves: Iterable[int]) -> Any:
+    def _state_of(self, leaves: tuple[int, ...]) -> Any:
         """Return the state of an agent in some leaves: a member, or the one configuration."""
-        return self.place(SEPARATOR.join(self.tree.texts[number] for number in leaves)).state
+        text = SEPARATOR.join(self.tree.texts[number] for number in leaves)
+        # not looked up as a state from outside, which must be one that an agent can be in
+        place = self._places.get(text) or self._places.keep(text, self._place_of(leaves))
+        return place.state
 
     def _leaves_of(self, state: object) -> tuple[int, ...] | None:
         if not isinstance(state, str):

@@ -13,6 +13,7 @@ from prism.statechart._engine.committing import Committing
 from prism.statechart._engine.machine import EVENTLESS, Candidate
 from prism.statechart._engine.memory import memory_of, remember
 from prism.statechart._engine.pending import MOST_QUEUED_FIRES, close_overtaken, restless
+from prism.statechart._engine.writing import write_kept
 from prism.statechart.states import state_text
 from prism.statechart.transitions import StateT
 from prism.telemetry._instrument import engine_hooks
@@ -27,7 +28,7 @@ class Running(Committing[StateT]):
     """Makes the steps of a chart with composites."""
 
     # while actions of an agent run, by its address: the states that are active at that instant
-    _instants: dict[int, frozenset[int]]
+    _instants: dict[int, frozenset[int] | None]
 
     def is_in(self, agent: Any, state: StateT) -> bool:
         """Return whether a state is active: the agent's own, or one around it.
@@ -133,10 +134,13 @@ class Running(Committing[StateT]):
 
     def _make_nested(  # noqa: C901 - written out for speed, as it says below
         self, agent: Any, candidate: Candidate[StateT], context: Any
-    ) -> None:
+    ) -> StateT:
         """Run exit actions and the transition's own, commit, and run entry actions.
 
         Each action runs while its states are active. One that fails does not stop the others.
+
+        Returns:
+            The agent's state afterwards.
         """
         _, _, target, edge = candidate
         plan: Plan = edge.plan
@@ -157,12 +161,13 @@ class Running(Committing[StateT]):
                 self._reporter.action_failed(error, agent, edge)
 
         if plan.before:
-            instants.pop(key, None)
-        if agent.state is not edge.from_state:
+            instants[key] = None
+        # the usual agent without the call of its property
+        if (agent._state if write is write_kept else agent.state) is not edge.from_state:
             made = self._edge_after_action(agent, edge)
         if memory is not None:
             remember(memory, plan)
-        if target != made.from_state:
+        if plan.moves if made is edge else target != made.from_state:
             # as `_commit`, without its call
             dwell = write(agent, made, self._clock(), context)
             if self._questions:
@@ -185,7 +190,9 @@ class Running(Committing[StateT]):
             )
             raise
 
-        if plan.after:
+        if plan.before or plan.after:
             instants.pop(key, None)
         if engine_hooks:
             self._observe_transition("transition", agent, edge, context)
+        state: StateT = agent._state if write is write_kept else agent.state
+        return state

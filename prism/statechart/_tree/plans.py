@@ -23,6 +23,7 @@ class Plan:
         before: Exit actions, innermost first, and the transitions' own, in order.
         after: Entry actions, outermost first.
         leaves: The active leaves afterwards.
+        moves: Whether they are others than before.
         left: What a history will stand for, by the composite's text: the texts of its leaves.
         stopped: Texts of the states that are left and whose time is kept.
         started: Texts of the states that are entered and whose time is kept.
@@ -35,6 +36,7 @@ class Plan:
     before: tuple[Call, ...]
     after: tuple[Call, ...]
     leaves: tuple[int, ...]
+    moves: bool
     left: Mapping[str, list[str]]
     stopped: tuple[str, ...]
     started: tuple[str, ...]
@@ -92,7 +94,8 @@ class Planner:
             memory: What the agent's histories stand for.
             entering: What is entered, where no transition says it: when an agent begins.
         """
-        tree, active = self.tree, self.tree.active(leaves)
+        tree, texts = self.tree, self.tree.texts
+        active = tree.active(leaves)
         exited = (tree.exited(arc, active, memory) for arc in arcs)
         gone = sorted(frozenset().union(*exited), reverse=True)
         left = {each: tree.inside(leaves, each) for each in gone if each in self.kept}
@@ -104,20 +107,15 @@ class Planner:
         before = self._exits(gone, active)
         before += [(arc.action, rest) for arc in arcs if arc.action is not None]
         after, raised = self._entries(come, rest, entering.content)
-        if self.is_document and not now.isdisjoint(self._ends):
-            # ``exitInterpreter``: nobody leaves the states that are active now
-            after += self._exits(sorted(now, reverse=True), now)
-
+        entered = tuple(sorted(now.intersection(tree.leaves)))
         stopped, started = self._timed_texts(gone), self._timed_texts(come)
         return Plan(
             tuple(arc.place for arc in arcs),
             tuple(before),
             tuple(after),
-            tuple(each for each in sorted(now) if not tree.nodes[each].children),
-            {
-                tree.texts[each]: [tree.texts[leaf] for leaf in found]
-                for each, found in left.items()
-            },
+            entered,
+            bool(arcs) and entered != leaves,
+            {texts[each]: [texts[leaf] for leaf in found] for each, found in left.items()},
             stopped,
             started,
             tuple(raised),
@@ -145,6 +143,9 @@ class Planner:
                 events = self.done(node.parent, active)
                 raised += [trigger for trigger in events if trigger in self.triggers]
 
+        if self.is_document and not active.isdisjoint(self._ends):
+            # ``exitInterpreter``: nobody leaves the states that are active now
+            calls += self._exits(sorted(active, reverse=True), active)
         return calls, raised
 
     @property

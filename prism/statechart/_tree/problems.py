@@ -75,12 +75,16 @@ def _text_problems(hierarchy: Hierarchy, members: Sequence[Any]) -> Iterator[str
         if len(found) > 1
     )
 
-    has_regions = any(isinstance(each, State) and each.parallel for each in _all(hierarchy))
+    if any(isinstance(each, State) and each.parallel for each in _all(hierarchy)):
+        yield from _separator_problems(members)
+
+
+def _separator_problems(members: Sequence[Any]) -> Iterator[str]:
     yield from (
         f"state {state_text(member)!r} contains a {SEPARATOR!r}, which separates the leaves of a "
         "configuration: rename it"
         for member in members
-        if has_regions and SEPARATOR in state_text(member)
+        if SEPARATOR in state_text(member)
     )
 
 

@@ -13,7 +13,6 @@ from prism.errors import DefinitionError
 from prism.statechart._definition import Definition
 from prism.statechart._nesting import DONE, In, State
 from prism.statechart._tree.hierarchy import member_of, with_insides
-from prism.statechart._tree.numbers import CHART
 from prism.statechart.formats._names import Functions, name_of
 from prism.statechart.formats._scxml_names import attribute, head, scxml_guards, scxml_name
 from prism.statechart.states import state_text
@@ -47,26 +46,22 @@ class _Writer:
         self._tree = chart.tree
         self._fields = scxml_guards(chart, guards)
         self._guards, self._actions = guards, actions
-        self._histories: dict[Any, str] = {}
+        self._histories = {
+            history: f"{_id(history.state)}.history.{number}"
+            for number, history in enumerate(dict.fromkeys(self._named_histories()), start=1)
+        }
         self._leaving: dict[str, list[tuple[int, Transition[Any]]]] = {}
-        self._collect()
+        for arc in self._tree.arcs:
+            member = self._tree.tree.nodes[arc.source].state
+            if member not in self._tree.final_states:
+                leaving = self._leaving.setdefault(state_text(member), [])
+                leaving.append((arc.place, arc.written))
 
-    def _collect(self) -> None:
-        tree = self._tree
-        targets = [each for item in tree.transitions for each in _targets(item)]
-        for state in with_insides(tree.states):
+    def _named_histories(self) -> Iterator[History[Any]]:
+        targets = [each for item in self._tree.transitions for each in _targets(item)]
+        for state in with_insides(self._tree.states):
             targets += state.initial if isinstance(state, State) else ()
-        for target in targets:
-            if isinstance(target, History) and target not in self._histories:
-                number = len(self._histories) + 1
-                self._histories[target] = f"{_id(target.state)}.history.{number}"
-
-        top = tuple(tree.tree.nodes[number].state for number in tree.tree.nodes[CHART].children)
-        for place, item in enumerate(tree.transitions):
-            sources = top if is_any_state(item.source) else (item.source,)
-            for source in sources:
-                if source not in tree.final_states:
-                    self._leaving.setdefault(state_text(source), []).append((place, item))
+        return (each for each in targets if isinstance(each, History))
 
     def lines(self) -> Iterator[str]:
         """Yield the lines of the document."""

@@ -449,16 +449,12 @@ class _Reader:
 
     def _is_plain(self) -> bool:
         """Return whether the document says nothing that a chart written in Python could not."""
-        items = [item for _, item in self._made]
-        parts = [part for item in items for part in (item.guard, item.action)]
+        parts = [part for _, item in self._made for part in (item.guard, item.action)]
         parts += [each for state in self._tree for each in _functions_of(state)]
-        of_document = [each for each in parts if isinstance(each, DocumentPart)]
-        if self._content.has_data or any(
-            not isinstance(each, Done) or each.payload for each in of_document
-        ):
+        if self._content.has_data or any(map(_does_more, parts)):
             return False
 
-        triggers = [item.trigger for item in items if item.trigger is not None]
+        triggers = [item.trigger for _, item in self._made if item.trigger is not None]
         return self._is_own or _are_plain(triggers)
 
     def definition(self) -> Definition[Any]:
@@ -509,6 +505,12 @@ def _functions_of(state: Any) -> Iterator[Any]:
         yield from (*state.entry, *state.exit, *state.start)
         for each in state.states:
             yield from _functions_of(each)
+
+
+def _does_more(part: Any) -> bool:
+    """Return whether content of a document does more than to say what is done."""
+    is_done = isinstance(part, Done) and not part.payload
+    return isinstance(part, DocumentPart) and not is_done
 
 
 def _are_plain(triggers: Sequence[str]) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import takewhile
+from itertools import chain, takewhile
 from typing import Any, NamedTuple
 
 from prism.statechart._asking import told
@@ -163,17 +163,17 @@ def _fired(
     if not groups:
         return "no reaction", []
 
-    outcomes = [[tried[each.number].outcome for each in group] for group in groups]
-    if decides:
+    def passes(asked: Any) -> bool:
+        return tried[asked.number].outcome == "passed"
+
+    for group in groups if strict else ():
         # a fire asks no further than the first that passes; the others are for a reasoner
-        outcomes = [[*takewhile(lambda each: each != "passed", group)] for group in outcomes]
-    if strict and any("raised" in group for group in outcomes):
-        return "raises", []
+        asked = takewhile(lambda each: not passes(each), group) if decides else group
+        if any(tried[each.number].outcome == "raised" for each in asked):
+            return "raises", []
 
     try:
-        targets = found.targets(
-            groups, lambda asked: tried[asked.number].outcome == "passed", agent
-        )
+        targets = found.targets(groups, passes, agent)
     except _ChanceError:
         return "draws", []
 
@@ -197,9 +197,8 @@ def _tried(
             if is_last or (outcome == "raised" and strict):
                 break
 
-    for each in (each for group in groups for each in group):
-        found.setdefault(each.number, Candidate(each.written, "not asked"))
-    return found
+    rest = {each.number: Candidate(each.written, "not asked") for each in chain(*groups)}
+    return found | {number: each for number, each in rest.items() if number not in found}
 
 
 def _is_shared(group: Sequence[Any], asked: Any) -> bool:

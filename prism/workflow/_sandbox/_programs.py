@@ -226,13 +226,11 @@ class _Scan:
                 self.names.add(name)
                 (self.used if isinstance(context, ast.Load) else self.bound).add(name)
             case ast.Constant() | ast.JoinedStr():
-                if node.end_lineno is not None and node.end_lineno > node.lineno:
-                    self.texts.add((node.lineno, node.end_lineno))
+                self._see_text(node)
             case ast.Call(func=ast.Name(id=name)):
                 self.called.add(name)
             case ast.Attribute(attr=name):
-                if name.startswith("__"):
-                    raise CodeError(f"uses .{name}, which code steps do not have", line)
+                _require_attribute(name, line)
             case ast.Subscript(value=ast.Name(id="context"), slice=ast.Constant(value=name)):
                 if isinstance(node.ctx, ast.Store):
                     self.stored.add(str(name))
@@ -240,6 +238,11 @@ class _Scan:
                 self._see_import(node)
             case _:
                 self._see_rare(node, line)
+
+    def _see_text(self, node: ast.expr) -> None:
+        end = node.end_lineno or node.lineno
+        if end > node.lineno:
+            self.texts.add((node.lineno, end))
 
     def _see_import(self, node: ast.Import | ast.ImportFrom) -> None:
         modules = [alias.name for alias in node.names]
@@ -267,6 +270,11 @@ class _Scan:
 def _require_name(name: str, line: int | None) -> None:
     if name in _REFUSED_NAMES or name.startswith(("__", "_prism")):
         raise CodeError(f"uses {name}, which code steps do not have", line)
+
+
+def _require_attribute(name: str, line: int | None) -> None:
+    if name.startswith("__"):
+        raise CodeError(f"uses .{name}, which code steps do not have", line)
 
 
 def _assigned(body: Iterable[ast.stmt]) -> Iterator[str]:
