@@ -431,6 +431,8 @@
       waiting.textContent = error.message;
       get("panel-body").replaceChildren(waiting);
     }
+    // what was focused may be gone with what was shown before
+    if (panel.open && !panel.contains(document.activeElement)) get("panel-title").focus();
     panel.dataset.shown = wanted;
   });
 

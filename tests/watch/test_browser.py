@@ -153,8 +153,10 @@ def test_an_empty_field_finds_all_agents_and_a_heading_sorts_them(
     browser.wait(heading)
     browser.run(f"{heading}.click()")
     browser.wait("document.querySelector('#all-agents [aria-sort=descending]')")
-    browser.run("document.querySelector('#all-agents tbody button').click()")
+    browser.run("document.querySelector('#all-agents tbody button').focus()")
+    browser.run("document.activeElement.click()")
     browser.wait("document.getElementById('agent-then')")
+    browser.wait("document.activeElement.id === 'panel-title'")
     said = browser.run("return document.querySelector('#agent-then h2').textContent")
     assert said == "What it did in round 2"
     press = "document.getElementById('panel-title').dispatchEvent(new KeyboardEvent('keydown', %s))"
