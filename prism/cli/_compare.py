@@ -230,7 +230,7 @@ def _heading(found: Comparison) -> str:
         f"{group.label} ({len(group.runs)} run{'' if len(group.runs) == 1 else 's'})"
         for group in found.groups
     )
-    return f"{', '.join(others)} against {first}"
+    return f"{', '.join(others)} against {first}, {found.pairing}"
 
 
 def _short(found: Comparison, several: bool) -> dict[str, str]:

@@ -96,6 +96,10 @@ class LogTable:
             write_bytes(make(runs, to_bytes), out, runs)
             return
 
+        if self.agent is not None and Path(given["agent_id"]).exists() and not runs[0].exists():
+            right = f"prism log {self.name} {runs[0]} {given['agent_id']}"
+            raise InputError(f"the agent comes before the runs: {right}")
+
         chosen = choose_format(None if as_format is None else TableFormat(as_format), out)
         table, is_other = self._made(runs, given)
         shown = () if is_other else self._columns_of(table, given)
@@ -285,7 +289,9 @@ TABLES = (
     ),
     LogTable(
         "agents",
-        "Describe every agent: its attributes, and how much it did.",
+        """Describe every agent: its attributes, and how much it did.
+
+        The columns of counts tell which were active; prism log agent has the story of one.""",
         shown=forms.columns_of_agents,
     ),
     LogTable(

@@ -56,6 +56,8 @@ def decision(
     from prism.runlog._prompts import find_asked, find_prompts
     from prism.runlog._reader import locate_log
 
+    if record_id is not None and Path(record_id).exists() and not run.exists():
+        raise InputError(f"the run comes first: prism log decision {record_id} {run}")
     if record_id is None:
         list_decisions(run, agent, round_, as_json=as_json)
         return
@@ -216,7 +218,10 @@ def _tokens(of: Mapping[str, Any]) -> Iterator[str]:
 
 def _what_came(event: Mapping[str, Any], outcome: Mapping[str, Any] | None) -> str:
     if outcome is None:
-        return "nothing: the log ends before"
+        from prism.runlog._prompts import is_to_stay
+
+        stayed = f"it stayed in {event.get('state')}"
+        return f"nothing: {stayed if is_to_stay(event) else 'the log ends before'}"
 
     when = f" (round {outcome['round']}, tick {outcome.get('tick')})" if "round" in outcome else ""
     name = outcome["event"]

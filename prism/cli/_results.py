@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from shlex import quote
 from typing import Any, Literal
 
 import orjson
 from rich.table import Table
 
-from prism.cli._screen import Screen, evenly, plain, plain_table, print_place, table_of
+from prism.cli._screen import Screen, evenly, plain, plain_table, print_place, shortened, table_of
 from prism.runlog._reader import log_in, read_blocks
 from prism.social import Activity, Cascade, Results
 from prism.worlds import WorldResults
@@ -20,6 +21,7 @@ AnyResults = Results | WorldResults
 _MOST_ROUNDS_SHOWN = 10
 _MOST_NAME = 20
 _MOST_TEXT = 40
+_MOST_REASON = 130
 
 
 def print_results(results: AnyResults, folder: Path | None) -> None:
@@ -45,7 +47,7 @@ def print_results(results: AnyResults, folder: Path | None) -> None:
 
     rows = ((what, f"{count:,}") for what, count in counts.items())
     screen.print(table_of(rows, "what", "count", numbers=["count"]))
-    for line in _fallback_lines(fallbacks, examples):
+    for line in _fallback_lines(fallbacks, examples, folder):
         screen.print(plain(line), soft_wrap=True)
 
     if isinstance(results, Results):
@@ -135,12 +137,17 @@ def _counts(totals: Mapping[str, Any]) -> dict[str, int]:
     }
 
 
-def _fallback_lines(fallbacks: Mapping[str, int], examples: Mapping[str, str]) -> Iterator[str]:
+def _fallback_lines(
+    fallbacks: Mapping[str, int], examples: Mapping[str, str], folder: Path | None
+) -> Iterator[str]:
     """Return a line for each kind of reason and server, the commonest first."""
+    rest = "" if folder is None else f" (prism log faults {quote(str(folder))} has the rest)"
     for group, count in Counter(fallbacks).most_common():
         kind = group.partition(" ")[0]
         example = examples.get(group, "").removeprefix(f"{kind}: ")
-        such_as = "" if example in ("", kind) else f", such as: {example}"
+        brief = shortened(example, _MOST_REASON)
+        told = brief + rest if len(brief) > _MOST_REASON else brief
+        such_as = "" if example in ("", kind) else f", such as: {told}"
         yield f"Fallback taken {count:,} x: {group}{such_as}"
 
 

@@ -280,6 +280,9 @@ def _screen(out: Path | None, reads: Sequence[Path]) -> Iterator[Screen]:
 
 def _left_out(frame: pl.DataFrame, rows: int, columns: int, total: int | None) -> str | None:
     """Return what is not drawn, and how to get it."""
+    if not frame.height:
+        return "no rows: nothing of this kind is in the log"
+
     parts = []
     if rows < (total or frame.height):
         parts.append(f"the first {rows:,} rows" + (f" of {total:,}" if total else ""))

@@ -382,7 +382,7 @@ def find_asked(run: Path, record_id: str, on_fault: Tell) -> tuple[Asked, Mappin
     """Return a decision or a text, and its result.
 
     That is of a decision the agent's next transition, or that the answer was discarded; of a text
-    the agent's next event. None if the log ends before.
+    the agent's next event. None if the log ends before, or if a decision to stay came to nothing.
 
     Raises:
         InputError: If there is no log, or nothing of that id in it.
@@ -393,6 +393,11 @@ def find_asked(run: Path, record_id: str, on_fault: Tell) -> tuple[Asked, Mappin
         if found is None:
             if asked == record_id:
                 found = Asked(asked, line, event)
+        elif is_to_stay(found.event):
+            if _came_of_staying(found.event, event):
+                return found, event
+            if event["event"] in _OUTCOMES or _question_of(event) == _question_of(found.event):
+                return found, None
         elif found.event["event"] != DECISION or event["event"] in _OUTCOMES:
             return found, event
 
@@ -403,6 +408,25 @@ def find_asked(run: Path, record_id: str, on_fault: Tell) -> tuple[Asked, Mappin
         )
 
     return found, None
+
+
+def is_to_stay(event: Mapping[str, Any]) -> bool:
+    """Return whether an event is a decision for the state that the agent was asked in."""
+    return event["event"] == DECISION and event.get("chosen") == event.get("state")
+
+
+def _came_of_staying(decision: Mapping[str, Any], event: Mapping[str, Any]) -> bool:
+    """Return whether an event is a transition to the state itself, or that it was discarded."""
+    names = {
+        TRANSITION: ("from_state", "trigger", "to_state"),
+        ANSWER_DISCARDED: ("asked_in", "trigger", "chosen"),
+    }
+    asked = [decision.get(name) for name in ("state", "trigger", "chosen")]
+    return asked == [event.get(name) for name in names.get(event["event"], ())]
+
+
+def _question_of(event: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(event.get(name) for name in ("event", "state", "trigger"))
 
 
 def _events(

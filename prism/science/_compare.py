@@ -359,8 +359,13 @@ def _wanted(
     names = dict.fromkeys(kinds if measures is None else measures)
     unknown = [name for name in names if name not in kinds]
     if unknown:
-        known = ", ".join(kinds)
-        raise InputError(f"unknown measure; the runs have {known}", field=unknown[0])
+        # it loads pydantic, for a message only
+        from prism.files._declarations import meant
+
+        close = meant(unknown[0], kinds)
+        guess = "" if close is None else f" (did you mean {close!r}?)"
+        problem = f"unknown measure{guess}; the runs have {', '.join(kinds)}"
+        raise InputError(problem, field=unknown[0])
 
     return {name: kinds[name] for name in names}
 

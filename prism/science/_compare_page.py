@@ -405,7 +405,16 @@ def draw_rounds(
             "runs",
         ],
     )
-    chart: alt.TopLevelMixin = alt.layer(shade, line).properties(height=round(HEIGHT * 0.7))
+    has_band = table["low"].is_not_null().any()
+    band = f"band: {comparison.confidence:.0%} bootstrap interval of the mean"
+    title = alt.TitleParams(
+        f"Mean of {measure} in each round",
+        subtitle=band if has_band else alt.Undefined,
+        anchor="start",
+    )
+    chart: alt.TopLevelMixin = alt.layer(shade, line).properties(
+        title=title, height=round(HEIGHT * 0.7)
+    )
 
     return chart
 

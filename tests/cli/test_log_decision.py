@@ -149,3 +149,69 @@ def test_why_names_the_decisions(recorded: Path, log: Prism) -> None:
     ]
     said = log("why", fallbacks[0]["agent_id"], recorded)
     assert fallbacks[0]["id"] in said.out
+
+
+def asked(chosen: str, state: str = "calm", trigger: str = "hears", **more: object) -> str:
+    """Return the line of a decision of Ann's."""
+    where = {"agent_id": "ann", "state": state, "trigger": trigger, "options": ["calm", "loud"]}
+    event = {"event": "reasoner.decision", "round": 1, "tick": 1, **where, "chosen": chosen}
+    return json.dumps({**event, "source": "policy", **more})
+
+
+def moved(before: str, after: str, trigger: str = "hears") -> str:
+    """Return the line of a transition of Ann's, three rounds later."""
+    move = {"from_state": before, "to_state": after, "trigger": trigger}
+    return json.dumps({"event": "statechart.transition", "round": 4, "agent_id": "ann", **move})
+
+
+def discarded(chosen: str) -> str:
+    """Return the line which says that an answer came too late."""
+    told = {"asked_in": "calm", "now_in": "loud", "chosen": chosen, "trigger": "hears"}
+    return json.dumps({"event": "statechart.answer_discarded", "agent_id": "ann", **told})
+
+
+@pytest.mark.parametrize(
+    ("lines", "came"),
+    [
+        ([asked("calm"), moved("calm", "loud")], "nothing: it stayed in calm"),
+        ([asked("calm"), asked("loud"), moved("calm", "loud")], "nothing: it stayed in calm"),
+        ([asked("calm")], "nothing: it stayed in calm"),
+        ([asked("calm", source="fallback")], "nothing: it stayed in calm"),
+        ([asked("calm"), moved("calm", "calm")], "transition from calm to calm on hears"),
+        (
+            [asked("calm"), asked("loud", "sure", "sees"), discarded("calm")],
+            "discarded: the agent was already in loud",
+        ),
+        ([asked("calm"), asked("calm"), discarded("calm")], "nothing: it stayed in calm"),
+        ([asked("calm"), discarded("loud")], "nothing: it stayed in calm"),
+        ([asked("loud"), discarded("loud")], "discarded: the agent was already in loud"),
+        ([asked("loud"), moved("calm", "loud")], "transition from calm to loud on hears (round 4"),
+        ([asked("loud"), moved("calm", "sure", "sees")], "which is another question's (round 4"),
+        ([asked("loud")], "nothing: the log ends before"),
+    ],
+)
+def test_what_came_of_a_decision_is_its_own(lines: list[str], came: str, log: Prism) -> None:
+    """A decision to stay comes to nothing, whatever the agent does later, unless the log says."""
+    (log.folder / "events.jsonl").write_text("\n".join([*lines, ""]))
+    facts = " ".join(log("decision", "events.jsonl", "ann:1").out.split())
+    assert came in facts.partition("came of it")[2]
+    outcome = json.loads(log("decision", "events.jsonl", "ann:1", "--json").out)["outcome"]
+    assert (outcome is None) == came.startswith("nothing")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "right"),
+    [
+        (["agent", "run.jsonl", "ann"], "prism log agent ann run.jsonl"),
+        (["why", "run.jsonl", "ann"], "prism log why ann run.jsonl"),
+        (["decision", "ann:1", "run.jsonl"], "prism log decision run.jsonl ann:1"),
+    ],
+)
+def test_arguments_in_the_other_order_are_told(
+    arguments: list[str], right: str, log: Prism
+) -> None:
+    """One line has the command as it was meant."""
+    (log.folder / "run.jsonl").write_text(asked("calm") + "\n")
+    refused = log(*arguments)
+    assert (refused.status, refused.out, refused.err.count("\n")) == (2, "", 1)
+    assert refused.err.endswith(f": {right}\n")

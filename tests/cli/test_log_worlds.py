@@ -53,6 +53,15 @@ def test_a_table_about_posts_says_that_there_are_none(market: Path, log: Prism) 
     assert "a run of the world Bazaar, which has no posts" in said.err
 
 
+def test_why_points_to_tables_of_worlds_without_posts(market: Path, log: Prism) -> None:
+    """What a program reads is empty, and the line that says why names what there is instead."""
+    agent = log("agents", market, "--format", "json").rows[0]["agent_id"]
+    said = log("why", agent, market, "--format", "json")
+    assert (said.status, said.rows) == (0, [])
+    assert "has no posts: 'prism log decision' lists" in said.err
+    assert "'prism log agent'" in said.err
+
+
 @pytest.mark.usefixtures("own_modules")
 def test_the_chart_of_a_kind_is_named_by_its_class(log: Prism) -> None:
     """``check`` takes a class of agents from a file; a misspelt trigger is told once."""

@@ -86,7 +86,7 @@ def test_headings_name_runs_without_their_folders(game: tuple[Prism, str], tmp_p
     names = {line.split()[0] for line in out.splitlines() if "waiting" in line}
     assert names == {"plain/first", "told/first"}
     said = game[0]("compare", deep / "plain", deep / "told", "--measure", "transitions")
-    assert "told (2 runs) against plain (2 runs)" in said.out
+    assert "told (2 runs) against plain (2 runs), " in said.out
     assert str(tmp_path) not in said.out
 
 

@@ -116,6 +116,20 @@ def test_all_reasons_of_fallbacks_are_printed(shown: Shown) -> None:
     ]
 
 
+def test_a_long_reason_of_fallbacks_is_cut(shown: Shown) -> None:
+    """A line of a raw reply is short, and names the command that has the rest where a log is."""
+    reason = f"Odd: got {{'reply': '{'so ' * 90}"
+    results = results_of(
+        decisions_asked=7, fallbacks=Counter(Odd=7), fallback_examples={"Odd": reason}
+    )
+    (line,) = [line for line in shown(results) if "Fallback" in line]
+    assert line.startswith("Fallback taken 7 x: Odd, such as: got {'reply': 'so so")
+    assert line.endswith("...")
+    assert len(line) < 200
+    (line,) = [line for line in shown(results, Path("my runs/a")) if "Fallback" in line]
+    assert line.endswith("... (prism log faults 'my runs/a' has the rest)")
+
+
 @pytest.mark.parametrize(
     ("text", "line"),
     [

@@ -128,7 +128,9 @@ def test_groups_of_a_batch_are_in_the_order_of_its_plan(prism: Prism, runs: Path
     (made / "plan.json").write_text(json.dumps({"prism": "0", "plan": plan, "inputs": {}}))
     ran = prism("compare", "made", "--measure", "decisions", "--measure", "share_ignorant")
     lines = ran.out.splitlines()
-    assert lines[0] == "plain (2 runs), again (2 runs) against warned (2 runs)"
+    assert lines[0] == (
+        "plain (2 runs), again (2 runs) against warned (2 runs), in pairs of the same seed"
+    )
     assert [line.split()[:2] for line in lines if line.startswith((" dec", " share"))] == [
         ["decisions", "plain"],
         ["decisions", "again"],
@@ -200,6 +202,7 @@ def test_the_page_has_figures(runs: Path, tmp_path: Path) -> None:
     assert "likes" not in found.html()  # a world that is no feed has none
     names = re.findall(r'<section id="(\w+)"', found.html())
     assert names == ["groups", "effects", "differences", "rounds", "distributions"]
+    assert "band: 95% bootstrap interval of the mean" in found.html()
     saved = found.save_figures(tmp_path, "pdf")
     assert "effects.pdf" in {path.name for path in saved}
     for path in saved:
@@ -215,10 +218,14 @@ def test_the_command_writes_table_page_and_figures(prism: Prism, runs: Path) -> 
     few = [runs / name / "seed-3" for name in BOTH]
     ran = prism("compare", *few, "--measure", "decisions", "--page", "p.html", "--figures", "f")
     assert ran.status == 0, ran.err
-    assert ran.out.startswith("warned/seed-3 (1 run) against plain/seed-3 (1 run)\n")
+    told = "warned/seed-3 (1 run) against plain/seed-3 (1 run), in pairs of the same seed\n"
+    assert ran.out.startswith(told)
     assert "1 pair: no p-value but 1 is possible" in ran.err
     assert (prism.folder / "p.html").read_bytes().startswith(b"<!DOCTYPE html>")
     assert [path.name for path in (prism.folder / "f").iterdir()] == ["rounds-1.svg"]
+    figure = (prism.folder / "f" / "rounds-1.svg").read_text()
+    assert "Mean of decisions in each round" in figure
+    assert "band:" not in figure  # of one run there is none
 
 
 def test_the_hint_below_the_table_counts_no_rows_that_are_none(prism: Prism, runs: Path) -> None:
@@ -245,6 +252,10 @@ def test_the_command_writes_data(prism: Prism, runs: Path) -> None:
         (["plain", "nowhere"], "nowhere: there is no such file or folder"),
         (["plain", "plain/seed-0"], "is given more than once"),
         (["plain/seed-0", "warned/seed-0", "--measure", "much"], "unknown measure; the runs have"),
+        (
+            ["plain/seed-0", "warned/seed-0", "--measure", "decision"],
+            "unknown measure (did you mean 'decisions'?); the runs have",
+        ),
         (["plain", "warned", "--page", "-"], "--page needs a file"),
         (["plain", "x*"], "matches no file"),
     ],

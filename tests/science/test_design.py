@@ -153,7 +153,9 @@ def test_what_matters_most_stands_within_80_columns(
     monkeypatch.setenv("COLUMNS", "80")
     ran = prism("compare", done.folder)
     lines = ran.out.splitlines()
-    assert lines[0] == "reached: warned (16 runs) against plain (16 runs)"
+    assert lines[0] == (
+        "reached: warned (16 runs) against plain (16 runs), in pairs of the same seed"
+    )
     heads = next(line for line in lines if line.startswith(" setting")).split()
     assert heads[:6] == ["setting", "plain", "warned", "difference", "interval", "p"]
     assert max(map(len, lines)) <= 80

@@ -27,6 +27,7 @@ _KEYS = (
 _READ = (*STAMP, *_KEYS, "archetype", "cut", "error", "succeeded")
 _MOST_NAMES = 3
 _MOST_CHARACTERS = 200
+_MOST_ABOUT = 80
 
 
 def agent_story(logs: RunLogs, agent_id: str) -> pl.DataFrame:
@@ -154,7 +155,7 @@ def _decides(event: Mapping[str, Any], _agent_id: str) -> str:
     }
     options = ", ".join(f"{option}{likely.get(option, '')}" for option in event["options"] or ())
     by = event["model"] if event["source"] == "model" and event["model"] else event["source"]
-    why = f": {event['reason']}" if event["reason"] else ""
+    why = f": {_brief(event['reason'])}" if event["reason"] else ""
 
     said = f', saying "{event["said"]}"' if event["said"] else ""
 
@@ -202,10 +203,10 @@ def _of_world(event: Mapping[str, Any]) -> str:
 def _has_written(event: Mapping[str, Any], _agent_id: str) -> str:
     by = (event["source"] == "model" and event.get("model")) or event["source"]
     if event["source"] == "failed":
-        return f"has no text for {event['key']}: {event['reason']}"
+        return f"has no text for {event['key']}: {_brief(event['reason'])}"
     if event["source"] == "fallback":
         taken = _brief(event["text"])
-        return f"has no text for {event['key']}, and takes {taken}: {event['reason']}"
+        return f"has no text for {event['key']}, and takes {taken}: {_brief(event['reason'])}"
 
     cut = ", cut" if event.get("cut") else ""
     return f"has a text for {event['key']} ({by}{cut}): {_brief(words_of(event['text']))}"
@@ -287,12 +288,14 @@ _SENTENCES: dict[str, Callable[[Mapping[str, Any], str], str]] = {
 }
 
 
-def _brief(text: str | None) -> str:
+def _brief(text: str | None, most: int = _MOST_CHARACTERS) -> str:
     """Return a text on one line, of which the column ``text`` has the whole."""
     line = " ".join((text or "").split())
-    return line if len(line) <= _MOST_CHARACTERS else line[: _MOST_CHARACTERS - 3] + "..."
+    return line if len(line) <= most else line[: most - 3] + "..."
 
 
 def _about(event: Mapping[str, Any]) -> str:
-    post = read_object(event["context"]).get("post_id")
-    return f", about {post}" if post else ""
+    """Return what an event was about: a post by its id, and else all that the context tells."""
+    context = read_object(event["context"])
+    told = context.get("post_id") or _brief(in_words(context), _MOST_ABOUT)
+    return f", about {told}" if told else ""

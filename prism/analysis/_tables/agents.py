@@ -17,6 +17,7 @@ _AGENT = ["run", "agent_id"]
 _FACTS = ("display_name", "archetype", "interests", "following")
 _COUNTS = ("transitions", "weighed", "decisions", "fallbacks")
 _OF_FEED = ("archetype", "interests", "following", "weighed")
+_DIGITS = 20
 _READ = ("agent_id", "chart", "attributes", "state", "from_state", "to_state", "source")
 
 
@@ -27,14 +28,15 @@ def agents(logs: RunLogs) -> pl.DataFrame:
         logs: The logs, from `read_log`.
 
     Returns:
-        One row for each agent of the log, by name: ``agent_id``; what it was when it joined, null
-        in a log that does not say: ``display_name``, ``archetype``, ``interests``, ``following``
-        (a number), and a column for each of its attributes or fields, if it has any (one that is
-        called as another column becomes ``attribute_`` and its name); ``state`` (its last);
-        ``transitions``, ``weighed`` (posts), ``decisions`` and ``fallbacks`` among them; and the
-        counts of `activity`. Where agents were assigned to the arms of an experiment, ``arm`` comes
-        behind the id (``a+b`` of two experiments). With ``run`` first if there are several. In
-        worlds without posts, ``chart`` comes in place of what only feeds have.
+        One row for each agent of the log, by name (``agent_2`` before ``agent_10``): ``agent_id``;
+        what it was when it joined, null in a log that does not say: ``display_name``,
+        ``archetype``, ``interests``, ``following`` (a number), and a column for each of its
+        attributes or fields, if it has any (one that is called as another column becomes
+        ``attribute_`` and its name); ``state`` (its last); ``transitions``, ``weighed`` (posts),
+        ``decisions`` and ``fallbacks`` among them; and the counts of `activity`. Where agents were
+        assigned to the arms of an experiment, ``arm`` comes behind the id (``a+b`` of two
+        experiments). With ``run`` first if there are several. In worlds without posts, ``chart``
+        comes in place of what only feeds have.
     """
     return logs.labelled(with_arms(logs, described_agents(logs, _FACTS)))
 
@@ -49,7 +51,8 @@ def described_agents(logs: RunLogs, facts: Sequence[str]) -> pl.DataFrame:
         table = table.join(part, on=_AGENT, how="left")
 
     of_feed = [name for name in (*_OF_FEED, *acted) if name in table.columns]
-    table = table.with_columns(pl.col(*_COUNTS).fill_null(0)).sort(_AGENT)
+    table = table.with_columns(pl.col(*_COUNTS).fill_null(0))
+    table = table.sort("run", _in_natural_order("agent_id"), "agent_id")
     table = table.with_columns(pl.when(pl.col("run").is_in(feeds)).then(pl.col(of_feed)))
 
     columns = [*facts, "state", *_COUNTS, *acted]
@@ -57,6 +60,12 @@ def described_agents(logs: RunLogs, facts: Sequence[str]) -> pl.DataFrame:
         columns = ["chart", *(name for name in columns if name not in of_feed)]
 
     return _with_attributes(table, [*_AGENT, *columns])
+
+
+def _in_natural_order(name: str) -> pl.Expr:
+    """Return a key to sort names by, in which all numbers have as many digits."""
+    filled = pl.col(name).str.replace_all("([0-9]+)", "0" * _DIGITS + "$1")
+    return filled.str.replace_all(f"0+([0-9]{{{_DIGITS}}})", "$1")
 
 
 def _read(logs: RunLogs, facts: Sequence[str]) -> tuple[pl.DataFrame, ...]:

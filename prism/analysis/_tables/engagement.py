@@ -160,19 +160,20 @@ def runs_with_feed(logs: RunLogs, activity: pl.DataFrame) -> list[int]:
     return [n for n, run in enumerate(logs.runs) if run.world is None or n in active]
 
 
-def remark_no_feed(logs: RunLogs, found: pl.Series) -> None:
+def remark_no_feed(
+    logs: RunLogs, found: pl.Series, instead: str = "this table is about posts"
+) -> None:
     """Note the worlds without posts, of which the table has no rows.
 
     Args:
         logs: The logs.
         found: Numbers of the runs of which it has something.
+        instead: What follows from it for a reader.
     """
     known = set(found)
     for number, run in enumerate(logs.runs):
         if run.world is not None and number not in known:
-            text = (
-                f"is a run of the world {run.world}, which has no posts: this table is about posts"
-            )
+            text = f"is a run of the world {run.world}, which has no posts: {instead}"
             logs.remark(Note("no_feed", str(run.path), None, text))
 
 

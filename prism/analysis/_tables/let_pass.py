@@ -33,6 +33,9 @@ _READ = (
     "said",
     "decision_id",
 )
+_INSTEAD = (
+    "'prism log decision' lists what its agents decided, and 'prism log agent' all that one did"
+)
 _SHOWN = (
     *("run", "line", "round", "tick", "post_id", "relevance", "threshold", "topics", "options"),
     *("chosen", "why", "trigger", "source", "reason", "probabilities", "said"),
@@ -70,7 +73,7 @@ def let_pass(logs: RunLogs, agent_id: str) -> pl.DataFrame:
     """
     found = pl.DataFrame(list(_rows(_events_of(logs, agent_id))), schema=_SCHEMA, orient="row")
     _remark_missing(logs, found)
-    remark_no_feed(logs, found["run"])
+    remark_no_feed(logs, found["run"], _INSTEAD)
 
     table = found.join(
         _posts(logs, found), on=["run", "post_id"], how="left", maintain_order="left"

@@ -96,7 +96,9 @@ def test_every_event_has_a_sentence(write_log: WriteLog, make: SimpleNamespace) 
     ("context", "about"),
     [
         ({"post_id": 'a"b\\c\nd', "more": {"k": ["é😀"]}}, ', about a"b\\c\nd'),
-        ({'k"ey': None}, ""),
+        ({'k"ey': None}, ', about k"ey nothing'),
+        ({"agent_id": "bob", "share": 0.25}, ", about agent_id bob, share 0.25"),
+        ({"said": "so " * 100}, f", about said {('so ' * 100)[:72]}..."),
         ("free text", ""),
         ([1], ""),
         (None, ""),
@@ -105,7 +107,7 @@ def test_every_event_has_a_sentence(write_log: WriteLog, make: SimpleNamespace) 
 def test_context_of_any_kind_is_json(
     context: object, about: str, write_log: WriteLog, make: SimpleNamespace
 ) -> None:
-    """Any context reads back from the story; one that is no object is about no post."""
+    """Any context reads back from the story; one that is an object is told in words."""
     lines = [
         make.move("ann", "a", "b", context=context),
         make.decision("ann", ["b"], "b", context=context),

@@ -39,6 +39,15 @@ def test_agents_are_those_of_the_log(folder: Path, events: list[dict[str, Any]])
         }
 
 
+def test_numbers_in_names_are_sorted_as_numbers(write_log: WriteLog, make: SimpleNamespace) -> None:
+    """Agents come in natural order: by the numbers in their names, and not by the digits."""
+    names = ["b_1", "a_2", "a_2_x", "a_10", "a_10_2", "a_10_11", "a_100", "a", "02", "2", "10"]
+    lines = [make.move(name, "on", "off") for name in names]
+    table = agents(read_log(write_log(lines)))
+    expected = ["02", "2", "10", "a", "a_2", "a_2_x", "a_10", "a_10_2", "a_10_11", "a_100", "b_1"]
+    assert table["agent_id"].to_list() == expected
+
+
 def test_agents_have_the_counts_of_activity(folder: Path) -> None:
     """Posts and reactions, given and received, are those of the table of activity."""
     logs = read_log(folder)
