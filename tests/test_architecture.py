@@ -75,6 +75,7 @@ SUB_ROOMS = {
         "_run",
     ),
     "prism.worlds": (
+        "_charts",
         "_phase",
         "_fields",
         "_parameters",

@@ -232,7 +232,7 @@ def naming_options(names: Mapping[str, str] = MappingProxyType({})) -> Iterator[
         name = names.get(error.field) or option_of(error.field)
         # a problem begins with its verb, or is a sentence about something else
         colon = ":" if error.problem[:1].isupper() else ""
-        raise InputError(f"{name}{colon} {error.problem}") from None
+        raise InputError(f"{name}{colon} {error.problem}") from error.__cause__
 
 
 @contextmanager

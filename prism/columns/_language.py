@@ -22,6 +22,7 @@ from typing import Any
 from prism.columns import _types as types
 from prism.columns._types import Layout, RefusedError, Type, Value, is_word
 from prism.worlds import Agent, World
+from prism.worlds._charts import named
 
 MATH: Sequence[Callable[[float], float]] = (
     *(math.sqrt, math.exp, math.expm1, math.log, math.log1p, math.log10, math.fabs),
@@ -175,6 +176,8 @@ class Scope:
         # what would have been set by statements that were refused
         self.lost: set[str] = set()
         self.locals: dict[str, Type] = {}
+        # the states to which a name ever gives weights
+        self.weighed: dict[str, dict[int, str]] = {}
         self.returned: Type | None = None
         self.is_waiting = False
         closure = inspect.getclosurevars(function) if inspect.isfunction(function) else None
@@ -252,8 +255,9 @@ class Language:
         """Return the number of a named state."""
         number = self.layout.number_of(self.outside(node))
         if number is None:
+            states = ", ".join(map(named, self.layout.states))
             raise RefusedError(
-                node, f"{_shown(node)} is not a state of the chart: name one, such as Mind.SPREADER"
+                node, f"{_shown(node)} is not a state of the chart: its states are {states}"
             )
         return number
 

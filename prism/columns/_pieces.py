@@ -7,13 +7,14 @@ holds no await stays as it was written.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from typing import Any
 
 from prism.columns import _types as types
 from prism.columns._language import IN_THE_MIDDLE, Language, Scope, as_option
 from prism.columns._types import RefusedError, Type, Value, kind_of, read_as
+from prism.worlds._charts import never_reached, targets_of
 
 _NAMES = (types.TEXT, types.NONE)
 _WRITTEN_OUT = "weights are written out: {State.A: 0.3, State.B: 0.7}"
@@ -183,6 +184,7 @@ class Writer:
         if not isinstance(value, dict):
             self._line(f"{text} = {value.text}")
             return
+        self._scope.weighed.setdefault(text, {}).update(value)
         for state in range(len(self._language.layout.states)):
             self._scope.locals[f"{text}_{state}"] = types.FLOAT
             self._line(f"{text}_{state} = {value.get(state, '0.0')}")
@@ -363,7 +365,7 @@ class Writer:
         trigger, context = language.event(call)
         self._line("if slot < 0:")
         self._line(f"    slot = new_slot(run, me, {self._number}, other)")
-        weighted = self._put_weights(call)
+        weighted = self._put_weights(call, trigger)
         given = f"slot, {agent}, {trigger}, {context}, {weighted}, {node.lineno}"
         self._line(f"answer = ask(run, {given})")
 
@@ -405,7 +407,7 @@ class Writer:
             raise RefusedError(node, IN_THE_MIDDLE)
         return call
 
-    def _put_weights(self, call: ast.Call) -> int:
+    def _put_weights(self, call: ast.Call, trigger: int) -> int:
         """Store the weights of a question, and return 1 if it has any."""
         given = next((each.value for each in call.keywords if each.arg == "weights"), None)
         if given is None or _is_nothing(given):
@@ -414,15 +416,27 @@ class Writer:
         states = range(len(self._language.layout.states))
         if isinstance(given, ast.Dict):
             weights = self._weights(given)
+            self._require_targets(weights, trigger, given)
         else:
             value = self._language.value(given)
             if value.type is not types.WEIGHTS:
                 raise RefusedError(given, _WRITTEN_OUT)
             weights = {state: f"{value.text}_{state}" for state in states}
+            self._require_targets(self._scope.weighed[value.text], trigger, given)
         for state in states:
             weight = weights.get(state, "0.0")
             self._line(f"put_f8(run.weights, slot * N_STATES + {state}, {weight})")
         return 1
+
+    def _require_targets(self, weighed: Iterable[int], trigger: int, node: ast.expr) -> None:
+        """Refuse weights of states to which a trigger never leads."""
+        layout = self._language.layout
+        name = layout.triggers[trigger]
+        targets = targets_of(layout.agent.chart.definition, name)
+        for each in weighed:
+            if layout.states[each] not in targets:
+                problem = never_reached(layout.states[each], name, targets)
+                raise RefusedError(node, f"the weights of {name!r} {problem}")
 
     def _truth(self, value: Value, node: ast.AST) -> str:
         return self._language.as_type(types.CONDITION, value, node)

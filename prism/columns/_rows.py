@@ -148,8 +148,8 @@ class RowSet(AgentSet[Any]):
         return self._places
 
     def _in_state(self, state: Any) -> RowSet:
-        columns = self._rows.columns
-        wanted = [state] if isinstance(state, Enum) else list(state)
+        columns, known = self._rows.columns, self._known(state)
+        wanted = [known] if isinstance(known, Enum) else known
         numbers = [columns.unit.layout.number_of(each) for each in wanted]
         there = np.zeros(columns.states + 1, np.bool_)
         for number in numbers:

@@ -28,7 +28,7 @@ from prism.telemetry._loggers import active_logger, report_warning
 from prism.telemetry.events import ANSWER_DISCARDED, TRANSITION
 from prism.worlds import Agent, World
 from prism.worlds._host import RunHost
-from prism.worlds._kinds import make_kinds
+from prism.worlds._kinds import charts_of, make_kinds
 from prism.worlds._people import AgentTable
 from prism.worlds._snapshot import Decoder, Encoder
 from prism.worlds._stage import AgentStage, Setting
@@ -159,6 +159,7 @@ class ColumnStage(AgentStage):
             world, [cls], self._setting.parts, self.logger, self.host.count_transition
         )
         self._kind = kind = self._kinds[cls]
+        host.charts = charts_of(world, [cls])
         host.columns = self._columns = Columns(self.unit, size)
         host.rows = self._rows = Rows(cls, self._columns, host, kind)
         everybody = Everybody(self._rows)

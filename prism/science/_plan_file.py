@@ -54,8 +54,17 @@ class TreatmentTable(Declaration):
         return treatment_schema(Feed)
 
 
+def _no_names(value: Any) -> Any:
+    if isinstance(value, str):
+        raise ValueError(
+            f"must be a table with a kind and a round; in treatments = [...], {value!r} would be "
+            "the name of a treatment of the world"
+        )
+    return value
+
+
 Tables = Annotated[
-    Listed[TreatmentTable],
+    Listed[Annotated[TreatmentTable, BeforeValidator(_no_names)]],
     Field(description="Treatments with a kind and a round, as in files of treatments."),
 ]
 

@@ -175,8 +175,8 @@ class Transition(Generic[StateT_co]):
         """Refuse what could never work."""
         problems = [
             *_trigger_problems(self.trigger),
-            *_source_problems(self.source),
-            *_target_problems(self.target),
+            *_source_problems(self.source, self.target),
+            *_target_problems(self.target, self.source),
             *callable_problems("guard", self.guard),
             *callable_problems("action", self.action),
             *_timing_problems(self),
@@ -251,22 +251,22 @@ def target_text(target: Any) -> str:
     )
 
 
-def _source_problems(source: Any) -> list[str]:
+def _source_problems(source: Any, target: Any) -> list[str]:
     if is_any_state(source):
         return []
-    states = source.states if isinstance(source, OtherThan) else as_tuple(source)
+    states = _members_at(source)
     if not states:
         return ["source must name a state, got none"]
-    return [problem for state in states for problem in _state_problems("source", state)]
+    return [problem for state in states for problem in _state_problems("source", state, target)]
 
 
-def _target_problems(target: Any) -> list[str]:
+def _target_problems(target: Any, source: Any) -> list[str]:
     if target is None:
         return []
-    states = [each.state if isinstance(each, History) else each for each in as_tuple(target)]
+    states = _members_at(target)
     if not states:
         return ["target must name a state, or be None, got an empty tuple"]
-    return [problem for state in states for problem in _state_problems("target", state)]
+    return [problem for state in states for problem in _state_problems("target", state, source)]
 
 
 def _timing_problems(item: Any) -> list[str]:
@@ -310,10 +310,31 @@ def _trigger_problems(trigger: object) -> list[str]:
     return [f"trigger must be a non-empty string, got {trigger!r}"]
 
 
-def _state_problems(field: str, value: object) -> list[str]:
+def _members_at(end: Any) -> list[Any]:
+    """Return what stands at one end of a transition, which should be states."""
+    states = end.states if isinstance(end, OtherThan) else as_tuple(end)
+    return [each.state if isinstance(each, History) else each for each in states]
+
+
+def _state_problems(field: str, value: object, other_end: Any) -> list[str]:
     if is_state(value):
         return []
-    return [f"{field} must be a member of a str-based Enum such as AgentState.IDLE, got {value!r}"]
+    if isinstance(value, Enum):
+        member = f"{type(value).__name__}.{value.name}"
+        return [f"{field} must be a member of a str-based Enum, such as a StrEnum, got {member}"]
+
+    # loaded only for a message
+    from difflib import get_close_matches
+
+    must = f"{field} must be a member of "
+    known = next((type(each) for each in _members_at(other_end) if is_state(each)), None)
+    if known is None:
+        return [f"{must}the enum of the chart's states, got {value!r}"]
+
+    by_text = {str(each.value): f"{known.__name__}.{each.name}" for each in known}
+    near = get_close_matches(str(value), by_text, n=1)
+    meant = f"did you mean {by_text[near[0]]}?" if near else f"it has {', '.join(by_text.values())}"
+    return [f"{must}{known.__name__}, got {value!r}; {meant}"]
 
 
 class Edge:

@@ -298,7 +298,8 @@ class Agent(_Parts, metaclass=Fields):
             trigger: Name of the event.
             context: What it is about, such as another agent.
             weights: Relative probabilities of the targets if no model decides. By default, all are
-                equally likely.
+                equally likely. Those of targets that are closed now, or open in other states only,
+                count for nothing; a state to which the event never leads is refused.
             prompt: What to tell a model, in addition to who the agent is and what the targets mean.
 
         Returns:

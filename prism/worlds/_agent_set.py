@@ -59,6 +59,9 @@ class AgentSet(tuple[AgentT, ...]):
             chosen: A condition: ``lambda person: person.age > 60``.
             kind: Their class.
             state: Their state or one that contains it, or several of these.
+
+        Raises:
+            UnknownStateError: If no agent's chart has such a state.
         """
         found = self if state is None else self._in_state(state)
         if kind is not None:
@@ -139,11 +142,26 @@ class AgentSet(tuple[AgentT, ...]):
         return {value: self._some(agents) for value, agents in groups.items()}
 
     def count(self, state: Any) -> int:
-        """Return the number of agents in a state."""
+        """Return the number of agents in a state.
+
+        Raises:
+            UnknownStateError: If no agent's chart has it.
+        """
         return len(self._in_state(state))
 
     def _in_state(self, state: Any) -> AgentSet[AgentT]:
-        return self._some(in_state(self._listed(), state))
+        return self._some(in_state(self._listed(), self._known(state)))
+
+    def _known(self, state: Any) -> Any:
+        """Return a state, or a tuple of several, once the run's charts are known to have them."""
+        is_one = isinstance(state, (Enum, str, Configuration))
+        states = (state,) if is_one else tuple(state)
+        host = getattr(self[0], "_host", None) if self else None
+        if host is not None:
+            for each in states:
+                host.require_state(each)
+
+        return state if is_one else states
 
     def _some(self, agents: Iterable[AgentT]) -> AgentSet[AgentT]:
         """Return a set of some of them."""

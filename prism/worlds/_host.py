@@ -19,13 +19,20 @@ from struct import unpack
 from typing import Any
 
 from prism._faults import note_place
-from prism.errors import AgentError, FieldTypeError, FieldValueError, SimulationError
+from prism.errors import (
+    AgentError,
+    FieldTypeError,
+    FieldValueError,
+    SimulationError,
+    UnknownStateError,
+)
 from prism.randomness import RandomStream
 from prism.randomness._stream import keys_of, mixed
 from prism.runlog import ReplayReasoner, SimulatedClock
 from prism.runlog._keys import WORLD_EVENTS
 from prism.runlog._writer import Moment
 from prism.statechart import Configuration, PolicyReasoner, Question, Wording
+from prism.statechart._definition import Definition
 from prism.statechart._engine.arguments import did_you_mean
 from prism.statechart._identity import identify
 from prism.statechart.reasoner._attributes import in_words
@@ -36,6 +43,7 @@ from prism.telemetry._loggers import EventLogger, active_logger
 from prism.worlds._agent_set import Backwards, in_state, leaves_in
 from prism.worlds._asking import Answerers
 from prism.worlds._assignments import Assignments
+from prism.worlds._charts import has_state, never_reached, unknown_among
 from prism.worlds._fields import Fields, unknown_field
 from prism.worlds._parameters import ParameterView
 from prism.worlds._phase import ALLOWED, OVERLAP_RULE, UNABLE_TO_FIRE, Phase
@@ -72,6 +80,7 @@ class RunHost:
     Attributes:
         acting: The agent whose step is running.
         agents: The population, in the order in which it was given.
+        charts: The charts of all kinds, with or without agents; none before there are agents.
         asleep: Places of agents that have no turns for now.
         draws: Draws the decisions of this tick if nothing logs them, or None.
         epoch: The number of the current part of the run. Random numbers belong to one epoch.
@@ -128,6 +137,8 @@ class RunHost:
         self.meanings: Mapping[Any, str] = world.meanings
         self.agents: list[Any] = []
         self.kinds: Sequence[Any] = ()
+        self.charts: Sequence[Definition[Any]] = ()
+        self._states: dict[int, Any] = {}
         self.acting: Any = None
         self.unawaited: Any = None
         self.roster: Any = None
@@ -529,6 +540,28 @@ class RunHost:
         """Return the number of agents whose chart contains a state."""
         return sum(len(kind.agents) for kind in self.kinds if kind.definition.leaves_of(state))
 
+    def require_state(self, state: Any) -> None:
+        """Refuse a state that no agent of this world can ever be in.
+
+        Raises:
+            UnknownStateError: If no chart of its kinds has the state.
+        """
+        if id(state) in self._states or not self.charts:
+            return
+        if isinstance(state, Configuration):
+            for leaf in state.leaves:
+                self.require_state(leaf)
+            return
+
+        if not has_state(self.charts, state):
+            raise UnknownStateError(
+                f"no agent of {type(self.world).__name__} has a chart with the state "
+                f"{unknown_among(state, self.charts)}"
+            )
+
+        # kept, so that no other object gets its place in memory
+        self._states[id(state)] = state
+
     def end_setup(self, *, is_resumed: bool) -> None:
         """Write the events that `setup` logged, unless the run was resumed."""
         buffered, self._buffer = self._buffer or [], None
@@ -608,10 +641,10 @@ def _weights_by_option(asked: Any, options: Sequence[Any]) -> Mapping[Any, float
         FieldValueError: If a state is not in the chart, a weight is invalid, or all weights are 0.
     """
     weights, kind = asked.weights or {}, asked.agent._kind
-    counts = kind.counts
+    targets = kind.ever_reached(asked.trigger)
     for key, weight in weights.items():
         # the usual case, without the checks of the general one
-        if not (key in counts and type(weight) is float and 0 <= weight < inf):
+        if not (key in targets and type(weight) is float and 0 <= weight < inf):
             _check_weight(asked, options, key, weight)
 
     if kind.has_regions:
@@ -636,6 +669,10 @@ def _check_weight(asked: Any, options: Sequence[Any], key: Any, weight: Any) -> 
             f"{_listed(options)}, got {key!r}"
             + did_you_mean(key, list(map(state_text, kind.definition.states)))
         )
+    targets = kind.ever_reached(asked.trigger)
+    if targets.isdisjoint(leaves_in(key)):
+        problem = never_reached(key, asked.trigger, targets)
+        raise FieldValueError(f"{_weights_of(asked)} {problem}")
     if not (isinstance(weight, (int, float)) and 0 <= weight < inf):
         raise FieldValueError(
             f"{_weights_of(asked)} must be numbers, 0 or more, got {weight!r} for "

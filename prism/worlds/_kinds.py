@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, KeysView, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import product
@@ -20,10 +20,21 @@ from prism.statechart.states import state_text
 from prism.telemetry._loggers import EventLogger
 from prism.worlds._agent import Agent
 from prism.worlds._agent_set import leaves_in
+from prism.worlds._charts import states_of, targets_of, unknown_among
 from prism.worlds._fields import refuse_all, slot_of, type_problems
 from prism.worlds._guest import KEPT, Guest, Proxy, act, timed
 from prism.worlds._regions import EveryState, Listing, Turns
-from prism.worlds._world import ACTIVATIONS, MEASURE, ORDERS, PICTURE, RATE, STEP, TREATMENT, World
+from prism.worlds._world import (
+    ACTIVATIONS,
+    MEASURE,
+    ORDERS,
+    PICTURE,
+    RATE,
+    STEP,
+    TREATMENT,
+    World,
+    kinds_of,
+)
 
 Step = Callable[..., Any]
 Rate = float | str | Callable[[Any, Any], float]
@@ -102,6 +113,7 @@ class Kind:
     is_ticked: bool = field(init=False)
     definition: Definition[Any] = field(init=False)
     _unguarded: Mapping[Any, Mapping[str, tuple[Any, ...]]] = field(init=False)
+    _targets: dict[str, Mapping[Any, None]] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         """Find the states in which there is something to do or to decide."""
@@ -127,6 +139,18 @@ class Kind:
             return row[trigger]
 
         return tuple(self.chart.enabled_targets(agent._subject, trigger, context))
+
+    def ever_reached(self, trigger: str) -> KeysView[Any]:
+        """Return the leaves to which transitions of a trigger lead from anywhere, guarded or not.
+
+        Weights are commonly written once, for whatever state an agent is in.
+        """
+        found = self._targets.get(trigger)
+        if found is None:
+            targets = targets_of(self.definition, trigger)
+            found = self._targets[trigger] = dict.fromkeys(targets)
+
+        return found.keys()
 
     def begin_counting(self) -> None:
         """Begin with no agent in any state."""
@@ -261,6 +285,7 @@ def make_kinds(
             all problems.
     """
     refuse_all([problem for cls in classes for problem in _kind_problems(cls)])
+    refuse_all(list(_meaning_problems(world, classes)))
     by_class = {cls: _own_steps(cls) for cls in classes}
     by_rate = world.activation == "rate"
     given = [
@@ -296,6 +321,27 @@ def _kind(
         kind.channels += _channels_of_chart(kind)
 
     return kind
+
+
+def charts_of(world: World[Any], classes: Iterable[type[Agent]]) -> list[Definition[Any]]:
+    """Return the charts of a population's kinds, and of those that the world's class names."""
+    every = dict.fromkeys([*classes, *kinds_of(type(world))])
+    charts = (getattr(cls, "chart", None) for cls in every)
+    return [chart.definition for chart in charts if isinstance(chart, Statechart)]
+
+
+def _meaning_problems(world: World[Any], classes: Sequence[type[Agent]]) -> Iterator[str]:
+    """Yield what is wrong with the keys of ``meanings``."""
+    if not world.meanings:
+        return
+
+    charts = charts_of(world, classes)
+    # by their texts: a model is told those
+    known = {state_text(each) for chart in charts for each in states_of(chart)}
+    for key in world.meanings:
+        if not {state_text(each) for each in leaves_in(key)} <= known:
+            owner = type(world).__name__
+            yield f"{owner}.meanings has the unknown state {unknown_among(key, charts)}"
 
 
 def _listed_in(kind: Kind, state: Any) -> Sequence[Any]:
@@ -352,6 +398,11 @@ def _give_step(
     for cls, each in product(fitting, states):
         if not _has_state(cls, each):
             continue
+        if each in cls.chart.definition.final_states:
+            yield (
+                f"{owner}.{name}: steps during {each!r}, a final state of {cls.__name__}, in which "
+                "an agent is done: take it out of @during, or out of final_states"
+            )
         other = by_class[cls].setdefault(each, method)
         # at rates, several things may happen to those in a state
         if other is not method and not by_rate:

@@ -217,13 +217,25 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
         network.wire()
 
     def count(self, state: Enum) -> int:
-        """Return the number of agents in a state: ``len(world.agents.where(state=state))``."""
-        return self._hosted("count").count(state)
+        """Return the number of agents in a state: ``len(world.agents.where(state=state))``.
+
+        Raises:
+            UnknownStateError: If no agent's chart has it.
+        """
+        host = self._hosted("count")
+        host.require_state(state)
+        return host.count(state)
 
     def share(self, state: Enum) -> float:
-        """Return the share of agents in a state, among those whose chart contains it."""
-        able = self._hosted("share").able_to_be_in(state)
-        return self.count(state) / able if able else 0.0
+        """Return the share of agents in a state, among those whose chart contains it.
+
+        Raises:
+            UnknownStateError: If no agent's chart has it.
+        """
+        host = self._hosted("share")
+        host.require_state(state)
+        able = host.able_to_be_in(state)
+        return host.count(state) / able if able else 0.0
 
     def log(self, event: str, **keys: Any) -> None:
         """Log an event of your own, as ``world.<event>``.
@@ -505,8 +517,13 @@ def during(
     Raises:
         DefinitionError: If no state is given.
     """
-    if not states or not all(isinstance(each, Enum) for each in states):
-        raise DefinitionError("@during needs states: write  @during(Mind.SPREADER)")
+    if not states:
+        raise DefinitionError("@during() names no state: name those in which agents take the step")
+    for each in states:
+        if not isinstance(each, Enum):
+            raise DefinitionError(
+                f"@during needs states of a chart, got {each!r}: write the member of the enum"
+            )
 
     def mark(method: MethodT) -> MethodT:
         setattr(method, STEP, states)

@@ -174,10 +174,12 @@ def source(seed: int, ways: int = 1) -> str:
     way = draw.choice(_WAYS)
     states = ["Mind.A", "Mind.B", "Mind.C"]
     transitions = [
-        f'Transition("{trigger}", {one}, {draw.choice(states)}'
+        # each event leads to each state from somewhere, as it has weights for all
+        f'Transition("{trigger}", {one}, {draw.choice(states) if is_drawn else states[place - 1]}'
         + draw.choice([")", ")", ", guard=is_rich)"])
-        for one in states
-        for trigger in ("go", "go", "turn", "turn")
+        for place, one in enumerate(states)
+        for trigger in ("go", "turn")
+        for is_drawn in (True, False)
     ]
     timeouts = ""
     if "pair" not in way and draw.random() < 0.6:

@@ -166,7 +166,9 @@ def _world(  # noqa: C901 - one class with all its methods
             if what == "fires":
                 agent.fire(agent.random.choice("ab"), {"by": agent.agent_id})
             elif what == "decides":
+                reached = {each.target for each in agent.chart.transitions if each.trigger == "a"}
                 weights = dict(zip(states, (0.5, 1, 0.2, 0.7), strict=False))
+                weights = {each: weights[each] for each in weights if each in reached}
                 chosen = await agent.decide("a", {"n": agent.met}, weights=weights)
                 agent.notes = [*agent.notes[-3:], str(chosen)]
             elif what == "counts":

@@ -13,6 +13,13 @@ from prism.science._plan_file import SCHEMA_NAME, plan_schema
 
 jsonschema = pytest.importorskip("jsonschema")
 
+
+def test_names_of_treatments_belong_in_the_other_list() -> None:
+    """A name where a table is wanted says which key takes names."""
+    with pytest.raises(InputError, match=r"treatments = \[...\], 'warning@3' would be the name"):
+        Plan({"arm": [{"name": "a", "treatment": ["warning@3"]}]})
+
+
 PLANS: list[tuple[bool, dict[str, Any]]] = [
     (True, {}),
     (True, {"world": "rumour", "agents": 3, "seeds": 2, "vary": {"friends": [1, 2]}}),

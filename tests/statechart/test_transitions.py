@@ -68,12 +68,12 @@ def test_transition_cannot_be_changed() -> None:
         ((7, S.IDLE, S.RESTING), "trigger must be a non-empty string, got 7"),
         (
             ("go", "idle", S.RESTING),
-            r"source must be a member of a str-based Enum such as AgentState.IDLE, got 'idle'",
+            r"source must be a member of AgentState, got 'idle'; did you mean AgentState.IDLE\?",
         ),
         (("go", None, S.RESTING), "source must be a member"),
         (
             ("go", S.IDLE, "resting"),
-            "target must be a member of a str-based Enum such as AgentState.IDLE",
+            r"target must be a member of AgentState, .*; did you mean AgentState.RESTING\?",
         ),
         (("go", S.IDLE, "*"), r"target must be a member .* got '\*'"),
         (

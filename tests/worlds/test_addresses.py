@@ -28,6 +28,16 @@ def test_short_names_are_those_of_shipped_and_installed_worlds(
         _ = Run("nobody").agents
 
 
+def test_a_misspelt_member_is_told_by_the_files_own_line(tmp_path: Path) -> None:
+    """Not the line of Python's enum, but the one that has the slip, and what may be meant."""
+    code = 'from enum import StrEnum\nRoof = StrEnum("Roof", ["OWNER", "RENTER"])\nRoof.OWNR\n'
+    (tmp_path / "roofs.py").write_text(code)
+    told = r"AttributeError: .*OWNR.* Did you mean: 'OWNER'\? \(\S*roofs.py, line 3\)"
+    with pytest.raises(InputError, match=told) as caught:
+        _ = Run(f"{tmp_path}/roofs.py").agents
+    assert isinstance(caught.value.__cause__, AttributeError)
+
+
 def test_the_name_may_be_left_out_where_there_is_one_world(tmp_path: Path) -> None:
     """A file's only world is found without its name; of several, one must be named."""
     (tmp_path / "own_one.py").write_text(ONE)

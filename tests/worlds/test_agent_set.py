@@ -1,20 +1,42 @@
 """The set of agents from which others are made."""
 
+from collections.abc import Callable
 from copy import copy
+from enum import StrEnum
 from statistics import mean
 from typing import Any
 
 import pytest
 
 from prism import Run
-from prism.errors import FieldValueError, SimulationError
+from prism.errors import FieldValueError, SimulationError, UnknownStateError
 from prism.randomness import RandomStream
+from prism.statechart import State, Statechart, Transition
 from prism.worlds import Agent, AgentSet, World, during, measure, ring, state
 from tests.kit.lamps import Lamp, Light
 
 
 class Lantern(Lamp):
     """Another kind of lamp, with the same chart."""
+
+
+class Shift(StrEnum):
+    """Where a stranger is; nobody is ever abroad."""
+
+    HOME = "home"
+    AT_WORK = "at_work"
+    DESK = "desk"
+    ABROAD = "abroad"
+
+
+class Stranger(Agent):
+    """An agent of another chart, with a state inside another."""
+
+    chart = Statechart(
+        [Shift.HOME, State(Shift.AT_WORK, [Shift.DESK])],
+        [Transition("leaves", Shift.HOME, Shift.AT_WORK)],
+        Shift.HOME,
+    )
 
 
 class Street(World[Lamp | Lantern]):
@@ -42,6 +64,49 @@ def street() -> Street:
 def places(agents: AgentSet[Any]) -> list[int]:
     """Return what tells lamps apart."""
     return agents.values("pressed")
+
+
+UNKNOWN: dict[str, Callable[[Street], object]] = {
+    "share": lambda street: street.share("brokn"),  # type: ignore[arg-type]
+    "count": lambda street: street.count("brokn"),  # type: ignore[arg-type]
+    "where": lambda street: street.agents.where(state="brokn"),  # type: ignore[arg-type]
+    "one of several": lambda street: street.agents.where(state=[Light.ON, "brokn"]),  # type: ignore[list-item]
+    "neighbours": lambda street: street.agents[0].neighbours.count("brokn"),
+}
+
+
+@pytest.mark.parametrize("ask", UNKNOWN.values(), ids=UNKNOWN)
+def test_an_unknown_state_is_refused_with_the_known_ones(
+    street: Street, ask: Callable[[Street], object]
+) -> None:
+    """A state that no chart has would be nobody's for ever, so what may be meant is told."""
+    told = r"Street has a chart with the state 'brokn' \(did you mean Light.BROKEN\?\): there are "
+    with pytest.raises(UnknownStateError, match=told + r"Light.OFF, Light.ON, Light.BROKEN"):
+        ask(street)
+
+
+def test_a_state_of_another_enum_is_refused_even_with_an_equal_text(street: Street) -> None:
+    """What another enum calls on is no state of a lamp."""
+    switch = StrEnum("Switch", ["ON"])
+    with pytest.raises(UnknownStateError, match=r"Switch.ON \(did you mean Light.ON\?\)"):
+        street.share(switch.ON)  # type: ignore[attr-defined]
+
+
+class Houses(World[Lamp | Stranger]):
+    """A world that names a kind of which there is nobody."""
+
+    def populate(self, agents: int) -> list[Any]:
+        """Make lamps alone."""
+        return [Lamp() for _ in range(agents)]
+
+
+def test_a_state_of_a_kind_without_agents_is_known() -> None:
+    """It is a share of 0.0, as is that of a composite in which nobody is."""
+    world = Run(Houses(), 3).world
+    assert world.share(Shift.AT_WORK) == world.count(Shift.DESK) == 0
+    assert not world.agents.where(state=(Shift.AT_WORK, Shift.DESK))
+    with pytest.raises(UnknownStateError, match=r"Light.BROKEN, .*Shift.AT_WORK"):
+        world.share(Shift.ABROAD)
 
 
 def test_those_are_chosen_to_whom_all_applies(street: Street) -> None:

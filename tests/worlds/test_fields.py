@@ -208,8 +208,8 @@ def define_hidden_chart() -> None:
         (lambda: uniform(2, 1), "the first must not be the larger"),
         (lambda: whole(2, 1), "the first must not be the larger"),
         (lambda: one_of(), "needs something to draw from"),
-        (lambda: during(), "needs states"),
-        (lambda: during("on"), "needs states"),  # type: ignore[arg-type]
+        (lambda: during(), "names no state"),
+        (lambda: during("on"), "needs states of a chart, got 'on'"),  # type: ignore[arg-type]
     ],
 )
 def test_a_wrong_declaration_is_refused_where_it_stands(

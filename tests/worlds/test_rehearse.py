@@ -96,6 +96,27 @@ def test_a_definition_that_is_refused_is_found_by_its_line(tmp_path: Path) -> No
     assert re.match(r".*planted\.py:\d+, in Planted: transition None: needs a trigger", found)
 
 
+def test_meanings_of_an_unknown_state_are_found(tmp_path: Path) -> None:
+    """What no model would ever be told is a finding, with the state that may be meant."""
+    (found,) = findings(tmp_path, fields="meanings: ClassVar = {'kene': 'wants it'}")
+    assert "Planted.meanings has the unknown state 'kene' (did you mean Mood.KEEN?)" in found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("step", "told"),
+    [
+        ("self.share('kene')", "chart with the state 'kene' (did you mean Mood.KEEN?): there are"),
+        ("self.agents.where(state=Other.GONE)", "chart with the state Other.GONE: there are Mood"),
+    ],
+)
+def test_an_unknown_state_is_found_by_its_line(tmp_path: Path, step: str, told: str) -> None:
+    """It would be nobody's state for a whole run; the rehearsal says where it is asked for."""
+    (found,) = findings(tmp_path, step=step)
+    assert told in found
+    assert "STEP" in found
+
+
 @pytest.mark.slow
 def test_a_trigger_that_no_transition_has_is_found_by_its_line(tmp_path: Path) -> None:
     """A misspelled event would change nothing for a whole run; the rehearsal says where it is."""

@@ -2,16 +2,17 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from prism import Run
-from prism.errors import ReasonerError, SimulationError
+from prism.errors import DefinitionError, FieldValueError, ReasonerError, SimulationError
 from prism.statechart import Decision, PolicyReasoner, Statechart, Transition
 from prism.testing import FailingReasoner, RecordingReasoner, ScriptedReasoner
-from prism.worlds import Message, World, during
+from prism.worlds import Agent, Message, World, during
 from tests.kit.lamps import SWITCH_ON, Lamp, Light, Room, to_on
 from tests.kit.medley import Medley
 from tests.kit.worlds import run_logged
@@ -175,6 +176,63 @@ MISTAKES: dict[str, Callable[["Wrong", Any], Awaitable[Any]]] = {
     "logs the time": lambda world, _: at_once(lambda: world.log("seen", tick=1)),
     "logs badly": lambda world, _: at_once(lambda: world.log("Has Blanks")),
 }
+
+
+class Ladder(StrEnum):
+    """How high somebody has climbed."""
+
+    LOW = "low"
+    HIGH = "high"
+    DOWN = "down"
+
+
+class Climber(Agent):
+    """Whoever climbs, unless a guard keeps him from it."""
+
+    chart = Statechart(
+        Ladder,
+        [
+            Transition("climbs", Ladder.LOW, Ladder.LOW),
+            Transition("climbs", Ladder.LOW, Ladder.HIGH),
+            Transition("climbs", Ladder.HIGH, Ladder.HIGH, guard=lambda agent, context: False),
+            Transition("falls", Ladder.HIGH, Ladder.DOWN),
+        ],
+        Ladder.LOW,
+        decision_states=[Ladder.LOW],
+        final_states=[Ladder.DOWN],
+    )
+
+
+class Wall(World[Climber]):
+    """Climbers who weigh what the run says."""
+
+    rounds = 1
+    weighed: Ladder = Ladder.HIGH
+
+    @during(Ladder.LOW)
+    async def climb(self, climber: Climber) -> None:
+        """Climb or not."""
+        await climber.decide("climbs", weights={Ladder.LOW: 1, self.weighed: 1000})
+
+
+def test_weights_name_only_what_their_event_can_lead_to() -> None:
+    """A weight is refused for a state to which no transition of the event ever leads."""
+    assert Run(Wall(), 3).run().agents == 3
+    told = "of 'climbs' name 'down', to which no transition .* its targets are low, high"
+    with pytest.raises(FieldValueError, match=told):
+        Run(Wall(weighed=Ladder.DOWN), 3).run()
+
+
+def test_a_step_of_a_final_state_is_refused() -> None:
+    """An agent in a final state is done, so a step there is a mistake."""
+
+    class Fallen(Wall):
+        @during(Ladder.DOWN)
+        def rest(self, climber: Climber) -> None:
+            """Do something after all."""
+
+    with pytest.raises(DefinitionError, match=r"Fallen.rest: .*DOWN.*, a final state of Climber"):
+        Run(Fallen(), 3).run()
 
 
 class Wrong(Room):
