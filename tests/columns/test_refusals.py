@@ -1,13 +1,14 @@
 """What cannot be compiled is refused by file, line and remedy; one test for every sentence."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from prism.columns import problems_of
-from prism.errors import DefinitionError, InputError
+from prism.errors import DefinitionError, InputError, UnknownStateError
 from prism.llm import Model
-from prism.worlds import Run
+from prism.worlds import Run, measure
 from prism.worlds.examples.rumour import Rumour
 from tests.columns.written import town, world
 
@@ -151,3 +152,25 @@ def test_a_model_is_refused() -> None:
     run = Run(Rumour, 10, columns=True, model=Model("any"))
     with pytest.raises(InputError, match="only weights can decide"):
         run.run()
+
+
+class Misspelt(Rumour):
+    """A rumour of which a measure asks for a state that nobody can be in."""
+
+    asks: str = "share"
+
+    @measure
+    def lost(self) -> float:
+        """Ask in one of three ways."""
+        asked: Any = "curius"
+        if self.asks == "where":
+            return len(self.agents.where(state=asked))
+        return self.share(asked) if self.asks == "share" else self.count(asked)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("asks", ["share", "count", "where"])
+def test_a_measure_of_an_unknown_state_is_refused_in_columns(asks: str) -> None:
+    """As without columns, it would be nobody's state for ever."""
+    with pytest.raises(UnknownStateError, match=r"state 'curius'.*there are Mind.IGNORANT, Mind."):
+        Run(Misspelt(asks=asks), 20, rounds=1, columns=True).run()
