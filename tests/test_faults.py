@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from prism import Run
+from prism._faults import suggestion
 from prism.errors import PrismError
 from prism.worlds import Agent, World, draw, during, measure, ring, treatment
 from tests.kit.lamps import Lamp, Light
@@ -181,3 +182,19 @@ def test_all_lines_are_there_when_they_are_asked_for(monkeypatch: pytest.MonkeyP
 def test_a_measure_that_gives_no_number_has_its_line() -> None:
     """What a measure returned is refused with the file and line of the measure."""
     assert str(fault_of(Text)).startswith(f"tests/{HERE}:")
+
+
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [
+        ("Light.BROKN", ". Did you mean: 'BROKEN'?"),
+        ("Ligth.ON", ". Did you mean: 'Light'?"),
+        ("Light.ON.no_such_thing_at_all", ""),
+        ("1 / 0", ""),
+    ],
+)
+def test_a_name_that_is_not_there_has_the_suggestion_of_python(code: str, told: str) -> None:
+    """Python itself has it only where it prints; who tells a fault in one line adds it."""
+    with pytest.raises(Exception, match=r".") as caught:
+        eval(code, {"Light": Light})
+    assert suggestion(caught.value) == told

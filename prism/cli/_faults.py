@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from traceback import format_exception
 
-from prism._faults import ALL_FRAMES, entry_of, place_of
+from prism._faults import ALL_FRAMES, entry_of, place_of, suggestion
 from prism.cli._screen import say
 from prism.errors import PrismError
 
@@ -34,7 +34,7 @@ def tell_fault(error: BaseException) -> bool:
         return False
 
     kind = "" if is_refused else f"{type(error).__name__}: "
-    say(f"prism: {place}: {kind}{' '.join(str(error).split())}", err=True)
+    say(f"prism: {place}: {kind}{' '.join(str(error).split())}{suggestion(error)}", err=True)
     remedy = f"correct it and try again; {_TRACEBACK} shows the full traceback"
     for line in (place.text, *others, *[remedy] * (not is_refused)):
         say(f"  {line}", err=True)

@@ -106,7 +106,7 @@ def state_set_problems(states: Sequence[Any]) -> list[str]:
     wrong = [repr(state) for state in states if not is_state(state)]
     if wrong:
         return [
-            f"states must be members of a str-based Enum such as AgentState, got {', '.join(wrong)}"
+            f"states must be members of a str-based Enum, such as a StrEnum, got {', '.join(wrong)}"
         ]
 
     enums = sorted({type(state).__name__ for state in states})

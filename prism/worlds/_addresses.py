@@ -11,11 +11,11 @@ from collections.abc import Iterator, Mapping
 from functools import cache, lru_cache
 from pathlib import Path
 from pkgutil import iter_modules
-from traceback import extract_tb, format_exception_only
+from traceback import extract_tb
 from types import ModuleType
 from typing import Any
 
-from prism._faults import place_of
+from prism._faults import place_of, suggestion
 from prism.errors import InputError, PrismError
 from prism.worlds._world import World
 
@@ -147,7 +147,8 @@ def module_at(place: str) -> ModuleType:
     except PrismError:
         raise
     except Exception as error:
-        problem = f"importing {place} failed: {_told(error)} ({_where(error)})"
+        told = f"{type(error).__name__}: {error}{suggestion(error)}"
+        problem = f"importing {place} failed: {told} ({_where(error)})"
         raise InputError(problem, field="world") from error
 
 
@@ -160,22 +161,6 @@ def _where(error: Exception) -> str:
 
     last = extract_tb(error.__traceback__)[-1]
     return f"{last.filename}, line {last.lineno}"
-
-
-def _told(error: Exception) -> str:
-    """Return type and message of an exception, with the suggestion that Python has."""
-    if isinstance(error, SyntaxError):
-        return f"{type(error).__name__}: {error}"
-
-    from difflib import get_close_matches
-
-    told = "".join(format_exception_only(error)).splitlines()[0]
-    # Python before 3.12 has suggestions only for what it prints itself
-    if isinstance(error, AttributeError) and error.name and "Did you mean" not in told:
-        near = get_close_matches(error.name, dir(error.obj), n=1)
-        told += f". Did you mean: {near[0]!r}?" if near else ""
-
-    return told
 
 
 def _load_module(name: str) -> ModuleType:

@@ -90,7 +90,7 @@ def test_needs_are_kept_in_their_order(given: Any, kept: tuple[str, ...]) -> Non
         ({"states": ()}, "a chart needs at least one state"),
         (
             {"states": ("idle", 3)},
-            "states must be members of a str-based Enum such as AgentState, got 'idle', 3",
+            "states must be members of a str-based Enum, such as a StrEnum, got 'idle', 3",
         ),
         ({"states": (Level.LOW,)}, "states must be members of a str-based Enum"),
         (
