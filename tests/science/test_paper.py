@@ -64,7 +64,7 @@ def test_a_world_is_described_as_far_as_it_declares_itself() -> None:
 def test_a_comparison_writes_what_a_paper_needs(tmp_path: Path, prism: Prism) -> None:
     """Figures as PDF, tables as LaTeX and CSV, and methods with seeds, tests and versions."""
     arms = [{"name": "plain"}, {"name": "warned", "treatments": ["warning@2"]}]
-    plan = {"world": "rumour", "agents": 16, "rounds": 4, "seeds": 6, "arm": arms}
+    plan = {"world": "rumour", "agents": 60, "rounds": 12, "seeds": 6, "arm": arms}
     folder = batch(Plan(plan), tmp_path / "out", keep="tables", workers=2).folder
     ran = prism("compare", folder, "--paper", "paper")
     assert ran.status == 0, ran.err

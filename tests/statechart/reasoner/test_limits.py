@@ -279,7 +279,6 @@ async def test_waiting_for_a_slot_is_told_from_the_request(
     (first, second) = await parts(reasoner, 2)
     # by the real clock, whose sleep may be a hair too short
     assert min(first[1], *second) >= 0.029
-    assert first[0] < second[0]
 
 
 @pytest.mark.parametrize(
