@@ -96,23 +96,31 @@ class LogTable:
             write_bytes(make(runs, to_bytes), out, runs)
             return
 
-        if self.agent is not None and Path(given["agent_id"]).exists() and not runs[0].exists():
-            right = f"prism log {self.name} {runs[0]} {given['agent_id']}"
-            raise InputError(f"the agent comes before the runs: {right}")
-
+        if self.agent is not None:
+            self._refuse_swapped(given["agent_id"], runs[0])
         chosen = choose_format(None if as_format is None else TableFormat(as_format), out)
         table, is_other = self._made(runs, given)
         shown = () if is_other else self._columns_of(table, given)
         hint = None
         if chosen is TableFormat.TABLE:
-            table, hint = (table, None) if self.drawn is None else self.drawn(table, given)
-            table = forms.in_chart_order(table, runs)
+            table, hint = self._drawn_of(table, given, runs)
             if self.name == "why" and not table.height:
                 _list_reasons(runs, given["agent_id"])
                 return
 
         columns = shown or table.collect_schema().names()
         write(table, chosen, out, columns, hint, below=self.below, reads=runs)
+
+    def _refuse_swapped(self, agent: str, run: Path) -> None:
+        """Refuse a run that stands where the agent has to, and the agent where a run has to."""
+        if Path(agent).exists() and not run.exists():
+            right = f"prism log {self.name} {run} {agent}"
+            raise InputError(f"the agent comes before the runs: {right}")
+
+    def _drawn_of(self, table: Any, given: Given, runs: list[Path]) -> tuple[Any, str | None]:
+        """Return what is drawn of a table, and a hint below it."""
+        drawn, hint = (table, None) if self.drawn is None else self.drawn(table, given)
+        return forms.in_chart_order(drawn, runs), hint
 
     def _columns_of(self, table: Any, given: Given) -> Sequence[str]:
         return self.shown.split() if isinstance(self.shown, str) else self.shown(table, given)

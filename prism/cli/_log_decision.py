@@ -53,9 +53,6 @@ def decision(
 
     prism log decision runs/model agent_0001:3 --json
     """
-    from prism.runlog._prompts import find_asked, find_prompts
-    from prism.runlog._reader import locate_log
-
     if record_id is not None and Path(record_id).exists() and not run.exists():
         raise InputError(f"the run comes first: prism log decision {record_id} {run}")
     if record_id is None:
@@ -63,6 +60,14 @@ def decision(
         return
     if agent is not None or round_ is not None:
         raise InputError("--agent and --round select what is listed: leave them out with an ID")
+
+    _show(run, record_id, as_json=as_json)
+
+
+def _show(run: Path, record_id: str, *, as_json: bool) -> None:
+    """Print one decision or text, as tables or as JSON."""
+    from prism.runlog._prompts import find_asked, find_prompts
+    from prism.runlog._reader import locate_log
 
     asked, outcome = find_asked(run, record_id, note)
     folder = locate_log(run).parent

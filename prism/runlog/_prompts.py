@@ -387,27 +387,34 @@ def find_asked(run: Path, record_id: str, on_fault: Tell) -> tuple[Asked, Mappin
     Raises:
         InputError: If there is no log, or nothing of that id in it.
     """
-    agent_id = record_id.rpartition(":")[0]
-    found: Asked | None = None
-    for asked, event, line in _events(run, on_fault, agent_id):
-        if found is None:
-            if asked == record_id:
-                found = Asked(asked, line, event)
-        elif is_to_stay(found.event):
-            if _came_of_staying(found.event, event):
-                return found, event
-            if event["event"] in _OUTCOMES or _question_of(event) == _question_of(found.event):
-                return found, None
-        elif found.event["event"] != DECISION or event["event"] in _OUTCOMES:
-            return found, event
-
+    events = _events(run, on_fault, record_id.rpartition(":")[0])
+    found = next(
+        (Asked(asked, line, event) for asked, event, line in events if asked == record_id), None
+    )
     if found is None:
         raise InputError(
             f"holds no decision or text {record_id!r}: 'prism log decision {run}' lists them",
             path=locate_log(run),
         )
 
-    return found, None
+    return found, _result_of(found.event, (event for _, event, _ in events))
+
+
+def _result_of(
+    asked: Mapping[str, Any], later: Iterable[Mapping[str, Any]]
+) -> Mapping[str, Any] | None:
+    """Return what came of a decision or a text among the agent's later events."""
+    for event in later:
+        is_outcome = event["event"] in _OUTCOMES
+        if is_to_stay(asked):
+            if _came_of_staying(asked, event):
+                return event
+            if is_outcome or _question_of(event) == _question_of(asked):
+                return None
+        elif is_outcome or asked["event"] != DECISION:
+            return event
+
+    return None
 
 
 def is_to_stay(event: Mapping[str, Any]) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import chain
 from os import PathLike
@@ -387,14 +387,18 @@ def _paired(first: _Side, second: _Side, asked: _Asked) -> _Pair:
         asked.notes.append(f"compared as groups, not in pairs: {problem}")
         return alone
 
-    for side, other in ((first, second), (second, first)):
-        alone_in = [str(seed) for seed in side.by_seed if seed not in other.by_seed]
-        if alone_in:
-            which = f"runs of {side.label} with seed {', '.join(alone_in)}"
-            asked.notes.append(f"left out of the pairs: {which}, which {other.label} lacks")
+    asked.notes.extend([*_alone_in(first, second), *_alone_in(second, first)])
     shared = [seed for seed in first.by_seed if seed in second.by_seed]
 
     return _Pair(first.with_seeds(shared), second.with_seeds(shared), paired=True)
+
+
+def _alone_in(side: _Side, other: _Side) -> Iterator[str]:
+    """Say which runs of one side have no partner on the other, if there are any."""
+    alone = [str(seed) for seed in side.by_seed if seed not in other.by_seed]
+    if alone:
+        which = f"runs of {side.label} with seed {', '.join(alone)}"
+        yield f"left out of the pairs: {which}, which {other.label} lacks"
 
 
 def _unpairable(first: _Side, second: _Side, *, wanted: bool) -> str:
