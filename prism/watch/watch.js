@@ -47,7 +47,7 @@
   };
 
   // Loads a part of the page: one request at a time, and another one if it was wanted meanwhile.
-  const loader = (load) => {
+  const loader = (load, rest = 3, most = 5) => {
     let busy = false;
     let again = false;
     const start = async () => {
@@ -62,7 +62,7 @@
       } catch (error) {
         complain(error);
       }
-      const pause = again ? Math.min((isPlayed ? 1 : 3) * (performance.now() - began), 5 * LEAST_PAUSE) : 0;
+      const pause = again ? Math.min((isPlayed ? 1 : rest) * (performance.now() - began), most * LEAST_PAUSE) : 0;
       setTimeout(() => {
         busy = false;
         if (again) {
@@ -278,7 +278,8 @@
     get("time-note").textContent = view.counted ? "The log is long: what needs every line of it again, such as latencies and threads, is in the report." : "";
     await showSections(get("time"), "time", view);
     get("time").dataset.version = String(state.head?.version);
-  });
+    // a short log is read whole for it, which may not slow down the run
+  }, 12, 8);
 
   const showKinds = (kinds) => {
     const holder = kindsOfEvents;
