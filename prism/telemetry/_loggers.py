@@ -158,11 +158,9 @@ class _ObservedLogger:
 
 def somebody_listens() -> bool:
     """Return True if anybody listens to the transitions of charts without their own logger."""
-    return (
-        bool(event_hooks)
-        or (_is_configured or _look_for_structlog)()
-        or _standard.isEnabledFor(logging.INFO)
-    )
+    if event_hooks or ("structlog" in modules and structlog_is_configured()):
+        return True
+    return _standard.isEnabledFor(logging.INFO)
 
 
 def active_logger(given: EventLogger | None) -> EventLogger | None:
