@@ -108,6 +108,7 @@ _CONFIG: dict[str, Any] = {
     },
     "axisY": {"titlePadding": 8},
     "header": {"labelFontSize": 12, "title": None, "labelColor": INK},
+    "title": {"color": INK, "subtitleColor": INK},
     "view": {"stroke": None},
 }
 
@@ -124,6 +125,8 @@ _LEGEND = {
     "labelFontSize": 12,
     "labelLimit": _MOST_LABEL,
     "symbolType": "square",
+    # a band is drawn faintly, which its colour must not be here
+    "symbolOpacity": 1,
     "columnPadding": 24,
 }
 
