@@ -115,10 +115,12 @@ _CONFIG: dict[str, Any] = {
 
 def styled(spec: dict[str, Any]) -> dict[str, Any]:
     """Return a figure that stands alone in the letters and colours of a report."""
-    return {**spec, "config": {**spec.get("config", {}), **_CONFIG}, "background": PAPER}
+    # it names its few colours in full, where the states of a report may be many
+    config = {**spec.get("config", {}), **_CONFIG, "legend": {**_LEGEND, "labelLimit": 0}}
+    return {**spec, "config": config, "background": PAPER}
 
 
-_LEGEND = {
+_LEGEND: dict[str, Any] = {
     "orient": "top",
     "title": None,
     "labelColor": INK,

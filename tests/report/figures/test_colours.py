@@ -50,5 +50,6 @@ def test_a_title_has_the_colour_of_ink() -> None:
     spec = {"title": titled, "data": data, "mark": "point", "encoding": places}
     svg = draw(Figure(spec, stretches=True).alone())
 
-    assert "Reached" in svg and "band" in svg
+    assert "Reached" in svg
+    assert "band" in svg
     assert set(re.findall(r'<text[^>]* fill="([^"]*)"', svg)) == {INK}
