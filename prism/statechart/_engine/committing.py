@@ -45,7 +45,13 @@ class Committing(Chooser[StateT]):
                 edge = self._edge_after_action(agent, edge)
 
         if target != edge.from_state:
-            self._commit(agent, edge, write, context)
+            # as `_commit`, without its call
+            dwell = write(agent, edge, self._clock(), context)
+            if self._questions:
+                close_overtaken(self._questions, agent, edge)
+            if self._has_logger or somebody_listens():
+                self._reporter.moved(agent, edge, dwell, context)
+
         if engine_hooks:
             self._observe_transition("transition", agent, candidate[3], context)
 
