@@ -44,6 +44,7 @@ SUB_ROOMS = {
     "prism.report": ("_facts", "_figures", "_sections", "_document", "_page"),
     "prism.workflow": (
         "_variables",
+        "_threads",
         "_sandbox",
         "_document",
         "_actions",
@@ -110,7 +111,6 @@ SUB_ROOMS = {
         "_about",
         "_rehearsing",
         "_rehearse",
-        "examples",
     ),
     "prism.columns": (
         "_table",
