@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar, get_type_hints
 
-from prism.cognition._config._config import AVAILABLE_ACTIONS
+from prism.cognition._config._values import AVAILABLE_ACTIONS
 from prism.cognition._replies import AskedAction
 from prism.errors import DefinitionError, PrismError
 

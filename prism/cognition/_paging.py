@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, Literal
 
-from prism.cognition._config._config import PAGING_ACTIONS, Config, require_room
+from prism.cognition._config._config import Config, require_room
+from prism.cognition._config._values import PAGING_ACTIONS
 from prism.cognition._memory._memory import Memory
 from prism.cognition._memory._values import as_tag, to_text
 from prism.cognition._prompts import LEAST, Prompt, Seen, build_prompt

@@ -16,12 +16,8 @@ from prism.cognition import (
     StorageLimits,
     ThinkingLog,
 )
-from prism.cognition._config._config import (
-    AVAILABLE_ACTIONS,
-    INSTRUCTIONS,
-    STATE_DESCRIPTION,
-    require_room,
-)
+from prism.cognition._config._config import require_room
+from prism.cognition._config._values import AVAILABLE_ACTIONS, INSTRUCTIONS, STATE_DESCRIPTION
 from prism.errors import FieldValueError, InputError
 from tests.cognition.config.examples import (
     ACTIONS,

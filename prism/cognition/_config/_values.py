@@ -1,0 +1,184 @@
+"""Parts of a configuration and their defaults: the specification's own figures and texts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from types import MappingProxyType
+from typing import Any, ClassVar, Literal, cast
+
+from prism.errors import FieldValueError
+
+PagingPolicy = Literal["lru", "model"]
+
+PAGING_LIMIT = 4096
+HARD_LIMIT = 8192
+MOST = 1_000_000_000
+"""The largest number that a configuration may have."""
+
+# a number follows, so it must not end in one; (?![\s\S]) is the end of the text
+KEY_PREFIX = r"^[A-Za-z0-9_.-]*[A-Za-z_.-](?![\s\S])"
+KEY_PREFIX_WORDS = "must be letters, digits, '_', '.' and '-', and not end in a digit"
+
+ROLE = (
+    "An AI state machine that utilizes a finite working memory to output both next_state and "
+    "thinking_log, while managing infinite storage. You are the ultimate librarian-like system "
+    "that manages information intelligently."
+)
+INSTRUCTIONS = (
+    "Always respond with valid XML containing an 'agent' tag. In thinking state, provide "
+    "'next_state' and 'thinking_log'. In executing state, provide 'action' with 'type', 'tags', "
+    "and optionally 'value'."
+)
+STATE_DESCRIPTION: Mapping[str, str] = MappingProxyType(
+    {
+        "thinking": "Build reasoning chains and accumulate thinking_log entries. Analyze "
+        "information and decide next actions.",
+        "executing": "Perform concrete actions: working_memory_add, working_memory_remove, "
+        "storage_load, storage_save, storage_search",
+        "paging": "Manage memory overflow: move what matters least now from working memory to "
+        "storage, or bring back what is needed.",
+    }
+)
+MEMORY_ACTIONS: Mapping[str, str] = MappingProxyType(
+    {
+        "working_memory_add": "Add new information to working memory with tags and value",
+        "working_memory_remove": "Remove information from working memory using tags",
+        "storage_load": "Load information from persistent storage to working memory using tags",
+        "storage_save": "Save information from working memory to persistent storage using tags "
+        "and value",
+        "storage_search": "Find information in persistent storage by a few words, given as tags",
+    }
+)
+PAGING_ACTIONS: Mapping[str, str] = MappingProxyType(
+    {
+        "page_out": "Move information from working memory to persistent storage using tags",
+        "page_in": "Bring information from persistent storage back to working memory using tags",
+    }
+)
+AVAILABLE_ACTIONS: Mapping[str, str] = MappingProxyType({**MEMORY_ACTIONS, **PAGING_ACTIONS})
+
+
+class _Block:
+    """A part of a configuration, whose numbers have a least value."""
+
+    __slots__ = ()
+    least: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        """Refuse numbers outside their range."""
+        for each in fields(cast(Any, self)):
+            value = getattr(self, each.name)
+            if each.type == "int" and not (type(value) is int and self.least <= value <= MOST):
+                wanted = f"a whole number from {self.least} to {MOST}"
+                raise FieldValueError(f"{each.name} must be {wanted}, got {value!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class ThinkingLog(_Block):
+    """The log of thoughts.
+
+    Args:
+        enable: Whether thoughts are kept, and shown in the prompt.
+        max_entries: How many are kept; the oldest rotates out.
+        key_prefix: Prefix of their keys in the memory, before a number.
+
+    Raises:
+        FieldValueError: If ``max_entries`` is not a positive whole number, or the prefix is empty,
+            holds anything but letters, digits, ``_``, ``.`` and ``-``, or ends in a digit.
+    """
+
+    enable: bool = True
+    max_entries: int = 10
+    key_prefix: str = "thinking_log_"
+
+    def __post_init__(self) -> None:
+        """Refuse values outside their range."""
+        _Block.__post_init__(self)
+        if not re.search(KEY_PREFIX, self.key_prefix):
+            raise FieldValueError(f"key_prefix {KEY_PREFIX_WORDS}; got {self.key_prefix!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class Limit(_Block):
+    """A limit for the size of prompts.
+
+    Args:
+        enable: Whether it applies.
+        max_tokens: Maximum number of tokens.
+
+    Raises:
+        FieldValueError: If ``max_tokens`` is not a positive whole number.
+    """
+
+    enable: bool = True
+    max_tokens: int = PAGING_LIMIT
+
+
+@dataclass(frozen=True, slots=True)
+class Iterate(_Block):
+    """Limits for the cycles of a run.
+
+    Args:
+        enable: Whether ``max_iterations`` applies.
+        max_iterations: Maximum number of cycles, including failed ones.
+        max_useless: Number of useless cycles in a row after which a run always stops.
+        max_per_round: Maximum number of cycles in a round of a world, which ends with the first
+            action.
+
+    Raises:
+        FieldValueError: If one of them is not a positive whole number.
+    """
+
+    enable: bool = True
+    max_iterations: int = 1000
+    max_useless: int = 5
+    max_per_round: int = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Paging(_Block):
+    """How to decide what leaves the working memory.
+
+    Args:
+        policy: ``lru`` for the least recently used, ``model`` to ask the model.
+
+    Raises:
+        FieldValueError: If there is no such policy.
+    """
+
+    policy: PagingPolicy = "lru"
+
+    def __post_init__(self) -> None:
+        """Refuse an unknown policy."""
+        if self.policy not in ("lru", "model"):
+            raise FieldValueError(f"policy must be 'lru' or 'model', got {self.policy!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class StorageLimits(_Block):
+    """How much of the storage is kept and shown.
+
+    Args:
+        versions: Old values that are kept of each memory; 0 for none.
+        named: Most memories that a prompt names because they match the last thought.
+
+    Raises:
+        FieldValueError: If one of them is not a whole number from 0 on.
+    """
+
+    least: ClassVar[int] = 0
+
+    versions: int = 10
+    named: int = 8
+
+
+BLOCKS: Mapping[str, Any] = {
+    "thinking_log": ThinkingLog,
+    "paging_limit": Limit,
+    "hard_limit": Limit,
+    "iterate": Iterate,
+    "paging": Paging,
+    "storage": StorageLimits,
+}
