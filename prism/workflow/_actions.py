@@ -9,7 +9,7 @@ import os
 import shlex
 import signal
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import Future
 from contextlib import nullcontext, suppress
 from copy import deepcopy
@@ -128,12 +128,6 @@ class Actions:
         self.number += 1
         self.successes += result.succeeded
         self.history.append(result)
-
-    def become(self, history: Iterable[ActionResult], number: int, successes: int) -> None:
-        """Take over what was kept of the actions of an agent."""
-        self.history.clear()
-        self.history.extend(history)
-        self.number, self.successes = number, successes
 
     async def carry_out(self, action: Action) -> ActionResult | None:
         """Have the host carry out an action; its failure is a result, and None is nobody's."""

@@ -151,8 +151,9 @@ class WorkflowAgent:
         self._asked_last = None
         self.state_history.clear()
         self._take_context(saved.context)
-        history = [each.to_result() for each in saved.action_history]
-        self.actions.become(history, saved.actions, saved.successes)
+        self.actions.number, self.actions.successes = saved.actions, saved.successes
+        self.actions.history.clear()
+        self.actions.history.extend(each.to_result() for each in saved.action_history)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the agent between two turns as plain data, for `from_dict`.

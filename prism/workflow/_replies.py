@@ -17,7 +17,7 @@ from prism.statechart.reasoner._replies import (
 )
 from prism.statechart.reasoner._replies._names import Names, plain_text
 from prism.workflow._document._definition import Step
-from prism.workflow._sandbox._outputs import OutputError, Validator
+from prism.workflow._sandbox._outputs import Validator
 from prism.workflow._variables import through_json
 
 Schema = dict[str, Any]
@@ -58,7 +58,7 @@ def reply_of(step: Step) -> StepReply:
 
     validator = Validator(step.output)
 
-    return StepReply(step.output, lambda text: _read_data(text, validator))
+    return StepReply(step.output, lambda text: validator.require(_data(text)))
 
 
 def _decision_of(step: Step) -> StepReply:
@@ -91,16 +91,6 @@ def _read_action(text: str) -> dict[str, Any]:
         raise ValueError("the reply has no action, which must be an object")
 
     return {"reasoning": reasoning if isinstance(reasoning, str) else "", "action": action}
-
-
-def _read_data(text: str, validator: Validator) -> Any:
-    value = _data(text)
-    try:
-        validator.require(value)
-    except OutputError as error:
-        raise ValueError(str(error)) from None
-
-    return value
 
 
 def _read_decision(text: str, vocabulary: list[str], labels: Mapping[str, str]) -> dict[str, Any]:

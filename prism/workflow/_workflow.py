@@ -83,12 +83,11 @@ class Workflow:
             WorkflowFileError: (an InputError) listing what is wrong, with line and column.
             MissingExtraError: If the extra ``workflow`` is not installed.
         """
-        definition, problems = read_file(Path(path), components)
-        check(definition, problems, variables)
-        for problem in problems.warnings:
+        workflow = cls._read(Path(path), components, variables)
+        for problem in workflow.warnings:
             LOGGER.warning("%s", problem)
 
-        return cls._of(definition, problems, Path(path))
+        return workflow
 
     @classmethod
     def from_text(
@@ -133,6 +132,16 @@ class Workflow:
         return cls._of(*read_workflow(source, name, None, components=components))
 
     @classmethod
+    def _read(
+        cls, file: Path, components: Path | str | None = None, variables: Iterable[str] = ()
+    ) -> Self:
+        source = Source.parse(yaml_text(file), "yaml", path=file)
+        found, problems = read_workflow(source, file.stem, file.parent, components=components)
+        check(found, problems, variables)
+
+        return cls._of(found, problems, file)
+
+    @classmethod
     def _of(cls, definition: WorkflowDefinition, problems: WorkflowProblems, *files: Path) -> Self:
         return cls(definition, problems.warnings, (*files, *problems.files))
 
@@ -154,13 +163,9 @@ class Workflow:
             InputError: If it cannot be read, or is not YAML.
         """
         try:
-            definition, problems = read_file(Path(path), components)
+            return Workflow._read(Path(path), components, variables).warnings
         except WorkflowFileError as error:
             return error.problems
-
-        check(definition, problems, variables)
-
-        return problems.warnings
 
     @property
     def chart(self) -> Statechart[StrEnum]:
@@ -195,26 +200,17 @@ class Workflow:
 
         In a final state none does.
         """
-        found = self._by_state.get(state)
-        if found is None:
+        if state not in self._by_state:
             steps = () if state in self.definition.final_states else self.steps
-            found = self._by_state[state] = tuple(
+            self._by_state[state] = tuple(
                 (number, step)
                 for number, step in enumerate(steps)
                 if step.in_state is None or state in step.in_state
             )
 
-        return found
+        return self._by_state[state]
 
 
 def load_quietly(path: Path, components: Path | None = None) -> Workflow:
     """Return the workflow of a file, of which nothing is said but what keeps it from loading."""
-    return Workflow._of(*read_file(path, components), path)
-
-
-def read_file(
-    file: Path, components: Path | str | None = None
-) -> tuple[WorkflowDefinition, WorkflowProblems]:
-    """Read a workflow file, and log nothing."""
-    source = Source.parse(yaml_text(file), "yaml", path=file)
-    return read_workflow(source, file.stem, file.parent, components=components)
+    return Workflow._read(path, components)

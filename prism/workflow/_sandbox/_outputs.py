@@ -35,8 +35,8 @@ class Validator:
     def __init__(self, schema: Mapping[str, Any]) -> None:
         self._validator = _validators()(dict(schema))
 
-    def require(self, value: Any) -> None:
-        """Refuse a value that is not what the schema asks for.
+    def require(self, value: Any) -> Any:
+        """Return a value if it is what the schema asks for.
 
         Raises:
             OutputError: If it is not; says where and why.
@@ -45,6 +45,8 @@ class Validator:
         if error is not None:
             where = error.json_path
             raise OutputError(f"is not what the step asks for: {where}: {error.message[:200]}")
+
+        return value
 
 
 def require_schema(schema: Mapping[str, Any]) -> None:
