@@ -24,12 +24,10 @@ Schema = dict[str, Any]
 
 _NEXT_FOCUS = re.compile(r'("next_focus"\s*:\s*)"(?:[^"\\]|\\.)*"')
 
+_TEXT: Schema = {"type": "string"}
 _ACTION: Schema = {
     "type": "object",
-    "properties": {
-        "reasoning": {"type": "string"},
-        "action": {"type": "object"},
-    },
+    "properties": {"reasoning": _TEXT, "action": {"type": "object"}},
     "required": ["reasoning", "action"],
 }
 
@@ -64,11 +62,10 @@ def reply_of(step: Step) -> StepReply:
 def _decision_of(step: Step) -> StepReply:
     vocabulary = list(step.transition_map)
     labels = offered_labels("" if step.prompt is None else step.prompt.text, vocabulary)
-    text: Schema = {"type": "string"}
-    decision = text | {"enum": vocabulary} if vocabulary else text
+    decision = _TEXT | {"enum": vocabulary} if vocabulary else _TEXT
     schema = {
         "type": "object",
-        "properties": {"decision": decision, "reasoning": text, "next_focus": text},
+        "properties": {"decision": decision, "reasoning": _TEXT, "next_focus": _TEXT},
         "required": ["decision"],
     }
 

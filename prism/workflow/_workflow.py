@@ -41,6 +41,7 @@ class Workflow:
         warnings: Warnings of the reader, which do not prevent a run.
         definition: The parsed definition.
         files: The files that it was read from: its own, then its components'.
+        charts: Makes its chart, or the part that an agent needs.
     """
 
     def __init__(
@@ -57,7 +58,7 @@ class Workflow:
         self.replies: Mapping[str, StepReply] = {
             step.name: reply_of(step) for step in definition.steps if step.kind != "code"
         }
-        self._charts = Charts(definition)
+        self.charts: Charts = Charts(definition)
         self._driving: tuple[EventLogger | None, Clock, Driving] | None = None
         self._by_state: dict[str, tuple[tuple[int, Step], ...]] = {}
 
@@ -170,17 +171,17 @@ class Workflow:
     @property
     def chart(self) -> Statechart[StrEnum]:
         """Its states and transitions, with the conditions as guards; built on first use."""
-        return self._charts.whole
+        return self.charts.whole
 
     @property
     def states(self) -> type[StrEnum]:
         """Its states, as an enum."""
-        return self._charts.states
+        return self.charts.states
 
     @property
     def initial(self) -> StrEnum:
         """The state in which agents begin."""
-        return self._charts.states(self.definition.initial)
+        return self.charts.states(self.definition.initial)
 
     def driving(self, logger: EventLogger | None, clock: Clock = time) -> Driving:
         """Return the charts that drive agents, which all agents of one run share.
@@ -191,7 +192,7 @@ class Workflow:
         """
         made = self._driving
         if made is None or made[0] is not logger or made[1] is not clock:
-            made = self._driving = (logger, clock, self._charts.driving(logger, clock))
+            made = self._driving = (logger, clock, self.charts.driving(logger, clock))
 
         return made[2]
 

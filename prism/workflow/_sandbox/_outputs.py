@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from importlib import import_module
 from typing import Any
 
 import orjson
 
-from prism.errors import MissingExtraError
+from prism._lazy import import_extra
 
 _MOST_EXACT = 1 << 53
 
@@ -43,8 +42,8 @@ class Validator:
         """
         error = next(iter(self._validator.iter_errors(value)), None)
         if error is not None:
-            where = error.json_path
-            raise OutputError(f"is not what the step asks for: {where}: {error.message[:200]}")
+            problem = f"{error.json_path}: {error.message[:200]}"
+            raise OutputError(f"is not what the step asks for: {problem}")
 
         return value
 
@@ -105,7 +104,4 @@ def _comparable(value: Any) -> Any:
 
 @lru_cache(maxsize=1)
 def _jsonschema() -> Any:
-    try:
-        return import_module("jsonschema")
-    except ImportError as error:
-        raise MissingExtraError("workflow", "jsonschema") from error
+    return import_extra("jsonschema", "workflow")
