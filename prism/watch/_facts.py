@@ -50,8 +50,14 @@ def whole_facts(watched: Watched) -> RunFacts | None:
     return runs[-1] if runs else None
 
 
-def counted_facts(blank: RunFacts, watched: Watched) -> RunFacts:
-    """Return the facts that the counts of a run give, in place of those of its beginning."""
+def counted_facts(blank: RunFacts, watched: Watched, *, decides: bool = True) -> RunFacts:
+    """Return the facts that the counts of a run give, in place of those of earlier.
+
+    Args:
+        blank: The facts of its beginning, or of all of it some time ago.
+        watched: The run.
+        decides: Whether to replace those of decisions, too, of which counts tell less.
+    """
     with watched.reading() as (tally, _):
         traffic, run = tally.table("traffic"), tally.known_run
         ends = sorted(tally.ends.items())
@@ -64,7 +70,7 @@ def counted_facts(blank: RunFacts, watched: Watched) -> RunFacts:
             "measures": by_measure(measured).drop("run"),
             "treatments": _treatments(tally),
             "own_events": tally.table("own"),
-            **_decisions(tally),
+            **(_decisions(tally) if decides else {}),
         }
         if tally.end:
             tables["traffic"] = _summed(traffic, ["chart", "from_state", "to_state", "trigger"])

@@ -142,7 +142,7 @@ class _Pages:
                 play = await run_in_threadpool(playing.told) if playing else None
                 yield b"data: " + _json({"head": head, "play": play}) + b"\n\n"
 
-            await sleep(_SECONDS_BETWEEN)
+            await sleep(_SECONDS_BETWEEN if playing else 2 * _SECONDS_BETWEEN)
 
 
 def _agents(views: Views, asked: Mapping[str, str]) -> Any:

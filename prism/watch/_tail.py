@@ -163,15 +163,18 @@ class Tail:
         return Block(lines, first, count)
 
 
-def blocks_back(read: Callable[[int, int], bytes], stop: int) -> Iterator[bytes]:
+def blocks_back(
+    read: Callable[[int, int], bytes], stop: int, size: int | None = None
+) -> Iterator[bytes]:
     """Yield whole lines from a place back to the beginning, a block at a time.
 
     Args:
         read: Reads from one place to another.
         stop: The place, behind a line or at the end.
+        size: Bytes of a block; by default, as many as are read at once.
     """
     while stop > 0:
-        begin = max(stop - BLOCK_BYTES, 0)
+        begin = max(stop - (size or BLOCK_BYTES), 0)
         data = read(begin, stop)
         first = data.find(b"\n") + 1 if begin else 0
         # what has no line feed is the end of a line that is longer than a block
