@@ -10,14 +10,7 @@ from tempfile import TemporaryFile
 from typing import Any, BinaryIO
 
 from prism.errors import InputError
-from prism.runlog._reader import (
-    BLOCK_BYTES,
-    TOO_LONG,
-    Block,
-    Unpacked,
-    locate_log,
-    unpacked,
-)
+from prism.runlog._reader import BLOCK_BYTES, TOO_LONG, Block, Unpacked, locate_log, unpacked
 
 _MARK_BYTES = 256
 _UNPACKED_BYTES = 1 << 20
@@ -59,11 +52,6 @@ class Tail:
         self._copy = TemporaryFile(buffering=0)  # noqa: SIM115 - closed with the tail
         self._source: Any = self._file if self._packed is None else self._copy
         self._unpack()
-
-    @property
-    def unfinished(self) -> int:
-        """Bytes of a last line that has no end yet."""
-        return self.size - self.position
 
     def blocks(self) -> Iterator[Block]:
         """Yield what was added, in blocks of whole lines.

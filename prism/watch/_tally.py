@@ -36,7 +36,7 @@ from prism.watch._index import NAMING, Index, Lines, Read
 COUNTED = (*COSTS, "request_seconds")
 _COLUMNS = tuple(
     dict.fromkeys(
-        (*SURVEYED, *NAMING, "round", "tick", "ticks_in_state", *faults.READ, "model", *COUNTED),
+        (*SURVEYED, *NAMING, "round", "tick", "ticks_in_state", *faults.READ, "model", *COUNTED)
     )
 )
 _OF_ALL = (*SURVEYED, "round", "tick", "agent_id")

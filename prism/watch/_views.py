@@ -25,13 +25,7 @@ from prism.report._sections.kinds import Section
 from prism.report._sections.picture import draw_picture
 from prism.runlog._reader import BLOCK_BYTES
 from prism.watch import _looking as looking
-from prism.watch._agent_page import (
-    AgentPage,
-    agent_link,
-    happened_list,
-    thread_page,
-    with_links,
-)
+from prism.watch._agent_page import AgentPage, agent_link, happened_list, thread_page, with_links
 from prism.watch._agents import AgentTable
 from prism.watch._facts import (
     blank_facts,
@@ -109,7 +103,7 @@ class Views:
         self._blank: RunFacts | None = None
         self._reading = Lock()
         self._whole: RunFacts | None = None
-        self._read = -1
+        self._read: object = None
         self._due = 0.0
         self._has_begun = False
 
@@ -133,14 +127,14 @@ class Views:
         take the place of those that were read.
         """
         with self._reading:
-            size, now = self.watched.tail.size, monotonic()
-            is_new = size != self._read or self._whole is None
-            is_running = self.watched.status.state == "running"
+            tail, now = self.watched.tail, monotonic()
+            read = tail, tail.size
+            is_new, is_running = read != self._read, self.watched.status.state == "running"
             if is_new and is_running and now < self._due and self._whole is not None:
                 return counted_facts(self._whole, self.watched, decides=False), self._due - now
 
             if is_new:
-                self._whole, self._read = whole_facts(self.watched), size
+                self._whole, self._read = whole_facts(self.watched), read
                 self._due = monotonic() + self._rest * (monotonic() - now)
             return self._whole, 0.0
 
@@ -221,7 +215,7 @@ class Views:
     def _so_far(self) -> str:
         """Say how much of the log is read; nothing if that is all."""
         tail = self.watched.tail
-        if tail.unfinished < BLOCK_BYTES:
+        if tail.size - tail.position < BLOCK_BYTES:
             return ""
         return f"So far, {tail.position / tail.size:.0%} of the log has been read."
 
