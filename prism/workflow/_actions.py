@@ -10,9 +10,11 @@ import shlex
 import signal
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from contextlib import suppress
+from concurrent.futures import Future
+from contextlib import nullcontext, suppress
 from copy import deepcopy
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from shutil import which
 from threading import Thread
 from typing import Any
@@ -23,6 +25,7 @@ import orjson
 from prism.errors import FieldTypeError, FieldValueError, InputError, PrismError
 from prism.files import parse_json
 from prism.telemetry._loggers import describe
+from prism.workflow._threads import outcome_of, settle
 from prism.workflow._variables import as_data
 
 DEFAULT_ACTION_SECONDS = 30.0
@@ -100,7 +103,6 @@ class Actions:
         self.history: deque[ActionResult] = deque(maxlen=MOST_ACTIONS)
         self.number: int = 0
         self.successes: int = 0
-        self._entries: list[dict[str, Any]] | None = None
         self._on_action = on_action
         self._seconds = seconds
 
@@ -121,24 +123,14 @@ class Actions:
         failed = (each.result for each in reversed(self.history) if not each.succeeded)
         return next((str(result).removeprefix(_FAILED) for result in failed), None)
 
-    @property
-    def entries(self) -> list[dict[str, Any]]:
-        """The history as plain data; the list is made again with every action."""
-        if self._entries is None:
-            self._entries = [item.to_dict() for item in self.history]
-
-        return self._entries
-
     def add(self, result: ActionResult) -> None:
         """Take note of the result of an action."""
-        self._entries = None
         self.number += 1
         self.successes += result.succeeded
         self.history.append(result)
 
     def become(self, history: Iterable[ActionResult], number: int, successes: int) -> None:
         """Take over what was kept of the actions of an agent."""
-        self._entries = None
         self.history.clear()
         self.history.extend(history)
         self.number, self.successes = number, successes
@@ -147,37 +139,30 @@ class Actions:
         """Have the host carry out an action; its failure is a result, and None is nobody's."""
         if self._on_action is None:
             return None
-        if _is_async(self._on_action):
-            return await _timed(self._on_action, action, self._seconds)
-
         # plain ones of one event loop run one after another, as they would without prism; the time
         # that one has begins when it is its turn
-        async with _turns.setdefault(asyncio.get_running_loop(), asyncio.Lock()):
-            return await _timed(self._on_action, action, self._seconds)
+        own = _turns.setdefault(asyncio.get_running_loop(), asyncio.Lock())
+        async with nullcontext() if _is_async(self._on_action) else own:
+            return await self._timed(self._on_action, action)
 
-
-async def _timed(on_action: OnAction, action: Action, seconds: float) -> ActionResult:
-    calling = asyncio.ensure_future(_called(on_action, action))
-    try:
-        # not asyncio.timeout, which waits for a callback that does not let itself be cancelled
-        await asyncio.wait({calling}, timeout=seconds)
-        if not calling.done():
-            return _failed(action, f"took over {seconds:g} s")
-    finally:
-        if not calling.done():
+    async def _timed(self, on_action: OnAction, action: Action) -> ActionResult:
+        calling = asyncio.ensure_future(_called(on_action, action))
+        try:
+            # not asyncio.timeout, which waits for a callback that does not let itself be cancelled
+            await asyncio.wait({calling}, timeout=self._seconds)
+            if not calling.done():
+                return _failed(action, f"took over {self._seconds:g} s")
+        finally:
             calling.cancel()
 
-    try:
-        returned = calling.result()
-    except asyncio.CancelledError:
-        return _failed(action, "cancelled itself")
-    except Exception as error:  # of the host's code: the workflow goes on, and the log says so
-        return _failed(action, describe(error))
-
-    try:
-        return ActionResult(action.action, as_data(returned, "result"), succeeded=True)
-    except FieldTypeError as error:
-        return _failed(action, str(error))
+        try:
+            return ActionResult(action.action, as_data(calling.result(), "result"), succeeded=True)
+        except asyncio.CancelledError:
+            return _failed(action, "cancelled itself")
+        except FieldTypeError as error:
+            return _failed(action, str(error))
+        except Exception as error:  # of the host's code: the workflow goes on, and the log says so
+            return _failed(action, describe(error))
 
 
 def _failed(action: Action, reason: str) -> ActionResult:
@@ -201,30 +186,12 @@ def _is_async(function: Any) -> bool:
 
 
 async def _in_thread(on_action: OnAction, action: Action) -> Any:
-    loop, done = asyncio.get_running_loop(), asyncio.Event()
-    found: list[Any] = []
-
-    def run() -> None:
-        # not a future's outcome: with a StopIteration it would never be done
-        try:
-            found.extend((True, on_action(action)))
-        except BaseException as error:
-            found.extend((False, error))
-        with suppress(RuntimeError):  # the loop was closed, and nobody waits any more
-            loop.call_soon_threadsafe(done.set)
-
+    outcome: Future[Any] = Future()
     # one a call, and a daemon: a callback that hangs is left behind
-    context = contextvars.copy_context()
-    Thread(target=context.run, args=(run,), name="prism-action", daemon=True).start()
-    await done.wait()
+    called = partial(contextvars.copy_context().run, on_action, action)
+    Thread(target=settle, args=(outcome, called), name="prism-action", daemon=True).start()
 
-    has_returned, outcome = found
-    if has_returned:
-        return outcome
-    if isinstance(outcome, StopIteration):
-        raise RuntimeError(describe(outcome)) from outcome
-
-    raise outcome
+    return await outcome_of(outcome)
 
 
 _turns: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()

@@ -5,17 +5,32 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from math import isfinite
-from typing import Any, cast
+from operator import attrgetter
+from typing import Any
 
 import orjson
 
 from prism.errors import FieldTypeError, PrismError
 from prism.telemetry._loggers import describe
 
-_MOST_INTEGER = 1 << 63
-
 HostVariable = Any | Callable[[Any], Any]
 """A value, or a function of the agent that returns it."""
+
+
+def _last_result(agent: Any) -> Any:
+    return agent.action_history[-1].result if agent.action_history else None
+
+
+PROVIDED: Mapping[str, HostVariable] = {
+    "agent_id": attrgetter("agent_id"),
+    "tick": attrgetter("turn_number"),
+    "state": attrgetter("state.value"),
+    "_current_state": attrgetter("state.value"),
+    "action_history": lambda agent: [result.to_dict() for result in agent.action_history],
+    "last_action_result": _last_result,
+    "success_rate": attrgetter("actions.success_rate"),
+}
+"""Variables of the specification that every agent provides itself."""
 
 
 class VariableError(PrismError, ValueError):
@@ -23,30 +38,25 @@ class VariableError(PrismError, ValueError):
 
 
 class Variables(Mapping[str, Any]):
-    """The context, then what the runner provides, then what the host provides.
+    """The context, then what the host provides, then what the agent does.
 
-    A host's function is called when its variable is looked up, and only then.
+    A function of the host's, or the agent's, is called when its variable is looked up, and only
+    then.
 
     Args:
-        agent: The agent, for the host's functions.
+        agent: The agent, for the functions.
         context: What code steps and results have set.
-        own: What the runner provides.
-        host: What the host provides.
+        provided: What the host and the agent provide.
     """
 
-    __slots__ = ("_agent", "_host", "context", "own")
+    __slots__ = ("_agent", "_provided", "context")
 
     def __init__(
-        self,
-        agent: Any,
-        context: dict[str, Any],
-        own: dict[str, Any],
-        host: Mapping[str, HostVariable],
+        self, agent: Any, context: dict[str, Any], provided: Mapping[str, HostVariable]
     ) -> None:
         self._agent = agent
-        self._host = host
+        self._provided = provided
         self.context: dict[str, Any] = context
-        self.own: dict[str, Any] = own
 
     def __getitem__(self, name: str) -> Any:
         """Return a variable as plain data; a KeyError if nobody provides it.
@@ -56,25 +66,8 @@ class Variables(Mapping[str, Any]):
         """
         if name in self.context:
             return self.context[name]
-        if name in self._host:
-            return self._of_host(name)
 
-        return self.own[name]
-
-    def __contains__(self, name: object) -> bool:
-        """Return whether somebody provides a variable."""
-        return name in self.context or name in self._host or name in self.own
-
-    def __iter__(self) -> Iterator[str]:
-        """Yield every name once."""
-        yield from dict.fromkeys((*self.context, *self._host, *self.own))
-
-    def __len__(self) -> int:
-        """Return how many there are."""
-        return sum(1 for _ in self)
-
-    def _of_host(self, name: str) -> Any:
-        value = self._host[name]
+        value = self._provided[name]
         try:
             return as_data(value(self._agent) if callable(value) else value, name)
         except FieldTypeError as error:
@@ -82,18 +75,17 @@ class Variables(Mapping[str, Any]):
         except Exception as error:  # of the host's code: the step fails, and the log says why
             raise VariableError(f"the variable {name!r} failed: {describe(error)}") from error
 
+    def __contains__(self, name: object) -> bool:
+        """Return whether somebody provides a variable."""
+        return name in self.context or name in self._provided
 
-def _is_plain(value: Any) -> bool:
-    """Return whether a value is data as it is, as far as that can be seen at once."""
-    kind = type(value)
-    if kind is str:
-        return cast("str", value).isascii()
-    if kind is int:
-        return bool(abs(value) < _MOST_INTEGER)
-    if kind is float:
-        return isfinite(value)
+    def __iter__(self) -> Iterator[str]:
+        """Yield every name once."""
+        return iter({**self.context, **self._provided})
 
-    return value is None or kind is bool
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len({**self.context, **self._provided})
 
 
 def as_data(value: Any, name: str) -> Any:
@@ -106,9 +98,6 @@ def as_data(value: Any, name: str) -> Any:
     Raises:
         FieldTypeError: If JSON cannot hold it, or would bring back something else.
     """
-    if _is_plain(value):
-        return value
-
     try:
         return through_json(value)
     except (TypeError, ValueError) as error:

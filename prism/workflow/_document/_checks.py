@@ -5,26 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from prism.files._source import Where
+from prism.workflow import _variables as variables
 from prism.workflow._document._definition import (
     ANY_STATE,
     Component,
     WorkflowDefinition,
 )
-from prism.workflow._document._reading import Reading
+from prism.workflow._document._problems import WorkflowProblems
 
-PROVIDED = frozenset(
-    {
-        "agent_id",
-        "tick",
-        "state",
-        "_current_state",
-        "time_remaining",
-        "progress_percent",
-        "action_history",
-        "last_action_result",
-        "success_rate",
-    }
-)
+PROVIDED = frozenset({*variables.PROVIDED, "time_remaining", "progress_percent"})
 """Variables that the runner provides."""
 
 OF_HOST = frozenset({"balance", "artifacts", "my_artifacts", "economic_context"})
@@ -39,14 +28,14 @@ Found = tuple[Where, str, str]
 """Where something is, what is wrong, and the name of that; paths begin at the workflow."""
 
 
-def check(found: Reading, known: Iterable[str]) -> None:
+def check(definition: WorkflowDefinition, problems: WorkflowProblems, known: Iterable[str]) -> None:
     """Note what is probably not meant, as warnings.
 
     Args:
-        found: The workflow; its problems take the warnings.
+        definition: The workflow.
+        problems: Takes the warnings.
         known: Variables that the host provides.
     """
-    definition = found.definition
     there = _set_by_steps(definition) | PROVIDED | frozenset(known)
     own: list[Found] = []
     if len(definition.states) * len(definition.steps) <= _MOST_PAIRS:
@@ -55,14 +44,14 @@ def check(found: Reading, known: Iterable[str]) -> None:
         own += [*_of_states(definition, ways, reached), *_of_steps(definition, ways, reached)]
     own += _of_variables(definition, there)
     for where, message, kind in own:
-        found.problems.add((*found.top, *where), message, kind, severity="warning")
+        problems.add((*problems.top, *where), message, kind, severity="warning")
 
     steps = frozenset(step.name for step in definition.steps)
     for component in definition.components:
-        problems = found.problems.at(component.origin.file)
+        own_problems = problems.at(component.file)
         for where, message, kind in _of_component(component, steps, there):
-            place = (*component.origin.where, *where)
-            problems.add(place, message, kind, severity="warning")
+            place = (*component.where, *where)
+            own_problems.add(place, message, kind, severity="warning")
 
 
 def _of_states(
@@ -104,43 +93,41 @@ def _of_steps(
 
 def _of_variables(definition: WorkflowDefinition, there: frozenset[str]) -> Iterator[Found]:
     """Yield the variables that steps and conditions name and nobody sets."""
-    named: list[tuple[Iterable[str], Where, str]] = []
+    for names, where, what in _named(definition):
+        for name in names:
+            if name not in there:
+                yield where, _unset(what, name), "unknown_variable"
+
+
+def _named(definition: WorkflowDefinition) -> Iterator[tuple[Iterable[str], Where, str]]:
+    """Yield the variables that each part names, its place, and what it is called."""
     for number, step in enumerate(definition.steps):
         where: Where = ("steps", number)
         if step.prompt is not None:
-            named.append(
-                (step.prompt.variables, (*where, "prompt"), f"the prompt of {step.name!r}")
-            )
+            yield step.prompt.variables, (*where, "prompt"), f"the prompt of {step.name!r}"
         if step.run_if is not None:
-            named.append(
-                (sorted(step.run_if.names), (*where, "run_if"), f"run_if of {step.name!r}")
-            )
+            yield sorted(step.run_if.names), (*where, "run_if"), f"run_if of {step.name!r}"
         if step.code is not None:
-            named.append((step.code.needs, (*where, "code"), f"the code of {step.name!r}"))
+            yield step.code.needs, (*where, "code"), f"the code of {step.name!r}"
 
     for item in definition.transitions:
         if item.condition is not None:
             where = ("state_machine", "transitions", item.number, "condition")
             what = f"the condition of {item.source}->{item.target}"
-            named.append((sorted(item.condition.names), where, what))
-
-    for names, where, what in named:
-        for name in names:
-            if name not in there:
-                yield where, _unset(what, name), "unknown_variable"
+            yield sorted(item.condition.names), where, what
 
 
 def _of_component(
     component: Component, steps: frozenset[str], there: frozenset[str]
 ) -> Iterator[Found]:
     # a file serves several workflows, and names the steps of all of them
-    is_inline = component.origin.file is None
-    for number, name in enumerate(component.inject_into):
+    is_inline = component.file is None
+    for number, name in enumerate(component.declared.inject_into):
         if is_inline and name not in steps:
             message = f"the component {component.name!r} joins {name!r}, which is not a step"
             yield ("inject_into", number), message, "unknown_step"
 
-    for number, name in enumerate(component.requires_context):
+    for number, name in enumerate(component.declared.requires_context):
         if name not in there:
             message = _unset(f"the component {component.name!r}", name)
             yield ("requires_context", number), message, "unknown_variable"
