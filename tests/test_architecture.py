@@ -44,10 +44,10 @@ SUB_ROOMS = {
     "prism.report": ("_facts", "_figures", "_sections", "_document", "_page"),
     "prism.workflow": (
         "_variables",
+        "_threads",
         "_sandbox",
         "_document",
         "_actions",
-        "_labels",
         "_replies",
         "_chart",
         "_workflow",
@@ -71,7 +71,6 @@ SUB_ROOMS = {
         "_agent",
         "_questions",
         "_keeper",
-        "_results",
         "_run",
     ),
     "prism.worlds": (

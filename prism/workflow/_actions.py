@@ -9,11 +9,12 @@ import os
 import shlex
 import signal
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from copy import deepcopy
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from shutil import which
 from threading import Thread
 from typing import Any
@@ -24,7 +25,7 @@ import orjson
 from prism.errors import FieldTypeError, FieldValueError, InputError, PrismError
 from prism.files import parse_json
 from prism.telemetry._loggers import describe
-from prism.workflow._sandbox._workers import outcome_of
+from prism.workflow._threads import outcome_of, settle
 from prism.workflow._variables import as_data
 
 DEFAULT_ACTION_SECONDS = 30.0
@@ -73,11 +74,7 @@ class ActionResult:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain data, an entry of ``action_history``."""
-        return {
-            "action": dict(self.action),
-            "result": self.result,
-            "succeeded": self.succeeded,
-        }
+        return asdict(self)
 
 
 class Actions:
@@ -128,47 +125,34 @@ class Actions:
         self.successes += result.succeeded
         self.history.append(result)
 
-    def become(self, history: Iterable[ActionResult], number: int, successes: int) -> None:
-        """Take over what was kept of the actions of an agent."""
-        self.history.clear()
-        self.history.extend(history)
-        self.number, self.successes = number, successes
-
     async def carry_out(self, action: Action) -> ActionResult | None:
         """Have the host carry out an action; its failure is a result, and None is nobody's."""
         if self._on_action is None:
             return None
-        if _is_async(self._on_action):
-            return await _timed(self._on_action, action, self._seconds)
-
         # plain ones of one event loop run one after another, as they would without prism; the time
         # that one has begins when it is its turn
-        async with _turns.setdefault(asyncio.get_running_loop(), asyncio.Lock()):
-            return await _timed(self._on_action, action, self._seconds)
+        own = _turns.setdefault(asyncio.get_running_loop(), asyncio.Lock())
+        async with nullcontext() if _is_async(self._on_action) else own:
+            return await self._timed(self._on_action, action)
 
-
-async def _timed(on_action: OnAction, action: Action, seconds: float) -> ActionResult:
-    calling = asyncio.ensure_future(_called(on_action, action))
-    try:
-        # not asyncio.timeout, which waits for a callback that does not let itself be cancelled
-        await asyncio.wait({calling}, timeout=seconds)
-        if not calling.done():
-            return _failed(action, f"took over {seconds:g} s")
-    finally:
-        if not calling.done():
+    async def _timed(self, on_action: OnAction, action: Action) -> ActionResult:
+        calling = asyncio.ensure_future(_called(on_action, action))
+        try:
+            # not asyncio.timeout, which waits for a callback that does not let itself be cancelled
+            await asyncio.wait({calling}, timeout=self._seconds)
+            if not calling.done():
+                return _failed(action, f"took over {self._seconds:g} s")
+        finally:
             calling.cancel()
 
-    try:
-        returned = calling.result()
-    except asyncio.CancelledError:
-        return _failed(action, "cancelled itself")
-    except Exception as error:  # of the host's code: the workflow goes on, and the log says so
-        return _failed(action, describe(error))
-
-    try:
-        return ActionResult(action.action, as_data(returned, "result"), succeeded=True)
-    except FieldTypeError as error:
-        return _failed(action, str(error))
+        try:
+            return ActionResult(action.action, as_data(calling.result(), "result"), succeeded=True)
+        except asyncio.CancelledError:
+            return _failed(action, "cancelled itself")
+        except FieldTypeError as error:
+            return _failed(action, str(error))
+        except Exception as error:  # of the host's code: the workflow goes on, and the log says so
+            return _failed(action, describe(error))
 
 
 def _failed(action: Action, reason: str) -> ActionResult:
@@ -178,10 +162,8 @@ def _failed(action: Action, reason: str) -> ActionResult:
 async def _called(on_action: OnAction, action: Action) -> Any:
     # the host's own, as it may change it: the log and the context have what the model wrote
     action = replace(action, action=deepcopy(action.action))
-    if _is_async(on_action):
-        return await on_action(action)
-
-    returned = await _in_thread(on_action, action)
+    is_async = _is_async(on_action)
+    returned = on_action(action) if is_async else await _in_thread(on_action, action)
 
     return await returned if inspect.isawaitable(returned) else returned
 
@@ -193,18 +175,9 @@ def _is_async(function: Any) -> bool:
 
 async def _in_thread(on_action: OnAction, action: Action) -> Any:
     outcome: Future[Any] = Future()
-
-    def run() -> None:
-        try:
-            outcome.set_result(on_action(action))
-        except StopIteration as error:  # which no coroutine can pass on
-            outcome.set_exception(RuntimeError(describe(error)))
-        except BaseException as error:
-            outcome.set_exception(error)
-
     # one a call, and a daemon: a callback that hangs is left behind
-    context = contextvars.copy_context()
-    Thread(target=context.run, args=(run,), name="prism-action", daemon=True).start()
+    called = partial(contextvars.copy_context().run, on_action, action)
+    Thread(target=settle, args=(outcome, called), name="prism-action", daemon=True).start()
 
     return await outcome_of(outcome)
 
@@ -245,13 +218,10 @@ def by_command(command: str) -> Callable[[Action], Awaitable[Any]]:
     if not words or which(words[0]) is None:
         raise InputError(f"there is no command {command!r}", field="action")
 
-    async def run(action: Action) -> Any:
-        return await _result_of(words, orjson.dumps(asdict(action)) + b"\n")
-
-    return run
+    return partial(_carried_out_by, words)
 
 
-async def _result_of(words: list[str], given: bytes) -> Any:
+async def _carried_out_by(words: list[str], action: Action) -> Any:
     process = await asyncio.create_subprocess_exec(
         *words,
         stdin=asyncio.subprocess.PIPE,
@@ -260,7 +230,7 @@ async def _result_of(words: list[str], given: bytes) -> Any:
         start_new_session=True,
     )
     try:
-        out, err = await process.communicate(given)
+        out, err = await process.communicate(orjson.dumps(asdict(action)) + b"\n")
     finally:
         _end(process)
 
