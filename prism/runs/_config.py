@@ -134,7 +134,7 @@ def check_config(
 
     Args:
         config: A run as plain data.
-        path: Where it stands, for messages.
+        path: The file that it comes from, for messages.
         needed: What each key has to hold.
         optional: What keys hold that may be missing.
 
@@ -194,7 +194,7 @@ def read_writer(config: Mapping[str, Any], path: Path) -> WriterOptions | None:
 
     Args:
         config: A run as plain data.
-        path: Where it stands, for messages.
+        path: The file that it comes from, for messages.
 
     Raises:
         InputError: If it is something else.

@@ -185,7 +185,7 @@ class RunFolder:
             config: Its new configuration, as plain data.
 
         Raises:
-            OSError: If that fails.
+            OSError: If it cannot be written.
         """
         self._config = config
         self._write_summary({})
@@ -337,7 +337,7 @@ def _forget(folder: Path) -> None:
     for name in (*LOG_NAMES, SUMMARY_NAME, PROMPTS_NAME):
         (folder / name).unlink(missing_ok=True)
 
-    # what else is in the folder stays, and the folder with it
+    # if the folder holds anything else, it stays
     with suppress(OSError):
         folder.rmdir()
 

@@ -190,7 +190,7 @@ class WriterOptions(WriterSettings):
             "model": model.to_config() if isinstance(model, Model) else model,
             "max_length": self.max_length,
             "language": self.language,
-            # only where it is given: other runs are described as they always were
+            # written only if given, so other runs are described as before
             **({} if self.prompt is None else {"prompt": self.prompt}),
         }
 

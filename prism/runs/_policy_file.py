@@ -228,7 +228,7 @@ class Policy:
 
     Args:
         model: ``markov`` or ``logit``.
-        by: What agents are grouped by: ``archetype``, or an attribute.
+        by: How to group agents: by ``archetype``, or by an attribute.
         least: Fewest decisions that identify a cell.
         cells: The shares, by group and of all together.
         logits: The logits.
@@ -339,7 +339,7 @@ class Policy:
 
         Args:
             document: The plain data.
-            path: Where it stands, for messages.
+            path: The file that it comes from, for messages.
 
         Raises:
             InputError: If it is something else; names everything that is wrong, by its key.

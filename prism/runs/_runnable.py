@@ -74,7 +74,7 @@ class RunOptions(Protocol[ResultsT_co]):
 
     @property
     def deadline(self) -> float | None:
-        """Seconds that the run may ask a model for; None without a limit."""
+        """Seconds for which the run may ask a model; None without a limit."""
 
     def prepare(self, logger: EventLogger | None) -> Runnable[ResultsT_co]:
         """Read and make all that the run needs, before anything is written.
@@ -95,7 +95,7 @@ class RunOptions(Protocol[ResultsT_co]):
 
         Args:
             config: The run as plain data.
-            path: Where it stands, for messages.
+            path: The file that it comes from, for messages.
 
         Raises:
             InputError: If it is something else, or a file that the run reads has changed.

@@ -379,7 +379,7 @@ def remove_heartbeat(folder: Path) -> None:
     """Remove what is left of the heartbeat of a run that has ended.
 
     Raises:
-        OSError: If that fails.
+        OSError: If it cannot be written.
     """
     path = folder / HEARTBEAT_NAME
     path.unlink(missing_ok=True)

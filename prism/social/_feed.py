@@ -523,7 +523,7 @@ class Feed(FeedSteps):
         return HoldingLogger(setting.logger, setting.clock) if writes else setting.logger
 
     def _prism_begin(self, setting: Any, host: Any) -> None:
-        """Note the parts of the run."""
+        """Store the parts of the run."""
         now, answerers = self.parameters, setting.answerers
         setting.clock.seconds_per_tick = SECONDS_PER_HOUR / now.ticks_per_hour
         acts, chooses_acts_for = acts_with(answerers.reasoner, self.model_acts)

@@ -80,7 +80,7 @@ class Playing:
         network: The posts, and the readers they reach.
         feeds: Makes the readers' feeds.
         hours: When agents are awake; None for always.
-        counts: What has happened in this round.
+        counts: The counts of this round.
         of_posts: The treatments of posts as they are published.
     """
 

@@ -47,9 +47,9 @@ def agent_story(logs: RunLogs, agent_id: str) -> pl.DataFrame:
         ``request_seconds`` (seconds), ``done_reason``, ``model``, ``relevance``, ``threshold``,
         ``post_id``, ``kind``, ``parent_id``, ``author_id``, ``text``, of text calls and workflows
         ``key``, ``turn``, ``step``, ``outcome``, ``moved_to`` and ``target``, and of agents that
-        think ``cycle``, ``next_state``, ``type``, ``tags``, ``why``, ``moved_out``,
-        ``moved_in`` and ``shortened``; of
-        a world's events ``own_keys`` (JSON). With ``run`` first if there are several.
+        think ``cycle``, ``next_state``, ``type``, ``tags``, ``why``, ``moved_out``, ``moved_in``
+        and ``shortened``; of a world's events ``own_keys`` (JSON). If there are several runs,
+        ``run`` is the first column.
 
     Raises:
         InputError: If the logs have no such agent.

@@ -35,8 +35,8 @@ def agents(logs: RunLogs) -> pl.DataFrame:
         ``attribute_`` and its name); ``state`` (its last); ``transitions``, ``weighed`` (posts),
         ``decisions`` and ``fallbacks`` among them; and the counts of `activity`. Where agents were
         assigned to the arms of an experiment, ``arm`` comes behind the id (``a+b`` of two
-        experiments). With ``run`` first if there are several. In worlds without posts, ``chart``
-        comes in place of what only feeds have.
+        experiments). If there are several runs, ``run`` is the first column. In worlds without
+        posts, ``chart`` comes in place of what only feeds have.
     """
     return logs.labelled(with_arms(logs, described_agents(logs, _FACTS)))
 

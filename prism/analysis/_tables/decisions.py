@@ -78,7 +78,7 @@ def decisions(logs: RunLogs, *, by: Sequence[str] = ("state", "model")) -> pl.Da
         log-probabilities tell it); ``chosen_first``, the share of a model's choices that stood
         first among the options as it was told them; the numbers ``with_probabilities``,
         ``repaired`` (put once more in other words) and ``said``, for which the model gave a
-        reason. With ``run`` first if there are several.
+        reason. If there are several runs, ``run`` is the first column.
 
     Raises:
         InputError: If ``by`` has another name.

@@ -101,8 +101,8 @@ def dwell_times(logs: RunLogs, *, by_round: bool = False, depth: int | None = No
         `state_counts` counts them); and of the fit ``p``, its standard error ``p_se``, ``distance``
         (Kolmogorov's, from the survival curve: the greatest difference of the two cumulative
         distributions, 0 to 1) and ``log_likelihood`` (natural logarithm). The fit is null if no
-        visit took a tick. With ``run`` first if there are several. If several charts drive agents
-        of a run, each is described by itself, and named in ``chart`` before ``state``.
+        visit took a tick. If there are several runs, ``run`` is the first column. If several charts
+        drive agents of a run, each is described by itself, and named in ``chart`` before ``state``.
     """
     level = None if depth is None else Level.of(logs, depth)
     return _described(logs, _read(logs, level), level, by_round=by_round)

@@ -50,8 +50,8 @@ def activity(logs: RunLogs) -> pl.DataFrame:
         One row for each agent of the log, also those that did nothing, by name: ``agent_id``,
         ``posts``, ``replies``, ``reshares``, ``likes``, ``replies_received``, ``reshares_received``
         and ``likes_received``. Where agents were assigned to the arms of an experiment, ``arm``
-        comes behind the id. With ``run`` first if there are several. No agents of worlds without
-        posts.
+        comes behind the id. If there are several runs, ``run`` is the first column. No agents of
+        worlds without posts.
     """
     return logs.labelled(with_arms(logs, _in_feeds(logs)))
 
@@ -70,8 +70,8 @@ def engagement(logs: RunLogs) -> pl.DataFrame:
         ``replies``, ``reshares``, ``likes`` or ``all``), ``agents``, ``active`` (proportion of the
         agents with at least one, 0 to 1), ``total``, ``mean`` (per agent), ``gini`` (see `gini`),
         ``top_1_percent`` and ``top_10_percent`` (proportion of the total of the 1 % and 10 % of the
-        agents with the most; see `top_share`). With ``run`` first if there are several. Nothing of
-        worlds without posts.
+        agents with the most; see `top_share`). If there are several runs, ``run`` is the first
+        column. Nothing of worlds without posts.
     """
     rows = [
         {"run": run, "measure": measure, "what": what, **_describe(counts)}

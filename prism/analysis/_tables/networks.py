@@ -105,7 +105,8 @@ def follows(logs: RunLogs) -> pl.DataFrame:
     Returns:
         One row for each follow, by name: ``agent_id`` (who follows), ``author_id`` (whom),
         ``mutual`` (whether that is returned) and ``ended`` (the round in which either was removed,
-        which ends the follow; null for one that lasts). With ``run`` first if there are several.
+        which ends the follow; null for one that lasts). If there are several runs, ``run`` is the
+        first column.
     """
     pairs, removed = _follow_pairs(_told(logs)), _removed(logs)
     for name in _PAIR[1:]:
@@ -127,7 +128,7 @@ def follow_networks(logs: RunLogs) -> pl.DataFrame:
         One row for each run that tells it: ``agents``, ``follows``, ``mean_follows`` (follows
         divided by agents), ``reciprocity`` (the share of follows that are returned; null without
         any; Newman, Forrest and Balthrop 2002), ``most_followers``, and ``gini`` of the numbers of
-        followers. With ``run`` first if there are several.
+        followers. If there are several runs, ``run`` is the first column.
     """
     joined = _told(logs)
     pairs = _follow_pairs(joined)

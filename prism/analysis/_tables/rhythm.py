@@ -34,7 +34,8 @@ def rhythm(logs: RunLogs) -> pl.DataFrame:
         it; ``intervals`` (times between two acts); their ``mean``, ``median``, ``p90`` and ``max``
         in ticks; ``burstiness`` and ``memory`` as in `agent_rhythms`, of all times together; and
         ``agent_burstiness``, the mean over the agents with at least two intervals of the whole run,
-        only in all. With ``run`` first if there are several. Nothing of worlds without posts.
+        only in all. If there are several runs, ``run`` is the first column. Nothing of worlds
+        without posts.
     """
     happened = what_happened(logs, "posts", "likes")
     remark_no_feed(logs, happened.tables["posts"]["run"])
@@ -57,7 +58,7 @@ def agent_rhythms(logs: RunLogs) -> pl.DataFrame:
         rhythm, about 0 for a random one, 1 for a single burst; null below two intervals. The memory
         is the correlation of an interval with the next (Goh and Barabási 2008); null if it has
         none. Where agents were assigned to the arms of an experiment, ``arm`` comes behind the id.
-        With ``run`` first if there are several.
+        If there are several runs, ``run`` is the first column.
     """
     happened = what_happened(logs, "posts", "likes")
     remark_no_feed(logs, happened.tables["posts"]["run"])

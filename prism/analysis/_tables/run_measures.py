@@ -59,7 +59,7 @@ def run_measures(
 
     Args:
         logs: The logs, from `read_log`.
-        from_round: The first round that counts, such as the first after a burn-in. Cascades count
+        from_round: First round to include, such as the first after a burn-in. Cascades count
             if they begin in such a round; by default also those of posts from before the first.
         to_round: The last round that counts, so that runs of different lengths can be compared;
             None counts all.

@@ -48,7 +48,7 @@ def threads(logs: RunLogs, *, post: str | None = None, most: int = 10) -> pl.Dat
         ``round``; ``tick``; ``agent_id``, its author; ``kind`` (``post``, ``reply``, ``reshare``,
         or ``missing`` if others name it and the log lacks it); ``post_id``; ``parent_id``;
         ``likes``; ``cut`` (whether the writer's text was longer than it might be); ``text``; and
-        ``what``, all this as a sentence. With ``run`` first if there are several.
+        ``what``, all this as a sentence. If there are several runs, ``run`` is the first column.
 
     Raises:
         InputError: If the logs have no such post.

@@ -26,10 +26,10 @@ def transition_counts(logs: RunLogs, *, depth: int | None = None) -> pl.DataFram
         ``from_state``, ``to_state``, ``trigger``, ``count`` and ``probability``: the proportion of
         all transitions out of the state, 0 to 1, which is the maximum-likelihood estimate of the
         probability in a Markov chain over the states (Anderson and Goodman 1957, Annals of
-        Mathematical Statistics 28(1)). To stay in a state is no transition, and is not counted:
-        see `decisions` for how often agents decided to. With ``run`` first if there are several. If
-        several charts drive agents of a run, each is counted by itself, and named in ``chart``
-        before ``from_state``.
+        Mathematical Statistics 28(1)). To stay in a state is no transition, and is not counted: see
+        `decisions` for how often agents decided to. If there are several runs, ``run`` is the first
+        column. If several charts drive agents of a run, each is counted by itself, and named in
+        ``chart`` before ``from_state``.
     """
     counts = count_transitions(logs, ["chart", "from_state", "to_state", "trigger"])
     if depth is not None:
@@ -63,8 +63,9 @@ def timeouts(logs: RunLogs, *, depth: int | None = None) -> pl.DataFrame:
     Returns:
         ``round`` (null if the log has none), ``state`` (the one that was left), ``timeouts``,
         ``left`` (all transitions out of the state in that round) and ``share`` (of these, 0 to 1);
-        only rows with time-outs. With ``run`` first if there are several. If several charts drive
-        agents of a run, each is counted by itself, and named in ``chart`` before ``state``.
+        only rows with time-outs. If there are several runs, ``run`` is the first column. If several
+        charts drive agents of a run, each is counted by itself, and named in ``chart`` before
+        ``state``.
     """
     counts = count_transitions(logs, ["round", "chart", "from_state", "to_state", "trigger"])
     if depth is not None:

@@ -45,7 +45,8 @@ def views(logs: RunLogs) -> pl.DataFrame:
         ``decisions``, the answers given during these views, and ``answers_discarded`` of them.
         Where no view is ``pending`` in the middle of a tick, ``decisions`` less
         ``answers_discarded`` are ``decided``. A view counts in the round in which the post was
-        opened. With ``run`` first if there are several. Nothing of worlds without posts.
+        opened. If there are several runs, ``run`` is the first column. Nothing of worlds without
+        posts.
     """
     counts = _outcomes(logs)
     remark_no_feed(logs, counts["run"])
@@ -79,8 +80,8 @@ def reach(logs: RunLogs, *, of: Whom = "cascades", by_round: bool = False) -> pl
         post is ``published`` then.
 
         Where posts or agents were assigned to the arms of an experiment, ``arm`` comes behind the
-        id, of a cascade that of its root. With ``run`` first if there are several. Nothing of
-        worlds without posts.
+        id, of a cascade that of its root. If there are several runs, ``run`` is the first column.
+        Nothing of worlds without posts.
 
     Raises:
         FieldValueError: If there is no such kind.

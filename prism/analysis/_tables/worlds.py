@@ -75,7 +75,7 @@ def agent_measures(logs: RunLogs) -> pl.DataFrame:
         One row for each agent and round, and where there are many, for each quantile and round:
         ``round``, ``kind`` (the agents' class), ``measure``, ``agent_id`` (null for a quantile),
         ``quantile`` (0 to 1, null for an agent) and ``value`` (null where there was nothing to
-        measure), in the order of the log. With ``run`` first if there are several.
+        measure), in the order of the log. If there are several runs, ``run`` is the first column.
     """
     table = pl.DataFrame(list(_measured_of_agents(logs)), schema=_OF_AGENTS, orient="row")
     return logs.labelled(table)
@@ -90,7 +90,7 @@ def treatments(logs: RunLogs) -> pl.DataFrame:
     Returns:
         One row for each time, in the order of the log: ``round`` (at whose beginning it was
         applied), ``treatment``, and ``parameters`` (those that it changed, with their new values,
-        as JSON). With ``run`` first if there are several.
+        as JSON). If there are several runs, ``run`` is the first column.
     """
     found = [
         frame.select(_TREATED)
@@ -131,7 +131,7 @@ def world_event_counts(logs: RunLogs) -> pl.DataFrame:
     Returns:
         ``event`` (its name, such as ``sold`` of ``world.sold``), ``round`` (0 during ``setup``),
         ``events``, and ``agents`` (different agents that they name by ``agent_id``), by event and
-        round. With ``run`` first if there are several.
+        round. If there are several runs, ``run`` is the first column.
     """
     keys = ["run", "event", "round"]
     counts = merge_by_sum(keys)
@@ -160,7 +160,7 @@ def world_events(logs: RunLogs, event: str) -> pl.DataFrame:
     Returns:
         One row for each, in the order of the log: ``line``, ``timestamp`` (UTC), ``round``,
         ``tick``, and a column for each key that any of them has; see `RunLogs.scan`, which returns
-        the same as a query. With ``run`` first if there are several.
+        the same as a query. If there are several runs, ``run`` is the first column.
 
     Raises:
         InputError: If there are none; names those that there are.
