@@ -1,13 +1,13 @@
 """Read what ``pyright --verifytypes --outputjson`` found, and fail where a type is not known.
 
-The programs of prism.worlds.examples are left out: they are written to be copied, as short as a
+The programs of prism.examples are left out: they are written to be copied, as short as a
 user's own, and leave to inference what ``mypy --strict`` infers.
 """
 
 import json
 import sys
 
-COPIED = "prism.worlds.examples"
+COPIED = "prism.examples"
 
 symbols = json.load(sys.stdin)["typeCompleteness"]["symbols"]
 unknown = [

@@ -69,9 +69,6 @@ def imports_of(module: str) -> set[str]:
 
 def room_of(module: str) -> str:
     """Return the room of a module; a public file at the top of the package is one of its own."""
-    # worlds to copy, some with agents of the rooms that stand on worlds
-    if module.startswith(f"{PACKAGE.name}.worlds.examples"):
-        return "examples"
     name = module.split(".")[1] if "." in module else ""
     return "" if name.startswith("_") else name
 

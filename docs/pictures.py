@@ -26,15 +26,7 @@ from prism.agents import opening_posts, synthetic_population
 from prism.analysis import read_log
 from prism.cognition import CognitiveAgent, CognitiveState, Config, Memory, cognitive_chart
 from prism.drawing import draw_curves
-from prism.report import make_report
-from prism.report._figures.page_figures import dark_rules
-from prism.runlog import RunLog, SimulatedClock
-from prism.science import compare, fit
-from prism.social import Feed, Parameters
-from prism.statechart import TextCall, social_media_chart
-from prism.testing import ScriptedWriter
-from prism.watch import watch
-from prism.worlds.examples import (
+from prism.examples import (
     Bazaar,
     Council,
     Day,
@@ -44,11 +36,19 @@ from prism.worlds.examples import (
     Threshold,
     Vaccination,
 )
-from prism.worlds.examples.day import Person
-from prism.worlds.examples.epidemic import Person as Patient
-from prism.worlds.examples.market import Buyer
-from prism.worlds.examples.threshold import Person as Joiner
-from prism.worlds.examples.vaccination import Parent
+from prism.examples.day import Person
+from prism.examples.epidemic import Person as Patient
+from prism.examples.market import Buyer
+from prism.examples.threshold import Person as Joiner
+from prism.examples.vaccination import Parent
+from prism.report import make_report
+from prism.report._figures.page_figures import dark_rules
+from prism.runlog import RunLog, SimulatedClock
+from prism.science import compare, fit
+from prism.social import Feed, Parameters
+from prism.statechart import TextCall, social_media_chart
+from prism.testing import ScriptedWriter
+from prism.watch import watch
 
 DOCS = Path(__file__).parent
 

@@ -111,7 +111,6 @@ SUB_ROOMS = {
         "_about",
         "_rehearsing",
         "_rehearse",
-        "examples",
     ),
     "prism.columns": (
         "_table",

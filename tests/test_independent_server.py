@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from prism.llm._router import OpenAIPool
+from prism.llm import Model
 from prism.statechart import Reasoner, TextCall, Writer
 from prism.statechart.reasoner import Cost
 from tests.kit.commands import Prism
@@ -89,7 +89,7 @@ def verdict(llmock: Path, host: str) -> dict[str, Any]:
 
 async def test_decisions_keep_to_the_options(serve: Serve) -> None:
     """It gives no log-probabilities, so that every decision is a chat bound by a schema."""
-    async with OpenAIPool([serve()], MODEL) as pool:
+    async with Model(MODEL, [serve()], server="openai").as_client() as pool:
         decisions = await Reasoner(pool).decide_many(crowd(40))
     assert {decision.source for decision in decisions} == {"model"}
     assert all(decision.cost and decision.cost.input_tokens for decision in decisions)
@@ -97,7 +97,8 @@ async def test_decisions_keep_to_the_options(serve: Serve) -> None:
 
 async def test_texts_and_data_are_written(serve: Serve) -> None:
     """A text is what it says, and JSON follows its schema."""
-    async with OpenAIPool([serve("--response-style", "hello")], MODEL) as pool:
+    model = Model(MODEL, [serve("--response-style", "hello")], server="openai")
+    async with model.as_client() as pool:
         text, data = await Writer(pool).write_many(
             [
                 TextCall("ada", "greeting", "Say hello."),
@@ -113,7 +114,7 @@ async def test_it_finds_no_fault_with_the_retries(serve: Serve, llmock: Path, st
     """Where a third of its answers fail, all are given in the end, and no rule of it is broken."""
     host = serve("--error-rate", f"{status}=0.3")
     costs = [Cost() for _ in range(20)]
-    async with OpenAIPool([host], MODEL, attempts=12) as pool:
+    async with Model(MODEL, [host], server="openai", attempts=12).as_client() as pool:
         for cost in costs:
             await pool.chat(HELLO, cost=cost)
 
@@ -129,7 +130,7 @@ async def test_it_finds_no_fault_with_the_retries(serve: Serve, llmock: Path, st
 async def test_a_second_server_answers_what_the_first_cannot(serve: Serve) -> None:
     """Beside a server that always fails inside, another one answers everything."""
     hosts = [serve("--error-rate", "500=1"), serve()]
-    async with OpenAIPool(hosts, MODEL) as pool:
+    async with Model(MODEL, hosts, server="openai").as_client() as pool:
         decisions = await Reasoner(pool).decide_many(crowd(60))
         assert {decision.source for decision in decisions} == {"model"}
         assert pool.servers[0].breaker.is_open()

@@ -14,8 +14,7 @@ import structlog
 from structlog.testing import LogCapture
 
 from prism.agents import SocialAgent
-from prism.llm import AnswerCache
-from prism.llm._router import OllamaPool
+from prism.llm import AnswerCache, Model
 from prism.statechart import AgentState, Reasoner, social_media_chart
 from prism.telemetry.events import DECISION
 from prism.testing import Asked, FakeOllama, Fault
@@ -54,7 +53,7 @@ class Trial:
 
     async def __aenter__(self) -> "Trial":
         hosts = self.hosts or (self.server.host,)
-        self.pool = OllamaPool(hosts, "nimble", attempts=self.attempts, timeout=self.timeout)
+        self.pool = Model("nimble", hosts, attempts=self.attempts, timeout=self.timeout).as_client()
         logger = structlog.wrap_logger(None, processors=[self.log])
         self.reasoner = Reasoner(
             self.pool,

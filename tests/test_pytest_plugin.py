@@ -90,8 +90,7 @@ def test_fixtures_work_together(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         """
         import pytest
-        from prism.llm._router import OpenAIPool
-        from prism.llm import OllamaChatClient
+        from prism.llm import Model, OllamaChatClient
         from prism.statechart import Reasoner
         from prism.testing import assert_path
 
@@ -112,8 +111,8 @@ def test_fixtures_work_together(pytester: pytest.Pytester) -> None:
 
         @pytest.mark.asyncio
         async def test_openai(fake_openai):
-            async with OpenAIPool([fake_openai.url], "llama3.2") as pool:
-                await pool.chat([{"role": "user", "content": "Hi."}])
+            async with Model("llama3.2", fake_openai.url, server="openai") as model:
+                await model.as_client().chat([{"role": "user", "content": "Hi."}])
             assert fake_openai.asked == 1
 
         @pytest.mark.asyncio

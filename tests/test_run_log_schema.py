@@ -18,8 +18,7 @@ from jsonschema.protocols import Validator
 
 from prism import Run
 from prism.agents import SocialAgent, synthetic_population
-from prism.llm import AnswerCache, OllamaChatClient
-from prism.llm._router import OpenAIPool
+from prism.llm import AnswerCache, Model, OllamaChatClient
 from prism.runlog import (
     PromptLog,
     ReplayReasoner,
@@ -265,7 +264,7 @@ async def own_loop(folder: Path) -> None:
     ):
         await reasoner.decide_many([question])
     with FakeOpenAI(reader=ReadingModel(option_mass=0.01)) as server:
-        async with OpenAIPool([server.host], "llama3.2") as pool:
+        async with Model("llama3.2", [server.host], server="openai").as_client() as pool:
             wide = replace(question, options=(S.SCROLLING, S.IDLE))
             await Reasoner(pool, mode="decision").decide_many([wide])
     with PromptLog(folder / "prompts.jsonl.gz") as record:

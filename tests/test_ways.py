@@ -15,6 +15,7 @@ from prism.agents import (
     StatechartMixin,
 )
 from prism.cli import main
+from prism.examples import Rumour
 from prism.llm import OllamaChatClient
 from prism.runlog import RunLog, SimulatedClock
 from prism.social import Feed
@@ -28,7 +29,6 @@ from prism.statechart import (
 )
 from prism.testing import FakeOllama, ReadingModel
 from prism.worlds._loop import Loop
-from prism.worlds.examples import Rumour
 from tests.kit.ways import Way, table_of_ways
 
 Light = StrEnum("Light", ["OFF", "ON"])
@@ -160,7 +160,7 @@ def a_simulation(monkeypatch: pytest.MonkeyPatch) -> Way:
 def a_world(monkeypatch: pytest.MonkeyPatch) -> Way:
     """Follow the second ``prism run`` of this process to an agent's first step."""
     line = ["prism", "run", "rumour", "--set", "friends=8", "--agents", "20"]
-    for way in [Way("", "worlds/examples/rumour.py:Rumour.talk") for _ in range(2)]:
+    for way in [Way("", "examples/rumour.py:Rumour.talk") for _ in range(2)]:
         with monkeypatch.context() as patched:
             patched.setattr(sys, "argv", [*line, "--rounds", "1"])
             with pytest.raises(SystemExit):
@@ -177,7 +177,7 @@ def a_tick() -> Way:
     run.prepare(None)
     way.take(run.run)
 
-    assert "worlds/examples/rumour.py" in way.files
+    assert "examples/rumour.py" in way.files
     return way
 
 

@@ -40,7 +40,7 @@ def tour(
     prism tour
     """
     from prism import Run
-    from prism.worlds.examples import Rumour
+    from prism.examples import Rumour
 
     if out.exists():
         raise InputError("already exists: name another folder with --out", path=out)
@@ -82,7 +82,7 @@ def _events(folder: Path) -> list[Event]:
 def _drawn(curves: Mapping[str, Sequence[Sequence[float]]], events: Sequence[Event]) -> str:
     """Draw the chart with its traffic beside the curves of all runs."""
     from prism.drawing import beside, draw_curves
-    from prism.worlds.examples.rumour import Person
+    from prism.examples.rumour import Person
 
     made = [event for event in events if event["event"] == "statechart.transition"]
     traffic = Counter((event["from_state"], event["to_state"]) for event in made)

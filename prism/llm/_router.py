@@ -82,7 +82,7 @@ class ModelPool(Pool[Host]):
         how: The other settings of `ModelSettings`.
 
     Raises:
-        FieldValueError: If there is no host or an address is invalid, the model is empty, a limit
+        FieldValueError: If an address is invalid, the model is empty, a limit
             is not above 0, temperature or patience is not finite or below 0, or pools that
             share a server give it different limits.
 
@@ -113,10 +113,6 @@ class ModelPool(Pool[Host]):
         patience: float | None = None,
         **how: Unpack[RequestSettings],
     ) -> None:
-        if isinstance(hosts, str) or not hosts:
-            got = repr(shown_address(hosts)) if isinstance(hosts, str) else "none"
-            raise FieldValueError(f"hosts must be a list of at least one address, got {got}")
-
         require_positive(concurrency=concurrency, attempts=attempts)
         settings = ModelSettings(model, patience=patience or 0.0, **how)
         _check_settings(settings)

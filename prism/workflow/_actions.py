@@ -10,6 +10,7 @@ import shlex
 import signal
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from concurrent.futures import Future
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import asdict, dataclass, replace
@@ -23,6 +24,7 @@ import orjson
 from prism.errors import FieldTypeError, FieldValueError, InputError, PrismError
 from prism.files import parse_json
 from prism.telemetry._loggers import describe
+from prism.workflow._sandbox._workers import outcome_of
 from prism.workflow._variables import as_data
 
 DEFAULT_ACTION_SECONDS = 30.0
@@ -100,7 +102,6 @@ class Actions:
         self.history: deque[ActionResult] = deque(maxlen=MOST_ACTIONS)
         self.number: int = 0
         self.successes: int = 0
-        self._entries: list[dict[str, Any]] | None = None
         self._on_action = on_action
         self._seconds = seconds
 
@@ -121,24 +122,14 @@ class Actions:
         failed = (each.result for each in reversed(self.history) if not each.succeeded)
         return next((str(result).removeprefix(_FAILED) for result in failed), None)
 
-    @property
-    def entries(self) -> list[dict[str, Any]]:
-        """The history as plain data; the list is made again with every action."""
-        if self._entries is None:
-            self._entries = [item.to_dict() for item in self.history]
-
-        return self._entries
-
     def add(self, result: ActionResult) -> None:
         """Take note of the result of an action."""
-        self._entries = None
         self.number += 1
         self.successes += result.succeeded
         self.history.append(result)
 
     def become(self, history: Iterable[ActionResult], number: int, successes: int) -> None:
         """Take over what was kept of the actions of an agent."""
-        self._entries = None
         self.history.clear()
         self.history.extend(history)
         self.number, self.successes = number, successes
@@ -201,30 +192,21 @@ def _is_async(function: Any) -> bool:
 
 
 async def _in_thread(on_action: OnAction, action: Action) -> Any:
-    loop, done = asyncio.get_running_loop(), asyncio.Event()
-    found: list[Any] = []
+    outcome: Future[Any] = Future()
 
     def run() -> None:
-        # not a future's outcome: with a StopIteration it would never be done
         try:
-            found.extend((True, on_action(action)))
+            outcome.set_result(on_action(action))
+        except StopIteration as error:  # which no coroutine can pass on
+            outcome.set_exception(RuntimeError(describe(error)))
         except BaseException as error:
-            found.extend((False, error))
-        with suppress(RuntimeError):  # the loop was closed, and nobody waits any more
-            loop.call_soon_threadsafe(done.set)
+            outcome.set_exception(error)
 
     # one a call, and a daemon: a callback that hangs is left behind
     context = contextvars.copy_context()
     Thread(target=context.run, args=(run,), name="prism-action", daemon=True).start()
-    await done.wait()
 
-    has_returned, outcome = found
-    if has_returned:
-        return outcome
-    if isinstance(outcome, StopIteration):
-        raise RuntimeError(describe(outcome)) from outcome
-
-    raise outcome
+    return await outcome_of(outcome)
 
 
 _turns: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()

@@ -6,8 +6,8 @@ from bisect import bisect_right
 from collections import deque
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from functools import cached_property
 from operator import itemgetter
+from time import time
 from typing import Any, Self
 
 from prism.errors import AgentError
@@ -22,7 +22,7 @@ from prism.workflow._document._definition import Step
 from prism.workflow._sandbox._workers import workers_of
 from prism.workflow._state import STATE_KEY, SavedAgent, machine_data, read_machine
 from prism.workflow._steps import Recorded, StepRun, StepRunner, Turn, WorkflowStopped
-from prism.workflow._variables import HostVariable, Variables, as_context, as_data
+from prism.workflow._variables import PROVIDED, HostVariable, Variables, as_context, as_data
 from prism.workflow._workflow import Workflow
 
 MOST_HISTORY = 50
@@ -81,19 +81,19 @@ class WorkflowAgent:
         self.max_history_depth: int = MOST_HISTORY
         self.turn_number: int = 0
         self.failure: str | None = None
-        self._turns = turns
         self.actions: Actions = Actions(on_action, action_seconds)
         self._workers = workers_of(workers)
         self._steps = StepRunner(
-            self, writer_of(client), self.actions, self._workers, logger, clock
+            self, Lent(writer_of(client), logger, clock or time, seed=None), self._workers
         )
         for name, value in (variables or {}).items():
             if not callable(value):
                 as_data(value, name)
+        provided = {**PROVIDED, **_of_time(turns), **(variables or {})}
         given = dict(context or {})
         machine = given.pop(STATE_KEY, None)
         self._is_at_turn = False
-        self.variables: Variables = Variables(self, as_context(given), {}, dict(variables or {}))
+        self.variables: Variables = Variables(self, as_context(given), provided)
         self._asked_last: str | None = None
         if machine is not None:
             self._restore_state(machine)
@@ -131,9 +131,7 @@ class WorkflowAgent:
 
     def join(self, lent: Lent) -> None:
         """Use the writer, the log, the time and the random numbers of a world's run."""
-        self._steps = StepRunner(
-            self, lent.writer, self.actions, self._workers, lent.logger, lent.clock, lent.seed
-        )
+        self._steps = StepRunner(self, lent, self._workers)
 
     async def act(self, world: Any) -> None:  # noqa: ARG002 - what a class of the user's looks at
         """Take a turn in a world, unless the workflow has stopped."""
@@ -191,17 +189,9 @@ class WorkflowAgent:
         """Copy from an earlier run its measures, and the results of actions."""
         self._steps.recorded = recorded
 
-    def holds(self, condition: Expression) -> bool:
-        """Return whether a condition holds; the chart's guards call it."""
-        return self._steps.holds(condition)
-
-    def note_result(self) -> None:
-        """Show the result of an action, which may allow the transition that follows it."""
-        self.variables.own = self._provided()
-
-    def note_refusal(self, reason: str) -> None:
-        """Note why a condition refuses a transition; the chart's guards call it."""
-        self._steps.note_refusal(reason)
+    def allows(self, condition: Expression) -> bool:
+        """Return whether a condition allows a transition; the chart's guards call it."""
+        return self._steps.allows(condition)
 
     async def turn(self) -> Turn:
         """Carry out one turn: all code steps in their order, and one step that asks a model.
@@ -239,7 +229,6 @@ class WorkflowAgent:
 
         self.turn_number += 1
         self.ticks_in_state += 1
-        self.variables.own = self._provided()
         self._steps.begin_turn()
         runs = await self._go_through()
         if runs and runs[-1].outcome == "failed":
@@ -256,12 +245,12 @@ class WorkflowAgent:
     async def _go_through(self) -> list[StepRun]:
         """Go through the list of steps once, until one fails for good."""
         runs: list[StepRun] = []
-        asking = _Turns(self._steps, self.workflow.steps_in(self.state.value), self._asked_last)
-        steps = iter(asking.steps)
-        while (found := next(steps, None)) is not None:
-            place, step = found
-            is_code = step.kind == "code"
-            if not is_code and not asking.may_ask(place):
+        has_asked, here = False, self.workflow.steps_in(self.state.value)
+        order, waiting = _Order(self._steps, here, self._asked_last), deque(here)
+        while waiting:
+            place, step = waiting.popleft()
+            asks = step.kind != "code"
+            if asks and (has_asked or not order.may_ask(place)):
                 continue
             if not self._steps.is_due(step):
                 continue
@@ -272,15 +261,16 @@ class WorkflowAgent:
             if run.outcome == "failed":
                 return runs
 
-            asking.has_run(step)
-            self.variables.own |= self._named_state()
+            order.look_again()
+            if asks:
+                has_asked, self._asked_last = True, step.name
             if self.state is not before:
-                self._asked_last = None
-                own = self.workflow.steps_in(self.state.value)
-                asking = _Turns(self._steps, own, None, has_asked=asking.has_asked)
-                steps = iter(own[bisect_right(own, place, key=itemgetter(0)) :])
+                here, self._asked_last = self.workflow.steps_in(self.state.value), None
+                order = _Order(self._steps, here, None)
+                waiting = deque(here[bisect_right(here, place, key=itemgetter(0)) :])
 
-        self._asked_last = asking.asked_last
+        if order.has_left_turn and not has_asked:
+            self._asked_last = None
 
         return runs
 
@@ -310,89 +300,51 @@ class WorkflowAgent:
         about = {"from_state": saved.current_state, "to_state": self.state.value}
         self._steps.warn(WORKFLOW_RESET, **about)
 
-    def _named_state(self) -> dict[str, str]:
-        return dict.fromkeys(("state", "_current_state"), self.state.value)
 
-    def _provided(self) -> dict[str, Any]:
-        """Return the variables of the specification that the runner knows."""
-        turns, done = self._turns, self.turn_number
-        last = self.action_history[-1].result if self.action_history else None
-        provided: dict[str, Any] = {
-            "agent_id": self.agent_id,
-            "tick": done,
-            **self._named_state(),
-            "action_history": self.actions.entries,
-            "last_action_result": last,
-            "success_rate": self.actions.success_rate,
-        }
-        if turns is not None:
-            provided["time_remaining"] = max(0, turns - done + 1)
-            provided["progress_percent"] = round(100 * min(1.0, (done - 1) / turns), 2)
+def _of_time(turns: int | None) -> dict[str, HostVariable]:
+    """Return the variables of the agent that depend on the planned number of turns."""
+    if turns is None:
+        return {}
 
-        return provided
+    return {
+        "time_remaining": lambda agent: max(0, turns - agent.turn_number + 1),
+        "progress_percent": lambda agent: round(100 * min(1.0, (agent.turn_number - 1) / turns), 2),
+    }
 
 
-class _Turns:
-    """Whose turn it is among the steps of one state that ask a model.
-
-    On entering the state it is the first that matches, then the one below the last that asked.
+class _Order:
+    """Which steps of a state may ask a model: those below the last that asked go first.
 
     Args:
         runner: Says which steps are due.
         steps: The steps of the state, each with its place in the list.
         asked_last: Name of the step that asked last in this state; None after entering it.
-        has_asked: Whether a step has asked in this turn.
 
     Attributes:
-        steps: The steps of the state, each with its place in the list.
-        has_asked: Whether a step has asked in this turn.
-        asked_last: Name of the step that asked last, for the next turn.
+        has_left_turn: Whether a step has left its turn to one below the last that asked.
     """
 
     def __init__(
-        self,
-        runner: StepRunner,
-        steps: Sequence[tuple[int, Step]],
-        asked_last: str | None,
-        *,
-        has_asked: bool = False,
+        self, runner: StepRunner, steps: Sequence[tuple[int, Step]], asked_last: str | None
     ) -> None:
-        self.steps = steps
-        self.has_asked = has_asked
+        self.has_left_turn = False
         self._runner = runner
-        self._asked_last = asked_last
-        self._was_passed = False
-        self._is_another_due: bool | None = None
+        self._last = next((place for place, step in steps if step.name == asked_last), -1)
+        self._below = [step for place, step in steps if place > self._last and step.kind != "code"]
+        self._is_one_due: bool | None = None
 
     def may_ask(self, place: int) -> bool:
         """Return whether a step that asks a model is not to leave its turn to another one."""
-        if self.has_asked:
-            return False
-        if place > self._place:
+        if place > self._last:
             return True
-        if self._is_another_due is None:
-            below = (step for number, step in self.steps if number > self._place)
-            self._is_another_due = any(
-                step.kind != "code" and self._runner.is_due(step, quietly=True) for step in below
-            )
+        if self._is_one_due is None:
+            due = (self._runner.is_due(step, quietly=True) for step in self._below)
+            self._is_one_due = any(due)
 
-        self._was_passed |= self._is_another_due
+        self.has_left_turn |= self._is_one_due
 
-        return not self._is_another_due
+        return not self._is_one_due
 
-    def has_run(self, step: Step) -> None:
-        """Take note that a step has run."""
-        # it may have changed what conditions see
-        self._is_another_due = None
-        if step.kind != "code":
-            self.has_asked, self._asked_last = True, step.name
-
-    @property
-    def asked_last(self) -> str | None:
-        """Name of the step that asked last; None if the first is next, as no other one ran."""
-        return None if self._was_passed and not self.has_asked else self._asked_last
-
-    @cached_property
-    def _place(self) -> int:
-        found = (number for number, step in self.steps if step.name == self._asked_last)
-        return next(found, -1)
+    def look_again(self) -> None:
+        """Look again which steps are due: one that has run may have changed it."""
+        self._is_one_due = None

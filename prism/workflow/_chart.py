@@ -8,7 +8,7 @@ from functools import cache, cached_property
 from time import time
 from typing import Any
 
-from prism.expressions import Expression, ExpressionError
+from prism.expressions import Expression
 from prism.files._records import shown_path
 from prism.statechart import Statechart, Transition, state_enum
 from prism.telemetry._loggers import EventLogger
@@ -142,19 +142,11 @@ def driving(charts: Charts, logger: EventLogger | None, clock: Clock | None) -> 
 
 
 def _guard(condition: Expression) -> Guard:
-    """Return a condition as a guard, which tells the agent why it refuses."""
+    """Return a condition as a guard; the agent notes why it refuses."""
 
     def guard(agent: Any, _context: Any) -> bool:
-        try:
-            holds: bool = agent.holds(condition)
-        except ExpressionError as error:
-            agent.note_refusal(f"the condition {condition.source!r} failed: {error}")
-            return False
-
-        if not holds:
-            agent.note_refusal(f"the condition {condition.source!r} is false")
-
-        return holds
+        allows: bool = agent.allows(condition)
+        return allows
 
     guard.__name__ = guard.__qualname__ = condition.source
 

@@ -12,14 +12,15 @@ from typing import Any, Literal, Protocol
 from prism.errors import PrismError, ReplayError
 from prism.expressions import Budget, Expression, ExpressionError
 from prism.expressions._budget import MAX_SPENT
+from prism.runs._lent import Lent
 from prism.statechart.reasoner._asking import again
 from prism.statechart.reasoner._own_prompts import PromptError
 from prism.statechart.reasoner._spending import Cost
-from prism.statechart.reasoner._texts import BaseWriter, TextCall, Written
-from prism.telemetry._loggers import EventLogger, active_logger, report_warning
+from prism.statechart.reasoner._texts import TextCall, Written
+from prism.telemetry._loggers import active_logger, report_warning
 from prism.telemetry.events import WORKFLOW_ACTION, WORKFLOW_REFUSED, WORKFLOW_STEP
 from prism.workflow._actions import Action, ActionResult, Actions
-from prism.workflow._chart import STEP, Clock
+from prism.workflow._chart import STEP
 from prism.workflow._document._definition import Step
 from prism.workflow._sandbox._programs import CodeError, Program
 from prism.workflow._sandbox._workers import Workers
@@ -34,6 +35,10 @@ StepOutcome = Literal["done", "failed", "skipped"]
 
 class WorkflowStopped(PrismError, RuntimeError):  # noqa: N818 - it says what is so, not a fault
     """The workflow has stopped, so it takes no more turns."""
+
+
+class _NoReplyError(ValueError):
+    """No usable reply came."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +95,7 @@ class Turn:
 
 
 _Told = dict[str, Any]
-"""Fields of a `StepRun`, as far as they are known."""
+"""Fields of a `StepRun`, as they become known."""
 
 
 class Acting(Protocol):
@@ -101,9 +106,7 @@ class Acting(Protocol):
     state: StrEnum
     turn_number: int
     variables: Variables
-
-    def note_result(self) -> None:
-        """Show the result of an action to what follows."""
+    actions: Actions
 
 
 class StepRunner:
@@ -111,58 +114,40 @@ class StepRunner:
 
     Args:
         agent: Whose steps they are.
-        writer: Who answers prompts.
-        actions: Carries out what llm steps ask for.
+        lent: Who answers prompts, where events go, what history is timed by. With a seed, steps
+            take no time and their random numbers are the run's own.
         workers: Run code steps.
-        logger: Where events go.
-        clock: What the agent's history is timed by; None for real time.
-        seed: Of a run of many agents, in which steps take no time and random numbers are its own.
 
     Attributes:
         recorded: What an earlier run measured, where this one repeats it.
     """
 
-    def __init__(
-        self,
-        agent: Acting,
-        writer: BaseWriter,
-        actions: Actions,
-        workers: Workers,
-        logger: EventLogger | None,
-        clock: Clock | None,
-        seed: int | None = None,
-    ) -> None:
+    def __init__(self, agent: Acting, lent: Lent, workers: Workers) -> None:
         self.recorded: Recorded | None = None
         self._agent = agent
-        self._writer = writer
-        self._actions = actions
+        self._lent = lent
         self._workers = workers
-        self._logger = logger
-        self._driving = agent.workflow.driving(logger, clock)
-        self._seed = seed
+        self._driving = agent.workflow.driving(lent.logger, lent.clock)
         self._refusals: list[str] = []
         self._left = _MOST_OF_TURN
-
-    def note_refusal(self, reason: str) -> None:
-        """Note why a condition refuses the transition that is being made."""
-        self._refusals.append(reason)
 
     def begin_turn(self) -> None:
         """Let the conditions of a turn look at as much as they may."""
         self._left = _MOST_OF_TURN
 
-    def holds(self, condition: Expression) -> bool:
-        """Return whether a condition holds.
-
-        Raises:
-            ExpressionError: If it fails, or has looked at too much, as all of this turn together.
-        """
-        given = min(MAX_SPENT, self._left)
-        budget = Budget(given)
+    def allows(self, condition: Expression) -> bool:
+        """Return whether a condition allows the transition that is being made; note if not."""
         try:
-            return condition.holds(self._agent.variables, budget)
-        finally:
-            self._left -= given - max(0, budget.left)
+            if self._holds(condition):
+                return True
+            reason = "is false"
+        except ExpressionError as error:
+            reason = f"failed: {error}"
+
+        # guards have no way to say why they refuse, so it is left here
+        self._refusals.append(f"the condition {condition.source!r} {reason}")
+
+        return False
 
     def is_due(self, step: Step, *, quietly: bool = False) -> bool:
         """Return whether a step's ``run_if`` holds; one that fails is logged, unless quietly."""
@@ -170,78 +155,95 @@ class StepRunner:
             return True
 
         try:
-            return self.holds(step.run_if)
+            return self._holds(step.run_if)
         except ExpressionError as error:
             if not quietly:
                 self._refuse(step, None, f"run_if {step.run_if.source!r} failed: {error}")
             return False
 
+    def _holds(self, condition: Expression) -> bool:
+        """Return whether a condition holds, unless it or its turn has looked at too much."""
+        given = min(MAX_SPENT, self._left)
+        budget = Budget(given)
+        try:
+            return condition.holds(self._agent.variables, budget)
+        finally:
+            self._left -= given - max(0, budget.left)
+
     async def run(self, step: Step) -> StepRun:
         """Run a step, and make the transition that it names."""
-        state = self._agent.state.value
+        state, began = self._agent.state.value, perf_counter()
+        told: _Told = {}
         try:
-            told = await (self._run_code if step.kind == "code" else self._ask)(step)
-        except (PromptError, VariableError) as error:
-            told = _failure(str(error))
-
-        if "outcome" in told:
+            await (self._run_code if step.kind == "code" else self._ask)(step, told)
+        except (CodeError, PromptError, VariableError, _NoReplyError) as error:
             told["outcome"] = "skipped" if step.on_failure == "skip" else "failed"
-        elif told["target"] is not None:
-            told["moved_to"], refusal = self._move(step, told["target"])
-            told["reason"] = told.get("reason") or refusal
+            told["reason"] = str(error)
+        if step.kind == "code":
+            told["seconds"] = self._seconds_of(step, began)
+        if told.get("target") is not None:
+            told["moved_to"], told["reason"] = self._move(step, told["target"])
+
         run = StepRun(step.name, step.kind, state, **told)
         self._announce(run)
 
         return run
 
-    async def _run_code(self, step: Step) -> _Told:
+    async def _run_code(self, step: Step, told: _Told) -> None:
         assert step.code is not None
-        began, variables = perf_counter(), self._agent.variables
+        variables = self._agent.variables
         given = _given(step.code, variables)
         # of a thousand agents each draws numbers of its own
         key = f"{self._agent.agent_id}:{self._key(step)}"
-        if self._seed is not None:
-            key = f"{self._seed}:{key}"
+        if self._lent.seed is not None:
+            key = f"{self._lent.seed}:{key}"
 
-        told: _Told = {"target": step.transition_to}
-        for left in reversed(range(_most_requests(step))):
+        left, context = _most_requests(step), variables.context
+        while left:
+            left -= 1
             try:
-                context = variables.context
                 variables.context = await self._workers.run(step.code, context, given, key)
                 break
             except CodeError as error:
                 # the limits would stop it again, after as long
                 if left == 0 or error.is_of_limits:
-                    told = _failure(str(error))
-                    break
+                    raise
 
-        return told | {"seconds": self._seconds_of(step, began)}
+        told["target"] = step.transition_to
 
-    async def _ask(self, step: Step) -> _Told:
+    def _seconds_of(self, step: Step, began: float) -> float:
+        if self.recorded is not None:
+            return self.recorded.seconds(self._key(step))
+
+        return 0.0 if self._lent.seed is not None else round(perf_counter() - began, 6)
+
+    async def _ask(self, step: Step, told: _Told) -> None:
         assert step.prompt is not None
-        prompt, unknown = step.prompt.fill(self._agent.variables)
-        expected = self._agent.workflow.replies[step.name]
+        agent = self._agent
+        prompt, unknown = step.prompt.fill(agent.variables)
+        expected = agent.workflow.replies[step.name]
         most = _most_requests(step)
-        call = TextCall(self._agent, self._key(step), prompt, expected.schema, expected.read, most)
-        written = await self._writer.write(call, logger=self._logger)
-        if _is_unclear(step, written):
-            written = await self._asked_again(step, call, written)
-        seconds = 0.0 if written.cost is None else written.cost.latency
-        told: _Told = {"unknown": tuple(unknown), "cost": written.cost, "seconds": seconds}
+        call = TextCall(agent, self._key(step), prompt, expected.schema, expected.read, most)
+        written = await self._written(step, call)
+        told.update(unknown=tuple(unknown), cost=written.cost)
+        if written.cost is not None:
+            told["seconds"] = written.cost.latency
         if written.has_failed:
-            return told | _failure(written.reason)
+            raise _NoReplyError(written.reason or "there is no reply")
 
-        if step.kind == "transition":
-            target, reason = self._chosen(step, written.value)
-            return told | {"target": target, "reason": reason}
+        agent.variables.context[step.name] = written.value
+        told["target"] = step.transition_to
+        if step.kind == "llm":
+            await self._act(step, written.value)
+        elif step.transition_map:
+            self._choose(step, written.value["decision"], told)
 
-        self._agent.variables.context[step.name] = written.value
-        await self._act(step, written.value)
+    async def _written(self, step: Step, call: TextCall) -> Written:
+        """Return the reply; ask once more if it is unclear which of the answers it is."""
+        written = await self._lent.writer.write(call, logger=self._lent.logger)
+        if not step.transition_map or written.has_failed or written.value["decision"]:
+            return written
 
-        return told | {"target": step.transition_to}
-
-    async def _asked_again(self, step: Step, call: TextCall, written: Written) -> Written:
-        """Ask once more for one of the answers that there are; return the better reply."""
         spent = Cost()
         spent.follow(written.cost or Cost())
         if step.on_failure == "retry" and step.max_retries < max(1, spent.attempts):
@@ -250,28 +252,21 @@ class StepRunner:
         how = f"Respond with one of these alone: {', '.join(step.transition_map)}"
         prompt = again(call.prompt, "It is unclear which of the answers it is.", how)
         second = replace(call, key=f"{call.key}:again", prompt=prompt, most_requests=1)
-        found = await self._writer.write(second, logger=self._logger)
+        found = await self._lent.writer.write(second, logger=self._lent.logger)
         spent.follow(found.cost or Cost())
         better = written if found.has_failed else found
 
         return replace(better, cost=None if written.cost is None else spent)
 
-    def _chosen(self, step: Step, value: Any) -> tuple[str | None, str | None]:
-        """Return the state that an answer stands for, or why it stands for none."""
-        decision = value["decision"]
-        self._agent.variables.context[step.name] = {
-            "decision": decision,
-            "reasoning": value.get("reasoning", ""),
-            "next_focus": value.get("next_focus", ""),
-        }
-        if not step.transition_map:
-            return step.transition_to, None
-        if decision is None:
-            reason = f"the answer is none of {', '.join(step.transition_map)}"
-            self._refuse(step, None, reason)
-            return None, reason
+    def _choose(self, step: Step, decision: str | None, told: _Told) -> None:
+        """Note the state that an answer stands for, or why it stands for none."""
+        if decision is not None:
+            told["target"] = step.transition_map[decision]
+            return
 
-        return step.transition_map[decision], None
+        told["target"] = None
+        told["reason"] = f"the answer is none of {', '.join(step.transition_map)}"
+        self._refuse(step, None, told["reason"])
 
     async def _act(self, step: Step, value: Any) -> None:
         action = value.get("action") if isinstance(value, dict) else None
@@ -281,15 +276,14 @@ class StepRunner:
         agent = self._agent
         asked = Action(agent.agent_id, self._key(step), agent.turn_number, step.name, action)
         if self.recorded is None:
-            result = await self._actions.carry_out(asked)
+            result = await agent.actions.carry_out(asked)
         else:
             result = self.recorded.result_of(asked)
         if result is None:
             return
 
-        self._actions.add(result)
-        agent.note_result()
-        logger = active_logger(self._logger)
+        agent.actions.add(result)
+        logger = active_logger(self._lent.logger)
         if logger is not None:
             logger.info(
                 WORKFLOW_ACTION,
@@ -300,17 +294,8 @@ class StepRunner:
                 **result.to_dict(),
             )
 
-    def _seconds_of(self, step: Step, began: float) -> float:
-        if self.recorded is not None:
-            return self.recorded.seconds(self._key(step))
-        if self._seed is not None:
-            return 0.0
-
-        return round(perf_counter() - began, 6)
-
     def _move(self, step: Step, target: str) -> tuple[str | None, str | None]:
         """Make the transition to a state; return the state, or why it was refused."""
-        # guards have no way to say why they refuse, so they leave it here
         self._refusals.clear()
         state = self._agent.state.value
         chosen = type(self._agent.state)(target)
@@ -328,7 +313,7 @@ class StepRunner:
         return f"{self._agent.turn_number}:{step.name}"
 
     def _announce(self, run: StepRun) -> None:
-        logger = active_logger(self._logger)
+        logger = active_logger(self._lent.logger)
         if logger is None:
             return
 
@@ -358,7 +343,7 @@ class StepRunner:
         """Log a warning of the agent, which is shown even without structlog."""
         agent = self._agent
         about = {"agent_id": agent.agent_id, "turn": agent.turn_number, "state": agent.state.value}
-        report_warning(self._logger, event, **about, **keys)
+        report_warning(self._lent.logger, event, **about, **keys)
 
 
 def _given(code: Program, variables: Variables) -> dict[str, Any]:
@@ -369,15 +354,6 @@ def _given(code: Program, variables: Variables) -> dict[str, Any]:
         for name in names
         if name not in variables.context and name in variables
     }
-
-
-def _failure(reason: str | None) -> _Told:
-    return {"outcome": "failed", "reason": reason}
-
-
-def _is_unclear(step: Step, written: Written) -> bool:
-    """Return whether a model was asked to choose, and it is not clear what it chose."""
-    return bool(step.transition_map) and not written.has_failed and not written.value["decision"]
 
 
 def _most_requests(step: Step) -> int:
@@ -415,14 +391,14 @@ class Recorded:
         Raises:
             ReplayError: If it did not run there.
         """
-        try:
-            return self._seconds[key]
-        except KeyError:
+        if key not in self._seconds:
             turn, _, step = key.partition(":")
             raise ReplayError(
                 f"{self._path} holds no code step {step!r} of turn {turn}: replay it with the "
                 "workflow, context and turns of the recorded run"
-            ) from None
+            )
+
+        return self._seconds[key]
 
     def result_of(self, action: Action) -> ActionResult | None:
         """Return the result of an action in the earlier run; None if it was not carried out."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from math import isfinite
+from operator import attrgetter
 from typing import Any, cast
 
 import orjson
@@ -18,35 +19,46 @@ HostVariable = Any | Callable[[Any], Any]
 """A value, or a function of the agent that returns it."""
 
 
+def _last_result(agent: Any) -> Any:
+    return agent.action_history[-1].result if agent.action_history else None
+
+
+PROVIDED: Mapping[str, HostVariable] = {
+    "agent_id": attrgetter("agent_id"),
+    "tick": attrgetter("turn_number"),
+    "state": attrgetter("state.value"),
+    "_current_state": attrgetter("state.value"),
+    "action_history": lambda agent: [result.to_dict() for result in agent.action_history],
+    "last_action_result": _last_result,
+    "success_rate": attrgetter("actions.success_rate"),
+}
+"""Variables of the specification that every agent provides itself."""
+
+
 class VariableError(PrismError, ValueError):
     """A variable of the host's cannot be had: its function failed, or gave what is not data."""
 
 
 class Variables(Mapping[str, Any]):
-    """The context, then what the runner provides, then what the host provides.
+    """The context, then what the host provides, then what the agent does.
 
-    A host's function is called when its variable is looked up, and only then.
+    A function of the host's, or the agent's, is called when its variable is looked up, and only
+    then.
 
     Args:
-        agent: The agent, for the host's functions.
+        agent: The agent, for the functions.
         context: What code steps and results have set.
-        own: What the runner provides.
-        host: What the host provides.
+        provided: What the host and the agent provide.
     """
 
-    __slots__ = ("_agent", "_host", "context", "own")
+    __slots__ = ("_agent", "_provided", "context")
 
     def __init__(
-        self,
-        agent: Any,
-        context: dict[str, Any],
-        own: dict[str, Any],
-        host: Mapping[str, HostVariable],
+        self, agent: Any, context: dict[str, Any], provided: Mapping[str, HostVariable]
     ) -> None:
         self._agent = agent
-        self._host = host
+        self._provided = provided
         self.context: dict[str, Any] = context
-        self.own: dict[str, Any] = own
 
     def __getitem__(self, name: str) -> Any:
         """Return a variable as plain data; a KeyError if nobody provides it.
@@ -56,31 +68,26 @@ class Variables(Mapping[str, Any]):
         """
         if name in self.context:
             return self.context[name]
-        if name in self._host:
-            return self._of_host(name)
 
-        return self.own[name]
-
-    def __contains__(self, name: object) -> bool:
-        """Return whether somebody provides a variable."""
-        return name in self.context or name in self._host or name in self.own
-
-    def __iter__(self) -> Iterator[str]:
-        """Yield every name once."""
-        yield from dict.fromkeys((*self.context, *self._host, *self.own))
-
-    def __len__(self) -> int:
-        """Return how many there are."""
-        return sum(1 for _ in self)
-
-    def _of_host(self, name: str) -> Any:
-        value = self._host[name]
+        value = self._provided[name]
         try:
             return as_data(value(self._agent) if callable(value) else value, name)
         except FieldTypeError as error:
             raise VariableError(str(error)) from None
         except Exception as error:  # of the host's code: the step fails, and the log says why
             raise VariableError(f"the variable {name!r} failed: {describe(error)}") from error
+
+    def __contains__(self, name: object) -> bool:
+        """Return whether somebody provides a variable."""
+        return name in self.context or name in self._provided
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield every name once."""
+        return iter({**self.context, **self._provided})
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len({**self.context, **self._provided})
 
 
 def _is_plain(value: Any) -> bool:

@@ -22,7 +22,7 @@ from prism.worlds._world import World
 GROUP = "prism.worlds"
 """Entry points by which a package offers its worlds."""
 
-EXAMPLES = "prism.worlds.examples"
+EXAMPLES = "prism.examples"
 FEED = "prism.social:Feed"
 
 

@@ -10,8 +10,8 @@ from tempfile import TemporaryDirectory
 from time import perf_counter
 
 from prism import Run
+from prism.examples.rumour import Rumour
 from prism.science import Plan, batch
-from prism.worlds.examples.rumour import Rumour
 from tests.benchmarks.harness import Claim, Effort, Measurement, Table
 
 MOST_SECONDS = 180.0

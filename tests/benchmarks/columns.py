@@ -9,10 +9,10 @@ from time import process_time
 from typing import Any
 
 from prism import Run
+from prism.examples.epidemic import Epidemic
+from prism.examples.rumour import Mind, Rumour
 from prism.statechart import Statechart, Transition
 from prism.worlds import Agent, World, during, small_world
-from prism.worlds.examples.epidemic import Epidemic
-from prism.worlds.examples.rumour import Mind, Rumour
 from tests.benchmarks.harness import FULL, Claim, Effort, Measurement, Table, ratio
 
 States = StrEnum("States", [f"s{number}" for number in range(8)])

@@ -19,7 +19,7 @@ import ollama
 
 from prism import Run
 from prism.agents import SocialAgent, synthetic_population
-from prism.llm._router import OllamaPool
+from prism.llm import Model
 from prism.social import Feed, Post
 from prism.statechart import AgentState, Decision, Question, Reasoner
 from prism.statechart.reasoner._prompts import answer_schema, chat_prompt
@@ -183,7 +183,7 @@ def _stragglers(size: Size) -> list[Table]:
 
 
 async def _tick_by_tick(host: str, waves: Sequence[Sequence[Question]], *, hedge: bool) -> None:
-    async with OllamaPool([host], MODEL, concurrency=SLOTS, hedge=hedge) as pool:
+    async with Model(MODEL, [host], concurrency=SLOTS, hedge=hedge).as_client() as pool:
         reasoner = Reasoner(pool, mode="chat")
         for wave in waves:
             decisions = await reasoner.decide_many(wave)
@@ -201,9 +201,9 @@ def _question(number: int) -> Question:
     return Question(agent, AgentState.EVALUATING, "decides", OPTIONS, post)
 
 
-def pool_of(hosts: Sequence[str]) -> OllamaPool:
+def pool_of(hosts: Sequence[str]) -> Any:
     # a few more wait at the server, so none is idle
-    return OllamaPool(hosts, MODEL, concurrency=SLOTS + SLOTS // 4)
+    return Model(MODEL, hosts, concurrency=SLOTS + SLOTS // 4).as_client()
 
 
 async def _prism(hosts: Sequence[str], questions: Sequence[Question]) -> None:

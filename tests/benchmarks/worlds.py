@@ -17,11 +17,11 @@ from typing import Any
 
 from prism import Run
 from prism.agents import SocialAgent, synthetic_population
+from prism.examples import rumour
 from prism.runlog import RunLog, SimulatedClock
 from prism.social import Feed, Parameters, Post
 from prism.statechart import AgentState, Statechart, Transition
 from prism.worlds import Agent, World, during, measure, param
-from prism.worlds.examples import rumour
 from tests.benchmarks.harness import FULL, Claim, Effort, Measurement, Table, ratio
 from tests.benchmarks.reasoner import SLOTS, Timed, model_server, pool_of
 

@@ -64,7 +64,7 @@ def test_mistakes_are_one_line(prism: Prism) -> None:
 def test_a_failed_run_is_told_with_status_1(prism: Prism) -> None:
     """The others are complete, and the reason is told."""
     Path("fragile_in_a_batch.py").write_text(
-        "from prism.worlds.examples.rumour import Rumour\n\n"
+        "from prism.examples.rumour import Rumour\n\n"
         "class Fragile(Rumour):\n"
         "    fails: bool = False\n\n"
         "    def round_begins(self):\n"

@@ -2,14 +2,14 @@
 
 import pytest
 
-from prism.worlds.examples import Market
+from prism.examples import Market
 from tests.kit.commands import Prism
 
 pytestmark = pytest.mark.usefixtures("own_modules")
 
 BROKEN = """
 from prism.worlds import World
-from prism.worlds.examples.rumour import Person, Rumour
+from prism.examples.rumour import Person, Rumour
 
 class Broken(Rumour):
     seen: set[str] = None
@@ -26,7 +26,7 @@ def test_shipped_worlds_are_listed(prism: Prism) -> None:
     for each in ran.rows:
         assert each["name"] in shown
     addresses = {each["name"]: each["address"] for each in ran.rows}
-    assert addresses["market"] == "prism.worlds.examples.market:Market"
+    assert addresses["market"] == "prism.examples.market:Market"
 
 
 def test_a_world_is_shown(prism: Prism) -> None:
@@ -34,7 +34,7 @@ def test_a_world_is_shown(prism: Prism) -> None:
     ran = prism("world", "show", "schelling")
     assert (ran.status, ran.err) == (0, "")
     for line in (
-        "Schelling (prism.worlds.examples.schelling:Schelling)",
+        "Schelling (prism.examples.schelling:Schelling)",
         "30 rounds of 1 tick, all agents at once",
         "  width: int = 12, at least 3: houses in a row, and rows",
         "kind Resident",
@@ -50,7 +50,7 @@ def test_a_world_is_shown(prism: Prism) -> None:
 
 def test_a_world_without_a_docstring_shows_that_of_its_module(prism: Prism) -> None:
     """What `World` says of itself is not taken for what a world of one's own is."""
-    code = "from prism.worlds.examples import Rumour\n\nclass Own(Rumour):\n    pass\n"
+    code = "from prism.examples import Rumour\n\nclass Own(Rumour):\n    pass\n"
     (prism.folder / "own_shown.py").write_text(f'"""Mine alone."""\n\n{code}')
     first, second, third, *_ = prism("world", "show", "own_shown.py").out.splitlines()
     assert (first, second) == ("Own (own_shown.py:Own)", "  Mine alone.")

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from prism.worlds.examples.rumour import Rumour
+from prism.examples.rumour import Rumour
 from tests.columns.same import require_same
 from tests.columns.worlds import (
     Deffuant,

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from prism.examples.epidemic import Epidemic, Health
+from prism.examples.rumour import Mind
 from prism.statechart import Statechart, Transition
 from prism.worlds import Agent, Network, Run, World, during
-from prism.worlds.examples.epidemic import Epidemic, Health
-from prism.worlds.examples.rumour import Mind
 
 pytestmark = pytest.mark.long
 

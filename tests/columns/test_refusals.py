@@ -7,9 +7,9 @@ import pytest
 
 from prism.columns import problems_of
 from prism.errors import DefinitionError, InputError, UnknownStateError
+from prism.examples.rumour import Rumour
 from prism.llm import Model
 from prism.worlds import Run, measure
-from prism.worlds.examples.rumour import Rumour
 from tests.columns.written import town, world
 
 STEPS = {

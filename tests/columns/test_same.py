@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from prism.examples.rumour import Rumour
 from prism.worlds import AgentTable, Run
-from prism.worlds.examples.rumour import Rumour
 from tests.columns.same import fields_of, require_same
 from tests.columns.worlds import (
     Deffuant,

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from prism.examples.day import Day
 from prism.worlds import Look, Plane, Space, World, during, grid, picture, ring, state
-from prism.worlds.examples.day import Day
 from tests.kit import lamps
 from tests.kit.lamps import Lamp, Light
 from tests.kit.medley import Medley

@@ -6,19 +6,18 @@ from typing import Any
 import pytest
 
 from prism.errors import UnreachableError
-from prism.llm._router import OllamaPool
 from prism.statechart.reasoner._hedging import FEWEST_SEEN
 from prism.statechart.reasoner._slots import FAILURES_TO_OPEN, CircuitBreaker, Throttle
 from prism.testing import FakeOllama, Fault
 from tests.kit.servers import HELLO
 
 
-async def ask(pool: OllamaPool, times: int = 1) -> list[str]:
+async def ask(pool: Any, times: int = 1) -> list[str]:
     """Ask many questions at once, and return the hosts that answered."""
     return [reply.host for reply in await asyncio.gather(*(pool.chat(HELLO) for _ in range(times)))]
 
 
-async def ask_in_turn(pool: OllamaPool, times: int) -> list[str]:
+async def ask_in_turn(pool: Any, times: int) -> list[str]:
     """Ask many questions one after the other, and return the hosts that answered."""
     return [(await pool.chat(HELLO)).host for _ in range(times)]
 
@@ -32,7 +31,7 @@ def impatient(
     return pool
 
 
-def unpaused(pool: OllamaPool) -> OllamaPool:
+def unpaused(pool: Any) -> Any:
     """Have a pool ask again at once, and put no server on hold for longer than it asks for."""
     pool.backoff = lambda attempt: 0.0
     for host in pool.servers:
@@ -40,7 +39,7 @@ def unpaused(pool: OllamaPool) -> OllamaPool:
     return pool
 
 
-def paced(pool: OllamaPool, seconds: float, times: int = FEWEST_SEEN) -> OllamaPool:
+def paced(pool: Any, seconds: float, times: int = FEWEST_SEEN) -> Any:
     """Have a pool that hedges take so many answers for seen, each of which took so long."""
     for pace in (pool.chat_pace, pool.decision_pace):
         assert pace is not None
@@ -49,13 +48,13 @@ def paced(pool: OllamaPool, seconds: float, times: int = FEWEST_SEEN) -> OllamaP
     return pool
 
 
-def open_at_once(pool: OllamaPool, number: int = 0) -> None:
+def open_at_once(pool: Any, number: int = 0) -> None:
     """Open the circuit breaker of one server of a pool."""
     for _ in range(FAILURES_TO_OPEN):
         pool.servers[number].breaker.failed()
 
 
-async def open_breaker(server: FakeOllama, pool: OllamaPool) -> None:
+async def open_breaker(server: FakeOllama, pool: Any) -> None:
     """Have the server of a pool with one attempt fail until its circuit breaker opens."""
     server.fail(*[Fault.drop()] * FAILURES_TO_OPEN)
     for _ in range(FAILURES_TO_OPEN):

@@ -52,7 +52,7 @@ IMPORTED = (
     "prism.testing",
     "prism.workflow",
     "prism.worlds",
-    "prism.worlds.examples",
+    "prism.examples",
     "rich._emoji_codes",
     "rich.console",
     "rich.live",

@@ -4,7 +4,7 @@ import json
 from types import SimpleNamespace
 from typing import Any
 
-from prism.llm._router import OllamaPool
+from prism.llm import Model
 from prism.statechart import Decision, Question
 from prism.statechart.reasoner import Reasoner
 from prism.statechart.states import AgentState
@@ -52,7 +52,7 @@ def asked(server: FakeOllama) -> list[str]:
     return [question.path for question in server.questions]
 
 
-def mixed(chats: FakeOllama, decides: FakeOllama, **settings: Any) -> OllamaPool:
+def mixed(chats: FakeOllama, decides: FakeOllama, **settings: Any) -> Any:
     """Return a pool of one server that only chats with ``nimble``, and one that also decides."""
     chats.models, chats.decision_models = ("nimble",), ()
-    return OllamaPool([chats.host, decides.host], "nimble", **settings)
+    return Model("nimble", [chats.host, decides.host], **settings).as_client()

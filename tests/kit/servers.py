@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from prism.llm import OllamaChatClient
-from prism.llm._router import OllamaPool, OpenAIPool
+from prism.llm import Model, OllamaChatClient
 from prism.testing import FakeOllama, FakeOpenAI, Fault
 from tests.kit.clients import bare
 from tests.kit.waiting import MOST_SECONDS, POLL_SECONDS
@@ -128,8 +127,7 @@ async def connect(server: FakeOllama, dialect: str) -> AsyncIterator[Connect]:
             elif kind == "prism":
                 client = OllamaChatClient(addresses[0], model, **settings)
             else:
-                pool = OllamaPool if dialect == "ollama" else OpenAIPool
-                client = pool(addresses, model, **settings)
+                client = Model(model, addresses, server=dialect, **settings).as_client()
 
             clients.push_async_callback(client.close)
             return client

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from prism import Run
+from prism.examples.rumour import Rumour
 from prism.statechart import Statechart, Transition
 from prism.worlds import Agent, World, during, measure, state, uniform
-from prism.worlds.examples.rumour import Rumour
 
 Need = StrEnum("Need", ["LOOKING", "SATISFIED"])
 Stock = StrEnum("Stock", ["SELLING", "SOLD_OUT"])

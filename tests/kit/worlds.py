@@ -9,10 +9,7 @@ from typing import Any, ClassVar
 import orjson
 
 from prism import Run, resume
-from prism.runlog import RunLog, SimulatedClock
-from prism.statechart import Statechart, Transition
-from prism.worlds import Agent, World, during, ring, uniform
-from prism.worlds.examples import (
+from prism.examples import (
     Bazaar,
     Council,
     Day,
@@ -24,6 +21,9 @@ from prism.worlds.examples import (
     Threshold,
     Vaccination,
 )
+from prism.runlog import RunLog, SimulatedClock
+from prism.statechart import Statechart, Transition
+from prism.worlds import Agent, World, during, ring, uniform
 from tests.kit.medley import Mood
 
 SHIPPED: dict[type[World[Any]], int] = {

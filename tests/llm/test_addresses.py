@@ -17,7 +17,6 @@ from prism.llm._addresses import (
     server_key,
     shown_address,
 )
-from prism.llm._router import OllamaPool
 from prism.testing import FakeOllama, Fault
 from tests.kit.servers import BOTH, HELLO, Gate, Serve
 from tests.kit.waiting import until
@@ -92,7 +91,7 @@ def test_a_wrong_address_keeps_its_secret() -> None:
         check_address("http://ann:secret@models.example:99999")
 
 
-async def test_a_user_is_sent_to_the_server(connect: Callable[..., OllamaPool]) -> None:
+async def test_a_user_is_sent_to_the_server(connect: Callable[..., Any]) -> None:
     """A request has the credentials (RFC 7617); reply and errors name the server without them."""
     heads: list[bytes] = []
 

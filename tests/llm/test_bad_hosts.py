@@ -11,11 +11,10 @@ from typing import Any
 import pytest
 
 from prism.errors import LLMError
-from prism.llm._router import OllamaPool
+from prism.llm import Model
 from prism.statechart import Reasoner
-from prism.statechart.reasoner._slots import FAILURES_TO_OPEN
 from prism.testing import Asked, Fault
-from tests.kit.pools import ask_in_turn, at_rest
+from tests.kit.pools import FAILURES_TO_OPEN, ask_in_turn, at_rest
 from tests.kit.raw_servers import FAULTS, Canned, RawServer, raw_server
 from tests.kit.reasoners import S, ask, crowd
 from tests.kit.servers import BOTH, DECISIONS, HELLO, Connect, Serve
@@ -53,13 +52,13 @@ def bad() -> Iterator[Callable[[Canned], RawServer]]:
         yield lambda canned: servers.enter_context(raw_server(canned))
 
 
-async def wave(pool: OllamaPool, size: int, mode: Any = "chat") -> Counter[str]:
+async def wave(pool: Any, size: int, mode: Any = "chat") -> Counter[str]:
     """Decide many questions at once; return how they were decided."""
     reasoner = Reasoner(pool, mode=mode, fallback=S.SCROLLING)
     return Counter(decision.source for decision in await reasoner.decide_many(crowd(size)))
 
 
-async def waves_until_open(pool: OllamaPool, host: str) -> None:
+async def waves_until_open(pool: Any, host: str) -> None:
     """Decide waves of questions, at least two, until a server's circuit breaker is open."""
     (useless,) = (server for server in pool.servers if server.address.endswith(host))
     for number in range(8):
@@ -94,7 +93,7 @@ async def test_a_server_that_fails_fast_draws_none_of_400_decisions(
 ) -> None:
     """Of 400 decisions of 50 ms none falls back, nor of 400 more, with the pool's own settings."""
     good, useless = serve(latency=0.05), bad(FAULTS[fault])
-    async with OllamaPool([useless.host, good.host], "tiny") as pool:
+    async with Model("tiny", [useless.host, good.host]).as_client() as pool:
         assert await wave(pool, 400) == {"model": 400}
         assert await wave(pool, 400) == {"model": 400}
 

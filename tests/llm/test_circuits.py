@@ -11,6 +11,7 @@ from prism.errors import (
     OverloadedError,
     UnreachableError,
 )
+from prism.llm import Model
 from prism.llm._router import OllamaPool
 from prism.statechart.reasoner import Cost
 from prism.statechart.reasoner._slots import FAILURES_TO_OPEN, Slots
@@ -274,7 +275,7 @@ async def test_patience_has_an_end(server: FakeOllama, connect: Connect, loop_cl
 def test_the_patience_of_a_pool_is_that_of_its_circuits() -> None:
     """What a pool is told is what its servers are waited for; by default that is not at all."""
     for settings, fails_fast in (({"patience": 60.0}, False), ({}, True)):
-        pool = OllamaPool(["localhost"], "tiny", **settings)
+        pool = Model("tiny", **settings).as_client()
         open_at_once(pool)
         assert pool.servers[0].breaker.fails_fast() is fails_fast
 

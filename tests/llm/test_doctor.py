@@ -5,9 +5,8 @@ from contextlib import aclosing
 
 import pytest
 
-from prism.llm import OllamaChatClient
+from prism.llm import Model, OllamaChatClient
 from prism.llm._doctor import diagnose
-from prism.llm._router import OpenAIPool
 from prism.testing import Asked, FakeOllama, FakeOpenAI, Fault, ReadingModel
 from tests.kit.clocks import Clock
 from tests.kit.servers import Serve, watched
@@ -220,7 +219,7 @@ async def test_a_model_that_prefers_the_first_place_is_found_out(
 async def test_options_with_hardly_any_mass_are_told() -> None:
     """A model whose letters have hardly any probability is well, and told of."""
     with FakeOpenAI(reader=ReadingModel(option_mass=0.01)) as server:
-        async with OpenAIPool([server.host], "llama3.2") as client:
+        async with Model("llama3.2", [server.host], server="openai").as_client() as client:
             *_, check = [check async for check in diagnose(client)]
     assert check.ok
     assert "without probabilities, since all options together have 0.0" in check.found

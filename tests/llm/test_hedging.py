@@ -13,10 +13,9 @@ from prism.errors import BadReplyError, LLMError, ModelMissingError, TimedOutErr
 from prism.statechart import Reasoner
 from prism.statechart.reasoner import Cost
 from prism.statechart.reasoner._hedging import FEWEST_SEEN, Pace
-from prism.statechart.reasoner._slots import FAILURES_TO_OPEN
 from prism.testing import FakeOllama, Fault
 from tests.kit.clocks import Clock
-from tests.kit.pools import ask, ask_in_turn, at_rest, paced
+from tests.kit.pools import FAILURES_TO_OPEN, ask, ask_in_turn, at_rest, paced
 from tests.kit.reasoners import crowd
 from tests.kit.servers import BOTH, HELLO, QUESTION, Connect, Gate, Serve, watched
 from tests.kit.waiting import until

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from prism.errors import LLMError, ModelMissingError, TimedOutError
+from prism.llm import Model
 from prism.llm._dialect import ModelSettings
 from prism.llm._host import Host
 from prism.llm._ollama import OLLAMA
-from prism.llm._router import OllamaPool
 from prism.statechart.reasoner import Cost
 from prism.testing import FakeOllama, Fault
 from tests.kit.clocks import Clock
@@ -39,7 +39,7 @@ async def test_a_question_is_sent_as_the_server_expects_it(
 ) -> None:
     """The request has model, messages, schema, seed, think and keep-alive where they belong."""
     schema = {"type": "object", "properties": {"next_state": {"enum": ["idle"]}}}
-    pool = connect(seed=7, temperature=0.5, think=None, keep_alive="5m")
+    pool = connect(kind="prism", seed=7, temperature=0.5, think=None, keep_alive="5m")
     reply = await pool.chat(HELLO, format=schema)
     assert reply.text == '{"next_state": "idle"}'
     assert (reply.model, reply.host) == ("tiny", server.host)
@@ -306,7 +306,7 @@ async def test_a_connection_is_kept_until_it_is_closed(
 
 def test_a_closed_pool_serves_another_loop(server: FakeOllama) -> None:
     """A closed pool makes new connections and slots for the next event loop."""
-    pool = OllamaPool([server.host], "tiny", concurrency=1, timeout=5)
+    pool = Model("tiny", [server.host], concurrency=1, timeout=5).as_client()
 
     async def ask_and_close() -> list[str]:
         async with pool:
@@ -320,7 +320,7 @@ def test_a_closed_pool_serves_another_loop(server: FakeOllama) -> None:
 @pytest.mark.parametrize("closes", [True, False])
 def test_connections_end_with_their_loop(server: FakeOllama, closes: bool) -> None:
     """A pool that is not closed keeps no connection of an earlier loop, and may be closed later."""
-    pool = OllamaPool([server.host], "tiny", timeout=5)
+    pool = Model("tiny", [server.host], timeout=5).as_client()
 
     async def ask() -> str:
         return (await pool.chat(HELLO)).text
@@ -334,7 +334,7 @@ def test_connections_end_with_their_loop(server: FakeOllama, closes: bool) -> No
 
 def test_connections_of_a_loop_that_rests_are_closed(server: FakeOllama) -> None:
     """A pool that moves to another event loop closes its connections in the first."""
-    pool = OllamaPool([server.host], "tiny", timeout=5)
+    pool = Model("tiny", [server.host], timeout=5).as_client()
     with asyncio.Runner() as first, asyncio.Runner() as second:
         for runner in (first, second):
             assert runner.run(pool.chat(HELLO)).text == "Hello."
@@ -405,7 +405,7 @@ def test_connections_are_closed_however_often_questions_are_cancelled(
     """A cancellation while connections are closed leaves none of them open."""
 
     async def cancel_twice() -> None:
-        pool = OllamaPool([server.host], "nimble")
+        pool = Model("nimble", [server.host]).as_client()
         await asyncio.gather(*(pool.chat(HELLO) for _ in range(6)))
         server.fail_always(Fault.hang())
         asked = [asyncio.create_task(pool.chat(HELLO)) for _ in range(2)]

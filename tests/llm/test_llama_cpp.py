@@ -9,8 +9,8 @@ from pathlib import Path
 import httpx
 import pytest
 
+from prism.llm import Model
 from prism.llm._doctor import diagnose
-from prism.llm._router import OpenAIPool
 from prism.statechart.reasoner import Reasoner
 from tests.kit import tiny_llama
 from tests.kit.reasoners import crowd
@@ -52,7 +52,7 @@ def is_there(address: str) -> bool:
 
 async def test_a_choice_that_a_grammar_forced_has_no_probability(address: str) -> None:
     """Where letters have hardly any mass every choice is taken, and none is said to be certain."""
-    async with OpenAIPool([address], "tiny") as pool:
+    async with Model("tiny", [address], server="openai").as_client() as pool:
         decisions = await Reasoner(pool, mode="decision", seed=1).decide_many(crowd(16))
     assert {decision.source for decision in decisions} == {"model"}
     for decision in decisions:
@@ -63,14 +63,14 @@ async def test_a_choice_that_a_grammar_forced_has_no_probability(address: str) -
 
 async def test_its_chats_are_answers(address: str) -> None:
     """With a schema it writes one of the options, whatever its weights."""
-    async with OpenAIPool([address], "tiny") as pool:
+    async with Model("tiny", [address], server="openai").as_client() as pool:
         decisions = await Reasoner(pool, mode="chat", seed=1).decide_many(crowd(8))
     assert {decision.source for decision in decisions} == {"model"}
 
 
 async def test_the_doctor_tells_what_its_letters_are_worth(address: str) -> None:
     """The examination passes, and says that there are no probabilities."""
-    async with OpenAIPool([address], "tiny") as pool:
+    async with Model("tiny", [address], server="openai").as_client() as pool:
         *_, check = [check async for check in diagnose(pool)]
     assert check.ok
     assert "without probabilities" in check.found

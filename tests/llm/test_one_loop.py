@@ -8,26 +8,26 @@ from typing import Any
 import pytest
 
 from prism.errors import LLMError
-from prism.llm._router import OllamaPool
+from prism.llm import Model
 from prism.statechart.reasoner._slots import Slots
 from prism.testing import FakeOllama
 from tests.kit.servers import HELLO
 from tests.kit.waiting import MOST_SECONDS
 
-USES: list[Callable[[OllamaPool], Coroutine[Any, Any, Any]]] = [
+USES: list[Callable[[Any], Coroutine[Any, Any, Any]]] = [
     lambda pool: pool.chat(HELLO),
     lambda pool: pool.systemone("s", {}),
-    OllamaPool.offers_decisions,
-    OllamaPool.warm_up,
+    lambda pool: pool.offers_decisions(),
+    lambda pool: pool.warm_up(),
 ]
 
 
 @pytest.mark.parametrize("use", USES, ids=["chat", "systemone", "offers_decisions", "warm_up"])
 def test_two_loops_at_once_are_refused(
-    server: FakeOllama, use: Callable[[OllamaPool], Coroutine[Any, Any, Any]]
+    server: FakeOllama, use: Callable[[Any], Coroutine[Any, Any, Any]]
 ) -> None:
     """While one event loop asks, another gets an error with advice, and the first its answer."""
-    pool = OllamaPool([server.host], "tiny", concurrency=1, timeout=5)
+    pool = Model("tiny", [server.host], concurrency=1, timeout=5).as_client()
     asking, refused = threading.Event(), threading.Event()
     answers = []
 

@@ -17,7 +17,7 @@ from prism.errors import (
     TimedOutError,
     UnreachableError,
 )
-from prism.llm._router import OpenAIPool
+from prism.llm import Model
 from prism.statechart.reasoner import Cost, Reasoner
 from prism.testing import FakeOpenAI, Fault
 from tests.kit.clocks import Clock
@@ -42,7 +42,7 @@ SAID = {
 """What is said otherwise than of an Ollama server."""
 
 Serve = Callable[..., FakeOpenAI]
-Connect = Callable[..., OpenAIPool]
+Connect = Callable[..., Any]
 
 
 @pytest.fixture
@@ -62,9 +62,10 @@ async def connect() -> AsyncIterator[Connect]:
     """Return a maker of pools, each closed when the test ends."""
     async with AsyncExitStack() as pools:
 
-        def make(*servers: FakeOpenAI | str, **settings: Any) -> OpenAIPool:
+        def make(*servers: FakeOpenAI | str, **settings: Any) -> Any:
             hosts = [each if isinstance(each, str) else each.host for each in servers]
-            pool = OpenAIPool(hosts, "tiny", **{"timeout": 5, "attempts": 1, **settings})
+            settings = {"timeout": 5, "attempts": 1, **settings}
+            pool = Model("tiny", hosts, server="openai", **settings).as_client()
             pools.push_async_callback(pool.close)
             return pool
 
@@ -74,7 +75,7 @@ async def connect() -> AsyncIterator[Connect]:
 async def test_a_question_is_sent_as_the_server_expects_it(serve: Serve, connect: Connect) -> None:
     """The request has model, messages, schema, temperature and seed where they belong."""
     server = serve()
-    pool = connect(server, seed=7, temperature=0.5, think=None)
+    pool = connect(server, seed=7, temperature=0.5, think=True)
     cost = Cost()
     reply = await pool.chat(HELLO, format=SCHEMA, cost=cost)
     assert (reply.text, reply.model, reply.host) == (
@@ -92,6 +93,7 @@ async def test_a_question_is_sent_as_the_server_expects_it(serve: Serve, connect
         "messages": HELLO,
         "temperature": 0.5,
         "seed": 7,
+        "chat_template_kwargs": {"enable_thinking": True},
         "response_format": {
             "type": "json_schema",
             "json_schema": {"name": "answer", "schema": strict, "strict": True},
@@ -108,7 +110,6 @@ async def test_a_question_is_sent_as_the_server_expects_it(serve: Serve, connect
         ),
         (True, {"chat_template_kwargs": {"enable_thinking": True}}),
         ("low", {"reasoning_effort": "low"}),
-        (None, {}),
     ],
 )
 async def test_thinking_is_said_in_the_words_of_the_servers(
@@ -343,7 +344,7 @@ def test_a_key_that_no_header_can_carry_is_refused(
     """A key with other characters is named by its variable, and not shown."""
     monkeypatch.setattr("os.environ", {"OPENAI_API_KEY": key})
     with pytest.raises(FieldValueError, match=r"^OPENAI_API_KEY must be") as caught:
-        OpenAIPool(["http://127.0.0.1:1"], "tiny")
+        Model("tiny", ["http://127.0.0.1:1"], server="openai").as_client()
     assert key not in str(caught.value)
 
 
@@ -466,7 +467,7 @@ async def test_a_list_of_models_that_is_none_is_a_bad_reply(
 async def test_connections_end_with_the_pool(serve: Serve) -> None:
     """Closing a pool closes its connections, and the next question makes new ones."""
     server = serve()
-    async with OpenAIPool([server.host], "tiny") as pool:
+    async with Model("tiny", [server.host], server="openai").as_client() as pool:
         await pool.chat(HELLO)
         assert server.open_connections == 1
         await pool.close()

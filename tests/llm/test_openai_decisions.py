@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from prism.llm._router import OpenAIPool
+from prism.llm import Model
 from prism.statechart.reasoner import Reasoner
 from prism.testing import FakeOpenAI, Fault, ReadingModel
 from tests.kit.reasoners import ask, crowd
@@ -24,7 +24,7 @@ async def test_options_with_hardly_any_mass_have_no_probabilities(
 ) -> None:
     """A choice that a grammar forces counts, and a warning says once what its odds are."""
     with serving(0.0014) as server:
-        async with OpenAIPool([server.host], "tiny") as pool:
+        async with Model("tiny", [server.host], server="openai").as_client() as pool:
             reasoner = Reasoner(pool, mode="decision", seed=1)
             decisions = await reasoner.decide_many([ask("ada"), ask("bo")])
     assert [decision.source for decision in decisions] == ["model", "model"]
@@ -41,7 +41,7 @@ async def test_options_with_hardly_any_mass_have_no_probabilities(
 async def test_the_mass_of_the_options_is_in_the_log(heard: list[Any]) -> None:
     """Where options have most of the mass there are probabilities, and the log tells the mass."""
     with serving(0.8) as server:
-        async with OpenAIPool([server.host], "tiny") as pool:
+        async with Model("tiny", [server.host], server="openai").as_client() as pool:
             await Reasoner(pool, mode="decision", seed=1).decide_many([ask("ada")])
     (event,) = heard
     assert event["option_mass"] == pytest.approx(0.8)
@@ -55,7 +55,7 @@ async def test_questions_of_one_agent_are_asked_in_as_many_slots() -> None:
     questions = [replace(each, trigger=f"decides{n}") for n, each in enumerate(questions)]
     with FakeOpenAI(models=["tiny"], latency=gate) as server:
         server.fail(Fault.says("nonsense"))
-        async with OpenAIPool([server.host], "tiny", concurrency=3) as pool:
+        async with Model("tiny", [server.host], server="openai", concurrency=3).as_client() as pool:
             deciding = asyncio.create_task(Reasoner(pool).decide_many(questions))
             await until(lambda: server.asked == 3)
             gate.is_open = True

@@ -11,15 +11,14 @@ import pytest
 
 from prism.errors import (
     FieldValueError,
+    InputError,
     LLMError,
     ModelMissingError,
 )
-from prism.llm import OllamaChatClient
-from prism.llm._router import OllamaPool
+from prism.llm import Model, OllamaChatClient
 from prism.statechart.reasoner import Cost
-from prism.statechart.reasoner._slots import FAILURES_TO_OPEN
 from prism.testing import FakeOllama, Fault
-from tests.kit.pools import ask, at_rest, impatient, unpaused
+from tests.kit.pools import FAILURES_TO_OPEN, ask, at_rest, impatient, unpaused
 from tests.kit.servers import BOTH, HELLO, QUESTION, Connect, Gate, Serve
 from tests.kit.waiting import until
 
@@ -49,13 +48,6 @@ def test_invalid_settings_are_refused(settings: dict[str, Any], message: str) ->
         OllamaChatClient(**{"host": "localhost", "model": "tiny", **settings})
 
 
-@pytest.mark.parametrize("hosts", [[], "localhost"])
-def test_a_pool_needs_a_list_of_hosts(hosts: Any) -> None:
-    """No host, or a text in place of a list, is refused."""
-    with pytest.raises(FieldValueError, match="hosts must be a list of at least one address"):
-        OllamaPool(hosts, "tiny")
-
-
 @pytest.mark.parametrize(
     "host", ["localhost", "127.0.0.1:80", "http://[::1]:11434", "https://models.example/ollama"]
 )
@@ -66,7 +58,7 @@ def test_an_address_may_be_short(host: str) -> None:
 
 def test_a_host_named_twice_counts_once() -> None:
     """The limit of a host holds even if it is listed twice."""
-    pool = OllamaPool(["a", "b", "a", "http://a:11434/", "u:p@b"], "tiny", concurrency=3)
+    pool = Model("tiny", ["a", "b", "a", "http://a:11434/", "u:p@b"], concurrency=3).as_client()
     assert (pool.hosts, pool.concurrency) == (["a", "b"], 6)
 
 
@@ -320,11 +312,11 @@ async def test_one_failed_question_does_not_affect_the_next(
     assert cost.attempts == 1
 
 
-@pytest.mark.parametrize("hosts", ["http://ann:s3cret@far:11434", [["http://ann:s3cret@far"]], []])
-def test_hosts_that_are_no_list_of_addresses_show_no_password(hosts: Any) -> None:
-    """What is given in place of a list of addresses is refused without what is secret in it."""
-    with pytest.raises(FieldValueError) as caught:
-        OllamaPool(hosts, "tiny")
+@pytest.mark.parametrize("hosts", ["http://ann:s3cret@far:114344", [["http://ann:s3cret@far"]]])
+def test_hosts_that_are_no_addresses_show_no_password(hosts: Any) -> None:
+    """What is given in place of addresses is refused without what is secret in it."""
+    with pytest.raises(InputError) as caught:
+        Model("tiny", hosts)
     assert "s3cret" not in str(caught.value)
 
 

@@ -1,11 +1,12 @@
 """What fits into the window of a model, and by what one sees that a prompt was cut."""
 
 import logging
+from typing import Any
 
 import pytest
 
 from prism.errors import BadReplyError, PromptTooLongError
-from prism.llm._router import OllamaPool, OpenAIPool
+from prism.llm import Model
 from prism.llm._window import (
     Prompt,
     lacking_room,
@@ -84,7 +85,7 @@ def test_what_lacks_room_is_said_with_its_size() -> None:
 def test_the_reply_has_a_quarter_of_the_window_by_default() -> None:
     """A limit of its own goes before."""
     pools = [
-        OllamaPool(["http://127.0.0.1:1"], "tiny", window=window, reply_tokens=reply)
+        Model("tiny", ["http://127.0.0.1:1"], window=window, reply_tokens=reply).as_client()
         for window, reply in ((None, None), (400, None), (400, 7))
     ]
     assert [pool.servers[0].settings.reply_room for pool in pools] == [None, 100, 7]
@@ -122,7 +123,7 @@ def test_refusals_of_the_length_are_told_from_others(message: str, is_one: bool)
 async def test_ollama_is_told_one_window_and_loads_once() -> None:
     """The request that loads the model asks for the same window as the questions."""
     with FakeOllama(reader=ReadingModel(window=120)) as server:
-        async with OllamaPool([server.host], "llama3.2", window=2048) as pool:
+        async with Model("llama3.2", [server.host], window=2048).as_client() as pool:
             assert list((await pool.warm_up()).values()) == [None]
             await pool.chat(LONG)
             await pool.chat(SHORT)
@@ -134,7 +135,7 @@ async def test_ollama_is_told_one_window_and_loads_once() -> None:
 
 async def test_nothing_is_told_where_no_window_is_asked_for(server: FakeOllama) -> None:
     """Any figure could load the model again."""
-    async with OllamaPool([server.host], "tiny") as pool:
+    async with Model("tiny", [server.host]).as_client() as pool:
         await pool.chat(SHORT)
 
     assert sorted(server.questions[-1].body["options"]) == ["seed", "temperature"]
@@ -145,7 +146,7 @@ async def test_a_cut_prompt_is_a_fault_and_the_next_is_not_sent(
 ) -> None:
     """A warning for the host says what to set, once."""
     with FakeOllama(reader=ReadingModel(window=120)) as server:
-        async with OllamaPool([server.host], "llama3.2") as pool:
+        async with Model("llama3.2", [server.host]).as_client() as pool:
             with caplog.at_level(logging.WARNING, "prism.llm"):
                 with pytest.raises(PromptTooLongError, match=r"half of its window of 120: .* cut"):
                     await pool.chat(LONG)
@@ -159,13 +160,13 @@ async def test_a_cut_prompt_is_a_fault_and_the_next_is_not_sent(
 @pytest.mark.parametrize("too_long", ["cut", "refuse"])
 @pytest.mark.parametrize("dialect", ["ollama", "openai"])
 async def test_a_prompt_that_is_too_long_is_one_fault_in_both_dialects(
-    dialect: str, too_long: str
+    dialect: Any, too_long: str
 ) -> None:
     """Whether the server cuts it or refuses it."""
     reader = ReadingModel(window=120, too_long="cut" if too_long == "cut" else "refuse")
-    kind, fake = (OllamaPool, FakeOllama) if dialect == "ollama" else (OpenAIPool, FakeOpenAI)
+    fake = FakeOllama if dialect == "ollama" else FakeOpenAI
     with fake(reader=reader) as server:
-        async with kind([server.host], "llama3.2") as pool:
+        async with Model("llama3.2", [server.host], server=dialect).as_client() as pool:
             with pytest.raises(PromptTooLongError):
                 await pool.chat(LONG)
             with pytest.raises(PromptTooLongError, match="is not asked"):
@@ -176,6 +177,6 @@ async def test_an_empty_reply_that_ran_out_of_tokens_says_so() -> None:
     """There is no room for it, or a thinking model has used it up."""
     window = count_tokens(SHORT[0]["content"]) + 4
     with FakeOllama(reader=ReadingModel(window=window)) as server:
-        async with OllamaPool([server.host], "llama3.2") as pool:
+        async with Model("llama3.2", [server.host]).as_client() as pool:
             with pytest.raises(BadReplyError, match="empty reply; it ran out of tokens, after 0 t"):
                 await pool.chat(SHORT)

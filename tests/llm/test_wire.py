@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from prism.errors import BadReplyError, LLMError, OverloadedError
-from prism.llm._router import OllamaPool
+from prism.llm import Model
 from prism.llm._wire import carrier_to, over_aiohttp, over_httpx
 from prism.statechart.reasoner import Cost
 from prism.testing import FakeOllama, FakeOpenAI, Fault
@@ -189,8 +189,8 @@ def test_a_reply_is_taken_if_it_is_within_its_bound(
     server.fail(sends(pieces, [("Content-Encoding", encoding)]))
 
     async def ask() -> str | None:
-        pool = OllamaPool([server.host], "tiny", attempts=1, timeout=5, max_reply_bytes=limit)
-        async with pool:
+        model = Model("tiny", [server.host], attempts=1, timeout=5, max_reply_bytes=limit)
+        async with model.as_client() as pool:
             try:
                 return (await pool.chat(HELLO)).text
             except BadReplyError:

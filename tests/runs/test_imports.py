@@ -30,7 +30,7 @@ def test_a_run_without_a_model_loads_nothing_that_asks_one() -> None:
     """A world runs and is kept without the packages that speak to servers and read documents."""
     loaded = loaded_by(
         "import prism.runs, prism.worlds\n"
-        "from prism.worlds.examples import Rumour\n"
+        "from prism.examples import Rumour\n"
         "prism.worlds.Run(Rumour, 20, rounds=1).run()"
     )
     assert "prism.worlds._loop" in loaded

@@ -9,9 +9,9 @@ import pytest
 
 from prism import Run
 from prism.agents import synthetic_population
+from prism.examples.rumour import Rumour
 from prism.runs import LiveTable
 from prism.social import Feed
-from prism.worlds.examples.rumour import Rumour
 from tests.kit import processes
 from tests.kit.world_runs import Bazaar
 
@@ -124,7 +124,7 @@ _WITHOUT_POLARS = """
 import sys
 sys.modules["polars"] = None
 from prism.worlds import Run
-from prism.worlds.examples.rumour import Rumour
+from prism.examples.rumour import Rumour
 try:
     Run(Rumour(), 20, rounds=1).run().to_frames()
 except ImportError as error:

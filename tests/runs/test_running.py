@@ -15,10 +15,10 @@ import pytest
 
 from prism import Run
 from prism.errors import InputError
+from prism.examples.rumour import Rumour
 from prism.runs import Observer
 from prism.runs._runnable import Runnable
 from prism.runs._running import run_to_end
-from prism.worlds.examples.rumour import Rumour
 from tests.kit import kept as runs
 from tests.kit.dice import (
     CONFIG,

@@ -33,7 +33,7 @@ FRAGILE = """\
 import os
 from pathlib import Path
 from prism.worlds import measure
-from prism.worlds.examples.rumour import Rumour
+from prism.examples.rumour import Rumour
 
 
 class Fragile(Rumour):

@@ -12,7 +12,7 @@ import pytest
 
 from prism import Run
 from prism.errors import FieldValueError, InputError
-from prism.worlds.examples.rumour import Rumour
+from prism.examples.rumour import Rumour
 from tests.kit.commands import Prism
 
 pytest.importorskip("polars")

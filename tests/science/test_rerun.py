@@ -11,13 +11,13 @@ import pytest
 
 from prism import Run
 from prism.errors import FieldValueError, InputError
+from prism.examples import Lake, Rumour, Vaccination
 from prism.llm import Model
 from prism.runs import Observer, WriterOptions
 from prism.science import read_change, rerun, resume_rerun
 from prism.social import Feed, Likes, PublishPost, RemoveAgents
 from prism.testing import FakeOllama
 from prism.worlds import SetParameters, SwitchModel
-from prism.worlds.examples import Lake, Rumour, Vaccination
 from tests.kit.worlds import Stopped
 
 

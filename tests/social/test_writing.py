@@ -15,7 +15,6 @@ import pytest
 from prism import Run, resume
 from prism.agents import synthetic_population
 from prism.llm import Model
-from prism.llm._router import OllamaPool
 from prism.runlog import ReplayReasoner, ReplayWriter
 from prism.runs import WriterOptions
 from prism.social import Feed, Parameters
@@ -102,7 +101,7 @@ def test_one_pool_and_one_budget_serve_decisions_and_words() -> None:
         models=["tiny"], write=lambda prompt, schema: {"text": "Words of a model."}, latency=0.002
     ) as server:
         server.fail(Fault.status(503), Fault.drop())
-        pool, budget = OllamaPool([server.host], "tiny"), Budget()
+        pool, budget = Model("tiny", [server.host]).as_client(), Budget()
         population = synthetic_population(10, seed=1)
         simulation = Run(
             Feed(first_posts=population.posts, parameters=Parameters.preset("classic")),

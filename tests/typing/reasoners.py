@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import Any, assert_type
 
 from prism.agents import SocialAgent
-from prism.llm import AnswerCache, OllamaChatClient
-from prism.llm._router import OllamaPool
+from prism.llm import AnswerCache, Model, OllamaChatClient
 from prism.runlog import ReplayReasoner, ReplayWriter
 from prism.statechart import (
     AgentState,
@@ -55,7 +54,7 @@ async def ask() -> None:
     chart, ada = social_media_chart(), SocialAgent("ada")
     assert_type(await ada.decide("a post", chart=chart, reasoner=Temper()), AgentState | None)
     client = OllamaChatClient("http://127.0.0.1:11434", "llama3.2")
-    pool = OllamaPool(["http://127.0.0.1:11434"], "llama3.2", concurrency=4)
+    pool = Model("llama3.2", ["http://127.0.0.1:11434"], concurrency=4).as_client()
     reasoner = Reasoner(
         pool,
         mode="decision",

@@ -4,7 +4,7 @@ from enum import StrEnum
 
 from prism import Run
 from prism.agents import SocialAgent, StatechartMixin
-from prism.llm._router import OllamaPool
+from prism.llm import Model
 from prism.runlog import RunLog, configure
 from prism.social import Draft, Feed, Post
 from prism.statechart import (
@@ -129,7 +129,7 @@ PolicyReasoner(temperature="hot")  # type: ignore[arg-type]  # pyright: ignore[r
 Reasoner(Silent(), mode="guess")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 Reasoner(Silent(), pick="likeliest")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 Budget(10)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
-OllamaPool("http://127.0.0.1:11434", 3)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+Model("llama3.2", 3)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 Run(Feed(first_posts=()), [ada], reasoner=Mute())  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]
 Run(Feed(first_posts=(), composer=Verbose()), [ada])  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 RunLog(3)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]

@@ -25,7 +25,7 @@ WORLD = '''
 """A world with faults."""
 
 from prism.worlds import param
-from prism.worlds.examples import Rumour
+from prism.examples import Rumour
 
 
 class Faulty(Rumour):

@@ -7,7 +7,6 @@ import pytest
 
 pytest.importorskip("pydantic_monty")
 
-from prism.llm._router import OllamaPool
 from prism.testing import FakeOllama, Fault
 from prism.workflow import Workflow, WorkflowAgent
 from tests.kit.writers import ACT, agent_of, names_of, writer_of
@@ -30,7 +29,7 @@ async def test_max_retries_bounds_all_requests(
 ) -> None:
     """`max_retries: 3` is four requests in all, whatever the pool's own retries are."""
     server.fail_always(fault)
-    pool: OllamaPool = connect(attempts=own)
+    pool: Any = connect(attempts=own)
     pool.backoff = lambda state: 0.0
     workflow = Workflow.from_text(asking(f", max_retries: {retries}"))
     turn = await WorkflowAgent(workflow, pool).turn()
@@ -43,7 +42,7 @@ async def test_max_retries_bounds_all_requests(
 async def test_a_retry_that_succeeds_is_the_same_step(server: FakeOllama, connect: Any) -> None:
     """Faults and unusable replies share the retries; the turn goes on as if nothing had been."""
     server.fail(BUSY, Fault.says("no JSON"), Fault.status(500), Fault.says(ACT))
-    pool: OllamaPool = connect(attempts=2)
+    pool: Any = connect(attempts=2)
     pool.backoff = lambda state: 0.0
     text = "steps: [{name: ask, type: llm, prompt: p}]\n"
     turn = await WorkflowAgent(Workflow.from_text(text), pool).turn()
@@ -57,7 +56,7 @@ async def test_only_retry_asks_again(
 ) -> None:
     """Under skip and fail one request is sent, though the pool would repeat it."""
     server.fail_always(Fault.status(500))
-    pool: OllamaPool = connect(attempts=5)
+    pool: Any = connect(attempts=5)
     pool.backoff = lambda state: 0.0
     workflow = Workflow.from_text(asking(f", on_failure: {policy}, max_retries: 2"))
     turn = await WorkflowAgent(workflow, pool).turn()

@@ -8,10 +8,10 @@ import pytest
 
 from prism import Run
 from prism.errors import InputError
-from prism.worlds.examples import Market, Rumour
+from prism.examples import Market, Rumour
 from tests.kit.worlds import Stopped, run_in
 
-ONE = "from prism.worlds.examples import Rumour\n\nclass Own(Rumour):\n    pass\n"
+ONE = "from prism.examples import Rumour\n\nclass Own(Rumour):\n    pass\n"
 
 pytestmark = pytest.mark.usefixtures("own_modules")
 
@@ -20,7 +20,7 @@ def test_short_names_are_those_of_shipped_and_installed_worlds(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A shipped world, and one that a package offers, are found by their short names."""
-    offered = [EntryPoint("stalls", "prism.worlds.examples.market:Market", "prism.worlds")]
+    offered = [EntryPoint("stalls", "prism.examples.market:Market", "prism.worlds")]
     monkeypatch.setattr("importlib.metadata.entry_points", lambda group: offered)
     assert Run("rumour").world_class is Rumour
     assert Run("stalls").world_class is Market
@@ -66,7 +66,7 @@ def test_a_module_that_cannot_be_imported_says_where(
 
 WORLD = """
 from prism.worlds import World
-from prism.worlds.examples.rumour import Person, Rumour
+from prism.examples.rumour import Person, Rumour
 {imports}
 
 class Own(Rumour):
@@ -128,7 +128,7 @@ def test_a_module_and_what_it_imports_from_its_package(tmp_path: Path) -> None:
         "pack.inner",
         "pack.rates",
     ]
-    assert list(Run(Rumour).to_config()["inputs"]) == ["prism.worlds.examples.rumour"]
+    assert list(Run(Rumour).to_config()["inputs"]) == ["prism.examples.rumour"]
 
 
 def test_a_changed_file_beside_the_world_is_refused_on_resuming(tmp_path: Path) -> None:

@@ -6,11 +6,11 @@ import pytest
 
 from prism import Run
 from prism.errors import FieldValueError
+from prism.examples import Rumour, Vaccination
+from prism.examples.rumour import Person
+from prism.examples.vaccination import Parent, View
 from prism.statechart import Question
 from prism.statechart.reasoner._prompts import chat_prompt, decision_question, decision_state
-from prism.worlds.examples import Rumour, Vaccination
-from prism.worlds.examples.rumour import Person
-from prism.worlds.examples.vaccination import Parent, View
 
 
 def question_of(prompt: str | None) -> Question:

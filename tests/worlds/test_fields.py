@@ -9,11 +9,11 @@ import pytest
 
 from prism import Run
 from prism.errors import AgentError, DefinitionError, FieldTypeError, FieldValueError
+from prism.examples import Rumour, Schelling
+from prism.examples.rumour import Mind, Person
 from prism.statechart import Statechart, Transition
 from prism.worlds import Agent, Thing, World, during, measure, one_of, param, state, uniform, whole
 from prism.worlds._fields import plain_value, read_value, shown_value, words_of_type
-from prism.worlds.examples import Rumour, Schelling
-from prism.worlds.examples.rumour import Mind, Person
 from tests.kit.medley import Walker
 
 

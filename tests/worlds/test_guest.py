@@ -12,13 +12,13 @@ import pytest
 from prism import Run, replay
 from prism.agents import SocialAgent
 from prism.errors import AgentError, SimulationError
+from prism.examples import Council
 from prism.llm import Model
 from prism.runs import WriterOptions
 from prism.statechart import AgentState, Statechart, TextCall, Transition, social_media_chart
 from prism.testing import FakeOllama, ScriptedWriter
 from prism.workflow import Workflow, WorkflowAgent
 from prism.worlds import Agent, Guest, Lent, World, measure, ring
-from prism.worlds.examples import Council
 from tests.kit.cognition import add, thought
 from tests.kit.lamps import Lamp
 from tests.kit.worlds import run_in, run_logged

@@ -12,13 +12,13 @@ import pytest
 
 from prism import Run
 from prism.errors import FieldTypeError, SimulationError
+from prism.examples.rumour import Mind, Person
 from prism.llm import Model
 from prism.runlog import ReplayReasoner
 from prism.statechart import Decision, Question, Recollection
 from prism.statechart.reasoner._prompts import PromptSettings, chat_prompt
 from prism.testing import FakeOllama
 from prism.worlds import World, during
-from prism.worlds.examples.rumour import Mind, Person
 from tests.kit.servers import chats_of
 from tests.kit.worlds import Gossip, Mood, Teller, run_in
 

@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Sequence
 
 from prism import Run
+from prism.examples import Rumour
 from prism.statechart import Budget, Decision, PolicyReasoner, Question
-from prism.worlds.examples import Rumour
 
 
 class Paying(PolicyReasoner):

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from prism import Run
 from prism.errors import FieldValueError, SimulationError
+from prism.examples.rumour import Person
 from prism.worlds import (
     Network,
     World,
@@ -22,7 +23,6 @@ from prism.worlds import (
     scale_free,
     small_world,
 )
-from prism.worlds.examples.rumour import Person
 
 Make = Callable[[World[Person]], Network[Person]]
 

@@ -12,11 +12,11 @@ import pytest
 from prism import Run, replay
 from prism.cognition import Config
 from prism.errors import InputError
+from prism.examples import Rumour
+from prism.examples.rumour import Person
 from prism.llm import Model
 from prism.testing import FakeOllama
 from prism.worlds import World
-from prism.worlds.examples import Rumour
-from prism.worlds.examples.rumour import Person
 from tests.kit import processes
 from tests.kit.medley import Medley
 from tests.kit.worlds import run_in
@@ -111,10 +111,10 @@ def test_run_json_says_what_the_run_is(tmp_path: Path) -> None:
     run_in(tmp_path, options)
     summary = json.loads((tmp_path / "run.json").read_text())
     config = summary["config"]
-    assert config["world"] == "prism.worlds.examples.rumour:Rumour"
+    assert config["world"] == "prism.examples.rumour:Rumour"
     assert config["parameters"] == {"friends": 4, "rewired": 0.1, "tiring": 0.3}
     assert config["treatments"] == ["warning@2"]
-    assert len(config["inputs"]["prism.worlds.examples.rumour"]) == 64
+    assert len(config["inputs"]["prism.examples.rumour"]) == 64
     assert summary["results"]["rounds"][0]["measures"].keys() == {"reached"}
 
     made = Run.from_config(config, tmp_path / "run.json")
@@ -133,7 +133,7 @@ def test_defaults_are_those_of_the_class() -> None:
     ("arguments", "problem"),
     [
         ({"world": "nowhere:World"}, "there is no module 'nowhere'"),
-        ({"world": "prism.worlds.examples.rumour:Rumor"}, "no world 'Rumor': it has Rumour"),
+        ({"world": "prism.examples.rumour:Rumor"}, "no world 'Rumor': it has Rumour"),
         ({"world": "Rumour"}, "must be package.module:Name, file.py:Name or one of"),
         ({"world": "missing.py:World"}, "there is no such file"),
         ({"parameters": {"tirng": "1"}}, "'parameters': Rumour has no parameter 'tirng'"),

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from prism.errors import InputError
+from prism.examples import Rumour
 from prism.social import Feed
 from prism.worlds._parameters import read_parameter_file
-from prism.worlds.examples import Rumour
 
 WRITTEN = {
     "right.toml": 'friends = 8\ntiring = "0.5"\n',

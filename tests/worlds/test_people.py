@@ -8,9 +8,9 @@ import pytest
 
 from prism import Run
 from prism.errors import FieldTypeError, InputError
+from prism.examples import Market, Rumour
+from prism.examples.rumour import Mind, Person
 from prism.worlds import AgentTable, World
-from prism.worlds.examples import Market, Rumour
-from prism.worlds.examples.rumour import Mind, Person
 from tests.kit.worlds import run_in
 
 OASIS = Path(__file__).parents[1] / "data" / "oasis" / "user_data_36.json"

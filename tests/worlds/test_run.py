@@ -16,14 +16,14 @@ from hypothesis import strategies as st
 import prism
 from prism import Run, resume
 from prism.errors import FieldTypeError, FieldValueError, InputError, SimulationError
+from prism.examples import Rumour, Schelling, Vaccination
+from prism.examples.rumour import Mind, Person
+from prism.examples.schelling import Resident
 from prism.llm import Model
 from prism.runlog import RunLog, SimulatedClock
 from prism.statechart import PolicyReasoner
 from prism.testing import FakeOllama, LateReasoner
 from prism.worlds import World, during, measure, state, treatment, uniform
-from prism.worlds.examples import Rumour, Schelling, Vaccination
-from prism.worlds.examples.rumour import Mind, Person
-from prism.worlds.examples.schelling import Resident
 from tests.kit.medley import Medley
 from tests.kit.worlds import WITHOUT_MODEL, run_in, run_logged
 
@@ -400,7 +400,7 @@ def test_another_population_is_refused_on_resuming() -> None:
 def test_a_changed_world_is_refused_on_resuming(tmp_path: Path) -> None:
     """Parameters and the digest of the code stand in run.json; other code is refused."""
     code = tmp_path / "my_rumour.py"
-    code.write_text("from prism.worlds.examples.rumour import Rumour as R\nclass Mine(R): pass\n")
+    code.write_text("from prism.examples.rumour import Rumour as R\nclass Mine(R): pass\n")
     options = Run(f"{code}:Mine", 12, rounds=4, parameters={"friends": "4"})
     with pytest.raises(KeyboardInterrupt):
         options.keep(tmp_path / "run", on_round=interrupt, checkpoint_every=0)

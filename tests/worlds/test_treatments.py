@@ -11,6 +11,8 @@ import pytest
 
 from prism import Run, replay, resume
 from prism.errors import FieldTypeError, FieldValueError, InputError
+from prism.examples import Rumour, Vaccination
+from prism.examples.rumour import Mind, Person
 from prism.llm import Model
 from prism.social import Feed, Likes, PublishPost
 from prism.statechart import PolicyReasoner
@@ -18,8 +20,6 @@ from prism.testing import FakeOllama
 from prism.worlds import SetParameters, SharedTreatment, SwitchModel, World, treatment
 from prism.worlds._treatment_tables import read_treatment_file, treatments_in
 from prism.worlds._treatments import tables_of
-from prism.worlds.examples import Rumour, Vaccination
-from prism.worlds.examples.rumour import Mind, Person
 from tests.kit.worlds import Gossip, run_in, run_logged
 
 

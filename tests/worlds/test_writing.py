@@ -10,7 +10,6 @@ import pytest
 from prism import Run
 from prism.errors import InputError, SimulationError
 from prism.llm import Model
-from prism.llm._router import OllamaPool
 from prism.runlog import ReplayReasoner, ReplayWriter
 from prism.runs import WriterOptions
 from prism.statechart import Budget, Reasoner, Wording, Writer
@@ -56,7 +55,7 @@ def test_decisions_and_texts_of_a_wave_are_asked_for_at_the_same_time() -> None:
     with FakeOllama(
         models=["tiny"], write=lambda prompt, schema: {"text": "Hi!"}, latency=0.05
     ) as server:
-        pool, budget = OllamaPool([server.host], "tiny", concurrency=16), Budget()
+        pool, budget = Model("tiny", [server.host], concurrency=16).as_client(), Budget()
         run = Run(
             Signing(),
             8,
@@ -103,7 +102,7 @@ def test_a_writer_that_fails_is_told_as_a_fallback(tmp_path: Path) -> None:
     """The template stands for a text that did not come, as a warning with its reason."""
     with FakeOllama(models=["tiny"], write=lambda prompt, schema: {"text": " \x07 "}) as server:
         server.fail(Fault.status(500, "no"))
-        pool = OllamaPool([server.host], "tiny", attempts=1, concurrency=1)
+        pool = Model("tiny", [server.host], attempts=1, concurrency=1).as_client()
         done = run_logged(tmp_path, demanding(template="hm"), 2, rounds=1, writer=Writer(pool))
 
     assert [lamp.heard for lamp in done.run.agents] == [["hm"], ["hm"]]

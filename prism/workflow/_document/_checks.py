@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from prism.files._source import Where
+from prism.workflow import _variables as variables
 from prism.workflow._document._definition import (
     ANY_STATE,
     Component,
@@ -12,19 +13,7 @@ from prism.workflow._document._definition import (
 )
 from prism.workflow._document._reading import Reading
 
-PROVIDED = frozenset(
-    {
-        "agent_id",
-        "tick",
-        "state",
-        "_current_state",
-        "time_remaining",
-        "progress_percent",
-        "action_history",
-        "last_action_result",
-        "success_rate",
-    }
-)
+PROVIDED = frozenset({*variables.PROVIDED, "time_remaining", "progress_percent"})
 """Variables that the runner provides."""
 
 OF_HOST = frozenset({"balance", "artifacts", "my_artifacts", "economic_context"})

@@ -20,7 +20,7 @@ from importlib import import_module
 from itertools import count as count_from
 from queue import PriorityQueue
 from threading import Lock
-from typing import Any
+from typing import Any, TypeVar
 from weakref import finalize
 
 from prism.errors import FieldValueError, InputError, MissingExtraError
@@ -47,6 +47,9 @@ _MOST_KNOWN = 1000
 
 _STEPS_PER_SESSION = 200
 """A session is renewed after so many steps; it counts some of what they did for all its life."""
+
+
+_OutcomeT = TypeVar("_OutcomeT")
 
 
 @dataclass(eq=False, slots=True)
@@ -271,7 +274,7 @@ class Workers:
         step = _Step(source, {"context": dict(context), "given": dict(given)})
         crew = self._ours()
         try:
-            text = await _end_of(crew.put(step, program.code))
+            text = await outcome_of(crew.put(step, program.code))
         except asyncio.CancelledError:
             step.cancel()
             raise
@@ -292,8 +295,8 @@ class Workers:
             return self._crew
 
 
-async def _end_of(step: Future[str]) -> str:
-    """Wait for a step that a thread runs, and return what it left behind."""
+async def outcome_of(work: Future[_OutcomeT]) -> _OutcomeT:
+    """Wait for what a thread does, and return what came of it."""
     loop = asyncio.get_running_loop()
     ended: asyncio.Future[None] = loop.create_future()
 
@@ -302,15 +305,15 @@ async def _end_of(step: Future[str]) -> str:
         with suppress(asyncio.InvalidStateError):
             ended.set_result(None)
 
-    def tell(_step: object) -> None:
+    def tell(_work: object) -> None:
         # nobody waits in a loop that is closed
         with suppress(RuntimeError):
             loop.call_soon_threadsafe(end)
 
-    step.add_done_callback(tell)
+    work.add_done_callback(tell)
     await ended
 
-    return step.result()
+    return work.result()
 
 
 @lru_cache(maxsize=1)

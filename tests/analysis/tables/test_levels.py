@@ -18,9 +18,9 @@ from prism.analysis import (
     transition_counts,
 )
 from prism.analysis._conformance import Rules
+from prism.examples import Day
+from prism.examples.day import At, Person
 from prism.worlds import Run
-from prism.worlds.examples import Day
-from prism.worlds.examples.day import At, Person
 
 CHART = Person.chart.bound("day", None, lambda: 0.0)
 

@@ -1,4 +1,4 @@
-"""The rumour of `prism.worlds.examples.rumour`, in agentpy."""
+"""The rumour of `prism.examples.rumour`, in agentpy."""
 
 from enum import StrEnum
 from typing import Any

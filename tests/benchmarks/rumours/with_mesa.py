@@ -1,4 +1,4 @@
-"""The rumour of `prism.worlds.examples.rumour`, in Mesa 3."""
+"""The rumour of `prism.examples.rumour`, in Mesa 3."""
 
 from enum import StrEnum
 from typing import Any

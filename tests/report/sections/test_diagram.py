@@ -11,12 +11,12 @@ import pytest
 
 from prism.analysis import read_log
 from prism.drawing import Arrow, Box, Diagram
+from prism.examples.day import Person
 from prism.report._facts.run_facts import RunFacts, facts_of
 from prism.report._figures.page_figures import PageFigures
 from prism.report._page import familiar_charts
 from prism.report._sections.diagram import CHART, diagram_of
 from prism.statechart.formats._export import to_outline
-from prism.worlds.examples.day import Person
 
 
 def test_chart_has_every_state_and_trigger_of_the_log(

@@ -12,11 +12,10 @@ from prism.errors import CircuitOpenError, FieldValueError, UnreachableError
 from prism.llm import Model
 from prism.statechart.reasoner import Decision, Reasoner
 from prism.statechart.reasoner._foreign import adapt
-from prism.statechart.reasoner._slots import FAILURES_TO_OPEN
 from prism.testing import FakeOllama, Fault
 from tests.kit.clients import bare as bare_client
 from tests.kit.clocks import Clock
-from tests.kit.pools import at_rest, impatient
+from tests.kit.pools import FAILURES_TO_OPEN, at_rest, impatient
 from tests.kit.reasoners import ask, crowd
 from tests.kit.servers import CHAT, DECISIONS, Connect, watched
 from tests.kit.waiting import MOST_SECONDS

@@ -10,8 +10,7 @@ import pytest
 
 from prism.agents import SocialAgent
 from prism.errors import FieldValueError
-from prism.llm import AnswerCache
-from prism.llm._router import ModelPool, OllamaPool, OpenAIPool
+from prism.llm import AnswerCache, Model
 from prism.runlog import PromptLog
 from prism.statechart.reasoner import Question, Reasoner
 from prism.statechart.states import AgentState as S
@@ -42,7 +41,7 @@ def told_first(server: FakeOllama | FakeOpenAI) -> list[str]:
 
 async def decided(server: FakeOllama, count: int = 60, **settings: Any) -> list[Any]:
     """Return the decisions of so many agents, in chat."""
-    async with OllamaPool([server.host], "llama3.2") as pool:
+    async with Model("llama3.2", [server.host]).as_client() as pool:
         reasoner = Reasoner(pool, mode="chat", **settings)
         return await reasoner.decide_many(questions(count))
 
@@ -97,11 +96,11 @@ async def test_the_order_of_the_schema_is_that_of_the_prompt() -> None:
 @pytest.mark.sampled(2)
 async def test_probabilities_belong_to_options_in_any_order(kind: Any) -> None:
     """With probabilities, too, the option that the model means is taken, wherever it stands."""
-    pools: dict[Any, type[ModelPool]] = {FakeOllama: OllamaPool, FakeOpenAI: OpenAIPool}
+    dialect: Any = "ollama" if kind is FakeOllama else "openai"
     decisions = []
     with kind(models=["nimble"], reader=ReadingModel()) as server:
         for order in ("chart", "shuffled"):
-            async with pools[kind]([server.host], "nimble") as pool:
+            async with Model("nimble", [server.host], server=dialect).as_client() as pool:
                 reasoner = Reasoner(
                     pool, mode="decision", pick="argmax", option_order=order, seed=1
                 )
@@ -148,4 +147,4 @@ async def test_the_record_has_the_prompt_as_it_was_put(tmp_path: Path) -> None:
 def test_an_unknown_order_is_refused() -> None:
     """An order that does not exist is named with those that do."""
     with pytest.raises(FieldValueError, match="option_order"):
-        Reasoner(OllamaPool(["http://127.0.0.1:1"], "m"), option_order="random")  # type: ignore[arg-type]
+        Reasoner(Model("m", ["http://127.0.0.1:1"]).as_client(), option_order="random")  # type: ignore[arg-type]

@@ -8,8 +8,7 @@ import ollama
 import pytest
 
 from prism.errors import FieldValueError, ReasonerError
-from prism.llm import OllamaChatClient
-from prism.llm._router import OllamaPool
+from prism.llm import Model, OllamaChatClient
 from prism.randomness import RandomStream
 from prism.statechart import Decision, Question
 from prism.statechart.reasoner import Reasoner
@@ -44,7 +43,7 @@ def test_settings_are_checked(options: Any, message: str) -> None:
 
 def test_a_client_with_slots_takes_no_concurrency() -> None:
     """A concurrency for a client that has one of its own is an error that gives both."""
-    pool = OllamaPool(["localhost"], "tiny", concurrency=3)
+    pool = Model("tiny", ["localhost"], concurrency=3).as_client()
     with pytest.raises(FieldValueError, match="must be omitted, got 5: OllamaPool has its own, 3"):
         Reasoner(pool, concurrency=5)
     assert Reasoner(pool).concurrency == 3

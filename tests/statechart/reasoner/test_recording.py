@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
-from prism.llm._router import OllamaPool, OpenAIPool
+from prism.llm import Model
 from prism.statechart import Question, Reasoner, TextCall, Writer
 from prism.statechart.reasoner._model_client import Reply
 from prism.statechart.reasoner._recording import ReplyCache
 from prism.testing import FakeOllama, FakeOpenAI, Fault
-from tests.kit.clients import Model, NeverSampled, Weighing
+from tests.kit import clients
+from tests.kit.clients import NeverSampled, Weighing
 from tests.kit.clocks import Clock
 from tests.kit.pools import paced, unpaused
 from tests.kit.reasoners import OPTIONS, POST, S, Store, answer, ask, crowd
@@ -69,7 +70,7 @@ async def test_a_decision_is_recorded_as_it_was_put(
     """Each decision has its choice question, the probabilities that came, and its attempt."""
     agent = SimpleNamespace(agent_id="Ada", interests=[], personality="")
     questions = [Question(agent, S.EVALUATING, each, OPTIONS, POST) for each in ("a", "b")]
-    reasoner = Reasoner(OllamaPool([server.host], "nimble"), mode="decision", record=kept)
+    reasoner = Reasoner(Model("nimble", [server.host]).as_client(), mode="decision", record=kept)
     await reasoner.decide_many(questions)
     await reasoner.close()
     assert [len(record["attempts"]) for record in kept] == [1, 1]
@@ -109,7 +110,7 @@ async def test_every_attempt_has_its_reply_or_its_fault(
 
 async def test_a_fallback_is_recorded_with_what_was_said(kept: Kept) -> None:
     """A reply that names no option stands in the record beside the reason."""
-    await Reasoner(Model("Neither!"), record=kept).decide_many([ask()])
+    await Reasoner(clients.Model("Neither!"), record=kept).decide_many([ask()])
     (record,) = kept
     assert (record["source"], record["reply"]) == ("fallback", "Neither!")
     assert record["attempts"][0]["reply"] == "Neither!"
@@ -118,14 +119,14 @@ async def test_a_fallback_is_recorded_with_what_was_said(kept: Kept) -> None:
 
 async def test_a_client_that_raises_is_recorded(kept: Kept) -> None:
     """What a bare client raised is the fault of its attempt."""
-    await Reasoner(Model(KeyError("no")), attempts=1, record=kept).decide_many([ask()])
+    await Reasoner(clients.Model(KeyError("no")), attempts=1, record=kept).decide_many([ask()])
     assert kept[0]["attempts"][0]["fault"] == "KeyError: 'no'"
 
 
 async def test_refused_decision_questions_stand_before_the_chat(serve: Serve, kept: Kept) -> None:
     """Where a chat was put in place of a decision request, both are attempts of the decision."""
     server = serve(models=["nimble"], decides=False)
-    reasoner = Reasoner(OllamaPool([server.host], "nimble"), record=kept)
+    reasoner = Reasoner(Model("nimble", [server.host]).as_client(), record=kept)
     await reasoner.decide_many([ask()])
     await reasoner.close()
     (record,) = kept
@@ -137,7 +138,7 @@ async def test_an_answer_from_a_cache_says_so(kept: Kept) -> None:
     """What an earlier run has stored is recorded with its prompt, and without any attempt."""
     store = Store()
     for _ in range(2):
-        reasoner = Reasoner(Model(answer("composing")), model="m", cache=store, record=kept)
+        reasoner = Reasoner(clients.Model(answer("composing")), model="m", cache=store, record=kept)
         await reasoner.decide_many([ask()])
     asked, cached = kept
     assert (asked["source"], cached["source"]) == ("model", "cache")
@@ -160,8 +161,8 @@ async def test_events_have_an_id_only_where_prompts_are_recorded(
 ) -> None:
     """The event names the record; without one it has the keys that it always had."""
     for record in (None, kept):
-        await Reasoner(Model(answer("composing")), record=record).decide_many([ask()])
-        await Writer(Model("Hello."), record=record).write(TextCall("Ada", "k", "Hi"))
+        await Reasoner(clients.Model(answer("composing")), record=record).decide_many([ask()])
+        await Writer(clients.Model("Hello."), record=record).write(TextCall("Ada", "k", "Hi"))
     named = [{"decision_id", "text_id"} & event.keys() for event in heard]
     assert named == [set(), set(), {"decision_id"}, {"text_id"}]
     assert [heard[2]["decision_id"], heard[3]["text_id"]] == ["Ada:1", "Ada:2"]
@@ -171,7 +172,7 @@ async def test_all_requests_of_a_text_are_recorded(kept: Kept, serve: Serve) -> 
     """A text that had to be asked for again has every reply, the useless ones, too."""
     replies = iter(["no", "no", "7"])
     server = serve(write=lambda *_: next(replies))
-    writer = Writer(OllamaPool([server.host], "tiny"), record=kept)
+    writer = Writer(Model("tiny", [server.host]).as_client(), record=kept)
     call = TextCall("Ada", "k", "How many?", read=int, most_requests=5)
     written = await writer.write(call)
     await writer.close()
@@ -186,7 +187,7 @@ async def test_a_straggler_and_its_hedge_are_recorded(
 ) -> None:
     """The request that lost to its hedge stands there as given up, with its host."""
     slow, fast = serve(), serve()
-    pool = paced(OllamaPool([slow.host, fast.host], "tiny", hedge=True, concurrency=1), 0.5)
+    pool = paced(Model("tiny", [slow.host, fast.host], hedge=True, concurrency=1).as_client(), 0.5)
     reasoner = Reasoner(pool, mode="chat", record=kept)
     slow.fail(Fault.hang())
     deciding = asyncio.create_task(reasoner.decide_many([ask()]))
@@ -206,7 +207,8 @@ async def test_no_key_is_recorded(monkeypatch: pytest.MonkeyPatch, kept: Kept) -
     with FakeOpenAI(models=["tiny"]) as server:
         server.fail(Fault.says(said), Fault.status(400, said))
         address = server.host.replace("//", "//ada:hunter22@")
-        reasoner = Reasoner(OpenAIPool([address], "tiny"), mode="chat", record=kept)
+        pool = Model("tiny", [address], server="openai").as_client()
+        reasoner = Reasoner(pool, mode="chat", record=kept)
         for _ in range(2):
             await reasoner.decide_many([ask()])
         await reasoner.close()
@@ -225,13 +227,13 @@ async def test_what_a_record_raises_is_raised(kept: Kept, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(kept, "keep", full)
     with pytest.raises(OSError, match="No space"):
-        await Reasoner(Model(answer("composing")), record=kept).decide_many([ask()])
+        await Reasoner(clients.Model(answer("composing")), record=kept).decide_many([ask()])
 
 
 async def test_a_reasoner_of_decisions_keeps_the_raw_reply(serve: Serve, kept: Kept) -> None:
     """A decision model's attempt has the body of its server, and the record the probabilities."""
     server = serve()
-    reasoner = Reasoner(OllamaPool([server.host], "nimble"), record=kept)
+    reasoner = Reasoner(Model("nimble", [server.host]).as_client(), record=kept)
     await reasoner.decide_many([ask()])
     await reasoner.close()
     (attempt,) = kept[0]["attempts"]
@@ -341,7 +343,7 @@ def test_a_store_that_raises_is_reported_once_and_used_no_more(
 async def test_what_is_too_long_to_be_sent_is_recorded(server: FakeOllama, kept: Kept) -> None:
     """The question of a decision that no request can hold is in the record, with no attempt."""
     question = Question(ask().agent, S.EVALUATING, "decides", OPTIONS, "x" * 70_000)
-    reasoner = Reasoner(OllamaPool([server.host], "nimble"), mode="decision", record=kept)
+    reasoner = Reasoner(Model("nimble", [server.host]).as_client(), mode="decision", record=kept)
     (decision,) = await reasoner.decide_many([question])
     (record,) = kept
     assert decision.source == record["source"] == "fallback"

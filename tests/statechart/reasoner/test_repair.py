@@ -5,13 +5,11 @@ from typing import Any
 
 import pytest
 
-from prism.llm._router import ModelPool, OllamaPool, OpenAIPool
+from prism.llm import Model
 from prism.statechart import TextCall, Writer
 from prism.statechart.reasoner import Budget, Reasoner
 from prism.testing import FakeOllama, FakeOpenAI, Fault, ReadingModel
 from tests.kit.reasoners import ask, crowd
-
-POOLS: dict[Any, type[ModelPool]] = {FakeOllama: OllamaPool, FakeOpenAI: OpenAIPool}
 
 
 @pytest.mark.parametrize(
@@ -23,7 +21,8 @@ async def test_of_a_host_that_answers_half_with_junk_hardly_a_decision_is_lost(
 ) -> None:
     """Where half of all questions get junk until they are reworded, at most 5 % are lost."""
     with kind(models=["tiny"], reader=ReadingModel(junk=0.5)) as server:
-        async with POOLS[kind]([server.host], "tiny") as pool:
+        dialect: Any = "ollama" if kind is FakeOllama else "openai"
+        async with Model("tiny", [server.host], server=dialect).as_client() as pool:
             decisions = await Reasoner(pool, mode=mode, seed=1).decide_many(crowd(100))
     lost = [decision for decision in decisions if decision.source == "fallback"]
     repaired = [decision for decision in decisions if decision.cost and decision.cost.repaired]
@@ -35,7 +34,7 @@ async def test_of_a_host_that_answers_half_with_junk_hardly_a_decision_is_lost(
 async def test_the_model_is_told_what_was_wrong(server: FakeOllama, heard: list[Any]) -> None:
     """The second question has the first, the reply's fault and how to answer; the log counts it."""
     server.fail(Fault.says("I'd rather not say."))
-    async with OllamaPool([server.host], "tiny") as pool:
+    async with Model("tiny", [server.host]).as_client() as pool:
         (decision,) = await Reasoner(pool, mode="chat").decide_many([ask()])
     first, second = (asked.prompt for asked in server.questions)
     assert second.startswith(first)
@@ -51,7 +50,7 @@ async def test_the_model_is_told_what_was_wrong(server: FakeOllama, heard: list[
 async def test_an_empty_reply_is_asked_about_again(server: FakeOllama) -> None:
     """A reply without a word, which is a fault of the server's, is repaired as well."""
     server.fail(Fault.says(""))
-    async with OllamaPool([server.host], "tiny", attempts=1) as pool:
+    async with Model("tiny", [server.host], attempts=1).as_client() as pool:
         (decision,) = await Reasoner(pool, mode="chat").decide_many([ask()])
     assert (decision.source, server.asked) == ("model", 2)
 
@@ -59,7 +58,7 @@ async def test_an_empty_reply_is_asked_about_again(server: FakeOllama) -> None:
 async def test_a_second_reply_of_no_use_is_a_fallback(server: FakeOllama, heard: list[Any]) -> None:
     """A model is asked once more, not for ever; the reason is that of the last reply."""
     server.fail_always(Fault.says("Certainly!"))
-    async with OllamaPool([server.host], "tiny") as pool:
+    async with Model("tiny", [server.host]).as_client() as pool:
         (decision,) = await Reasoner(pool, mode="chat").decide_many([ask()])
     assert (decision.source, server.asked) == ("fallback", 2)
     assert "Certainly!" in (decision.reason or "")
@@ -68,7 +67,7 @@ async def test_a_second_reply_of_no_use_is_a_fallback(server: FakeOllama, heard:
 
 async def test_a_good_reply_is_not_asked_about_again(server: FakeOllama, heard: list[Any]) -> None:
     """Where the first reply is of use there is one request, and the log has no such key."""
-    async with OllamaPool([server.host], "tiny") as pool:
+    async with Model("tiny", [server.host]).as_client() as pool:
         await Reasoner(pool, mode="chat").decide_many([ask()])
     assert server.asked == 1
     assert "repaired" not in heard[0]
@@ -77,7 +76,7 @@ async def test_a_good_reply_is_not_asked_about_again(server: FakeOllama, heard: 
 async def test_a_spent_budget_allows_no_second_question(server: FakeOllama) -> None:
     """The second question is a request like any other: beyond the budget it is not sent."""
     server.fail_always(Fault.says("Certainly!"))
-    async with OllamaPool([server.host], "tiny") as pool:
+    async with Model("tiny", [server.host]).as_client() as pool:
         reasoner = Reasoner(pool, mode="chat", budget=Budget(max_calls=1))
         (decision,) = await reasoner.decide_many([ask()])
     assert (decision.source, server.asked) == ("fallback", 1)
@@ -86,7 +85,7 @@ async def test_a_spent_budget_allows_no_second_question(server: FakeOllama) -> N
 async def test_a_second_question_that_fails_leaves_the_first_reply(server: FakeOllama) -> None:
     """If the server fails then, the reason of the fallback is the reply that came."""
     server.fail(Fault.says("Certainly!"), Fault.status(400, "no"))
-    async with OllamaPool([server.host], "tiny", attempts=1) as pool:
+    async with Model("tiny", [server.host], attempts=1).as_client() as pool:
         (decision,) = await Reasoner(pool, mode="chat").decide_many([ask()])
     assert decision.source == "fallback"
     assert "Certainly!" in (decision.reason or "")
@@ -98,7 +97,7 @@ async def test_a_text_is_asked_for_within_its_requests(
 ) -> None:
     """A text of no use is asked for again, with its fault, once or as often as its call allows."""
     server.write = lambda prompt, schema: "no JSON"
-    async with OllamaPool([server.host], "tiny") as pool:
+    async with Model("tiny", [server.host]).as_client() as pool:
         call = TextCall("ada", "mood", "How?", read=json.loads, most_requests=most_requests)
         written = await Writer(pool).write(call)
     assert (written.source, server.asked) == ("failed", asked)

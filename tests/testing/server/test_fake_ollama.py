@@ -16,7 +16,7 @@ import ollama
 import pytest
 
 from prism.errors import FieldValueError
-from prism.llm._router import ModelPool, OllamaPool, OpenAIPool
+from prism.llm import Model
 from prism.testing import Asked, FakeOllama, Fault
 from tests.kit import processes
 from tests.kit.clients import bare
@@ -330,7 +330,7 @@ def test_a_taken_port_is_an_error(server: FakeOllama) -> None:
 
 
 @pytest.mark.parametrize("dialect", ["ollama", "openai"])
-def test_it_runs_in_a_process_of_its_own(dialect: str) -> None:
+def test_it_runs_in_a_process_of_its_own(dialect: Any) -> None:
     """As a program it prints its address, serves until its input ends, and prints its counts."""
     command = [sys.executable, "-m", "prism.testing", "--latency", "0.01", "--slots", "2"]
     command += ["--dialect", "openai"] if dialect == "openai" else []
@@ -339,8 +339,8 @@ def test_it_runs_in_a_process_of_its_own(dialect: str) -> None:
     ) as process:
         assert process.stdout
         host = process.stdout.readline().strip()
-        pool = (OllamaPool if dialect == "ollama" else OpenAIPool)([host], "llama3.2", timeout=5)
-        assert asyncio.run(chat(pool)) == "Hello."
+        model = Model("llama3.2", [host], server=dialect, timeout=5)
+        assert asyncio.run(chat(model.as_client())) == "Hello."
         counted, _ = process.communicate(timeout=10)
     assert process.returncode == 0
     counts = json.loads(counted)
@@ -348,7 +348,7 @@ def test_it_runs_in_a_process_of_its_own(dialect: str) -> None:
     assert counts["busy"] > 0
 
 
-async def chat(pool: ModelPool) -> str:
+async def chat(pool: Any) -> str:
     async with pool:
         return (await pool.chat(HELLO)).text
 

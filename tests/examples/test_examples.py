@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 import prism
-from prism import Run
+from prism import Run, examples
+from prism.examples import Bazaar, Council, Lake, Market, Rumour, Schelling
+from prism.examples.rumour import Mind, Person
 from prism.testing import ScriptedWriter
-from prism.worlds import World, examples, random_graph
-from prism.worlds.examples import Bazaar, Council, Lake, Market, Rumour, Schelling
-from prism.worlds.examples.rumour import Mind, Person
+from prism.worlds import World, random_graph
 from tests.kit import processes
 from tests.kit.worlds import SHIPPED, WITHOUT_MODEL, run_logged
 
@@ -61,7 +61,7 @@ def test_a_world_is_in_the_gallery_with_all_of_its_source(name: str) -> None:
     section = sections[name.capitalize()]
     if name == "rumour":  # explained line by line on a page of its own
         section += (DOCS / "worlds" / "rumour.md").read_text(encoding="utf-8")
-    assert f"/prism/worlds/examples/{name}.py\n```" in section
+    assert f"/prism/examples/{name}.py\n```" in section
     assert "```pycon" in section
     assert "![" in section or name in WITHOUT_CURVES
 

@@ -1,0 +1,32 @@
+"""Small worlds to copy and change; each is imported when its name is asked for."""
+
+from typing import TYPE_CHECKING
+
+from prism._lazy import lazy_names
+
+if TYPE_CHECKING:  # two of them load workflows and thinking agents, which the others do not need
+    from prism.examples.bazaar import Bazaar
+    from prism.examples.council import Council
+    from prism.examples.day import Day
+    from prism.examples.epidemic import Epidemic
+    from prism.examples.lake import Lake
+    from prism.examples.market import Market
+    from prism.examples.rumour import Rumour
+    from prism.examples.schelling import Schelling
+    from prism.examples.threshold import Threshold
+    from prism.examples.vaccination import Vaccination
+else:
+    __getattr__, __dir__ = lazy_names(__name__)
+
+__all__ = [
+    "Bazaar",
+    "Council",
+    "Day",
+    "Epidemic",
+    "Lake",
+    "Market",
+    "Rumour",
+    "Schelling",
+    "Threshold",
+    "Vaccination",
+]
