@@ -42,13 +42,15 @@ from prism.examples.market import Buyer
 from prism.examples.threshold import Person as Joiner
 from prism.examples.vaccination import Parent
 from prism.report import make_report
-from prism.report._figures.page_figures import dark_rules
+from prism.report._figures.page_figures import dark_rules, styled
+from prism.report._figures.rendering import draw
 from prism.runlog import RunLog, SimulatedClock
-from prism.science import compare, fit
+from prism.science import calibrate, compare, divergence, divergence_figure, fit, sensitivity
 from prism.social import Feed, Parameters
 from prism.statechart import TextCall, social_media_chart
 from prism.testing import ScriptedWriter
 from prism.watch import watch
+from prism.workflow import Workflow
 
 DOCS = Path(__file__).parent
 
@@ -167,6 +169,49 @@ def _shown(figure: Path, data: bytes) -> str:
     both = f"{opened}{dark}{svg[head.end() :]}"
 
     return f"{both}\n<!-- shows the data {sha256(data).hexdigest()} -->\n"
+
+
+def screened(folder: Path) -> str:
+    """Draw how much the rumour depends on each of its parameters."""
+    plan = folder / "bounds.toml"
+    plan.write_text(_written("science/fitting.md", "toml", "friends = {least"), encoding="utf-8")
+    found = sensitivity(plan, folder / "screened", method="morris", samples=8, workers=1)
+    found.save_figures()
+
+    return _shown(folder / "screened/sensitivity-reached.svg", found.indices().write_csv().encode())
+
+
+def apart(folder: Path) -> str:
+    """Draw how far a policy is from the decisions that it was estimated from."""
+    Run(Feed(), 60, rounds=6, seed=1).keep(folder / "model")
+    logs = read_log(folder / "model")
+    table = divergence(logs, calibrate(logs, "logit"))
+    path = folder / "divergence.svg"
+    path.write_text(draw(styled(divergence_figure(table))), encoding="utf-8")
+
+    return _shown(path, table.write_csv().encode())
+
+
+def phone(_folder: Path) -> str:
+    """Draw the nested chart of the page on charts."""
+    made: dict[str, Any] = {"__name__": "charts"}
+    exec(_written("charts.md", "python", "History(Phone.ENGAGING)"), made)
+    svg: str = made["chart"].to_svg()
+    return svg
+
+
+def walker(folder: Path) -> str:
+    """Draw the states of the first agent on the page on workflows."""
+    path = folder / "walker.yaml"
+    path.write_text(_written("workflows.md", "yaml", "name: walker"), encoding="utf-8")
+    return Workflow.load(path).chart.to_svg()
+
+
+def _written(page: str, language: str, having: str) -> str:
+    """Return the first block of a page in a language that has a text."""
+    text = (DOCS / page).read_text(encoding="utf-8")
+    blocks = re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    return next(block for block in blocks if having in block)
 
 
 def thinking(_folder: Path) -> str:
@@ -345,6 +390,7 @@ PICTURES: dict[str, Callable[[Path], str]] = {
     "pictures/cognition.svg": thinking,
     "pictures/comparison.svg": comparison,
     "pictures/council.svg": council,
+    "pictures/divergence.svg": apart,
     "pictures/epidemic-chart.svg": chart_of(Patient),
     "pictures/epidemic.svg": _EPIDEMIC,
     "pictures/fit.svg": fitted,
@@ -353,6 +399,8 @@ PICTURES: dict[str, Callable[[Path], str]] = {
     "pictures/lake.svg": _LAKE,
     "pictures/market-chart.svg": chart_of(Buyer),
     "pictures/market.svg": _MARKET,
+    "pictures/phone.svg": phone,
+    "pictures/sensitivity.svg": screened,
     "pictures/states.svg": states,
     "pictures/town.svg": town,
     "pictures/threshold-chart.svg": chart_of(Joiner),
@@ -363,6 +411,7 @@ PICTURES: dict[str, Callable[[Path], str]] = {
     "pictures/vaccination-chart.svg": chart_of(Parent),
     "pictures/vaccination.svg": _VACCINATED,
     "pictures/viewer.svg": viewer,
+    "pictures/walker.svg": walker,
 }
 """Each picture's path below this folder, and what draws it in a folder for temporary files."""
 

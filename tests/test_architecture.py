@@ -44,6 +44,7 @@ SUB_ROOMS = {
     "prism.report": ("_facts", "_figures", "_sections", "_document", "_page"),
     "prism.workflow": (
         "_variables",
+        "_threads",
         "_sandbox",
         "_document",
         "_actions",

@@ -364,13 +364,15 @@ def divergence_figure(table: pl.DataFrame) -> dict[str, Any]:
     """
     import altair as alt
 
+    from prism.report._figures.page_figures import GREY
+
     rows = table.to_dicts()
     order = list(dict.fromkeys(row["level"] for row in rows))
     base = alt.Chart(alt.InlineData(values=rows)).encode(
         y=alt.Y("level:N", sort=order, title=None, axis=alt.Axis(labelLimit=240))
     )
     title = "Jensen-Shannon divergence (bits)"
-    floor = base.mark_bar(color="#c8cdd4", height=10).encode(
+    floor = base.mark_bar(color=GREY, opacity=0.45, height=10).encode(
         x=alt.X("floor_high:Q", title=title, scale=alt.Scale(domainMin=0))
     )
     interval = base.mark_rule(color="#b5541c").encode(x=alt.X("low:Q", title=title), x2="high:Q")
@@ -389,7 +391,7 @@ def divergence_figure(table: pl.DataFrame) -> dict[str, Any]:
             "by:N",
             title=None,
             sort=list(dict.fromkeys(row["by"] for row in rows)),
-            header=alt.Header(labelAngle=0, labelAlign="left", labelPadding=12),
+            header=alt.Header(labelAngle=0, labelAlign="left", labelPadding=24),
         )
     ).resolve_scale(y="independent")
     subtitle = [

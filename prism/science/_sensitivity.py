@@ -418,7 +418,6 @@ def _figure(outcome: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         color=alt.Color(
             "index:N",
             scale=alt.Scale(domain=list(colours), range=list(colours.values())),
-            legend=alt.Legend(title=None, orient="top"),
         ),
     )
     intervals = base.mark_rule().encode(x=alt.X("low:Q", title=title), x2="high:Q")

@@ -6,15 +6,6 @@
 Needs the extra ``workflow``: ``pip install '.[workflow]'`` in a checkout.
 """
 
-from prism.errors import MissingExtraError
-
-try:
-    import pydantic as _pydantic  # noqa: F401
-except ModuleNotFoundError as _error:
-    if _error.name != "pydantic":
-        raise
-    raise MissingExtraError("workflow", "pydantic") from None
-
 from prism.files._source import Problem
 from prism.workflow._actions import Action, ActionResult
 from prism.workflow._agent import WorkflowAgent

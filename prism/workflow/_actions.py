@@ -11,9 +11,10 @@ import signal
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from copy import deepcopy
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from shutil import which
 from threading import Thread
 from typing import Any
@@ -24,7 +25,7 @@ import orjson
 from prism.errors import FieldTypeError, FieldValueError, InputError, PrismError
 from prism.files import parse_json
 from prism.telemetry._loggers import describe
-from prism.workflow._sandbox._workers import outcome_of
+from prism.workflow._threads import outcome_of, settle
 from prism.workflow._variables import as_data
 
 DEFAULT_ACTION_SECONDS = 30.0
@@ -138,37 +139,30 @@ class Actions:
         """Have the host carry out an action; its failure is a result, and None is nobody's."""
         if self._on_action is None:
             return None
-        if _is_async(self._on_action):
-            return await _timed(self._on_action, action, self._seconds)
-
         # plain ones of one event loop run one after another, as they would without prism; the time
         # that one has begins when it is its turn
-        async with _turns.setdefault(asyncio.get_running_loop(), asyncio.Lock()):
-            return await _timed(self._on_action, action, self._seconds)
+        own = _turns.setdefault(asyncio.get_running_loop(), asyncio.Lock())
+        async with nullcontext() if _is_async(self._on_action) else own:
+            return await self._timed(self._on_action, action)
 
-
-async def _timed(on_action: OnAction, action: Action, seconds: float) -> ActionResult:
-    calling = asyncio.ensure_future(_called(on_action, action))
-    try:
-        # not asyncio.timeout, which waits for a callback that does not let itself be cancelled
-        await asyncio.wait({calling}, timeout=seconds)
-        if not calling.done():
-            return _failed(action, f"took over {seconds:g} s")
-    finally:
-        if not calling.done():
+    async def _timed(self, on_action: OnAction, action: Action) -> ActionResult:
+        calling = asyncio.ensure_future(_called(on_action, action))
+        try:
+            # not asyncio.timeout, which waits for a callback that does not let itself be cancelled
+            await asyncio.wait({calling}, timeout=self._seconds)
+            if not calling.done():
+                return _failed(action, f"took over {self._seconds:g} s")
+        finally:
             calling.cancel()
 
-    try:
-        returned = calling.result()
-    except asyncio.CancelledError:
-        return _failed(action, "cancelled itself")
-    except Exception as error:  # of the host's code: the workflow goes on, and the log says so
-        return _failed(action, describe(error))
-
-    try:
-        return ActionResult(action.action, as_data(returned, "result"), succeeded=True)
-    except FieldTypeError as error:
-        return _failed(action, str(error))
+        try:
+            return ActionResult(action.action, as_data(calling.result(), "result"), succeeded=True)
+        except asyncio.CancelledError:
+            return _failed(action, "cancelled itself")
+        except FieldTypeError as error:
+            return _failed(action, str(error))
+        except Exception as error:  # of the host's code: the workflow goes on, and the log says so
+            return _failed(action, describe(error))
 
 
 def _failed(action: Action, reason: str) -> ActionResult:
@@ -193,18 +187,9 @@ def _is_async(function: Any) -> bool:
 
 async def _in_thread(on_action: OnAction, action: Action) -> Any:
     outcome: Future[Any] = Future()
-
-    def run() -> None:
-        try:
-            outcome.set_result(on_action(action))
-        except StopIteration as error:  # which no coroutine can pass on
-            outcome.set_exception(RuntimeError(describe(error)))
-        except BaseException as error:
-            outcome.set_exception(error)
-
     # one a call, and a daemon: a callback that hangs is left behind
-    context = contextvars.copy_context()
-    Thread(target=context.run, args=(run,), name="prism-action", daemon=True).start()
+    called = partial(contextvars.copy_context().run, on_action, action)
+    Thread(target=settle, args=(outcome, called), name="prism-action", daemon=True).start()
 
     return await outcome_of(outcome)
 

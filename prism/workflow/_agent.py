@@ -90,13 +90,10 @@ class WorkflowAgent:
             if not callable(value):
                 as_data(value, name)
         provided = {**PROVIDED, **_of_time(turns), **(variables or {})}
-        given = dict(context or {})
-        machine = given.pop(STATE_KEY, None)
+        self.variables: Variables = Variables(self, {}, provided)
         self._is_at_turn = False
-        self.variables: Variables = Variables(self, as_context(given), provided)
         self._asked_last: str | None = None
-        if machine is not None:
-            self._restore_state(machine)
+        self._take_context(context or {})
 
     @classmethod
     def from_dict(
@@ -276,17 +273,21 @@ class WorkflowAgent:
 
     def _take(self, saved: SavedAgent) -> None:
         """Become what was saved of an agent of the same name."""
-        context = dict(saved.context)
-        machine = context.pop(STATE_KEY, None)
-        self.variables.context = as_context(context)
         self.turn_number, self.failure = saved.turn_number, saved.failure
         self.ticks_in_state = saved.ticks_in_state
         self._asked_last = None
         self.state_history.clear()
+        self._take_context(saved.context)
+        history = [each.to_result() for each in saved.action_history]
+        self.actions.become(history, saved.actions, saved.successes)
+
+    def _take_context(self, given: Mapping[str, Any]) -> None:
+        """Take over variables, and the state that is kept among them."""
+        context = dict(given)
+        machine = context.pop(STATE_KEY, None)
+        self.variables.context = as_context(context)
         if machine is not None:
             self._restore_state(machine)
-
-        self.actions.become(saved.results, saved.actions, saved.successes)
 
     def _restore_state(self, data: Any) -> None:
         states = self.workflow.states

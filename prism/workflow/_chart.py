@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from enum import StrEnum
 from functools import cache, cached_property
-from time import time
 from typing import Any
 
 from prism.expressions import Expression
@@ -44,62 +43,74 @@ class Charts:
         self.states: type[StrEnum] = state_enum(_enum_name(definition.name), definition.states)
         self._definition = definition
         self._guards: dict[str, Guard] = {}
-        self._pieces: dict[str, Statechart[StrEnum]] = {}
 
     @cached_property
     def whole(self) -> Statechart[StrEnum]:
         """The chart, with every transition."""
-        return self._chart(self._transitions(self._definition.states))
+        return self._out_of(self._definition.states)
+
+    def driving(self, logger: EventLogger | None, clock: Clock) -> Driving:
+        """Return a function of a state: its chart has all transitions out of that.
+
+        Args:
+            logger: Where transitions go.
+            clock: Times histories.
+        """
+
+        @cache
+        def bound(state: str | None) -> Statechart[StrEnum]:
+            chart = self.whole if state is None else self._out_of((state,))
+            return chart.bound(chart.name, logger, clock)
+
+        return lambda state: bound(state if self._is_large else None)
 
     @cached_property
-    def is_large(self) -> bool:
-        """Whether the whole chart is too large to be made before it is asked for."""
-        definition = self._definition
-        if not definition.transitions:
-            everywhere, somewhere = self._asked_for
-            rows = len(everywhere) * len(definition.states) + sum(map(len, somewhere.values()))
-            return rows > MOST_ROWS
-
+    def _is_large(self) -> bool:
+        """Whether the whole chart may be too large to be made before it is asked for."""
         # counted, not made: to make them is what takes long
-        anywhere = sum(item.source == ANY_STATE for item in definition.transitions)
-        others = len(definition.transitions) - anywhere
+        definition, everywhere = self._definition, len(self._definition.states)
+        if definition.transitions:
+            sources = [item.source for item in definition.transitions]
+            rows = sum(everywhere if source == ANY_STATE else 1 for source in sources)
+        else:
+            rows = sum(
+                len(step.targets) * (everywhere if step.in_state is None else len(step.in_state))
+                for step in definition.steps
+            )
 
-        return anywhere * len(definition.states) + others > MOST_ROWS
+        return rows > MOST_ROWS
 
-    def out_of(self, state: str) -> Statechart[StrEnum]:
-        """Return a chart of the transitions out of a state: the whole one, unless that is large."""
-        if not self.is_large:
-            return self.whole
-
-        found = self._pieces.get(state)
-        if found is None:
-            found = self._pieces[state] = self._chart(self._transitions((state,)))
-
-        return found
-
-    def _chart(self, transitions: Iterable[Transition[StrEnum]]) -> Statechart[StrEnum]:
+    def _out_of(self, sources: Collection[str]) -> Statechart[StrEnum]:
+        definition = self._definition
         return Statechart(
             self.states,
-            transitions,
-            initial=self.states(self._definition.initial),
-            name=self._definition.name,
-            final_states=map(self.states, self._definition.final_states),
+            self._transitions(sources),
+            initial=self.states(definition.initial),
+            name=definition.name,
+            final_states=map(self.states, definition.final_states),
         )
 
-    def _transitions(self, sources: Iterable[str]) -> Iterator[Transition[StrEnum]]:
-        definition, wanted = self._definition, frozenset(sources)
-        may_be_left = wanted - definition.final_states
-        anywhere = [state for state in definition.states if state in may_be_left]
+    def _transitions(self, sources: Collection[str]) -> Iterator[Transition[StrEnum]]:
+        definition = self._definition
+        left = [state for state in sources if state not in definition.final_states]
         if not definition.transitions:
-            everywhere, somewhere = self._asked_for
-            for source in anywhere:
-                for target in {**everywhere, **somewhere.get(source, {})}:
+            for source in left:
+                for target in self._asked_for_in(source):
                     yield self._transition(AllowedTransition(source, target), source)
 
         for item in definition.transitions:
-            alone = [item.source] if item.source in wanted else []
-            for source in anywhere if item.source == ANY_STATE else alone:
+            alone = [item.source] if item.source in sources else []
+            for source in left if item.source == ANY_STATE else alone:
                 yield self._transition(item, source)
+
+    def _asked_for_in(self, state: str) -> dict[str, None]:
+        """Return the targets that the steps of a state can ask for, in order."""
+        return {
+            target: None
+            for step in self._definition.steps
+            if step.in_state is None or state in step.in_state
+            for target in step.targets
+        }
 
     def _transition(self, item: AllowedTransition, source: str) -> Transition[StrEnum]:
         guard = None
@@ -108,37 +119,6 @@ class Charts:
             guard = self._guards.setdefault(item.condition.source, _guard(item.condition))
 
         return Transition(STEP, self.states(source), self.states(item.target), guard)
-
-    @cached_property
-    def _asked_for(self) -> tuple[dict[str, None], dict[str, dict[str, None]]]:
-        """The targets that steps can ask for in any state, and those in single states beside."""
-        everywhere: dict[str, None] = {}
-        somewhere: dict[str, dict[str, None]] = {}
-        definition = self._definition
-        for step in definition.steps:
-            if step.in_state is None:
-                everywhere.update(dict.fromkeys(step.targets))
-            for source in () if step.in_state is None else definition.states_of(step):
-                somewhere.setdefault(source, {}).update(dict.fromkeys(step.targets))
-
-        return everywhere, somewhere
-
-
-def driving(charts: Charts, logger: EventLogger | None, clock: Clock | None) -> Driving:
-    """Return a function of a state: its chart has all transitions out of that, and is bound once.
-
-    Args:
-        charts: The workflow's charts.
-        logger: Where transitions go.
-        clock: Times histories; None for real time.
-    """
-
-    @cache
-    def bound(place: str) -> Statechart[StrEnum]:
-        chart = charts.out_of(place)
-        return chart.bound(chart.name, logger, clock or time)
-
-    return lambda state: bound(state if charts.is_large else "")
 
 
 def _guard(condition: Expression) -> Guard:

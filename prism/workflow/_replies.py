@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from prism.errors import ReasonerError
@@ -17,7 +18,7 @@ from prism.workflow._labels import offered_labels
 from prism.workflow._sandbox._outputs import OutputError, Validator
 from prism.workflow._variables import through_json
 
-Schema = Mapping[str, Any]
+Schema = dict[str, Any]
 
 _NEXT_FOCUS = re.compile(r'("next_focus"\s*:\s*)"(?:[^"\\]|\\.)*"')
 
@@ -31,56 +32,45 @@ _ACTION: Schema = {
 }
 
 
+@dataclass(frozen=True, slots=True)
 class StepReply:
     """How a step's reply is asked for and read.
 
     Args:
-        step: A step of type llm or transition.
-
-    Attributes:
         schema: JSON Schema of the reply, for clients that take one; None for a text.
         read: Returns what a reply says; raises ValueError if it cannot be used.
     """
 
-    def __init__(self, step: Step) -> None:
-        self.schema: Schema | None = _schema_of(step)
-        self.read: Callable[[str], Any] = _reader_of(step)
+    schema: Schema | None
+    read: Callable[[str], Any]
 
 
-def _schema_of(step: Step) -> Schema | None:
+def reply_of(step: Step) -> StepReply:
+    """Return how the reply of a step that asks a model is asked for and read."""
     if step.kind == "transition":
-        return _decision_schema(tuple(step.transition_map))
+        return _decision_of(step)
     if step.output is None:
-        return _ACTION
+        return StepReply(_ACTION, _read_action)
+    if step.output == "text":
+        return StepReply(None, _read_text)
 
-    return None if step.output == "text" else step.output
+    validator = Validator(step.output)
+
+    return StepReply(step.output, lambda text: _read_data(text, validator))
 
 
-def _decision_schema(vocabulary: tuple[str, ...]) -> Schema:
-    decision: Schema = {"type": "string", "enum": list(vocabulary)} if vocabulary else {}
-    texts = {"reasoning": {"type": "string"}, "next_focus": {"type": "string"}}
-
-    return {
+def _decision_of(step: Step) -> StepReply:
+    vocabulary = list(step.transition_map)
+    labels = offered_labels("" if step.prompt is None else step.prompt.text, vocabulary)
+    text: Schema = {"type": "string"}
+    decision = text | {"enum": vocabulary} if vocabulary else text
+    schema = {
         "type": "object",
-        "properties": {"decision": decision or {"type": "string"}, **texts},
+        "properties": {"decision": decision, "reasoning": text, "next_focus": text},
         "required": ["decision"],
     }
 
-
-def _reader_of(step: Step) -> Callable[[str], Any]:
-    if step.kind == "transition":
-        vocabulary = list(step.transition_map)
-        labels = offered_labels("" if step.prompt is None else step.prompt.text, vocabulary)
-        return lambda text: _read_decision(text, vocabulary, labels)
-    if step.output == "text":
-        return _read_text
-    if step.output is None:
-        return _read_action
-
-    assert isinstance(step.output, Mapping)
-    validator = Validator(step.output)
-
-    return lambda text: _read_data(text, validator)
+    return StepReply(schema, lambda reply: _read_decision(reply, vocabulary, labels))
 
 
 def _read_text(text: str) -> str:

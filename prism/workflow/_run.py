@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from prism.errors import FieldTypeError, InputError
-from prism.files import parse_json, reading
-from prism.files._yaml import parse_yaml
+from prism.files._source import Source
 from prism.runlog import ReplayWriter, SimulatedClock
 from prism.runlog._recorded import _events
 from prism.runs import ReplayOptions
@@ -239,11 +238,7 @@ def _read_context(path: Path | None) -> dict[str, Any]:
     if path is None:
         return {}
 
-    with reading(path):
-        text = path.read_text(encoding="utf-8")
-
-    is_json = path.suffix.lower() == ".json"
-    value = parse_json(text, path=path) if is_json else parse_yaml(text, path=str(path)).value
+    value = Source.read(path, "json" if path.suffix.lower() == ".json" else "yaml").value
     if value is None:
         return {}
     if not isinstance(value, dict):

@@ -55,6 +55,10 @@ class _SavedAction(_Saved):
     result: Any = None
     succeeded: bool
 
+    def to_result(self) -> ActionResult:
+        """Return the result as agents have it."""
+        return ActionResult(self.action, self.result, self.succeeded)
+
 
 class SavedAgent(_Saved):
     """What `WorkflowAgent.to_dict` returned: its variables, with its state among them."""
@@ -76,13 +80,6 @@ class SavedAgent(_Saved):
             InputError: If it is something else; the message names every key that is wrong.
         """
         return _read(cls, data, "agent")
-
-    @property
-    def results(self) -> tuple[ActionResult, ...]:
-        """The last actions, and their results."""
-        return tuple(
-            ActionResult(each.action, each.result, each.succeeded) for each in self.action_history
-        )
 
 
 def read_machine(data: Any, states: type[StrEnum]) -> tuple[SavedMachine, list[StateTransition]]:

@@ -6,14 +6,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from math import isfinite
 from operator import attrgetter
-from typing import Any, cast
+from typing import Any
 
 import orjson
 
 from prism.errors import FieldTypeError, PrismError
 from prism.telemetry._loggers import describe
-
-_MOST_INTEGER = 1 << 63
 
 HostVariable = Any | Callable[[Any], Any]
 """A value, or a function of the agent that returns it."""
@@ -90,19 +88,6 @@ class Variables(Mapping[str, Any]):
         return len({**self.context, **self._provided})
 
 
-def _is_plain(value: Any) -> bool:
-    """Return whether a value is data as it is, as far as that can be seen at once."""
-    kind = type(value)
-    if kind is str:
-        return cast("str", value).isascii()
-    if kind is int:
-        return bool(abs(value) < _MOST_INTEGER)
-    if kind is float:
-        return isfinite(value)
-
-    return value is None or kind is bool
-
-
 def as_data(value: Any, name: str) -> Any:
     """Return a value as JSON would give it back: nothing alive reaches an expression or a step.
 
@@ -113,9 +98,6 @@ def as_data(value: Any, name: str) -> Any:
     Raises:
         FieldTypeError: If JSON cannot hold it, or would bring back something else.
     """
-    if _is_plain(value):
-        return value
-
     try:
         return through_json(value)
     except (TypeError, ValueError) as error:

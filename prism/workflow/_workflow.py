@@ -6,6 +6,7 @@ import logging
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from pathlib import Path
+from time import time
 from typing import Any, Self
 
 from prism.errors import InputError
@@ -13,12 +14,12 @@ from prism.files._source import Problem, Source
 from prism.files._yaml import yaml_text
 from prism.statechart import Statechart
 from prism.telemetry._loggers import EventLogger
-from prism.workflow._chart import Charts, Clock, Driving, driving
+from prism.workflow._chart import Charts, Clock, Driving
 from prism.workflow._document._checks import check
 from prism.workflow._document._definition import Step, WorkflowDefinition
 from prism.workflow._document._problems import WorkflowFileError
 from prism.workflow._document._reading import Reading, read_workflow
-from prism.workflow._replies import StepReply
+from prism.workflow._replies import StepReply, reply_of
 from prism.workflow._variables import through_json
 
 LOGGER: logging.Logger = logging.getLogger("prism.workflow")
@@ -54,10 +55,10 @@ class Workflow:
         self.steps: tuple[Step, ...] = definition.steps
         self.warnings: tuple[Problem, ...] = warnings
         self.replies: Mapping[str, StepReply] = {
-            step.name: StepReply(step) for step in definition.steps if step.kind != "code"
+            step.name: reply_of(step) for step in definition.steps if step.kind != "code"
         }
         self._charts = Charts(definition)
-        self._driving: tuple[EventLogger | None, Clock | None, Driving] | None = None
+        self._driving: tuple[EventLogger | None, Clock, Driving] | None = None
         self._by_state: dict[str, tuple[tuple[int, Step], ...]] = {}
 
     @classmethod
@@ -104,7 +105,7 @@ class Workflow:
             InputError: If it is not YAML, or holds an error.
         """
         source = Source.parse(text, "yaml", path=name)
-        return cls._of(read_workflow(source, name, None, components=_folder(components)))
+        return cls._of(read_workflow(source, name, None, components=components))
 
     @classmethod
     def from_dict(
@@ -129,7 +130,7 @@ class Workflow:
         except (TypeError, ValueError) as error:
             raise InputError(f"is not JSON data: {error}", path=name) from None
 
-        return cls._of(read_workflow(source, name, None, components=_folder(components)))
+        return cls._of(read_workflow(source, name, None, components=components))
 
     @classmethod
     def _of(cls, found: Reading, *files: Path) -> Self:
@@ -176,16 +177,16 @@ class Workflow:
         """The state in which agents begin."""
         return self._charts.states(self.definition.initial)
 
-    def driving(self, logger: EventLogger | None, clock: Clock | None = None) -> Driving:
+    def driving(self, logger: EventLogger | None, clock: Clock = time) -> Driving:
         """Return the charts that drive agents, which all agents of one run share.
 
         Args:
             logger: Where transitions go; None for structlog's own logger, once it is configured.
-            clock: Times histories; None for real time.
+            clock: Times histories.
         """
         made = self._driving
         if made is None or made[0] is not logger or made[1] is not clock:
-            made = self._driving = (logger, clock, driving(self._charts, logger, clock))
+            made = self._driving = (logger, clock, self._charts.driving(logger, clock))
 
         return made[2]
 
@@ -214,8 +215,4 @@ def load_quietly(path: Path, components: Path | None = None) -> Workflow:
 def read_file(file: Path, components: Path | str | None = None) -> Reading:
     """Read a workflow file, and log nothing."""
     source = Source.parse(yaml_text(file), "yaml", path=file)
-    return read_workflow(source, file.stem, file.parent, components=_folder(components))
-
-
-def _folder(given: Path | str | None) -> Path | None:
-    return None if given is None else Path(given)
+    return read_workflow(source, file.stem, file.parent, components=components)

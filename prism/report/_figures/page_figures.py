@@ -108,22 +108,27 @@ _CONFIG: dict[str, Any] = {
     },
     "axisY": {"titlePadding": 8},
     "header": {"labelFontSize": 12, "title": None, "labelColor": INK},
+    "title": {"color": INK, "subtitleColor": INK},
     "view": {"stroke": None},
 }
 
 
 def styled(spec: dict[str, Any]) -> dict[str, Any]:
     """Return a figure that stands alone in the letters and colours of a report."""
-    return {**spec, "config": {**spec.get("config", {}), **_CONFIG}, "background": PAPER}
+    # it names its few colours in full, where the states of a report may be many
+    config = {**spec.get("config", {}), **_CONFIG, "legend": {**_LEGEND, "labelLimit": 0}}
+    return {**spec, "config": config, "background": PAPER}
 
 
-_LEGEND = {
+_LEGEND: dict[str, Any] = {
     "orient": "top",
     "title": None,
     "labelColor": INK,
     "labelFontSize": 12,
     "labelLimit": _MOST_LABEL,
     "symbolType": "square",
+    # a band is drawn faintly, which its colour must not be here
+    "symbolOpacity": 1,
     "columnPadding": 24,
 }
 

@@ -48,9 +48,9 @@ def check(found: Reading, known: Iterable[str]) -> None:
 
     steps = frozenset(step.name for step in definition.steps)
     for component in definition.components:
-        problems = found.problems.at(component.origin.file)
+        problems = found.problems.at(component.file)
         for where, message, kind in _of_component(component, steps, there):
-            place = (*component.origin.where, *where)
+            place = (*component.where, *where)
             problems.add(place, message, kind, severity="warning")
 
 
@@ -93,43 +93,41 @@ def _of_steps(
 
 def _of_variables(definition: WorkflowDefinition, there: frozenset[str]) -> Iterator[Found]:
     """Yield the variables that steps and conditions name and nobody sets."""
-    named: list[tuple[Iterable[str], Where, str]] = []
+    for names, where, what in _named(definition):
+        for name in names:
+            if name not in there:
+                yield where, _unset(what, name), "unknown_variable"
+
+
+def _named(definition: WorkflowDefinition) -> Iterator[tuple[Iterable[str], Where, str]]:
+    """Yield the variables that each part names, its place, and what it is called."""
     for number, step in enumerate(definition.steps):
         where: Where = ("steps", number)
         if step.prompt is not None:
-            named.append(
-                (step.prompt.variables, (*where, "prompt"), f"the prompt of {step.name!r}")
-            )
+            yield step.prompt.variables, (*where, "prompt"), f"the prompt of {step.name!r}"
         if step.run_if is not None:
-            named.append(
-                (sorted(step.run_if.names), (*where, "run_if"), f"run_if of {step.name!r}")
-            )
+            yield sorted(step.run_if.names), (*where, "run_if"), f"run_if of {step.name!r}"
         if step.code is not None:
-            named.append((step.code.needs, (*where, "code"), f"the code of {step.name!r}"))
+            yield step.code.needs, (*where, "code"), f"the code of {step.name!r}"
 
     for item in definition.transitions:
         if item.condition is not None:
             where = ("state_machine", "transitions", item.number, "condition")
             what = f"the condition of {item.source}->{item.target}"
-            named.append((sorted(item.condition.names), where, what))
-
-    for names, where, what in named:
-        for name in names:
-            if name not in there:
-                yield where, _unset(what, name), "unknown_variable"
+            yield sorted(item.condition.names), where, what
 
 
 def _of_component(
     component: Component, steps: frozenset[str], there: frozenset[str]
 ) -> Iterator[Found]:
     # a file serves several workflows, and names the steps of all of them
-    is_inline = component.origin.file is None
-    for number, name in enumerate(component.inject_into):
+    is_inline = component.file is None
+    for number, name in enumerate(component.declared.inject_into):
         if is_inline and name not in steps:
             message = f"the component {component.name!r} joins {name!r}, which is not a step"
             yield ("inject_into", number), message, "unknown_step"
 
-    for number, name in enumerate(component.requires_context):
+    for number, name in enumerate(component.declared.requires_context):
         if name not in there:
             message = _unset(f"the component {component.name!r}", name)
             yield ("requires_context", number), message, "unknown_variable"

@@ -7,15 +7,13 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
-
-from pydantic import ValidationError
 
 from prism.errors import InputError
+from prism.files._declarations import shaped
 from prism.files._source import Source, Where
 from prism.files._yaml import MAX_CHARACTERS, yaml_text
 from prism.workflow._document._declarations import ComponentDeclaration, ComponentsDeclaration
-from prism.workflow._document._definition import Component, Origin
+from prism.workflow._document._definition import Component
 from prism.workflow._document._problems import WorkflowProblems
 
 _PLAIN_NAME = re.compile(r"[\w-][\w .-]*")
@@ -41,31 +39,23 @@ class ComponentReader:
         self._known: dict[Path, ComponentDeclaration | None] = {}
         self._names = cache(_names_in)
 
-    def components(
-        self, places: Iterable[tuple[Where, ComponentsDeclaration]]
-    ) -> tuple[Component, ...]:
-        """Return the traits, behaviors and goals, each kind in the order in which it names them.
+    def components(self, places: Mapping[Where, ComponentsDeclaration]) -> Iterator[Component]:
+        """Yield the traits, behaviors and goals, each kind in the order in which it is named.
 
         Args:
-            places: Where ``components`` stands, and what stands there.
+            places: What is declared, by where it stands.
         """
-        given = list(places)
-        return tuple(
-            _component(*found)
-            for kind in ("traits", "behaviors", "goals")
-            for where, declared in given
-            for found in self._of_kind(kind, getattr(declared, kind), (*where, kind))
-        )
+        for kind in ("traits", "behaviors", "goals"):
+            for top, declared in places.items():
+                given, where = getattr(declared, kind), (*top, kind)
+                if isinstance(given, Mapping):
+                    for name, item in given.items():
+                        yield Component(item.name or name, item, where=(*where, name))
+                else:
+                    yield from self._named(kind, given, where)
 
-    def _of_kind(
-        self, kind: str, given: Any, where: Where
-    ) -> Iterator[tuple[str, ComponentDeclaration, Origin]]:
-        if isinstance(given, Mapping):
-            for name, item in given.items():
-                yield name, item, Origin(None, (*where, name))
-            return
-
-        for number, name in enumerate(given):
+    def _named(self, kind: str, names: Iterable[str], where: Where) -> Iterator[Component]:
+        for number, name in enumerate(names):
             if self._problems.is_full:
                 return
 
@@ -75,9 +65,9 @@ class ComponentReader:
             if path not in self._known:
                 self._known[path] = self._of_file(path, (*where, number))
 
-            found = self._known[path]
-            if found is not None:
-                yield name, found, Origin(str(path))
+            declared = self._known[path]
+            if declared is not None:
+                yield Component(declared.name or name, declared, str(path))
 
     def _path(self, kind: str, name: str, where: Where) -> Path | None:
         """Return the file of a component; None, with the reason noted, if there is none."""
@@ -112,12 +102,8 @@ class ComponentReader:
             return None
 
         self.files.append(path)
-        own = self._problems.of_file(source)
-        try:
-            return ComponentDeclaration.model_validate(source.value)
-        except ValidationError as error:
-            own.add_shape(error, ComponentDeclaration)
-            return None
+
+        return shaped(ComponentDeclaration, source.value, self._problems.of_file(source))
 
 
 def _names_in(folder: Path) -> frozenset[str]:
@@ -127,13 +113,3 @@ def _names_in(folder: Path) -> frozenset[str]:
             return frozenset(entry.name for entry in found if entry.is_file())
     except (FileNotFoundError, NotADirectoryError):
         return frozenset()
-
-
-def _component(name: str, declared: ComponentDeclaration, origin: Origin) -> Component:
-    return Component(
-        name=declared.name or name,
-        inject_into=tuple(declared.inject_into),
-        fragment=declared.prompt_fragment,
-        requires_context=tuple(declared.requires_context),
-        origin=origin,
-    )

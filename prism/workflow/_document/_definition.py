@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Literal
@@ -13,6 +13,7 @@ import orjson
 from prism.expressions import Expression
 from prism.files._source import Where
 from prism.statechart.reasoner import _own_prompts
+from prism.workflow._document._declarations import ComponentDeclaration, OnFailure
 from prism.workflow._sandbox._programs import Program
 
 _SIGN_AND_WIDTH = r"[+\- ]?0?[1-9]?\d?"
@@ -23,7 +24,7 @@ _DOUBLED = re.compile(rf"\{{\{{|\}}\}}|{_VARIABLE.pattern}")
 _MARKED = re.compile(r"\0([^\0]+)\0")
 
 
-class Template(_own_prompts.Template):
+class Template:
     """A text with ``{variables}``, whose values are shown as JSON unless they are texts.
 
     A number may have a plain format, ``{rate:.0%}``; any other value is shown as without one. A
@@ -33,23 +34,29 @@ class Template(_own_prompts.Template):
         parts: The parts of the text, a prompt and what joins it.
 
     Attributes:
+        text: The text.
         variables: The names of its variables.
     """
 
-    __slots__ = ("variables",)
+    __slots__ = ("_marked", "text", "variables")
 
     def __init__(self, *parts: str) -> None:
-        super().__init__("\n".join(map(_marked, parts)), _MARKED)
-        self.text = "\n".join(parts)
-        self.variables: tuple[str, ...] = tuple(dict.fromkeys(map(_name, self.names)))
+        self.text: str = "\n".join(parts)
+        self._marked = _own_prompts.Template("\n".join(map(_marked, parts)), _MARKED)
+        names = (key.partition(":")[0] for key in self._marked.names)
+        self.variables: tuple[str, ...] = tuple(dict.fromkeys(names))
 
-    def fill(
-        self, variables: Mapping[str, Any], shown: Callable[[Any], str] = str
-    ) -> tuple[str, list[str]]:
-        """Return the text with its variables, and the names that there are no variables for."""
+    def fill(self, variables: Mapping[str, Any]) -> tuple[str, list[str]]:
+        """Return the text with its variables, and the names that there are no variables for.
+
+        Raises:
+            PromptError: If the prompt is longer than prism asks.
+        """
         # each is looked up once, whatever formats it has
         known = {name: variables[name] for name in self.variables if name in variables}
-        text, _ = super().fill(_Shown(known), shown)
+        keys = [(key, *key.partition(":")) for key in self._marked.names]
+        shown = {key: _formatted(known[name], form) for key, name, _, form in keys if name in known}
+        text, _ = self._marked.fill(shown)
 
         return text, [name for name in self.variables if name not in known]
 
@@ -59,30 +66,6 @@ def _marked(part: str) -> str:
     pattern = _DOUBLED if "{{" in part else _VARIABLE
     clean = part.replace("\0", "\ufffd")
     return pattern.sub(lambda found: f"\0{found[1]}\0" if found[1] else found[0][0], clean)
-
-
-class _Shown(Mapping[str, str]):
-    """Values as a prompt shows them, by their names or by ``name:format``."""
-
-    def __init__(self, values: Mapping[str, Any]) -> None:
-        self._values = values
-
-    def __getitem__(self, key: str) -> str:
-        name, _, form = key.partition(":")
-        return _formatted(self._values[name], form)
-
-    def __contains__(self, key: object) -> bool:
-        return _name(str(key)) in self._values
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._values)
-
-    def __len__(self) -> int:
-        return len(self._values)
-
-
-def _name(key: str) -> str:
-    return key.partition(":")[0]
 
 
 def _formatted(value: Any, form: str) -> str:
@@ -100,24 +83,10 @@ def _formatted(value: Any, form: str) -> str:
 
 
 StepKind = Literal["llm", "code", "transition"]
-OnFailure = Literal["retry", "skip", "fail"]
 
 ANY_STATE = "*"
 DEFAULT_ON_FAILURE: OnFailure = "retry"
 DEFAULT_MAX_RETRIES = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """Where a component is written, for messages.
-
-    Args:
-        file: A file of its own; None for the workflow's.
-        where: Its path in that file.
-    """
-
-    file: str | None = None
-    where: Where = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,17 +95,15 @@ class Component:
 
     Args:
         name: Its name.
-        inject_into: Names of the steps whose prompts it joins.
-        fragment: The text.
-        requires_context: Variables that it needs.
-        origin: Where it is written.
+        declared: What is declared of it.
+        file: A file of its own; None for the workflow's.
+        where: Its path in that file, for messages.
     """
 
     name: str
-    inject_into: tuple[str, ...]
-    fragment: str
-    requires_context: tuple[str, ...] = ()
-    origin: Origin = Origin()
+    declared: ComponentDeclaration
+    file: str | None = None
+    where: Where = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +130,7 @@ class Step:
     run_if: Expression | None = None
     prompt: Template | None = None
     code: Program | None = None
-    output: Literal["text"] | Mapping[str, Any] | None = None
+    output: Literal["text"] | dict[str, Any] | None = None
     transition_to: str | None = None
     transition_map: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     on_failure: OnFailure = DEFAULT_ON_FAILURE

@@ -50,23 +50,22 @@ class WorkflowProblems(Problems):
         """Return where to note what is wrong with a file that was read; None for the first."""
         return self if path is None else self._others[path]
 
-    def add_shape(self, error: ValidationError, kind: Any = AnyDocument) -> list[tuple[Where, str]]:
-        """Note what pydantic says of the document's shape.
+    def add_shape(self, error: ValidationError) -> list[tuple[Where, str]]:
+        """Note what pydantic says of the workflow's shape.
 
         Args:
             error: What it says.
-            kind: The class that declares the document.
 
         Returns:
             Where something is wrong, with its name.
         """
-        value = self.source.value
-        found = list(islice(shape_problems(kind, value, error), 2 * MOST_TOLD))
+        document = self.source.value
+        found = list(islice(shape_problems(AnyDocument, document, error), 2 * MOST_TOLD))
         unknown = {where[:-1] for where, _, name in found if _is_unknown_type(where, name)}
         for where, message, name in found:
             # of a step whose type is not known nothing else can be said
             if where[:-1] not in unknown or _is_unknown_type(where, name):
-                self.add(where, _told(kind, where, message, name, value), name)
+                self.add(where, _told(where, message, name, document), name)
 
         self.counts["error"] += max(0, error.error_count() - 2 * MOST_TOLD)
 
@@ -77,33 +76,28 @@ def _is_unknown_type(where: Where, name: str) -> bool:
     return name == "literal_error" and where[-1] == "type" and where[-3:-2] == ("steps",)
 
 
-def _told(kind: Any, where: Where, message: str, name: str, value: Any) -> str:
+def _told(where: Where, message: str, name: str, document: Any) -> str:
     """Return what is wrong, where a workflow has more to say of it than any other document."""
-    document = value
-    owner, value = _at(where, value)
+    owner, value = _at(where, document)
     if name == "string_pattern_mismatch":
         return f'{shown(value)} is not a transition: write it as "a->b"'
     if _is_unknown_type(where, name):
         *others, last = map(repr, STEP_KINDS)
         return f"must be {', '.join(others)} or {last}, got {shown(value)}"
-
-    if name not in ("missing", "extra_forbidden"):
+    if where[-3:-2] != ("steps",) or not isinstance(owner, dict):
         return message
 
-    is_of_step = where[-3:-2] == ("steps",) and isinstance(owner, dict)
-    inside = f" in a step of type {owner.get('type', 'code')}" if is_of_step else ""
-    if name == "missing":
-        return f"{message}{inside}"
+    inside = f"in a step of type {owner.get('type', 'code')}"
+    if name == "extra_forbidden":
+        near = key_meant(where, document)
+        return f"is unknown {inside}" + ("" if near is None else f"; did you mean {near!r}?")
 
-    near = key_meant(kind, where, document)
-    if near is not None:
-        return f"is unknown{inside}; did you mean {near!r}?"
-    return f"is unknown{inside}" if inside else message
+    return f"{message} {inside}" if name == "missing" else message
 
 
-def key_meant(kind: Any, where: Where, document: Any) -> str | None:
+def key_meant(where: Where, document: Any) -> str | None:
     """Return the key of the same mapping that an unknown one was probably meant to be."""
-    return meant(str(where[-1]), keys_at(kind, where[:-1], document))
+    return meant(str(where[-1]), keys_at(AnyDocument, where[:-1], document))
 
 
 def _at(where: Where, value: Any) -> tuple[Any, Any]:

@@ -13,19 +13,19 @@ import signal
 from collections.abc import Iterator, Mapping
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from importlib import import_module
 from itertools import count as count_from
 from queue import PriorityQueue
 from threading import Lock
-from typing import Any, TypeVar
+from typing import Any
 from weakref import finalize
 
 from prism.errors import FieldValueError, InputError, MissingExtraError
 from prism.files import parse_json
 from prism.workflow._sandbox._programs import MAX_RESULT_CHARACTERS, CodeError, Program
+from prism.workflow._threads import outcome_of, settle
 from prism.workflow._variables import through_json
 
 MAX_SECONDS = 1.0
@@ -49,37 +49,22 @@ _STEPS_PER_SESSION = 200
 """A session is renewed after so many steps; it counts some of what they did for all its life."""
 
 
-_OutcomeT = TypeVar("_OutcomeT")
-
-
-@dataclass(eq=False, slots=True)
-class _Session:
-    """A worker that is ours for some steps."""
-
-    runner: Any
-    pid: int | None
-    steps: int = 0
-
-    def close(self) -> None:
-        # the worker of a session that was ended by a signal has nothing left to be closed
-        with suppress(require_monty().MontyError):
-            self.runner.__exit__(None, None, None)
-
-
-class _Step:
+class _Job:
     """One step on its way through a thread.
 
     Args:
         source: The program.
         inputs: What the program is given.
-    """
 
-    __slots__ = ("_lock", "_pid", "inputs", "is_cancelled", "source")
+    Attributes:
+        outcome: The text that it leaves behind.
+    """
 
     def __init__(self, source: str, inputs: dict[str, Any]) -> None:
         self.source = source
         self.inputs = inputs
-        self.is_cancelled = False
+        self.outcome: Future[str] = Future()
+        self._is_cancelled = False
         self._pid: int | None = None
         self._lock = Lock()
 
@@ -87,7 +72,7 @@ class _Step:
     def at_work(self, pid: int | None) -> Iterator[None]:
         """Let `cancel` end the worker inside; outside it the process may be someone else's."""
         with self._lock:
-            if self.is_cancelled:
+            if self._is_cancelled:
                 raise CancelledError
             self._pid = pid
         try:
@@ -99,21 +84,15 @@ class _Step:
     def cancel(self) -> None:
         """End the step, wherever it is: nobody waits for it any more."""
         with self._lock:
-            self.is_cancelled = True
+            self._is_cancelled = True
             if self._pid is not None:
                 # a thread in the middle of a step listens to nothing but the end of its worker
                 with suppress(ProcessLookupError):
                     os.kill(self._pid, getattr(signal, "SIGKILL", signal.SIGTERM))
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class _Job:
-    """A step that waits for a thread."""
-
-    is_last: bool
-    number: int
-    step: _Step = field(compare=False)
-    future: Future[str] = field(compare=False)
+_Session = tuple[Any, int]
+"""A worker that is ours for some steps, and how many those were."""
 
 
 class _Crew:
@@ -130,7 +109,7 @@ class _Crew:
         self.owner = os.getpid()
         self.threads = ThreadPoolExecutor(count, thread_name_prefix="prism-code")
         self._idle: list[_Session] = []
-        self._waiting: PriorityQueue[_Job] = PriorityQueue()
+        self._waiting: PriorityQueue[tuple[bool, int, _Job]] = PriorityQueue()
         self._numbers = count_from(1)
         self._hits: dict[str, int] = {}
         self._lock = Lock()
@@ -141,17 +120,15 @@ class _Crew:
         self._pool.__enter__()
         finalize(self, _dismiss, self.owner, self.threads, self._idle, self._pool)
 
-    def put(self, step: _Step, code: str) -> Future[str]:
+    def put(self, job: _Job, code: str) -> None:
         """Have a step run as soon as a thread is free.
 
         Code that has hit its limits twice waits behind all other code.
         """
-        job = _Job(self._hits.get(code, 0) >= _MOST_HITS, next(self._numbers), step, Future())
-        self._waiting.put(job)
+        is_last = self._hits.get(code, 0) >= _MOST_HITS
+        self._waiting.put((is_last, next(self._numbers), job))
         # takes the first that waits then, which may be another one
         self.threads.submit(self._work)
-
-        return job.future
 
     def hit_limit(self, code: str) -> None:
         """Take note that code has hit a limit."""
@@ -161,20 +138,14 @@ class _Crew:
                 del self._hits[next(iter(self._hits))]
 
     def _work(self) -> None:
-        job = self._waiting.get_nowait()
-        if not job.future.set_running_or_notify_cancel():
-            return
+        *_, job = self._waiting.get_nowait()
+        settle(job.outcome, partial(self._run, job))
 
-        try:
-            job.future.set_result(self._run(job.step))
-        except BaseException as error:
-            job.future.set_exception(error)
-
-    def _run(self, step: _Step) -> str:
+    def _run(self, job: _Job) -> str:
         """Run a step in a worker, and again in a fresh one if that is in doubt."""
         monty = require_monty()
         try:
-            return self._fed(step, fresh=False)
+            return self._fed(job, self._rested() or self._opened())
         except monty.MontyRuntimeError as error:
             if not _is_of_limits(error):
                 raise
@@ -183,24 +154,21 @@ class _Crew:
 
         # earlier steps used up some of that session's memory, or its worker was killed: what a
         # step can do must not depend on who came before it
-        return self._fed(step, fresh=True)
+        return self._fed(job, self._opened())
 
-    def _fed(self, step: _Step, *, fresh: bool) -> str:
-        session = (None if fresh else self._rested()) or self._opened()
-        session.steps += 1
+    def _fed(self, job: _Job, session: _Session) -> str:
+        runner, steps = session
         try:
-            with step.at_work(session.pid):
-                text: str = session.runner.feed_run(
-                    step.source, inputs=step.inputs, print_callback=_drop
-                )
+            with job.at_work(runner.worker_pid):
+                text: str = runner.feed_run(job.source, inputs=job.inputs, print_callback=_drop)
         except BaseException:
-            session.close()
+            _close(runner)
             raise
 
-        if session.steps < _STEPS_PER_SESSION:
-            self._idle.append(session)
+        if steps + 1 < _STEPS_PER_SESSION:
+            self._idle.append((runner, steps + 1))
         else:
-            session.close()
+            _close(runner)
 
         return text
 
@@ -224,7 +192,13 @@ class _Crew:
         )
         runner.__enter__()
 
-        return _Session(runner, runner.worker_pid)
+        return runner, 0
+
+
+def _close(runner: Any) -> None:
+    # the worker of a session that was ended by a signal has nothing left to be closed
+    with suppress(require_monty().MontyError):
+        runner.__exit__(None, None, None)
 
 
 def _drop(_stream: str, _text: str) -> None:
@@ -237,8 +211,8 @@ def _dismiss(owner: int, threads: ThreadPoolExecutor, idle: list[_Session], pool
         return
 
     threads.shutdown(wait=False, cancel_futures=True)
-    for session in idle:
-        session.close()
+    for runner, _ in idle:
+        _close(runner)
     pool.__exit__(None, None, None)
 
 
@@ -271,12 +245,13 @@ class Workers:
         """
         monty = require_monty()
         source = program.source(context, given, key)
-        step = _Step(source, {"context": dict(context), "given": dict(given)})
+        job = _Job(source, {"context": dict(context), "given": dict(given)})
         crew = self._ours()
+        crew.put(job, program.code)
         try:
-            text = await outcome_of(crew.put(step, program.code))
+            text = await outcome_of(job.outcome)
         except asyncio.CancelledError:
-            step.cancel()
+            job.cancel()
             raise
         except monty.MontyError as error:
             failure = _failure(error, program)
@@ -293,27 +268,6 @@ class Workers:
                 self._crew = _Crew(self._count)
 
             return self._crew
-
-
-async def outcome_of(work: Future[_OutcomeT]) -> _OutcomeT:
-    """Wait for what a thread does, and return what came of it."""
-    loop = asyncio.get_running_loop()
-    ended: asyncio.Future[None] = loop.create_future()
-
-    def end() -> None:
-        # Ctrl-C may cancel between any two instructions; asyncio.wrap_future shows a traceback then
-        with suppress(asyncio.InvalidStateError):
-            ended.set_result(None)
-
-    def tell(_work: object) -> None:
-        # nobody waits in a loop that is closed
-        with suppress(RuntimeError):
-            loop.call_soon_threadsafe(end)
-
-    work.add_done_callback(tell)
-    await ended
-
-    return work.result()
 
 
 @lru_cache(maxsize=1)
@@ -380,20 +334,18 @@ def _left_in(text: str) -> tuple[dict[str, Any], dict[str, Any]]:
     return after, assigned
 
 
-WORKERS = Workers()
-"""The workers that agents of this process share unless they name a number."""
-
-
 @cache
 def workers_of(count: int | None) -> Workers:
-    """Return the workers that all agents share who want so many.
+    """Return the workers that all agents share who want so many; None for the usual number.
 
     Raises:
         FieldValueError: If it is not 1 or more.
     """
-    if count is None:
-        return WORKERS
-    if count < 1:
+    if count is not None and count < 1:
         raise FieldValueError(f"workers must be 1 or more, got {count}")
 
-    return Workers(count)
+    return Workers() if count is None else Workers(count)
+
+
+WORKERS = workers_of(None)
+"""The workers that agents of this process share unless they name a number."""

@@ -1,5 +1,7 @@
 """Colours, on light and on dark pages."""
 
+import re
+
 from prism.report._figures.page_figures import (
     AXIS,
     BLUE,
@@ -7,10 +9,12 @@ from prism.report._figures.page_figures import (
     GREY,
     INK,
     PAPER,
+    Figure,
     colour_of,
     dark_rules,
     in_dark,
 )
+from prism.report._figures.rendering import draw
 from prism.report._sections.cascades import KINDS
 from tests.kit.colours import contrast
 
@@ -36,3 +40,16 @@ def test_rules_cover_fills_and_lines() -> None:
     assert f'.picture [fill="#332288"] {{ fill: {in_dark("#332288")}; }}' in rules
     assert f'.picture [stroke="#332288"] {{ stroke: {in_dark("#332288")}; }}' in rules
     assert f'[fill="{INK}"]' in rules
+
+
+def test_a_title_has_the_colour_of_ink() -> None:
+    """All texts of a figure have a colour that dark pages change, its title and subtitle, too."""
+    titled = {"text": "Reached", "subtitle": "band: 95% interval"}
+    data = {"values": [{"round": 1, "group": "plain"}, {"round": 2, "group": "warned"}]}
+    places = {"x": {"field": "round"}, "color": {"field": "group"}}
+    spec = {"title": titled, "data": data, "mark": "point", "encoding": places}
+    svg = draw(Figure(spec, stretches=True).alone())
+
+    assert "Reached" in svg
+    assert "band" in svg
+    assert set(re.findall(r'<text[^>]* fill="([^"]*)"', svg)) == {INK}

@@ -1,0 +1,44 @@
+"""What a thread does, and who waits for it in an event loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import suppress
+from typing import TypeVar
+
+from prism.telemetry._loggers import describe
+
+_OutcomeT = TypeVar("_OutcomeT")
+
+
+def settle(outcome: Future[_OutcomeT], work: Callable[[], _OutcomeT]) -> None:
+    """Do some work, and note what came of it, whatever that is."""
+    try:
+        outcome.set_result(work())
+    except StopIteration as error:  # which no coroutine can pass on
+        outcome.set_exception(RuntimeError(describe(error)))
+    except BaseException as error:
+        outcome.set_exception(error)
+
+
+async def outcome_of(work: Future[_OutcomeT]) -> _OutcomeT:
+    """Wait for what a thread does, and return what came of it."""
+    loop = asyncio.get_running_loop()
+    ended: asyncio.Future[None] = loop.create_future()
+
+    def end() -> None:
+        # Ctrl-C may cancel between any two instructions; asyncio.wrap_future shows a traceback then
+        with suppress(asyncio.InvalidStateError):
+            ended.set_result(None)
+
+    def tell(_work: object) -> None:
+        # nobody waits in a loop that is closed
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(end)
+
+    work.add_done_callback(tell)
+    await ended
+
+    return work.result()
