@@ -72,7 +72,6 @@ SUB_ROOMS = {
         "_agent",
         "_questions",
         "_keeper",
-        "_results",
         "_run",
     ),
     "prism.worlds": (
