@@ -52,7 +52,7 @@ COLUMNS = "prism.columns"
 _ONLY_LOOKS = "a measure must not change anything: use a hook, such as round_ends"
 
 BEGUN_IN_ANOTHER_FORMAT = (
-    "was begun by an earlier version, in another format: start a new run "
+    "was begun by an earlier version in another format: start a new run "
     "(prism log and prism report can still read this one)"
 )
 

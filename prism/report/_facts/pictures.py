@@ -1,4 +1,4 @@
-"""Where the agents of a world were and how each is drawn, as a log tells it."""
+"""The positions and looks of a world's agents, as logged."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class Picture:
         height: Rows, or the height of a plane.
         agents: Their ids.
         states: Their states; None for one that has left.
-        places: Where they are; None for one that is nowhere. Empty for a network.
+        places: Their positions; None for an agent without one. Empty for a network.
         edges: Pairs of connected agents.
-        colours: Colours or groups of their own.
+        colours: Their own colours or groups.
         sizes: Their sizes.
-        labels: What else is known of them.
+        labels: Their labels.
     """
 
     round: int
@@ -51,7 +51,7 @@ class Picture:
 
 
 def last_picture(log: Path) -> Picture | None:
-    """Return the last picture of a log; None if it has none that could be drawn."""
+    """Return the last picture of a log that can be drawn, or None."""
     first = last = None
     try:
         for block in read_blocks(log):
@@ -60,14 +60,14 @@ def last_picture(log: Path) -> Picture | None:
                 continue
             first = first or line_at(block.data, place)
             last = line_at(block.data, block.data.rfind(MARK))
-    except (InputError, OSError):  # the notes on the log say what cannot be read
+    except (InputError, OSError):  # the notes on the log report unreadable parts
         return None
 
     return None if first is None or last is None else read_picture(first, last)
 
 
 def line_at(data: bytes, place: int) -> bytes:
-    """Return the line that a place is in."""
+    """Return the line at a position of a file."""
     end = data.find(b"\n", place)
     return data[data.rfind(b"\n", 0, place) + 1 : end if end >= 0 else len(data)]
 
@@ -76,7 +76,7 @@ def read_picture(first: bytes, line: bytes) -> Picture | None:
     """Read a picture from its line and from the first of its run, which names the agents.
 
     Returns:
-        None if a line is damaged, or not what prism writes.
+        None if a line is damaged, or prism did not write it.
     """
     try:
         named, told = orjson.loads(first), orjson.loads(line)
@@ -124,7 +124,7 @@ def _size(size: Any) -> float:
 
 
 def _whole(values: Sequence[Any], count: int, default: Any = None) -> Sequence[Any]:
-    """Return a value for each agent, of a list that may be missing."""
+    """Return a value for each agent from a list that may be missing."""
     if values and len(values) != count:
         raise ValueError("a list of another length")
     return values or [default] * count
