@@ -17,8 +17,8 @@ from prism.telemetry._loggers import EventLogger
 from prism.workflow._chart import Charts, Clock, Driving
 from prism.workflow._document._checks import check
 from prism.workflow._document._definition import Step, WorkflowDefinition
-from prism.workflow._document._problems import WorkflowFileError
-from prism.workflow._document._reading import Reading, read_workflow
+from prism.workflow._document._problems import WorkflowFileError, WorkflowProblems
+from prism.workflow._document._reading import read_workflow
 from prism.workflow._replies import StepReply, reply_of
 from prism.workflow._variables import through_json
 
@@ -83,12 +83,12 @@ class Workflow:
             WorkflowFileError: (an InputError) listing what is wrong, with line and column.
             MissingExtraError: If the extra ``workflow`` is not installed.
         """
-        found = read_file(Path(path), components)
-        check(found, variables)
-        for problem in found.problems.warnings:
+        definition, problems = read_file(Path(path), components)
+        check(definition, problems, variables)
+        for problem in problems.warnings:
             LOGGER.warning("%s", problem)
 
-        return cls._of(found, Path(path))
+        return cls._of(definition, problems, Path(path))
 
     @classmethod
     def from_text(
@@ -105,7 +105,7 @@ class Workflow:
             InputError: If it is not YAML, or holds an error.
         """
         source = Source.parse(text, "yaml", path=name)
-        return cls._of(read_workflow(source, name, None, components=components))
+        return cls._of(*read_workflow(source, name, None, components=components))
 
     @classmethod
     def from_dict(
@@ -130,11 +130,11 @@ class Workflow:
         except (TypeError, ValueError) as error:
             raise InputError(f"is not JSON data: {error}", path=name) from None
 
-        return cls._of(read_workflow(source, name, None, components=components))
+        return cls._of(*read_workflow(source, name, None, components=components))
 
     @classmethod
-    def _of(cls, found: Reading, *files: Path) -> Self:
-        return cls(found.definition, found.problems.warnings, (*files, *found.component_files))
+    def _of(cls, definition: WorkflowDefinition, problems: WorkflowProblems, *files: Path) -> Self:
+        return cls(definition, problems.warnings, (*files, *problems.files))
 
     @staticmethod
     def check(
@@ -154,13 +154,13 @@ class Workflow:
             InputError: If it cannot be read, or is not YAML.
         """
         try:
-            found = read_file(Path(path), components)
+            definition, problems = read_file(Path(path), components)
         except WorkflowFileError as error:
             return error.problems
 
-        check(found, variables)
+        check(definition, problems, variables)
 
-        return found.problems.warnings
+        return problems.warnings
 
     @property
     def chart(self) -> Statechart[StrEnum]:
@@ -209,10 +209,12 @@ class Workflow:
 
 def load_quietly(path: Path, components: Path | None = None) -> Workflow:
     """Return the workflow of a file, of which nothing is said but what keeps it from loading."""
-    return Workflow._of(read_file(path, components), path)
+    return Workflow._of(*read_file(path, components), path)
 
 
-def read_file(file: Path, components: Path | str | None = None) -> Reading:
+def read_file(
+    file: Path, components: Path | str | None = None
+) -> tuple[WorkflowDefinition, WorkflowProblems]:
     """Read a workflow file, and log nothing."""
     source = Source.parse(yaml_text(file), "yaml", path=file)
     return read_workflow(source, file.stem, file.parent, components=components)

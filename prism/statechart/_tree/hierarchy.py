@@ -299,7 +299,7 @@ class Hierarchy:
     @property
     def begins_in(self) -> tuple[int, ...]:
         """The leaves in which an agent begins."""
-        return self.planner.plan((), (), {}, self.tree.begun()).leaves
+        return self.planner.beginning().leaves
 
     @property
     def first(self) -> Any:
@@ -344,7 +344,7 @@ class Hierarchy:
     def _found_ends(self, arc: Arc) -> list[int]:
         ends: dict[int, None] = {}
         for targets in self._alternatives(arc.targets):
-            entered = self.tree.entered([replace(arc, targets=targets)])
+            entered = self.tree.entered([replace(arc, targets=targets)], {})
             ends |= dict.fromkeys(
                 each for each in sorted(entered) if not self.tree.nodes[each].children
             )

@@ -13,7 +13,7 @@ from itertools import chain
 from typing import Any, Literal, NamedTuple
 
 from prism.statechart.states import state_text
-from prism.statechart.transitions import Action, Guard, Transition
+from prism.statechart.transitions import ANY_STATE, Action, Guard, Transition
 
 Kind = Literal["leaf", "final", "composite", "parallel"]
 
@@ -21,7 +21,9 @@ Memory = Mapping[int, tuple[int, ...]]
 """The leaves that were active when a composite was left last, by the composite's number."""
 
 CHART = 0
-_NOTHING: Memory = {}
+
+BEGIN: Transition[Any] = Transition("begin", ANY_STATE, None, internal=True)
+"""What enters a state when an agent begins; no chart has it."""
 
 
 @dataclass(slots=True)
@@ -111,6 +113,10 @@ class Tree:
         """Whether a history is where some state begins."""
         return any(isinstance(each, HistoryAt) for node in self.nodes for each in node.initial)
 
+    def asks_history(self, arc: Arc) -> bool:
+        """Return whether a history decides what a transition enters."""
+        return any(self.begins_by_history or isinstance(each, HistoryAt) for each in arc.targets)
+
     # Where states lie
 
     def is_inside(self, number: int, other: int) -> bool:
@@ -135,16 +141,15 @@ class Tree:
         around = (each for leaf in leaves for each in (leaf, *self.ancestors(leaf, CHART)))
         return frozenset(around)
 
-    def is_configuration(self, leaves: Sequence[int]) -> bool:
+    def is_configuration(self, leaves: tuple[int, ...]) -> bool:
         """Return whether an agent can be in just these leaves."""
         active = self.active(leaves)
-        for number in (CHART, *active):
-            node = self.nodes[number]
+        for node in (self.nodes[number] for number in (CHART, *active)):
             wanted = len(node.children) if node.kind == "parallel" else 1
             if node.children and len(active.intersection(node.children)) != wanted:
                 return False
 
-        return True
+        return leaves == tuple(sorted(each for each in active if not self.nodes[each].children))
 
     # What a transition leaves
 
@@ -189,7 +194,7 @@ class Tree:
         return frozenset(number for number in active if self.is_inside(number, domain))
 
     def compatible(
-        self, arcs: Iterable[Arc], active: Collection[int], memory: Memory = _NOTHING
+        self, arcs: Iterable[Arc], active: Collection[int], memory: Memory
     ) -> tuple[Arc, ...]:
         """Return transitions of several regions, those in conflict left out.
 
@@ -208,22 +213,16 @@ class Tree:
 
     # What it enters
 
-    def entered(self, arcs: Iterable[Arc], memory: Memory = _NOTHING) -> Entering:
+    def entered(self, arcs: Iterable[Arc], memory: Memory) -> Entering:
         """Return the states that are entered (``computeEntrySet``)."""
         found = Entering(self, memory)
         for arc in arcs:
             found.enter_all(arc.targets, self.domain(arc, memory))
         return found
 
-    def begun(self, leaves: Iterable[int] = ()) -> Entering:
-        """Return the states that are entered when an agent begins, in some leaves if given."""
-        found = Entering(self, _NOTHING)
-        if leaves:
-            found.update(self.active(leaves))
-        else:
-            found.enter(CHART)
-            found.discard(CHART)
-        return found
+    def beginning(self, leaves: tuple[int, ...] = ()) -> Arc:
+        """Return what enters the initial state, or some leaves if given."""
+        return Arc(CHART, CHART, CHART, leaves or self.nodes[CHART].initial, BEGIN, None, None)
 
     # When a composite is done
 

@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from prism.statechart._nesting import done
-from prism.statechart._tree.numbers import CHART, Arc, Entering, HistoryAt, Memory, Tree
+from prism.statechart._tree.numbers import CHART, Arc, Memory, Tree
 from prism.statechart.transitions import Action
 
 Call = tuple[Action, frozenset[int]]
 """An action, and the states that are active while it runs."""
+
+
+class Notes(NamedTuple):
+    """What a step changes in the memory of an agent, by the texts of states.
+
+    Args:
+        left: What a history will stand for: the leaves that are left, by composite.
+        stopped: The states that are left and whose time is kept.
+        started: The states that are entered and whose time is kept.
+    """
+
+    left: Mapping[str, list[str]]
+    stopped: tuple[str, ...]
+    started: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +38,9 @@ class Plan:
         after: Entry actions, outermost first.
         leaves: The active leaves afterwards.
         moves: Whether they are others than before.
-        left: What a history will stand for, by the composite's text: the texts of its leaves.
-        stopped: Texts of the states that are left and whose time is kept.
-        started: Texts of the states that are entered and whose time is kept.
-        raised: Triggers of what is done now, in order.
+        notes: What the step changes in the agent's memory; None if nothing.
+        raised: What is done now: triggers, each with its context, in order.
         settles: Whether something may follow of itself: eventless transitions, or raised events.
-        remembers: Whether the step changes the agent's memory.
     """
 
     numbers: tuple[int, ...]
@@ -37,12 +48,9 @@ class Plan:
     after: tuple[Call, ...]
     leaves: tuple[int, ...]
     moves: bool
-    left: Mapping[str, list[str]]
-    stopped: tuple[str, ...]
-    started: tuple[str, ...]
-    raised: tuple[str, ...]
+    notes: Notes | None
+    raised: tuple[tuple[str, Any], ...]
     settles: bool
-    remembers: bool
 
     is_open: ClassVar[bool] = False
     """Whether it must be resolved first; a plan is what has been."""
@@ -73,86 +81,80 @@ class Planner:
         """Whether agents need a memory."""
         return bool(self.kept or self.timed or self.is_document)
 
-    def asks_history(self, arc: Arc) -> bool:
-        """Return whether a history decides what a transition enters."""
-        return any(
-            self.tree.begins_by_history or isinstance(each, HistoryAt) for each in arc.targets
-        )
+    def beginning(self, leaves: tuple[int, ...] = ()) -> Plan:
+        """Plan the step that enters the initial state, or some leaves if given."""
+        return self.plan((self.tree.beginning(leaves),), (), {})
 
-    def plan(
-        self,
-        arcs: Sequence[Arc],
-        leaves: tuple[int, ...],
-        memory: Memory,
-        entering: Entering | None = None,
-    ) -> Plan:
+    def plan(self, arcs: Sequence[Arc], leaves: tuple[int, ...], memory: Memory) -> Plan:
         """Plan the step that some transitions make together.
 
         Args:
             arcs: The transitions, none of them in conflict.
-            leaves: The active leaves.
+            leaves: The active leaves; none before an agent begins.
             memory: What the agent's histories stand for.
-            entering: What is entered, where no transition says it: when an agent begins.
         """
-        tree, texts = self.tree, self.tree.texts
-        active = tree.active(leaves)
-        exited = (tree.exited(arc, active, memory) for arc in arcs)
-        gone = sorted(frozenset().union(*exited), reverse=True)
-        left = {each: tree.inside(leaves, each) for each in gone if each in self.kept}
-        if entering is None:
-            entering = tree.entered(arcs, {**memory, **left})
-        come, rest = sorted(entering), active.difference(gone)
-        now = rest.union(come)
-
-        before = self._exits(gone, active)
-        before += [(arc.action, rest) for arc in arcs if arc.action is not None]
-        after, raised = self._entries(come, rest, entering.content)
-        entered = tuple(sorted(now.intersection(tree.leaves)))
-        stopped, started = self._timed_texts(gone), self._timed_texts(come)
+        active = self.tree.active(leaves)
+        gone = frozenset().union(*(self.tree.exited(arc, active, memory) for arc in arcs))
+        left = {
+            each: self.tree.inside(leaves, each) for each in sorted(gone & self.kept, reverse=True)
+        }
+        come = self.tree.entered(arcs, {**memory, **left})
+        rest = active - gone
+        own = [(arc.action, rest) for arc in arcs if arc.action is not None]
+        after, raised = self._entries(sorted(come), rest, come.content)
+        now = rest | come
+        entered = tuple(sorted(now.intersection(self.tree.leaves)))
         return Plan(
-            tuple(arc.place for arc in arcs),
-            tuple(before),
-            tuple(after),
+            tuple(arc.place for arc in arcs) if leaves else (),
+            (*self._exits(gone, active), *own),
+            after,
             entered,
-            bool(arcs) and entered != leaves,
-            {texts[each]: [texts[leaf] for leaf in found] for each, found in left.items()},
-            stopped,
-            started,
-            tuple(raised),
+            leaves not in ((), entered),
+            self._notes(left, gone, come),
+            raised,
             bool(raised or now & self.reacting or self.is_document),
-            bool(left or stopped or started),
         )
 
-    def _exits(self, gone: Iterable[int], active: frozenset[int]) -> list[Call]:
-        calls: list[Call] = []
-        for number in gone:
-            calls += [(action, active) for action in self.tree.nodes[number].exit]
+    def _exits(self, gone: Iterable[int], active: frozenset[int]) -> Iterator[Call]:
+        for number in sorted(gone, reverse=True):
+            for action in self.tree.nodes[number].exit:
+                yield action, active
             active -= {number}
-        return calls
 
     def _entries(
         self, come: Iterable[int], active: frozenset[int], content: Mapping[int, Sequence[Action]]
-    ) -> tuple[list[Call], list[str]]:
+    ) -> tuple[tuple[Call, ...], tuple[tuple[str, Any], ...]]:
         calls: list[Call] = []
-        raised: list[str] = []
+        raised: list[tuple[str, Any]] = []
         for number in come:
             node = self.tree.nodes[number]
             active |= {number}
             calls += [(action, active) for action in (*node.entry, *content.get(number, ()))]
             if node.kind == "final" and not self.is_document:
+                # nothing says what is done is about
                 events = self.done(node.parent, active)
-                raised += [trigger for trigger in events if trigger in self.triggers]
+                raised += [(each, None) for each in events if each in self.triggers]
 
-        if self.is_document and not active.isdisjoint(self._ends):
+        top = self.tree.nodes[CHART].children
+        if self.is_document and any(
+            self.tree.nodes[each].kind == "final" for each in active.intersection(top)
+        ):
             # ``exitInterpreter``: nobody leaves the states that are active now
-            calls += self._exits(sorted(active, reverse=True), active)
-        return calls, raised
+            calls += self._exits(active, active)
+        return tuple(calls), tuple(raised)
 
-    @property
-    def _ends(self) -> list[int]:
-        """The final states at the top."""
-        nodes = self.tree.nodes
-        return [each for each in nodes[CHART].children if nodes[each].kind == "final"]
+    def _notes(self, left: Memory, gone: Iterable[int], come: Iterable[int]) -> Notes | None:
+        texts = self.tree.texts
+        stopped, started = (
+            tuple(texts[number] for number in sorted(self.timed.intersection(numbers)))
+            for numbers in (gone, come)
+        )
+        if not (left or stopped or started):
+            return None
+        composites = {
+            texts[each]: [texts[leaf] for leaf in leaves] for each, leaves in left.items()
+        }
+        return Notes(composites, stopped, started)
 
     def done(self, composite: int, active: Collection[int]) -> list[str]:
         """Return the ``done`` events of a final state: its parent's, and perhaps a parallel's."""
@@ -163,6 +165,3 @@ class Planner:
         if nodes[parallel].kind == "parallel" and self.tree.is_done(parallel, active):
             raised.append(done(nodes[parallel].state))
         return raised
-
-    def _timed_texts(self, numbers: Iterable[int]) -> tuple[str, ...]:
-        return tuple(self.tree.texts[number] for number in numbers if number in self.timed)

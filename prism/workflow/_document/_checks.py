@@ -11,7 +11,7 @@ from prism.workflow._document._definition import (
     Component,
     WorkflowDefinition,
 )
-from prism.workflow._document._reading import Reading
+from prism.workflow._document._problems import WorkflowProblems
 
 PROVIDED = frozenset({*variables.PROVIDED, "time_remaining", "progress_percent"})
 """Variables that the runner provides."""
@@ -28,14 +28,14 @@ Found = tuple[Where, str, str]
 """Where something is, what is wrong, and the name of that; paths begin at the workflow."""
 
 
-def check(found: Reading, known: Iterable[str]) -> None:
+def check(definition: WorkflowDefinition, problems: WorkflowProblems, known: Iterable[str]) -> None:
     """Note what is probably not meant, as warnings.
 
     Args:
-        found: The workflow; its problems take the warnings.
+        definition: The workflow.
+        problems: Takes the warnings.
         known: Variables that the host provides.
     """
-    definition = found.definition
     there = _set_by_steps(definition) | PROVIDED | frozenset(known)
     own: list[Found] = []
     if len(definition.states) * len(definition.steps) <= _MOST_PAIRS:
@@ -44,14 +44,14 @@ def check(found: Reading, known: Iterable[str]) -> None:
         own += [*_of_states(definition, ways, reached), *_of_steps(definition, ways, reached)]
     own += _of_variables(definition, there)
     for where, message, kind in own:
-        found.problems.add((*found.top, *where), message, kind, severity="warning")
+        problems.add((*problems.top, *where), message, kind, severity="warning")
 
     steps = frozenset(step.name for step in definition.steps)
     for component in definition.components:
-        problems = found.problems.at(component.file)
+        own_problems = problems.at(component.file)
         for where, message, kind in _of_component(component, steps, there):
             place = (*component.where, *where)
-            problems.add(place, message, kind, severity="warning")
+            own_problems.add(place, message, kind, severity="warning")
 
 
 def _of_states(

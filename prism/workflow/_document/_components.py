@@ -26,13 +26,9 @@ class ComponentReader:
     Args:
         folder: Where the files are; None for a workflow that has no place.
         problems: Takes what is wrong.
-
-    Attributes:
-        files: The files that were read.
     """
 
     def __init__(self, folder: Path | None, problems: WorkflowProblems) -> None:
-        self.files: list[Path] = []
         self._folder = folder
         self._problems = problems
         self._characters = 0
@@ -100,8 +96,6 @@ class ComponentReader:
         except InputError as error:
             self._problems.add(where, str(error), "component")
             return None
-
-        self.files.append(path)
 
         return shaped(ComponentDeclaration, source.value, self._problems.of_file(source))
 
