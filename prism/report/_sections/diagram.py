@@ -158,8 +158,7 @@ def _tree(inside: Inside) -> _Tree:
 
 
 def _arrows(chart: str | None, runs: Sequence[RunFacts], levels: Levels) -> tuple[Arrow, ...]:
-    """Return an arrow, with its triggers, for each two states between which agents can move or
-    did."""
+    """Return an arrow, with its triggers, for each pair of states with transitions."""
     labels = {
         (arrow.source or arrow.target, arrow.target): dict.fromkeys(arrow.labels)
         for arrow in levels.diagram.arrows
