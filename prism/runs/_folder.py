@@ -385,7 +385,7 @@ def _no_run(path: Path) -> InputError:
     if not path.exists():
         return InputError("there is no such folder", path=path)
 
-    lost = "it is lost, and the run cannot be resumed without it: begin a new run in another folder"
+    lost = "it is missing, and no run can be resumed without it: begin a new run in another folder"
     hint = lost if (path / FOLDER_NAME).exists() else "begin one there"
     return InputError(f"holds no run to resume (no {SUMMARY_NAME}): {hint}", path=path)
 

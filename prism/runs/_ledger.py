@@ -114,8 +114,7 @@ class Ledger:
             return spent
 
     def take_up(self) -> None:
-        """Continue after an interruption: the time in between does not count; no request is
-        open."""
+        """Continue after an interruption, of which neither time nor open requests count."""
         with self.changing() as spent:
             spent.before = spent.seconds(spent.seen)
             spent.began, spent.seen = None, 0.0
