@@ -323,10 +323,10 @@ TABLES = (
     ),
     LogTable(
         "why",
-        """Explain what an agent did about each post: relevance, threshold, options and choice.
+        """Explain what an agent did about each post: relevance, threshold, choice and reason.
 
         In a world without posts, list the agent's decisions.""",
-        made_by="let_pass",
+        made_by="reasons",
         examples=("prism log why agent_0001 runs/first",),
         agent="AGENT",
         shown=forms.columns_of_posts,

@@ -173,12 +173,12 @@ def columns_of_agents(table: pl.DataFrame, _given: Mapping[str, Any]) -> Sequenc
 
 
 def columns_of_posts(table: pl.DataFrame, _given: Mapping[str, Any]) -> Sequence[str]:
-    """Return the columns of posts that an agent let pass: with its decisions where they have ids.
+    """Return the columns of posts that an agent looked at: with its decisions if they have ids.
 
     An id is what ``prism log decision`` takes, where prompts were recorded.
     """
-    what = "decision_id" if table["decision_id"].count() else "topics"
-    return ("post_id", "relevance", "threshold", what, "options", "chosen")
+    when = "decision_id" if table["decision_id"].count() else "tick"
+    return ("round", when, "post_id", "relevance", "threshold", "why")
 
 
 def edges(opened: RunLogs) -> bytes:

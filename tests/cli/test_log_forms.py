@@ -12,7 +12,7 @@ import networkx
 import polars as pl
 import pytest
 
-from prism.analysis import interactions, let_pass, read_log
+from prism.analysis import interactions, reasons, read_log
 from tests.kit.commands import Prism
 from tests.kit.logs import AGENTS
 
@@ -43,13 +43,13 @@ def test_the_tables_are_readable_in_80_columns(
 
 
 def test_why_shows_relevance_and_choice(folder: Path, log: Prism) -> None:
-    """The table to read has relevance and threshold, topics, what was open and what was chosen."""
+    """The table to read has relevance and threshold, and what was chosen why."""
     lines = log("why", "agent_0001", folder).out.splitlines()
     heading = next(line for line in lines if "relevance" in line)
-    for name in ("post id", "threshold", "topics", "options", "chosen"):
+    for name in ("round", "tick", "post id", "threshold", "why"):
         assert name in heading
     rows = log("why", "agent_0001", folder, "--format", "json").rows
-    assert [row["relevance"] for row in rows] == let_pass(read_log(folder), "agent_0001")[
+    assert [row["relevance"] for row in rows] == reasons(read_log(folder), "agent_0001")[
         "relevance"
     ].to_list()
 

@@ -40,6 +40,7 @@ from prism.report._facts.counts import (
     agent_table,
     cycle_counts,
     latency_counts,
+    stay_counts,
     states_met,
     step_counts,
     traffic_counts,
@@ -177,6 +178,7 @@ class RunFacts:
         agents: From `agent_table`.
         met: From `states_met`.
         traffic: From `traffic_counts`.
+        stays: From `stay_counts`.
         faults: From `faults`.
         steps: From `step_counts`.
         refused: From `refusal_counts`.
@@ -215,6 +217,7 @@ class RunFacts:
     agents: pl.DataFrame
     met: pl.DataFrame
     traffic: pl.DataFrame
+    stays: pl.DataFrame
     faults: pl.DataFrame
     steps: pl.DataFrame
     cycles: pl.DataFrame
@@ -420,6 +423,7 @@ def _tables(logs: RunLogs) -> dict[str, pl.DataFrame]:
         "agents": agent_table(logs),
         "met": states_met(logs),
         "traffic": traffic_counts(logs),
+        "stays": stay_counts(logs),
         "faults": faults(logs),
         **_tables_of_turns(logs),
         **_tables_of_thinking(logs),
