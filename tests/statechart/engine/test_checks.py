@@ -231,7 +231,9 @@ def test_the_warnings_of_a_chart_have_an_end(caplog: pytest.LogCaptureFixture) -
         chart.fire(agent, f"event {number}")
     found = warnings_of(caplog)
     assert len(found) == MOST_UNKNOWN_TRIGGERS
-    assert [text.endswith("(further ones are not reported)") for text in found[-2:]] == [
+    assert [
+        text.endswith("(no more unknown triggers will be reported)") for text in found[-2:]
+    ] == [
         False,
         True,
     ]
