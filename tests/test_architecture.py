@@ -60,6 +60,7 @@ SUB_ROOMS = {
     ),
     "prism.cognition": (
         "_memory",
+        "_settings",
         "_prompts",
         "_config",
         "_replies",

@@ -9,22 +9,21 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
 
-from prism.cognition._config._values import (
+from prism.cognition._prompts import LEAST, build_prompt
+from prism.cognition._settings import (
     AVAILABLE_ACTIONS,
     BLOCKS,
     HARD_LIMIT,
-    INSTRUCTIONS,
     MEMORY_ACTIONS,
     PAGING_ACTIONS,
-    ROLE,
     STATE_DESCRIPTION,
     Iterate,
     Limit,
     Paging,
+    PromptTexts,
     StorageLimits,
     ThinkingLog,
 )
-from prism.cognition._prompts import LEAST, build_prompt
 from prism.errors import FieldValueError, InputError
 from prism.files import reading
 from prism.files._source import DocumentError, Problem
@@ -45,7 +44,7 @@ class ConfigFileError(DocumentError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Config:
+class Config(PromptTexts):
     """The configuration of a thinking agent; by default the specification's own texts.
 
     Args:
@@ -68,11 +67,6 @@ class Config:
             action.
     """
 
-    role: str = ROLE
-    instructions: str = INSTRUCTIONS
-    goal: str | None = None
-    state_description: Mapping[str, str] = field(default_factory=dict)
-    available_actions: Mapping[str, str] = field(default_factory=dict)
     thinking_log: ThinkingLog = field(default_factory=ThinkingLog)
     paging_limit: Limit = field(default_factory=Limit)
     hard_limit: Limit = field(default_factory=lambda: Limit(max_tokens=HARD_LIMIT))

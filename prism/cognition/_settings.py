@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal, cast
 
@@ -182,3 +182,14 @@ BLOCKS: Mapping[str, Any] = {
     "paging": Paging,
     "storage": StorageLimits,
 }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptTexts:
+    """What a prompt takes from a configuration: see `Config`."""
+
+    role: str = ROLE
+    instructions: str = INSTRUCTIONS
+    goal: str | None = None
+    state_description: Mapping[str, str] = field(default_factory=dict)
+    available_actions: Mapping[str, str] = field(default_factory=dict)
