@@ -15,7 +15,7 @@ from prism.cognition._chart import CHART_NAME
 from prism.cognition._config._config import Config, require_room
 from prism.cognition._counters import ESTIMATE, counter_of, with_window
 from prism.cognition._cycle import CognitiveResults, Cycle, reason_to_stop
-from prism.cognition._keeper import Keeper, RepeatingKeeper
+from prism.cognition._keeper import Keeper
 from prism.cognition._memory._contents import StorageKind
 from prism.cognition._memory._memory import Memory
 from prism.cognition._memory._opening import kind_of
@@ -346,6 +346,6 @@ class CognitiveRun(AloneRun):
             for event in _events(log)
             if event.get("event") == COGNITION_MEMORY_CHANGED
         }
-        keeper = RepeatingKeeper(log.parent, self.storage)
+        keeper = Keeper(log.parent, self.storage, is_repeated=True)
 
         return ReplayWriter(self.reasoner.run, verbatim=True), keeper, changed
