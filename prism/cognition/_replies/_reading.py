@@ -27,19 +27,18 @@ from prism.cognition._replies._data import (
     objects_nearly,
     valid_objects,
 )
-from prism.cognition._replies._elements import Element, Elements, read_elements
+from prism.cognition._replies._elements import Element, Elements
 from prism.cognition._replies._tags import Markup, TooManyTagsError, resolved
 from prism.statechart.reasoner._replies._objects import excerpt, without_thoughts
 
 _ARGUMENTS = ("arguments", "parameters", "args", "input", "kwargs")
 _NAMES = ("name", "function", "tool", "tool_name")
-_OF_AGENT_ALONE = ("next_state", "thinking_log")
-_OF_AGENT = frozenset({*_OF_AGENT_ALONE, "action"})
+_OF_AGENT = frozenset({"next_state", "thinking_log", "action"})
 _CALLS = ("tool_calls", "tool_call", "function_call", "function")
 MOST_CALL = 20_000
 _MOST_SUFFIX = 40
 
-_PREFIX = re.compile(r"\s*+(?:<\|python_tag\|>|\[TOOL_CALLS\]|```\w*+|<tool_call>)\s*+")
+_PREFIX = re.compile(r"\A\s*+(?:<\|python_tag\|>|\[TOOL_CALLS\]|```\w*+|<tool_call>)\s*+")
 _SUFFIX = re.compile(r"\s*+(?:```|</tool_call>|<\|eo[mt]_id\|>|</s>)\s*+\Z")
 _WITH_ARGS = re.compile(r"(\w{1,60})\s*+\[ARGS\]\s*+(?=\{)|<function=(\w{1,60})>\s*+(?=\{)")
 _FUNCTION = re.compile(r"<function=(\w{1,60})>(.*)</function>", re.DOTALL)
@@ -58,31 +57,23 @@ def call_in(data: Pairs, *, depth: int = 0) -> Pairs | None:
     The forms are those of OpenAI (``tool_calls``, ``function_call``, arguments as text), of Qwen
     and Mistral (``name`` and ``arguments``) and of Llama (``name`` and ``parameters``).
     """
-    inner = _wrapped_call(data)
-    if inner is not None:
-        return call_in(inner, depth=depth + 1) if depth < _MOST_DEPTH else None
-
-    name, given = _first(data, _NAMES, str), _first(data, _ARGUMENTS, object)
-    given = _loaded(given) if isinstance(given, str) else given
-    if name is None or not isinstance(given, Pairs):
-        return None
-
-    return given if _OF_AGENT & given.keys() else _agent_of(name, given)
-
-
-def _first(data: Pairs, keys: Sequence[str], kind: type) -> Any:
-    return next((data[key] for key in keys if key in data and isinstance(data[key], kind)), None)
-
-
-def _wrapped_call(data: Pairs) -> Pairs | None:
-    """Return the call, the first of several, that an object holds under one of the usual keys."""
     for key in _CALLS:
         inner = data.get(key)
+        # of several the first
         inner = inner[0] if isinstance(inner, list) and inner else inner
         if isinstance(inner, Pairs):
-            return inner
+            return call_in(inner, depth=depth + 1) if depth < _MOST_DEPTH else None
 
-    return None
+    names = [data[key] for key in _NAMES if isinstance(data.get(key), str)]
+    arguments = [data[key] for key in _ARGUMENTS if key in data]
+    if not (names and arguments):
+        return None
+
+    given = _loaded(arguments[0]) if isinstance(arguments[0], str) else arguments[0]
+    if not isinstance(given, Pairs):
+        return None
+
+    return given if _OF_AGENT & given.keys() else _agent_of(names[0], given)
 
 
 def _loaded(text: str) -> Any:
@@ -103,13 +94,9 @@ def rewritten(text: str, names: Collection[str]) -> str | None:
     if len(text) > MOST_CALL:
         return None
 
-    bare = text.strip()
-    begins = _PREFIX.match(bare)
-    bare = bare[begins.end() :] if begins is not None else bare
+    bare = _PREFIX.sub("", text.strip(), count=1)
     ending = _SUFFIX.search(bare, max(0, len(bare) - _MOST_SUFFIX))
     bare = (bare[: ending.start()] if ending is not None else bare).strip()
-    if not bare:
-        return None
 
     return (
         _with_args(bare)
@@ -204,16 +191,13 @@ def _lines(text: str) -> str | None:
     if any("\n" in said for key, said in whole.items() if key not in ("value", "thinking_log")):
         return None
 
-    told: dict[str, Any] = _picked(whole, _OF_AGENT_ALONE)
-    kind = whole.get("type") or whole.get("action")
+    kind = whole.pop("type", "") or whole.get("action", "")
+    action = {name: whole.pop(name) for name in ("tags", "value") if name in whole}
+    told: dict[str, Any] = {key: said for key, said in whole.items() if key != "action"}
     if kind and not re.search(r"[{<]", kind):
-        told["action"] = {"type": kind, **_picked(whole, ("tags", "value"))}
+        told["action"] = {"type": kind, **action}
 
     return json.dumps(told) if {"next_state", "action"} & told.keys() else None
-
-
-def _picked(whole: Mapping[str, str], names: Sequence[str]) -> dict[str, str]:
-    return {name: whole[name] for name in names if name in whole}
 
 
 def _named_lines(text: str) -> dict[str, list[str]]:
@@ -322,14 +306,16 @@ def _read(text: str, defects: list[str], depth: int) -> AgentReply:
         return reply
 
     try:
-        elements = read_elements(Markup(text))
+        elements = Elements(Markup(text))
     except TooManyTagsError:
         return AgentReply(defects=("the reply has too many tags",))
 
     if elements.agents:
         return _of_agents(elements, defects, depth)
 
-    is_element_first = _is_action(elements.loose) and elements.loose_start < text.find("{")
+    loose = elements.loose
+    is_action = any("type" in each.leaves for each in (loose, *loose.actions))
+    is_element_first = is_action and elements.loose_start < text.find("{")
     is_data = not (is_data_first or is_element_first)
     reply = _read_data(text, defects, depth) if is_data else None
 
@@ -359,16 +345,16 @@ def _of_agents(elements: Elements, defects: list[str], depth: int) -> AgentReply
     """Return what the last complete agent element says, or else the last."""
     agents = elements.agents
     # models correct themselves, but begin once more and are cut off, too
-    telling = list(filter(_says_something, agents))
-    closed = [agent for agent in telling if agent.is_closed]
+    telling = [each for each in agents if not each.is_empty or each.stray.strip()]
+    closed = [each for each in telling if each.is_closed]
     agent = (closed or telling or agents)[-1]
     if len(agents) > 1:
         defects.append(f"{len(agents)} agent elements; the last complete one is read")
 
     defects.extend(elements.defects)
-    if _holds_reply(agent):
-        inner = _read(agent.stray, defects, depth + 1)
-        return _truncated_if(inner, not agent.is_closed)
+    if agent.is_empty and ("{" in agent.stray or _ELEMENT.search(agent.stray)):
+        # around an answer that is not read yet
+        return _truncated_if(_read(agent.stray, defects, depth + 1), not agent.is_closed)
 
     if not agent.is_closed:
         defects.append("the agent element is not closed")
@@ -379,21 +365,12 @@ def _of_agents(elements: Elements, defects: list[str], depth: int) -> AgentReply
     return _of_element(agent, defects, not agent.is_closed)
 
 
-def _holds_reply(agent: Element) -> bool:
-    """Return True for an agent element around an answer that is not read yet."""
-    return agent.is_empty and ("{" in agent.stray or _ELEMENT.search(agent.stray) is not None)
-
-
 def _goes_on(before: Element, agent: Element) -> bool:
     """Return True for an agent that only acts, after one that only thinks."""
-    parts = {*before.leaves, *before.attributes}
-    thinks = not before.actions and parts <= {"next_state", "thinking_log"}
+    thinking = {"next_state", "thinking_log"}
+    thinks = not before.actions and {*before.leaves, *before.attributes} <= thinking
 
-    return thinks and not {*agent.leaves, *agent.attributes} & {"next_state", "thinking_log"}
-
-
-def _says_something(agent: Element) -> bool:
-    return not agent.is_empty or bool(agent.stray.strip())
+    return thinks and not {*agent.leaves, *agent.attributes} & thinking
 
 
 def _of_loose(elements: Elements, defects: list[str]) -> AgentReply:
@@ -407,10 +384,6 @@ def _of_loose(elements: Elements, defects: list[str]) -> AgentReply:
     is_cut = loose.is_cut or not all(action.is_closed for action in loose.actions)
 
     return _of_element(loose, defects, is_bare or is_cut)
-
-
-def _is_action(loose: Element) -> bool:
-    return any("type" in each.leaves for each in (loose, *loose.actions))
 
 
 def _of_element(agent: Element, defects: list[str], is_truncated: bool) -> AgentReply:
@@ -474,9 +447,10 @@ def _note_stray(element: Element, leaves: Leaves, defects: list[str]) -> None:
 
 def _read_data(text: str, defects: list[str], depth: int) -> AgentReply | None:
     """Return what the last object with the keys of an agent says; None if there is none."""
-    quoted = _quoted_text(text)
-    if quoted is not None:
-        return _read(quoted, defects, depth + 1)
+    if text.lstrip().startswith('"') and _mentions_keys(text):
+        quoted = _loaded(text)
+        if isinstance(quoted, str):
+            return _read(quoted, defects, depth + 1)
     if not holds_objects(text):
         return None
 
@@ -485,15 +459,6 @@ def _read_data(text: str, defects: list[str], depth: int) -> AgentReply | None:
         found = objects_nearly(text)
 
     return _of_objects(found, defects, depth)
-
-
-def _quoted_text(text: str) -> str | None:
-    """Return the text that a reply is which consists of one text in JSON."""
-    if not text.lstrip().startswith('"') or not _mentions_keys(text):
-        return None
-
-    data = _loaded(text)
-    return data if isinstance(data, str) else None
 
 
 def _of_objects(found: FoundData, defects: list[str], depth: int) -> AgentReply | None:
@@ -546,18 +511,14 @@ def _agent_in(data: Any, depth: int) -> Pairs | str | None:
 
 
 def _agent_in_object(data: Pairs, depth: int) -> Pairs | str | None:
-    known: dict[str, Any] = {}
-    for key, value in data.items():
-        known.setdefault(key_of(key), value)
-
-    is_agent = known.keys() & {"agent", "next_state", "thinking_log", "action"}
-    if not is_agent and (call := call_in(data)) is not None:
+    known = leaves_of(data, [])
+    if not known.keys() & {"agent", *_OF_AGENT} and (call := call_in(data)) is not None:
         return _agent_in_object(call, depth + 1)
     if "agent" in known:
         inner = known["agent"]
         agent = _agent_in(inner, depth + 1)
         return inner if agent is None and isinstance(inner, Pairs) else agent
-    if known.keys() & {"next_state", "thinking_log", "action"} or known.keys() >= {"type", "tags"}:
+    if known.keys() & _OF_AGENT or known.keys() >= {"type", "tags"}:
         return data
 
     # an answer in something around it
