@@ -197,21 +197,21 @@ _TOLD = (COGNITION_ACTION, COGNITION_REFUSED, COGNITION_PAGED, COGNITION_CYCLE)
 def _cycle_of(event: Event, parts: Sequence[Event]) -> Cycle:
     cost = Cost()
     cost.input_tokens, cost.output_tokens = event["input_tokens"], event["output_tokens"]
-    actions = [_action_of(part) for part in parts if part["event"] != COGNITION_PAGED]
+    paged = [told_by(Paged, part) for part in parts if part["event"] == COGNITION_PAGED]
+    actions = [
+        told_by(ActionResult, {"outcome": "refused", **part})
+        for part in parts
+        if part["event"] != COGNITION_PAGED
+    ]
 
     return told_by(
         Cycle,
         event,
         number=event["cycle"],
         action=actions[-1] if actions else None,
-        paged=tuple(told_by(Paged, part) for part in parts if part["event"] == COGNITION_PAGED),
+        paged=tuple(paged),
         cost=None if event["prompt_tokens"] is None else cost,
     )
-
-
-def _action_of(event: Event) -> ActionResult:
-    others = {"outcome": "refused"} if event["event"] == COGNITION_REFUSED else {}
-    return told_by(ActionResult, event, **others)
 
 
 @dataclass(init=False, repr=False, kw_only=True)
@@ -271,7 +271,10 @@ class CognitiveRun(AloneRun):
         config = Config.load(self.file)
         count: TokenCounter = self.application.get("count") or counter_of(self.count)
         cycles = self._number_of_cycles(config)
-        self._require_room(config, count)
+        try:
+            require_room(config, goal=self.goal, count=count)
+        except InputError as error:
+            raise InputError(error.problem, path=self.file, field=error.field) from None
         writer, keeper, changed = self._sources(config)
 
         clock = SimulatedClock()
@@ -303,13 +306,6 @@ class CognitiveRun(AloneRun):
             return number_of_cycles(config, self.rounds)
         except FieldValueError as error:
             raise InputError(str(error), field="rounds") from None
-
-    def _require_room(self, config: Config, count: TokenCounter) -> None:
-        """Refuse a goal with which no prompt would be within the limits."""
-        try:
-            require_room(config, goal=self.goal, count=count)
-        except InputError as error:
-            raise InputError(error.problem, path=self.file, field=error.field) from None
 
     def _require_memory(self) -> None:
         """Refuse a memory that cannot be opened, before a model is asked."""
