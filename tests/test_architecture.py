@@ -69,7 +69,6 @@ SUB_ROOMS = {
         "_chart",
         "_paging",
         "_cycle",
-        "_counters",
         "_agent",
         "_questions",
         "_keeper",

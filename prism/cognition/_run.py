@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import json
+import os
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,10 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from prism.cognition._actions import ActionResult
-from prism.cognition._agent import CognitiveAgent, number_of_cycles
+from prism.cognition._agent import CognitiveAgent, number_of_cycles, with_window
 from prism.cognition._chart import CHART_NAME
 from prism.cognition._config._config import Config, require_room
-from prism.cognition._counters import ESTIMATE, counter_of, with_window
 from prism.cognition._cycle import CognitiveResults, Cycle, reason_to_stop
 from prism.cognition._keeper import Keeper
 from prism.cognition._memory._contents import StorageKind
@@ -29,7 +31,7 @@ from prism.runs._dry_run import is_dry_run
 from prism.runs._makers import make_writer
 from prism.statechart.reasoner._spending import Cost
 from prism.statechart.reasoner._texts import BaseWriter
-from prism.statechart.reasoner._tokens import TokenCounter
+from prism.statechart.reasoner._tokens import TokenCounter, count_tokens
 from prism.telemetry._loggers import EventLogger, report_warning
 from prism.telemetry.events import (
     COGNITION_ACTION,
@@ -42,6 +44,7 @@ from prism.telemetry.events import (
 from prism.worlds._alone import Alone, AloneRun, Event, recorded_log, told_by
 from prism.worlds._loop import Loop
 
+_ESTIMATE = "estimate"
 _STORAGES = ("json", "sqlite")
 
 _KINDS: Mapping[str, Any] = {
@@ -240,7 +243,7 @@ class CognitiveRun(AloneRun):
     memory: Path
     storage: StorageKind | None = None
     goal: str | None = None
-    count: str = ESTIMATE
+    count: str = _ESTIMATE
 
     def _check(self) -> None:
         super()._check()
@@ -269,7 +272,7 @@ class CognitiveRun(AloneRun):
             InputError: If something is wrong with a file or an option.
         """
         config = Config.load(self.file)
-        count: TokenCounter = self.application.get("count") or counter_of(self.count)
+        count: TokenCounter = self.application.get("count") or _counter_of(self.count)
         cycles = self._number_of_cycles(config)
         try:
             require_room(config, goal=self.goal, count=count)
@@ -327,7 +330,7 @@ class CognitiveRun(AloneRun):
         if isinstance(self.reasoner, Model):
             if not is_dry_run():
                 self._require_memory()
-            model = with_window(self.reasoner, config, counter_of(self.count))
+            model = with_window(self.reasoner, config, _counter_of(self.count))
             writer = make_writer(model, self.seed, chart=CHART_NAME)
             return writer, Keeper(self.memory, self.storage), {}
         if self.reasoner is None:
@@ -345,3 +348,45 @@ class CognitiveRun(AloneRun):
         keeper = Keeper(log.parent, self.storage, is_repeated=True)
 
         return ReplayWriter(self.reasoner.run, verbatim=True), keeper, changed
+
+
+def _bytes(text: str) -> int:
+    return len(text.encode("utf-8", "surrogatepass")) + 1
+
+
+# an estimate that is rarely too small, and a count that no tokenizer exceeds
+_COUNTERS: Mapping[str, TokenCounter] = {_ESTIMATE: count_tokens, "bytes": _bytes}
+
+
+def _counter_of(name: str) -> TokenCounter:
+    """Return the token counter of a name.
+
+    Args:
+        name: ``estimate``, ``bytes``, or ``package.module:function`` for your own tokenizer, which
+            takes a text and returns how many tokens it has.
+
+    Raises:
+        InputError: If there is none, or it counts no tokens.
+    """
+    if name in _COUNTERS:
+        return _COUNTERS[name]
+
+    module, colon, attribute = name.partition(":")
+    if not (module and colon and attribute):
+        known = ", ".join(_COUNTERS)
+        raise InputError(
+            f"there is no token counter {name!r}: use {known} or package.module:function",
+            field="count",
+        )
+    try:
+        if os.getcwd() not in sys.path:  # noqa: PTH109 - as Python itself has it
+            sys.path.insert(0, os.getcwd())  # noqa: PTH109
+        found: Any = getattr(importlib.import_module(module), attribute)
+        counted = found("two words")
+    except Exception as error:  # of a module of the user's
+        raise InputError(f"{name} cannot be used: {error}", field="count") from error
+    if isinstance(counted, bool) or not isinstance(counted, int) or counted < 0:
+        raise InputError(f"{name} must return a number of tokens, got {counted!r}", field="count")
+
+    counter: TokenCounter = found
+    return counter
