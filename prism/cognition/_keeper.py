@@ -26,23 +26,29 @@ class Keeper:
     Args:
         path: The memory's file; of a repeated run, the folder of the first one.
         storage: How it is stored; None for whatever the file is.
-        is_repeated: Whether the run repeats another one.
+        changed: Of a repeated run, where the first one found its memory changed by somebody else:
+            what it said of that, by the round before.
 
     Raises:
         InputError: If there is no copy in the folder of the first run.
 
     Attributes:
         folder: The run's folder; None if the run is not kept.
+        changed: As above.
     """
 
     def __init__(
-        self, path: Path, storage: StorageKind | None, *, is_repeated: bool = False
+        self,
+        path: Path,
+        storage: StorageKind | None,
+        changed: Mapping[int, Mapping[str, Any]] | None = None,
     ) -> None:
         self.folder: Path | None = None
+        self.changed: Mapping[int, Mapping[str, Any]] = changed or {}
         self._path = path
         self._storage = storage
-        self._is_repeated = is_repeated
-        if is_repeated:
+        self._is_repeated = changed is not None
+        if self._is_repeated:
             self._recorded(None)
 
     def open(self, *, is_new: bool) -> Memory:

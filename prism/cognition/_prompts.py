@@ -194,30 +194,30 @@ def reply_schema(
         actions: Types of action that are available.
         own: Actions of the application, and the schema of each of their fields.
     """
+    text = {"type": "string"}
     if state == "thinking":
-        log, names = {"type": "string"}, list(STATE_DESCRIPTION)
-        next_state = {"type": "string", "enum": names}
-        return _agent({"next_state": next_state, "thinking_log": log})
+        next_state = {**text, "enum": list(STATE_DESCRIPTION)}
+        return _object(agent=_object(next_state=next_state, thinking_log=text))
 
-    types = [name for name in actions if (name in PAGING_ACTIONS) == (state == "paging")]
-    parts: dict[str, Any] = {"type": {"type": "string", "enum": [*types, *own]}}
-    parts |= {"tags": {"type": "string"}}
+    parts: dict[str, Any] = {"type": {**text, "enum": [*_offered(actions, state), *own]}}
+    parts["tags"] = text
     if state == "executing":
-        parts["value"] = {"type": "string"}
+        parts["value"] = text
         for fields in own.values():
             parts |= {name: kind for name, kind in fields.items() if name not in parts}
 
-    return _agent({"action": _object(parts, names=["type"] if own else ["type", "tags"])})
+    action = {**_object(**parts), "required": ["type"] if own else ["type", "tags"]}
+    # in an object around it, as the specification has it
+    return _object(agent=_object(action=action))
 
 
-def _agent(parts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the schema of an agent, in an object around it as the specification has it."""
-    return _object({"agent": _object(parts)})
+def _object(**parts: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": parts, "required": list(parts)}
 
 
-def _object(parts: Mapping[str, Any], names: Sequence[str] | None = None) -> dict[str, Any]:
-    required = list(parts if names is None else names)
-    return {"type": "object", "properties": dict(parts), "required": required}
+def _offered(actions: Iterable[str], state: str) -> list[str]:
+    """Return which of the available actions are those of a state."""
+    return [name for name in actions if (name in PAGING_ACTIONS) == (state == "paging")]
 
 
 def _storage(seen: Seen) -> Iterator[str]:
@@ -258,11 +258,8 @@ def _now(config: PromptTexts, state: str, own: Mapping[str, str]) -> str:
         # an agent that knows what it can do decides better whether to do it
         return f"{_section('own_actions', _listed(own))}\n\n{form}" if own else form
 
-    actions = {
-        name: text
-        for name, text in config.available_actions.items()
-        if (name in PAGING_ACTIONS) == (state == "paging")
-    }
+    texts = config.available_actions
+    actions = {name: texts[name] for name in _offered(texts, state)}
     offered = {**actions, **(own if state == "executing" else {})}
     form = _filled(actions, own) if state == "executing" else _FORMS[state].format()
 

@@ -102,13 +102,11 @@ class Cycles(Alone):
     resumed run makes good by what the checkpoint holds.
     """
 
-    __slots__ = ("_changed", "_keeper", "_parts")
+    __slots__ = ("_keeper", "_parts")
 
     if TYPE_CHECKING:
         agent: Thinker
         _keeper: Keeper
-        # of a repeated run, what the first one found changed, by the round before
-        _changed: Mapping[int, Event]
         _parts: list[Event]
 
     def _prism_kept_in(self, folder: Path) -> None:
@@ -178,7 +176,7 @@ class Cycles(Alone):
         if memory.revision == known["revision"] and known["changes"] is not None:
             memory.redo(known["changes"])
             memory.commit()
-        elif memory.revision != known["next_revision"] and self.round not in self._changed:
+        elif memory.revision != known["next_revision"] and self.round not in self._keeper.changed:
             self._tell_changed(known["cycle"])
 
     def _tell_changed(self, cycle: int) -> None:
@@ -188,7 +186,7 @@ class Cycles(Alone):
 
     def _repeat_change(self) -> None:
         """Of a repeated run: continue with the memory that the first one continued with."""
-        event = self._changed.get(self.round)
+        event = self._keeper.changed.get(self.round)
         if event is not None:
             self._keeper.go_on_after(self.agent.memory, self.round)
             self._tell_changed(event["expected_cycle"])
@@ -278,7 +276,7 @@ class CognitiveRun(AloneRun):
             require_room(config, goal=self.goal, count=count)
         except InputError as error:
             raise InputError(error.problem, path=self.file, field=error.field) from None
-        writer, keeper, changed = self._sources(config)
+        writer, keeper = self._sources(config)
 
         clock = SimulatedClock()
         agent = Thinker(
@@ -291,7 +289,7 @@ class CognitiveRun(AloneRun):
             logger=logger,
             clock=clock,
         )
-        world = Cycles.of(agent=agent, _keeper=keeper, _changed=changed, _parts=[])
+        world = Cycles.of(agent=agent, _keeper=keeper, _parts=[])
 
         return self._loop_of(world, writer, cycles, logger, clock)
 
@@ -323,16 +321,14 @@ class CognitiveRun(AloneRun):
             return self.storage
         return kind_of(self.memory) if self.memory.is_file() else "json"
 
-    def _sources(
-        self, config: Config
-    ) -> tuple[BaseWriter, Keeper, Mapping[int, Mapping[str, Any]]]:
-        """Return who writes, where the memory is, and what an earlier run found changed."""
+    def _sources(self, config: Config) -> tuple[BaseWriter, Keeper]:
+        """Return who writes, and where the memory is."""
         if isinstance(self.reasoner, Model):
             if not is_dry_run():
                 self._require_memory()
             model = with_window(self.reasoner, config, _counter_of(self.count))
             writer = make_writer(model, self.seed, chart=CHART_NAME)
-            return writer, Keeper(self.memory, self.storage), {}
+            return writer, Keeper(self.memory, self.storage)
         if self.reasoner is None:
             raise InputError(
                 "no model is named: add --model; prism replay repeats an earlier run without one",
@@ -345,9 +341,9 @@ class CognitiveRun(AloneRun):
             for event in _events(log)
             if event.get("event") == COGNITION_MEMORY_CHANGED
         }
-        keeper = Keeper(log.parent, self.storage, is_repeated=True)
+        keeper = Keeper(log.parent, self.storage, changed)
 
-        return ReplayWriter(self.reasoner.run, verbatim=True), keeper, changed
+        return ReplayWriter(self.reasoner.run, verbatim=True), keeper
 
 
 def _bytes(text: str) -> int:

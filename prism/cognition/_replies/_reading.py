@@ -57,23 +57,31 @@ def call_in(data: Pairs, *, depth: int = 0) -> Pairs | None:
     The forms are those of OpenAI (``tool_calls``, ``function_call``, arguments as text), of Qwen
     and Mistral (``name`` and ``arguments``) and of Llama (``name`` and ``parameters``).
     """
+    inner = _wrapped_call(data)
+    if inner is not None:
+        return call_in(inner, depth=depth + 1) if depth < _MOST_DEPTH else None
+
+    name, given = _first(data, _NAMES, str), _first(data, _ARGUMENTS, object)
+    given = _loaded(given) if isinstance(given, str) else given
+    if name is None or not isinstance(given, Pairs):
+        return None
+
+    return given if _OF_AGENT & given.keys() else _agent_of(name, given)
+
+
+def _wrapped_call(data: Pairs) -> Pairs | None:
+    """Return the call, the first of several, that an object holds under one of the usual keys."""
     for key in _CALLS:
         inner = data.get(key)
-        # of several the first
         inner = inner[0] if isinstance(inner, list) and inner else inner
         if isinstance(inner, Pairs):
-            return call_in(inner, depth=depth + 1) if depth < _MOST_DEPTH else None
+            return inner
 
-    names = [data[key] for key in _NAMES if isinstance(data.get(key), str)]
-    arguments = [data[key] for key in _ARGUMENTS if key in data]
-    if not (names and arguments):
-        return None
+    return None
 
-    given = _loaded(arguments[0]) if isinstance(arguments[0], str) else arguments[0]
-    if not isinstance(given, Pairs):
-        return None
 
-    return given if _OF_AGENT & given.keys() else _agent_of(names[0], given)
+def _first(data: Pairs, keys: Sequence[str], kind: type) -> Any:
+    return next((data[key] for key in keys if key in data and isinstance(data[key], kind)), None)
 
 
 def _loaded(text: str) -> Any:
@@ -191,13 +199,16 @@ def _lines(text: str) -> str | None:
     if any("\n" in said for key, said in whole.items() if key not in ("value", "thinking_log")):
         return None
 
-    kind = whole.pop("type", "") or whole.get("action", "")
-    action = {name: whole.pop(name) for name in ("tags", "value") if name in whole}
-    told: dict[str, Any] = {key: said for key, said in whole.items() if key != "action"}
-    if kind and not re.search(r"[{<]", kind):
-        told["action"] = {"type": kind, **action}
+    kind = whole.get("type") or whole.get("action") or "<"
+    told: dict[str, Any] = _picked(whole, "next_state", "thinking_log")
+    if not re.search(r"[{<]", kind):
+        told["action"] = {"type": kind, **_picked(whole, "tags", "value")}
 
     return json.dumps(told) if {"next_state", "action"} & told.keys() else None
+
+
+def _picked(whole: Mapping[str, str], *names: str) -> dict[str, str]:
+    return {name: whole[name] for name in names if name in whole}
 
 
 def _named_lines(text: str) -> dict[str, list[str]]:
@@ -313,9 +324,7 @@ def _read(text: str, defects: list[str], depth: int) -> AgentReply:
     if elements.agents:
         return _of_agents(elements, defects, depth)
 
-    loose = elements.loose
-    is_action = any("type" in each.leaves for each in (loose, *loose.actions))
-    is_element_first = is_action and elements.loose_start < text.find("{")
+    is_element_first = _is_action(elements.loose) and elements.loose_start < text.find("{")
     is_data = not (is_data_first or is_element_first)
     reply = _read_data(text, defects, depth) if is_data else None
 
@@ -345,15 +354,14 @@ def _of_agents(elements: Elements, defects: list[str], depth: int) -> AgentReply
     """Return what the last complete agent element says, or else the last."""
     agents = elements.agents
     # models correct themselves, but begin once more and are cut off, too
-    telling = [each for each in agents if not each.is_empty or each.stray.strip()]
+    telling = list(filter(_says_something, agents))
     closed = [each for each in telling if each.is_closed]
     agent = (closed or telling or agents)[-1]
     if len(agents) > 1:
         defects.append(f"{len(agents)} agent elements; the last complete one is read")
 
     defects.extend(elements.defects)
-    if agent.is_empty and ("{" in agent.stray or _ELEMENT.search(agent.stray)):
-        # around an answer that is not read yet
+    if _holds_reply(agent):
         return _truncated_if(_read(agent.stray, defects, depth + 1), not agent.is_closed)
 
     if not agent.is_closed:
@@ -363,6 +371,15 @@ def _of_agents(elements: Elements, defects: list[str], depth: int) -> AgentReply
         agent.leaves = {**closed[-2].leaves, **agent.leaves}
 
     return _of_element(agent, defects, not agent.is_closed)
+
+
+def _says_something(agent: Element) -> bool:
+    return not agent.is_empty or bool(agent.stray.strip())
+
+
+def _holds_reply(agent: Element) -> bool:
+    """Return True for an agent element around an answer that is not read yet."""
+    return agent.is_empty and ("{" in agent.stray or _ELEMENT.search(agent.stray) is not None)
 
 
 def _goes_on(before: Element, agent: Element) -> bool:
@@ -384,6 +401,10 @@ def _of_loose(elements: Elements, defects: list[str]) -> AgentReply:
     is_cut = loose.is_cut or not all(action.is_closed for action in loose.actions)
 
     return _of_element(loose, defects, is_bare or is_cut)
+
+
+def _is_action(loose: Element) -> bool:
+    return any("type" in each.leaves for each in (loose, *loose.actions))
 
 
 def _of_element(agent: Element, defects: list[str], is_truncated: bool) -> AgentReply:
