@@ -48,7 +48,6 @@ SUB_ROOMS = {
         "_sandbox",
         "_document",
         "_actions",
-        "_labels",
         "_replies",
         "_chart",
         "_workflow",

@@ -1,9 +1,10 @@
-"""Where the agents of a world were and how each is drawn, as a log tells it."""
+"""The positions and looks of a world's agents, as logged."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,12 @@ from typing import Any
 import orjson
 
 from prism.errors import InputError
+from prism.runlog._prompts import read_line
 from prism.runlog._reader import read_blocks
 from prism.telemetry.events import AGENTS_PICTURED
+
+HEX = re.compile(r"#[0-9a-fA-F]{6}")
+"""A colour, where any other text is the name of a group."""
 
 MARK = f'"{AGENTS_PICTURED}"'.encode()
 
@@ -30,11 +35,13 @@ class Picture:
         height: Rows, or the height of a plane.
         agents: Their ids.
         states: Their states; None for one that has left.
-        places: Where they are; None for one that is nowhere. Empty for a network.
+        places: Their positions; None for an agent without one. Empty for a network.
         edges: Pairs of connected agents.
-        colours: Colours or groups of their own.
+        colours: Their own colours or groups.
         sizes: Their sizes.
-        labels: What else is known of them.
+        labels: Their labels.
+        groups: Names of groups, in the order of their first appearance in the run's pictures, so
+            that each keeps its colour.
     """
 
     round: int
@@ -48,39 +55,55 @@ class Picture:
     colours: Sequence[str | None]
     sizes: Sequence[float]
     labels: Sequence[str]
+    groups: Sequence[str] = ()
 
 
 def last_picture(log: Path) -> Picture | None:
-    """Return the last picture of a log; None if it has none that could be drawn."""
+    """Return the last picture of a log that can be drawn, or None."""
     first = last = None
+    groups: dict[str, None] = {}
     try:
         for block in read_blocks(log):
             place = block.data.find(MARK)
-            if place < 0:
-                continue
-            first = first or line_at(block.data, place)
-            last = line_at(block.data, block.data.rfind(MARK))
-    except (InputError, OSError):  # the notes on the log say what cannot be read
+            while place >= 0:
+                last = line_at(block.data, place)
+                first = first or last
+                groups.update(dict.fromkeys(groups_in(last)))
+                place = block.data.find(MARK, place + 1)
+    except (InputError, OSError):  # the notes on the log report unreadable parts
         return None
 
-    return None if first is None or last is None else read_picture(first, last)
+    return None if first is None or last is None else read_picture(first, last, [*groups])
+
+
+def groups_in(line: bytes) -> list[str]:
+    """Return the names by which a picture colours agents, apart from colours themselves."""
+    told = read_line(line) or {} if b'"colours"' in line else {}
+    names = told.get("colours")
+    given = {each for each in names if isinstance(each, str)} if isinstance(names, list) else set()
+    return sorted(each for each in given if not HEX.fullmatch(each))
 
 
 def line_at(data: bytes, place: int) -> bytes:
-    """Return the line that a place is in."""
+    """Return the line at a position of a file."""
     end = data.find(b"\n", place)
     return data[data.rfind(b"\n", 0, place) + 1 : end if end >= 0 else len(data)]
 
 
-def read_picture(first: bytes, line: bytes) -> Picture | None:
+def read_picture(first: bytes, line: bytes, groups: Sequence[str] = ()) -> Picture | None:
     """Read a picture from its line and from the first of its run, which names the agents.
 
+    Args:
+        first: That line.
+        line: The line.
+        groups: The names of all groups of the run so far, from `groups_in`.
+
     Returns:
-        None if a line is damaged, or not what prism writes.
+        None if a line is damaged, or prism did not write it.
     """
     try:
         named, told = orjson.loads(first), orjson.loads(line)
-        return _picture(named, told)
+        return replace(_picture(named, told), groups=groups or groups_in(line))
     except (ValueError, TypeError, KeyError, IndexError, AttributeError):
         return None
 
@@ -124,7 +147,7 @@ def _size(size: Any) -> float:
 
 
 def _whole(values: Sequence[Any], count: int, default: Any = None) -> Sequence[Any]:
-    """Return a value for each agent, of a list that may be missing."""
+    """Return a value for each agent from a list that may be missing."""
     if values and len(values) != count:
         raise ValueError("a list of another length")
     return values or [default] * count
