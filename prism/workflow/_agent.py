@@ -151,8 +151,9 @@ class WorkflowAgent:
         self._asked_last = None
         self.state_history.clear()
         self._take_context(saved.context)
-        history = [each.to_result() for each in saved.action_history]
-        self.actions.become(history, saved.actions, saved.successes)
+        self.actions.number, self.actions.successes = saved.actions, saved.successes
+        self.actions.history.clear()
+        self.actions.history.extend(each.to_result() for each in saved.action_history)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the agent between two turns as plain data, for `from_dict`.
@@ -218,26 +219,23 @@ class WorkflowAgent:
                 "before the next, or give each task an agent of its own"
             )
 
-        self._is_at_turn = True
-        try:
-            return await self._turn()
-        finally:
-            self._is_at_turn = False
-
-    async def _turn(self) -> Turn:
         if self.failure is not None:
             raise WorkflowStopped(
                 f"the workflow {self.workflow.name!r} of agent {self.agent_id!r} has stopped: "
                 f"{self.failure}"
             )
-
         if self.has_finished:
             return Turn(self.turn_number, self.state.value, has_finished=True)
 
         self.turn_number += 1
         self.ticks_in_state += 1
         self._steps.begin_turn()
-        runs = await self._go_through()
+        self._is_at_turn = True
+        try:
+            runs = await self._go_through()
+        finally:
+            self._is_at_turn = False
+
         if runs and runs[-1].outcome == "failed":
             self.failure = f"step {runs[-1].step!r}: {runs[-1].reason}"
 

@@ -17,19 +17,17 @@ from prism.statechart.reasoner._replies import (
 )
 from prism.statechart.reasoner._replies._names import Names, plain_text
 from prism.workflow._document._definition import Step
-from prism.workflow._sandbox._outputs import OutputError, Validator
+from prism.workflow._sandbox._outputs import Validator
 from prism.workflow._variables import through_json
 
 Schema = dict[str, Any]
 
 _NEXT_FOCUS = re.compile(r'("next_focus"\s*:\s*)"(?:[^"\\]|\\.)*"')
 
+_TEXT: Schema = {"type": "string"}
 _ACTION: Schema = {
     "type": "object",
-    "properties": {
-        "reasoning": {"type": "string"},
-        "action": {"type": "object"},
-    },
+    "properties": {"reasoning": _TEXT, "action": {"type": "object"}},
     "required": ["reasoning", "action"],
 }
 
@@ -58,17 +56,16 @@ def reply_of(step: Step) -> StepReply:
 
     validator = Validator(step.output)
 
-    return StepReply(step.output, lambda text: _read_data(text, validator))
+    return StepReply(step.output, lambda text: validator.require(_data(text)))
 
 
 def _decision_of(step: Step) -> StepReply:
     vocabulary = list(step.transition_map)
     labels = offered_labels("" if step.prompt is None else step.prompt.text, vocabulary)
-    text: Schema = {"type": "string"}
-    decision = text | {"enum": vocabulary} if vocabulary else text
+    decision = _TEXT | {"enum": vocabulary} if vocabulary else _TEXT
     schema = {
         "type": "object",
-        "properties": {"decision": decision, "reasoning": text, "next_focus": text},
+        "properties": {"decision": decision, "reasoning": _TEXT, "next_focus": _TEXT},
         "required": ["decision"],
     }
 
@@ -91,16 +88,6 @@ def _read_action(text: str) -> dict[str, Any]:
         raise ValueError("the reply has no action, which must be an object")
 
     return {"reasoning": reasoning if isinstance(reasoning, str) else "", "action": action}
-
-
-def _read_data(text: str, validator: Validator) -> Any:
-    value = _data(text)
-    try:
-        validator.require(value)
-    except OutputError as error:
-        raise ValueError(str(error)) from None
-
-    return value
 
 
 def _read_decision(text: str, vocabulary: list[str], labels: Mapping[str, str]) -> dict[str, Any]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, Any, TypeVar
+from typing import Any, TypeVar
 
-from pydantic import BeforeValidator, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
 from prism.files._declarations import Declaration, shaped
 from prism.files._source import Problems, Source
@@ -26,17 +26,13 @@ class _Saved(Declaration):
     model_config = ConfigDict(extra="ignore")
 
 
-def _time(value: Any) -> Any:
-    return datetime.fromisoformat(value) if isinstance(value, str) else value
-
-
 class _SavedTransition(_Saved):
     """A transition of the history."""
 
     from_state: str
     to_state: str
     trigger: str
-    timestamp: Annotated[datetime, BeforeValidator(_time)]
+    timestamp: datetime = Field(strict=False)
     context: dict[Any, Any] | None = None
 
 

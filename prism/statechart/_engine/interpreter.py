@@ -20,6 +20,7 @@ from prism.statechart._engine.arguments import (
     require_reasoner,
 )
 from prism.statechart._engine.machine import Candidate, Rows, distinct, leading_to
+from prism.statechart._engine.memory import memory_of
 from prism.statechart._engine.pending import (
     MOST_QUEUED_FIRES,
     Answer,
@@ -323,9 +324,11 @@ class Interpreter(Running[StateT]):
 
     def _begin_where_it_is(self, agent: Any, context: Any = None) -> StateT:
         """Enter the current state of an agent, as `begin` enters the initial one."""
-        candidate = self._beginning(agent)
-        if candidate is not None:
-            self._run(agent, candidate, context)
+        if self._nested is not None:
+            if self._nested.planner.remembers:
+                memory_of(self._definition.name, agent).clear()
+            is_initial = agent.state == self._definition.initial
+            self._run(agent, self._nested.beginning(None if is_initial else agent.state), context)
 
         return cast(StateT, agent.state)
 

@@ -15,8 +15,7 @@ from prism.statechart._engine.writing import IF_FROZEN
 from prism.statechart._identity import name_or_address
 
 if TYPE_CHECKING:
-    from prism.statechart._tree.numbers import Tree
-    from prism.statechart._tree.plans import Notes
+    from prism.statechart._tree.numbers import Notes, Tree
 
 FIELD = "state_memory"
 

@@ -10,7 +10,7 @@ candidate that has one is not a transition yet.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from enum import Enum
 from functools import lru_cache, partial
 from itertools import accumulate, chain, islice, product
@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from prism.statechart._engine.machine import EVENTLESS, Candidate
 from prism.statechart._nesting import SEPARATOR, Configuration, EventDescriptor
-from prism.statechart._tree.numbers import CHART, Arc, Memory
-from prism.statechart._tree.plans import Plan
+from prism.statechart._tree.numbers import CHART, Arc, Memory, Plan
 from prism.statechart.states import state_text
 from prism.statechart.transitions import ALWAYS, Edge
 
@@ -120,7 +119,10 @@ class NestedRows(Kept):
 
     def __contains__(self, state: object) -> bool:
         """Return whether an agent of the chart can be in a state."""
-        return super().__contains__(state) or self._leaves_of(state) is not None
+        try:
+            return self.place(state) is not None
+        except KeyError:
+            return False
 
     def open(self, place: Place, trigger: str, groups: Iterable[tuple[Arc, ...]]) -> Candidate[Any]:
         """Return a candidate whose `Resolver` chooses among transitions when their event comes."""
@@ -163,31 +165,6 @@ class NestedRows(Kept):
             plan = candidate[3].plan
             yield from plan.enabled(lambda _: True, dict) if plan.is_open else (candidate,)
 
-    def allows(self, state: Any, trigger: str, target: Any) -> bool:
-        """Return whether transitions of a trigger lead from a state to another, guards ignored.
-
-        Each region may react or not, and a history may stand for whatever has been entered.
-
-        Raises:
-            KeyError: If no agent of the chart can be in one of the states.
-        """
-        place, leaves = self.place(state), self.place(target).leaves
-        entered = {number: self.tree.inside(leaves, number) for number in self.planner.kept}
-        memory = {number: inside for number, inside in entered.items() if inside}
-        return any(
-            self._plan(place, arcs, each).leaves == leaves
-            for arcs in self._combinations(place, trigger)
-            for each in ({}, memory)
-        )
-
-    def _combinations(self, place: Place, trigger: str) -> Iterator[dict[Arc, None]]:
-        """Yield the transitions that may be made together; each region may react or not."""
-        groups = self.groups(place.leaves, trigger)
-        found = groups.get(trigger, []) + (groups.get(EVENTLESS, []) if trigger == ALWAYS else [])
-        choices = product(*((None, *group) for group in dict.fromkeys(found)))
-        for arcs in islice(choices, 1, MOST_OUTCOMES):
-            yield dict.fromkeys(arc for arc in arcs if arc is not None)
-
     def beginning(self, state: Any = None) -> Candidate[Any]:
         """Return the candidate that enters a state, by default the initial one, and stays there."""
         plan = self.planner.beginning(() if state is None else self.place(state).leaves)
@@ -211,29 +188,27 @@ class NestedRows(Kept):
 
         return found
 
+    def plan(self, place: Place, arcs: Iterable[Arc], memory: Memory) -> Plan:
+        """Return the plan of transitions of several regions, those in conflict left out."""
+        kept = self.tree.compatible(arcs, place.active, memory)
+        return self.planner.plan(kept, place.leaves, memory)
+
     # Places
 
     def _placed(self, state: Any) -> Place:
-        leaves = self._leaves_of(state)
-        if leaves is None:
+        numbers, texts = self.tree.numbers, [state_text(state)]
+        if texts[0] not in numbers and not isinstance(state, Enum):
+            texts = texts[0].split(SEPARATOR)
+        leaves = tuple(numbers.get(text, CHART) for text in texts)
+        if not isinstance(state, str) or not self.tree.is_configuration(leaves):
             raise KeyError(state)
+
         return self._place_of(leaves)
 
     def _place_at(self, leaves: tuple[int, ...]) -> Place:
         members = [self.tree.nodes[number].state for number in leaves]
         state = members[0] if len(members) == 1 else Configuration(members)
         return Place(state, leaves, self.tree.active(leaves))
-
-    def _leaves_of(self, state: object) -> tuple[int, ...] | None:
-        if not isinstance(state, str):
-            return None
-
-        numbers, texts = self.tree.numbers, [state_text(state)]
-        if texts[0] not in numbers and not isinstance(state, Enum):
-            texts = str(state).split(SEPARATOR)
-        leaves = tuple(numbers.get(text, CHART) for text in texts)
-
-        return leaves if self.tree.is_configuration(leaves) else None
 
     # Candidates
 
@@ -281,7 +256,7 @@ class NestedRows(Kept):
         self, place: Place, trigger: str, arcs: Iterable[Arc], memory: Memory
     ) -> Candidate[Any]:
         """Return the candidate of transitions that are enabled together."""
-        return self._candidate(place.state, trigger, self._plan(place, arcs, memory))
+        return self._candidate(place.state, trigger, self.plan(place, arcs, memory))
 
     def _candidate(self, state: Any, trigger: str, plan: Plan) -> Candidate[Any]:
         edge = Edge(state, self._place_of(plan.leaves).state, trigger)
@@ -291,10 +266,6 @@ class NestedRows(Kept):
             edge.leaves = None
 
         return None, None, edge.to_state, edge
-
-    def _plan(self, place: Place, arcs: Iterable[Arc], memory: Mapping[int, Any]) -> Plan:
-        kept = self.tree.compatible(arcs, place.active, memory)
-        return self.planner.plan(kept, place.leaves, memory)
 
 
 def _key(arc: Arc, event: Any = None) -> Any:
@@ -365,7 +336,7 @@ class Resolver:
 
     def enabled(self, ask: Ask, histories: Callable[[], Memory]) -> Iterator[Any]:
         """Yield the candidates of all transitions that pass now, in definition order."""
-        passing = [[arc for arc in group if ask(arc)] for group in self.groups]
+        passing = ([*filter(ask, group)] for group in self.groups)
         groups = [group for group in passing if group]
         for arcs in islice(product(*groups), MOST_OUTCOMES if groups else 0):
             yield self.together(tuple(dict.fromkeys(arcs)), histories)

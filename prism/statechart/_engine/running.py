@@ -7,7 +7,7 @@ has settled (SCXML, appendix D, ``mainEventLoop``). Only then follows what its a
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from prism.statechart._engine.committing import Committing
 from prism.statechart._engine.machine import EVENTLESS, Candidate
@@ -25,7 +25,8 @@ from prism.telemetry._instrument import engine_hooks
 from prism.telemetry._loggers import somebody_listens
 
 if TYPE_CHECKING:
-    from prism.statechart._tree.plans import Plan
+    from prism.statechart._engine.rows import NestedRows
+    from prism.statechart._tree.numbers import Plan
 
 
 class Running(Committing[StateT]):
@@ -67,26 +68,15 @@ class Running(Committing[StateT]):
 
     # Making
 
-    def _beginning(self, agent: Any) -> Candidate[StateT] | None:
-        """Return the step that enters an agent's state; None for a flat chart."""
-        if self._nested is None:
-            return None
-        if self._nested.planner.remembers:
-            memory_of(self._definition.name, agent).clear()
-
-        is_initial = agent.state == self._definition.initial
-        return self._nested.beginning(None if is_initial else agent.state)
-
     def _steps(
         self, agent: Any, candidate: Candidate[StateT], context: Any, firing: Firing
     ) -> bool:
         """Make one step and those that follow from it; return False if none is enabled."""
-        assert self._nested is not None
         raised: deque[tuple[str, Any]] = deque()
-        session = None
-        if self._nested.new_session is not None:
+        new_session, session = cast("NestedRows", self._nested).new_session, None
+        if new_session is not None:
             # content of a document raises events itself, guards that fail as well
-            session = self._nested.new_session(self, agent, raised)
+            session = new_session(self, agent, raised)
             context = session.event_of(candidate[3].trigger, context)
 
         step = self._resolved(candidate, agent, context)

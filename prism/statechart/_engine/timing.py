@@ -24,16 +24,13 @@ if TYPE_CHECKING:
     from prism.statechart._tree.hierarchy import Hierarchy
     from prism.statechart._tree.numbers import Arc
 
-LIMIT_OF_TIMED = 0.5
-"""Limit of every state of a chart with timers: each tick has more to look at than one limit."""
-
 
 class Limits(dict[Any, float]):
-    """The limits of a chart with timers."""
+    """The limits of a chart with timers, which looks at them in every tick."""
 
-    def get(self, state: Any, default: Any = None) -> Any:  # noqa: ARG002
-        """Return a limit that the first tick is over."""
-        return LIMIT_OF_TIMED
+    def get(self, state: Any, default: Any = None) -> float:  # noqa: ARG002
+        """Return a limit that every tick is over."""
+        return -1.0
 
 
 class Schedule:
@@ -112,27 +109,23 @@ class Timing(Interpreter[StateT]):
         else:
             ticks, limit = self._dwell(agent)
 
-        if ticks is None or limit is None or ticks <= limit:
+        if limit is None or ticks <= limit:
             return None
         if self._schedule is not None:
-            return self._times_out(agent, ticks, context)
+            # rates and composites need no count of the agent's
+            return self._times_out(agent, ticks or 1, context)
         return self.fire(agent, TIMEOUT, context) if TIMEOUT in self._triggers else None
 
-    def _dwell(self, agent: Any) -> tuple[int | None, float | None]:
-        """Count one more tick in the state; return the ticks now, and the limit."""
+    def _dwell(self, agent: Any) -> tuple[int, float | None]:
+        """Count one more tick in the state; return the ticks, 0 if none are kept, and the limit."""
         ticks = getattr(agent, "ticks_in_state", None)
         if ticks is not None:
             self._require_known_state(agent)
             self._writer_of(agent)
             ticks = count_tick(agent, ticks)
 
-        elif self._schedule is not None:
-            # rates and composites need no count of the agent's
-            return 1, LIMIT_OF_TIMED
-
         own_limit = getattr(agent, "timeout_threshold", None)
-
-        return ticks, self._limits.get(self._state_of(agent)) or own_limit
+        return ticks or 0, self._limits.get(self._state_of(agent)) or own_limit
 
     def _times_out(
         self, agent: Any, ticks: int, context: Any, *, by_chance: bool = True

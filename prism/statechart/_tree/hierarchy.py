@@ -17,8 +17,7 @@ from prism.statechart._nesting import (
     is_of_document,
     leaf_texts,
 )
-from prism.statechart._tree.numbers import CHART, Arc, HistoryAt, Node, Tree
-from prism.statechart._tree.plans import Planner
+from prism.statechart._tree.numbers import CHART, Arc, HistoryAt, Node, Planner, Tree
 from prism.statechart.states import state_text
 from prism.statechart.transitions import (
     DocumentPart,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
@@ -73,9 +72,9 @@ class ComponentReader:
 
         folders = () if self._folder is None else (self._folder, self._folder / "components")
         for folder in folders:
-            for file in (f"{name}{ending}" for ending in _ENDINGS):
-                if file in self._names(folder / kind):
-                    return folder / kind / file
+            for ending in _ENDINGS:
+                if f"{name}{ending}" in self._names(folder / kind):
+                    return folder / kind / f"{name}{ending}"
 
         place = "this text" if self._folder is None else str(self._folder)
         message = f"there is no component {kind}/{name}.yaml in {place}"
@@ -102,8 +101,5 @@ class ComponentReader:
 
 def _names_in(folder: Path) -> frozenset[str]:
     """Return the names of the files in a folder: looked up once, however many are named."""
-    try:
-        with os.scandir(folder) as found:
-            return frozenset(entry.name for entry in found if entry.is_file())
-    except (FileNotFoundError, NotADirectoryError):
-        return frozenset()
+    files = folder.iterdir() if folder.is_dir() else ()
+    return frozenset(file.name for file in files if file.is_file())

@@ -168,15 +168,15 @@ class _Reader:
             for each in (level.error_handling, level)
             if each is not None
         ]
-        self._on_failure = _first(
-            (each.default_on_failure for each in policies), DEFAULT_ON_FAILURE
-        )
+        policy = (each.default_on_failure for each in policies if each.default_on_failure)
+        self._on_failure = next(policy, DEFAULT_ON_FAILURE)
         retries = (
             getattr(each, name, None)
             for each in policies
             for name in ("max_retries", "default_max_retries")
         )
-        self._max_retries = _first(retries, DEFAULT_MAX_RETRIES)
+        known = (number for number in retries if number is not None)
+        self._max_retries = next(known, DEFAULT_MAX_RETRIES)
 
     def definition(
         self, name: str, folder: Path | None, components_folder: Path | None
@@ -362,7 +362,3 @@ class _Reader:
 
 def _listed(value: str | list[str]) -> list[str]:
     return [value] if isinstance(value, str) else value
-
-
-def _first(values: Iterable[_GivenT | None], default: _GivenT) -> _GivenT:
-    return next((value for value in values if value is not None), default)
