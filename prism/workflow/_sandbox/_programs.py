@@ -35,6 +35,7 @@ _PLAIN = frozenset(
         *(ast.Store, ast.Constant, ast.BinOp, ast.BoolOp, ast.UnaryOp, ast.Compare, ast.IfExp),
         *(ast.Call, ast.keyword, ast.Attribute, ast.Subscript, ast.Slice, ast.List, ast.Tuple),
         *(ast.Dict, ast.Set, ast.JoinedStr, ast.FormattedValue, ast.And, ast.Or),
+        *(ast.For, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.comprehension),
         *ast.operator.__subclasses__(),
         *ast.unaryop.__subclasses__(),
         *ast.cmpop.__subclasses__(),
