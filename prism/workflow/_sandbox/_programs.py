@@ -64,7 +64,7 @@ class CodeError(ValueError):
     Args:
         problem: What is wrong.
         line: Line of the step's code, counted from 1, where known.
-        is_of_limits: Whether it took more time or memory than a step has, as it would again.
+        is_of_limits: Whether it took too much time or memory, as it would again.
     """
 
     def __init__(
@@ -143,7 +143,7 @@ class Program:
         return self._dressed
 
     def _require_inside(self, source: str) -> None:
-        """Refuse code of which a part would not be in the function, whatever the reason."""
+        """Refuse code of which any part would be outside the function."""
         try:
             dressed = ast.parse(source).body
         except SyntaxError as error:
@@ -168,7 +168,7 @@ def _parsed(code: str) -> Any:
 
 
 def _python(code: str, flags: int = 0) -> Any:
-    """Parse code, or compile it: return outside a function and the like are wrong only then."""
+    """Parse code, or compile it, which also finds a return outside a function and the like."""
     try:
         return compile(code, "<code>", "exec", flags, dont_inherit=True, optimize=0)
     except SyntaxError as error:
