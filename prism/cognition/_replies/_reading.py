@@ -264,9 +264,7 @@ def read_reply(text: str, names: Sequence[str] = ()) -> AgentReply:
     """
     defects: list[str] = []
     readable = _readable(text, defects)
-    reply = _read_call(readable, (*AVAILABLE_ACTIONS, *names), defects) or _read(
-        readable, defects, 0
-    )
+    reply = _read_call(readable, names, defects) or _read(readable, defects, 0)
     defects.extend(reply.defects)
 
     return replace(reply, defects=tuple(dict.fromkeys(defects))[:MOST_DEFECTS])
@@ -277,7 +275,8 @@ def _read_call(text: str, names: Sequence[str], defects: list[str]) -> AgentRepl
     if len(text) > MOST_CALL or text.count("<") > _MOST_SIGNS_OF_CALL:
         return None
 
-    call = rewritten(without_thoughts(text) if "<" in text else text, names)
+    known = (*AVAILABLE_ACTIONS, *names)
+    call = rewritten(without_thoughts(text) if "<" in text else text, known)
     if call is None:
         return None
 
