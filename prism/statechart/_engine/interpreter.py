@@ -380,7 +380,8 @@ class Interpreter(Running[StateT]):
             return None
         if self._schedule is not None:
             # rates and composites need no count of the agent's
-            return self._schedule.tick(self, agent, ticks or 1, context)
+            moved: StateT | None = self._schedule.tick(self, agent, ticks or 1, context)
+            return moved
         return self.fire(agent, TIMEOUT, context) if TIMEOUT in self._triggers else None
 
     def _dwell(self, agent: Any) -> tuple[int, float | None]:

@@ -9,17 +9,15 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from itertools import accumulate, chain
 from math import expm1, isfinite
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from prism.errors import FieldValueError
 from prism.statechart._definition import TIMEOUT
 from prism.statechart._engine.machine import EVENTLESS
 from prism.statechart._engine.memory import count, memory_of, random_of
 from prism.statechart.states import state_text
-from prism.statechart.transitions import StateT
 
 if TYPE_CHECKING:
-    from prism.statechart._engine.interpreter import Interpreter
     from prism.statechart._engine.rows import NestedRows
     from prism.statechart._tree.hierarchy import Hierarchy
     from prism.statechart._tree.numbers import Arc
@@ -67,14 +65,8 @@ class Schedule:
         self.is_empty: bool = not (has_timers or has_timeout or planner.is_document)
 
     def tick(
-        self,
-        chart: Interpreter[StateT],
-        agent: Any,
-        ticks: int,
-        context: Any,
-        *,
-        by_chance: bool = True,
-    ) -> StateT | None:
+        self, chart: Any, agent: Any, ticks: int, context: Any, *, by_chance: bool = True
+    ) -> Any:
         """Make the transitions of one tick; return the new state, or None if there were none.
 
         Args:
@@ -90,7 +82,7 @@ class Schedule:
         return made[-1] if made else None
 
 
-def rate_of(chart: Interpreter[Any], agent: Any, arc: Arc, context: Any) -> float:
+def rate_of(chart: Any, agent: Any, arc: Arc, context: Any) -> float:
     """Return how often a tick a transition happens now; a function that fails is reported."""
     rate: Any = arc.written.rate
     if not callable(rate):
@@ -101,16 +93,16 @@ def rate_of(chart: Interpreter[Any], agent: Any, arc: Arc, context: Any) -> floa
         if not (isfinite(value) and value >= 0):
             raise FieldValueError(f"a rate must be a finite number, 0 or more, got {value!r}")
     except Exception as error:
-        alone = cast("NestedRows", chart._nested).alone(agent.state, arc)
+        alone = chart._nested.alone(agent.state, arc)
         chart._reporter.guard_failed(error, agent, alone[3])
         return 0.0
 
     return value
 
 
-def fire_alone(chart: Interpreter[StateT], agent: Any, arc: Arc, context: Any) -> StateT | None:
+def fire_alone(chart: Any, agent: Any, arc: Arc, context: Any) -> Any:
     """Make one transition whose time has come, and no other of its trigger."""
-    alone = cast("NestedRows", chart._nested).alone(agent.state, arc)
+    alone = chart._nested.alone(agent.state, arc)
     passing = next(chart._passing([alone], agent, context), None)
     return None if passing is None else chart._run(agent, passing, context)
 
@@ -120,17 +112,17 @@ class _Tick:
 
     Args:
         schedule: What to look at.
-        chart: The chart.
+        chart: The chart's interpreter.
         agent: The agent.
         ticks: How many it has spent in its state, this one included.
         context: What guards and actions get.
     """
 
     def __init__(
-        self, schedule: Schedule, chart: Interpreter[Any], agent: Any, ticks: int, context: Any
+        self, schedule: Schedule, chart: Any, agent: Any, ticks: int, context: Any
     ) -> None:
         self._schedule, self._chart = schedule, chart
-        self._nested = cast("NestedRows", chart._nested)
+        self._nested: NestedRows = chart._nested
         self._agent, self._ticks, self._context = agent, ticks, context
         self._active = sorted(self._nested.place(agent.state).active)
         self._memory: dict[str, Any] = {}
