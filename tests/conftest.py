@@ -4,6 +4,8 @@ import gc
 import os
 import sys
 from collections import Counter
+from contextlib import suppress
+from importlib import import_module
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -29,6 +31,9 @@ sys.dont_write_bytecode = False
 # requests are carried as for most users, unless a test asks for the other carrier
 sys.modules["aiohttp"] = None  # type: ignore[assignment]
 
+# killed or not, a process loses only with the power what it has written but not synchronized
+os.fsync = lambda file: None
+
 # nothing that collecting makes is garbage before its end
 gc.disable()
 
@@ -47,6 +52,21 @@ pytest_plugins = [
     "tests.kit.structlogs",
     "tests.kit.world_runs",
 ]
+
+
+def pytest_collection(session: pytest.Session) -> None:
+    """Have each worker begin with modules of its own, so that they compile each for one another."""
+    everything = session.config.args == session.config.getini("testpaths")
+    if not everything or "PYTEST_XDIST_WORKER" not in os.environ:
+        return
+
+    number = int(os.environ["PYTEST_XDIST_WORKER"].removeprefix("gw"))
+    root = session.config.rootpath
+    modules = sorted(root.glob("tests/**/test_*.py"))
+    for path in modules[number :: int(os.environ["PYTEST_XDIST_WORKER_COUNT"])]:
+        # what cannot be imported is collected, and told of, later
+        with suppress(Exception, pytest.skip.Exception):
+            import_module(".".join(path.relative_to(root).with_suffix("").parts))
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -48,7 +48,6 @@ SUB_ROOMS = {
         "_sandbox",
         "_document",
         "_actions",
-        "_labels",
         "_replies",
         "_chart",
         "_workflow",
@@ -72,7 +71,6 @@ SUB_ROOMS = {
         "_agent",
         "_questions",
         "_keeper",
-        "_results",
         "_run",
     ),
     "prism.worlds": (

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from itertools import chain, islice, product
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
@@ -13,9 +14,15 @@ from prism.analysis._reading.logs import RunLogs
 from prism.analysis._reading.scanning import query_of
 from prism.statechart import Statechart, Transition
 from prism.statechart._definition import TIMEOUT
+from prism.statechart._engine.machine import EVENTLESS
+from prism.statechart._engine.rows import MOST_OUTCOMES
 from prism.statechart._nesting import SEPARATOR
 from prism.statechart.states import state_text
+from prism.statechart.transitions import ALWAYS
 from prism.telemetry.events import AGENT_JOINED, DECISION, TRANSITION
+
+if TYPE_CHECKING:
+    from prism.statechart._engine.rows import NestedRows
 
 
 class Fault(NamedTuple):
@@ -39,6 +46,29 @@ def _surely_left(timed: Iterable[Transition[Any]]) -> set[str]:
     loops = {state_text(item.source) for item in timed if item.source == item.target}
 
     return unguarded - loops
+
+
+def _leads(rows: NestedRows, source: str, trigger: str, target: str) -> bool:
+    """Return whether transitions of a trigger may lead from one configuration to another.
+
+    Guards are ignored. Each region may react or not, and a history may stand for whatever has been
+    entered.
+
+    Raises:
+        KeyError: If no agent of the chart can be in one of the two.
+    """
+    place, leaves = rows.place(source), rows.place(target).leaves
+    entered = {number: rows.tree.inside(leaves, number) for number in rows.planner.kept}
+    memory = {number: inside for number, inside in entered.items() if inside}
+    triggers = (trigger, EVENTLESS) if trigger == ALWAYS else (trigger,)
+    groups = rows.groups(place.leaves, trigger)
+    found = chain.from_iterable(groups.get(each, ()) for each in triggers)
+    choices = product(*((None, *group) for group in dict.fromkeys(found)))
+    return any(
+        rows.plan(place, dict.fromkeys(filter(None, arcs)), each).leaves == leaves
+        for arcs in islice(choices, 1, MOST_OUTCOMES)
+        for each in ({}, memory)
+    )
 
 
 class Rules:
@@ -135,7 +165,7 @@ class Rules:
             return (source, trigger, target) in self._transitions
         rows = self._regions._nested
         assert rows is not None
-        return rows.allows(source, trigger, target)
+        return _leads(rows, source, trigger, target)
 
     def _targets(self, state: str, trigger: str) -> list[str]:
         if self._regions is not None:

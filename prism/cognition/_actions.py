@@ -83,8 +83,6 @@ def problem_of(
     memory: Memory,
     available: Collection[str],
     own: Mapping[str, OwnAction],
-    *,
-    is_truncated: bool,
     fits: Callable[[str, Any], bool],
 ) -> str | None:
     """Return why an action cannot be carried out while executing; None if it can.
@@ -94,11 +92,8 @@ def problem_of(
         memory: The memory.
         available: Types of action that the configuration has.
         own: Actions of the application.
-        is_truncated: Whether the reply was cut off.
         fits: Whether a prompt has room for a memory, if it has no other.
     """
-    if is_truncated:
-        return "the reply is cut off, perhaps with its action"
     if asked is None:
         return "the reply asks for no action"
     if asked.type in own:

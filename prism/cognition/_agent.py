@@ -4,28 +4,25 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from functools import cache, partial
+from functools import cache
 from time import time
 from typing import Any
 
 from prism.cognition._actions import ActionResult
-from prism.cognition._chart import ACTED, CHART_NAME, OVERFLOW, CognitiveState, cognitive_chart
+from prism.cognition._chart import CHART_NAME, CognitiveState, cognitive_chart
 from prism.cognition._config._config import Config
 from prism.cognition._counters import with_window
-from prism.cognition._cycle import Cycle, CycleUnderWay, reason_to_stop
+from prism.cognition._cycle import Cycle, CycleUnderWay, reason_to_stop, state_of
 from prism.cognition._memory._memory import Memory
 from prism.cognition._own_actions import ActionRefusedError, OwnAction, actions_of
 from prism.cognition._paging import Pager
-from prism.cognition._prompts import reply_schema
-from prism.cognition._replies import AskedAction, read_reply
+from prism.cognition._replies import AskedAction
 from prism.errors import FieldValueError
 from prism.runs._lent import Lent, writer_of
 from prism.statechart import Statechart
-from prism.statechart.reasoner._spending import Cost
-from prism.statechart.reasoner._texts import BaseWriter, TextCall
+from prism.statechart.reasoner._texts import BaseWriter
 from prism.statechart.reasoner._tokens import TokenCounter, count_tokens
-from prism.telemetry._loggers import EventLogger, active_logger, describe, report_warning
-from prism.telemetry.events import COGNITION_CYCLE, COGNITION_RESET
+from prism.telemetry._loggers import EventLogger
 
 _MOST_NEWS = 50
 
@@ -89,9 +86,9 @@ class CognitiveAgent:
         self.actions: Mapping[str, OwnAction] = actions_of(type(self), actions)
         self.stopped: str | None = None
         self.world: Any = None
-        told = {name: own.told for name, own in self.actions.items()}
-        self._fields = {name: own.schema for name, own in self.actions.items()}
         self._on_cycle = on_cycle
+        self._fields = {name: own.schema for name, own in self.actions.items()}
+        told = {name: own.told for name, own in self.actions.items()}
         self._pager = Pager(config, goal, count, told)
         self._writer: BaseWriter = writer_of(with_window(client, config, count))
         self._logger = logger
@@ -100,7 +97,7 @@ class CognitiveAgent:
     def take_memory(self, memory: Memory) -> None:
         """Continue with another open memory, which nothing else may use."""
         self.memory: Memory = memory
-        self.state: CognitiveState = _state_of(memory) or CognitiveState.THINKING
+        self.state: CognitiveState = state_of(memory) or CognitiveState.THINKING
         memory.version_limit = self.config.storage.versions
 
     async def run(self, cycles: int | None = None) -> list[Cycle]:
@@ -155,26 +152,13 @@ class CognitiveAgent:
         The memory changes in one step after the reply has arrived, so an error before that leaves
         it unchanged.
         """
-        under_way = self.pending = CycleUnderWay(self)
+        self.pending = CycleUnderWay(self)
         try:
-            self._take_state()
-            is_thinking = self.state is CognitiveState.THINKING
-            if is_thinking and self._pager.has_passed_soft_limit(self.memory):
-                under_way.why = "soft_limit"
-                self._fire(OVERFLOW)
-
-            under_way.state = self.state
-            # paging by use needs no model
-            if self.state is not CognitiveState.PAGING or self.config.paging.policy == "model":
-                await self._ask(under_way)
-
-            self._conclude(under_way)
+            return await self.pending.run()
         finally:
             self.pending = None
             # of a cycle that was broken off, the transition into paging has not been
-            self.state = _state_of(self.memory) or self.state
-
-        return under_way.result()
+            self.state = state_of(self.memory) or self.state
 
     # In a world
 
@@ -248,85 +232,8 @@ class CognitiveAgent:
         """
         self.memory.replace(data["memory"])
         self.memory.commit()
-        self.state = _state_of(self.memory) or CognitiveState.THINKING
+        self.state = state_of(self.memory) or CognitiveState.THINKING
         self.ticks_in_state = data["ticks_in_state"]
-
-    def _fire(self, trigger: str) -> None:
-        """Make the transition that the cycle under way calls for."""
-        assert self.pending is not None
-        about: dict[str, Any] = {"cycle": self.pending.number}
-        action = self.pending.action
-        if trigger == ACTED and action is not None:
-            about |= {"action": action.type, "tags": action.tags}
-
-        self._chart.fire(self, trigger, about)
-
-    def _say(self, event: str, *, is_warning: bool = False, **keys: Any) -> None:
-        """Announce what happened in the cycle under way; a warning is shown in any case."""
-        assert self.pending is not None
-        about = {"agent_id": self.agent_id, "cycle": self.pending.number}
-        if is_warning:
-            report_warning(self._logger, event, **about, **keys)
-        elif (logger := active_logger(self._logger)) is not None:
-            logger.info(event, **about, **keys)
-
-    def _take_state(self) -> None:
-        """Take the state from the memory, where somebody may have changed it."""
-        found = _state_of(self.memory)
-        self.state = found or CognitiveState.THINKING
-        self.ticks_in_state += 1
-        if found is None:
-            self.ticks_in_state = 0
-            self._say(
-                COGNITION_RESET,
-                is_warning=True,
-                from_state=self.memory.state,
-                to_state=self.state.value,
-            )
-
-    async def _ask(self, under_way: CycleUnderWay) -> None:
-        fitted = under_way.fitted = self._pager.fit(self.memory, self.state.value)
-        key = f"{under_way.number}:{self.state.value}"
-        schema = reply_schema(self.state.value, self.config.available_actions, self._fields)
-        read = partial(read_reply, names=tuple(self.actions))
-        call = TextCall(self, key, fitted.prompt.text, schema, read, variation=under_way.number)
-        under_way.written = await self._writer.write(call, logger=self._logger)
-
-    def _conclude(self, under_way: CycleUnderWay) -> None:
-        """Do what the reply asks for; nothing waits here, so all of it happens or nothing."""
-        try:
-            under_way.conclude()
-        except BaseException as error:
-            under_way.break_off(describe(error))
-            raise
-        finally:
-            self.memory.state = self.state.value
-            self.memory.end_cycle()
-            self._announce(under_way)
-
-    def _announce(self, under_way: CycleUnderWay) -> None:
-        cycle = under_way.result()
-        cost = cycle.cost or Cost()
-        self._say(
-            COGNITION_CYCLE,
-            # of a refusal, and of a model that fails, there is a warning already
-            is_warning=cycle.outcome == "unusable" or under_way.is_broken_off,
-            state=cycle.state,
-            next_state=cycle.next_state,
-            outcome=cycle.outcome,
-            reason=cycle.reason,
-            prompt_tokens=cycle.prompt_tokens,
-            input_tokens=cost.input_tokens,
-            output_tokens=cost.output_tokens,
-            thought=cycle.thought,
-            soft_limit=self._pager.soft,
-            hard_limit=self._pager.hard,
-            memory_tokens=self._pager.tokens_of_memory(self.memory),
-            memories=cycle.memories,
-            thoughts=cycle.thoughts,
-            stored=self.memory.stored_count,
-            defects=list(cycle.defects),
-        )
 
 
 @cache
@@ -356,10 +263,3 @@ def number_of_cycles(config: Config, cycles: int | None) -> int:
         )
 
     return min(bounds)
-
-
-def _state_of(memory: Memory) -> CognitiveState | None:
-    try:
-        return CognitiveState(memory.state)
-    except ValueError:
-        return None

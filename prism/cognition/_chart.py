@@ -47,17 +47,18 @@ def cognitive_chart(
         clock: Returns the current time in seconds since the epoch.
     """
     thinking, executing, paging = CognitiveState
+    notes = _does("note_thought")
     rows = [
-        Transition(THINK, thinking, thinking, action=note_thought),
-        Transition(EXECUTE, thinking, executing, action=note_thought),
-        Transition(OVERFLOW, thinking, paging, action=note_thought),
+        Transition(THINK, thinking, thinking, action=notes),
+        Transition(EXECUTE, thinking, executing, action=notes),
+        Transition(OVERFLOW, thinking, paging, action=notes),
         Transition(FAULT, thinking, thinking),
         *(
-            Transition(ACTED, executing, thinking, _asks_for(name), _does(name))
+            Transition(ACTED, executing, thinking, _asks_for(name), _does(name, "act"))
             for name in (*MEMORY_ACTIONS, *actions)
         ),
         Transition(FAULT, executing, thinking),
-        Transition(PAGED, paging, thinking, action=page),
+        Transition(PAGED, paging, thinking, action=_does("page")),
     ]
 
     return Statechart(
@@ -72,30 +73,20 @@ def cognitive_chart(
     )
 
 
-def note_thought(agent: Any, _context: Any) -> None:
-    """Add the thought of a reply to the log, if there is one."""
-    agent.pending.note_thought()
-
-
-def page(agent: Any, _context: Any) -> None:
-    """Move memories between working memory and storage."""
-    agent.pending.page()
-
-
 def _asks_for(name: str) -> Callable[[Any, Any], bool]:
     def asks(agent: Any, _context: Any) -> bool:
         action = agent.pending.action
         return action is not None and action.type == name
 
     asks.__name__ = asks.__qualname__ = f"asks_for_{name}"
-
     return asks
 
 
-def _does(name: str) -> Callable[[Any, Any], None]:
+def _does(name: str, method: str = "") -> Callable[[Any, Any], None]:
+    """Return an action of the chart, which the cycle under way carries out."""
+
     def does(agent: Any, _context: Any) -> None:
-        agent.pending.act()
+        getattr(agent.pending, method or name)()
 
     does.__name__ = does.__qualname__ = name
-
     return does

@@ -1,11 +1,13 @@
-"""One cycle: what its reply asks for, and what becomes of it."""
+"""A cycle, from the prompt to what becomes of the reply, and the results of many."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
+from typing import Any, Literal, Self
 
 from prism.cognition._actions import ActionResult, carry_out, problem_of
 from prism.cognition._chart import (
@@ -20,10 +22,18 @@ from prism.cognition._chart import (
 from prism.cognition._memory._memory import Memory
 from prism.cognition._own_actions import ActionRefusedError
 from prism.cognition._paging import Fitted, Paged, PagingReason
-from prism.cognition._replies import AgentReply, AskedAction
+from prism.cognition._prompts import reply_schema
+from prism.cognition._replies import AgentReply, AskedAction, read_reply
 from prism.statechart.reasoner._spending import Cost
-from prism.statechart.reasoner._texts import Written
-from prism.telemetry.events import COGNITION_ACTION, COGNITION_PAGED, COGNITION_REFUSED
+from prism.statechart.reasoner._texts import TextCall, Written
+from prism.telemetry._loggers import active_logger, describe, report_warning
+from prism.telemetry.events import (
+    COGNITION_ACTION,
+    COGNITION_CYCLE,
+    COGNITION_PAGED,
+    COGNITION_REFUSED,
+    COGNITION_RESET,
+)
 
 CycleOutcome = Literal["done", "refused", "unusable", "failed"]
 
@@ -37,6 +47,7 @@ _TRIGGERS = {
 REPEATED = "it repeats the last thought"
 """The defect of a cycle that brings nothing new."""
 
+_CUT_OFF = "the reply is cut off, perhaps with its action"
 _SPENT = "BudgetSpentError"
 _BETWEEN_WORDS = re.compile(r"[\W_]+")
 
@@ -126,6 +137,74 @@ def reason_to_stop(cycles: Sequence[Cycle], limit: int) -> str | None:
     return f"{useless} cycles in a row had no effect; the last one: {last.brought_nothing}"
 
 
+@dataclass(frozen=True, slots=True)
+class CognitiveResults:
+    """The results of a run of cycles.
+
+    Args:
+        agent_id: The agent.
+        cycles: Cycles that the run had.
+        cycle: Cycles over the memory's life.
+        state: The agent's final state.
+        transitions: Transitions between states.
+        outcomes: How often cycles were ``done``, ``refused``, ``unusable`` or ``failed``.
+        actions: How often actions were ``done``, ``missing`` or ``refused``.
+        pagings: How often memories were moved to keep within a limit, or because a reply asked.
+        tokens: Tokens that the model read and wrote, if known.
+        memories: Entries of working memory at the end.
+        thoughts: Entries of the log at the end.
+        stored: Entries of storage at the end.
+        stopped: Why the run ended early; None if it did not.
+    """
+
+    agent_id: str
+    cycles: int
+    cycle: int
+    state: str
+    transitions: int = 0
+    outcomes: Mapping[str, int] = field(default_factory=dict)
+    actions: Mapping[str, int] = field(default_factory=dict)
+    pagings: int = 0
+    tokens: int = 0
+    memories: int = 0
+    thoughts: int = 0
+    stored: int = 0
+    stopped: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the results as plain data, for ``run.json``."""
+        return asdict(self)
+
+    def totals(self) -> dict[str, int]:
+        """Return the counts that end the log of every run."""
+        return {"agent_ticks": self.cycles, "transitions": self.transitions}
+
+    @classmethod
+    def of(cls, agent: Any, cycles: Sequence[Cycle], stopped: str | None = None) -> Self:
+        """Return the results of an agent's cycles.
+
+        Args:
+            agent: The `CognitiveAgent`, after the last of them.
+            cycles: The cycles.
+            stopped: Why the run ended early, if it did.
+        """
+        return cls(
+            agent_id=agent.agent_id,
+            cycles=len(cycles),
+            cycle=agent.memory.cycle,
+            state=agent.state.value,
+            transitions=sum(cycle.transitions for cycle in cycles),
+            outcomes=_counted(cycle.outcome for cycle in cycles),
+            actions=_counted(c.action.outcome for c in cycles if c.action is not None),
+            pagings=sum(len(cycle.paged) for cycle in cycles),
+            tokens=sum(cycle.cost.tokens for cycle in cycles if cycle.cost is not None),
+            memories=len(agent.memory.working),
+            thoughts=len(agent.memory.thoughts),
+            stored=agent.memory.stored_count,
+            stopped=stopped,
+        )
+
+
 class CycleUnderWay:
     """A cycle that has not ended yet: where the chart's guards and actions find what is asked for.
 
@@ -133,140 +212,104 @@ class CycleUnderWay:
         agent: The `CognitiveAgent`, which makes it.
 
     Attributes:
-        number: The cycle.
-        state: State that it runs in.
-        why: Why it pages, if it does.
-        fitted: The prompt, if a model was asked.
-        written: What the model wrote, if it was asked.
         action: The action that is to be carried out.
-        is_broken_off: Whether an error of the program has ended it.
+        told: The result so far.
     """
 
     def __init__(self, agent: Any) -> None:
-        self.number: int = agent.memory.cycle + 1
-        self.state: CognitiveState = agent.state
-        self.why: PagingReason = "asked"
-        self.fitted: Fitted | None = None
-        self.written: Written | None = None
         self.action: AskedAction | None = None
+        self.told: Cycle = Cycle(agent.memory.cycle + 1, agent.state.value, agent.state.value)
         self._agent = agent
-        self._pager = agent._pager
-        self._fire = agent._fire
-        self._say = agent._say
+        self._memory: Memory = agent.memory
+        self._why: PagingReason = "asked"
+        self._fitted: Fitted | None = None
+        self._written: Written | None = None
         self._reply = AgentReply()
-        self.is_broken_off: bool = False
-        self._outcome: CycleOutcome = "done"
-        self._reason: str | None = None
-        self._thought: str | None = None
-        self._result: ActionResult | None = None
-        self._paged: list[Paged] = []
-        self._defects: list[str] = []
 
-    def conclude(self) -> None:
-        """Do what the reply asks for, as far as the chart allows it."""
+    async def run(self) -> Cycle:
+        """Run the cycle; the memory changes in one step after the reply has arrived."""
+        agent = self._agent
+        self._take_state()
+        is_thinking = agent.state is CognitiveState.THINKING
+        if is_thinking and agent._pager.has_passed_soft_limit(self._memory):
+            self._why = "soft_limit"
+            self._fire(OVERFLOW)
+
+        self._note(state=agent.state.value)
+        # paging by use needs no model
+        if agent.state is not CognitiveState.PAGING or agent.config.paging.policy == "model":
+            await self._ask()
+        self._conclude()
+
+        return self.told
+
+    def _take_state(self) -> None:
+        """Take the state from the memory, where somebody may have changed it."""
+        agent, found = self._agent, state_of(self._memory)
+        agent.state = found or CognitiveState.THINKING
+        agent.ticks_in_state += 1
+        if found is None:
+            agent.ticks_in_state = 0
+            states = {"from_state": self._memory.state, "to_state": agent.state.value}
+            self._say(COGNITION_RESET, is_warning=True, **states)
+
+    async def _ask(self) -> None:
+        agent, state = self._agent, self.told.state
+        self._fitted = agent._pager.fit(self._memory, state)
+        call = TextCall(
+            agent,
+            f"{self.told.number}:{state}",
+            self._fitted.prompt.text,
+            reply_schema(state, agent.config.available_actions, agent._fields),
+            partial(read_reply, names=tuple(agent.actions)),
+            variation=self.told.number,
+        )
+        self._written = written = await agent._writer.write(call, logger=agent._logger)
+        self._note(prompt_tokens=self._fitted.prompt.tokens, cost=written.cost)
+
+    def _conclude(self) -> None:
+        """Do what the reply asks for; nothing waits here, so all of it happens or nothing."""
+        is_broken_off = True
+        try:
+            self._do_as_asked()
+            is_broken_off = False
+        except BaseException as error:
+            self._note(outcome="failed", reason=describe(error))
+            raise
+        finally:
+            self._memory.state = self._agent.state.value
+            self._memory.end_cycle()
+            sizes = {"memories": len(self._memory.working), "thoughts": len(self._memory.thoughts)}
+            self._note(next_state=self._memory.state, **sizes)
+            # of a refusal, and of a model that fails, there is a warning already
+            self._announce(is_warning=self.told.outcome == "unusable" or is_broken_off)
+
+    def _do_as_asked(self) -> None:
         # what did not fit into the prompt goes first: the model wrote without having seen it
-        if self.fitted is not None:
-            self._tell_paged(self._pager.make_room(self._agent.memory, self.fitted))
-        if self.written is not None and not self.written.has_failed:
-            self._reply = self.written.value
-            self._defects += self._reply.defects
+        if self._fitted is not None:
+            self._note_paged(self._agent._pager.make_room(self._memory, self._fitted))
+        failure = self._failure_to_write()
+        if self._written is not None and failure is None:
+            self._reply = self._written.value
+            self._note(defects=self._reply.defects)
 
-        self._conclude_state()
-        # what a paging by use has moved is told beside the last action
-        if self.state is not CognitiveState.PAGING or self.written is not None:
-            self._note_result()
-
-    def _conclude_state(self) -> None:
-        # a paging without a reply is one by use
-        if self.state is CognitiveState.PAGING:
+        if self.told.state == CognitiveState.PAGING:
             self._fire(PAGED)
-        elif (failure := self._failure_to_write()) is not None:
+        elif failure is not None:
             self._end("failed", failure)
-        elif self.state is CognitiveState.THINKING:
+        elif self.told.state == CognitiveState.THINKING:
             self._think()
         else:
             self._execute()
+        # what a paging by use has moved is told beside the last action
+        if self.told.state != CognitiveState.PAGING or self._written is not None:
+            self._note_result()
 
-    def break_off(self, error: str) -> None:
-        """Note that an error of the program has ended the cycle.
+    def _failure_to_write(self) -> str | None:
+        if self._written is None or not self._written.has_failed:
+            return None
 
-        Args:
-            error: The exception on one line.
-        """
-        self._outcome, self._reason, self.is_broken_off = "failed", error, True
-
-    def result(self) -> Cycle:
-        """Return the result of the cycle."""
-        memory = self._agent.memory
-
-        return Cycle(
-            self.number,
-            self.state.value,
-            self._agent.state.value,
-            self._outcome,
-            self._reason,
-            self._thought,
-            self._result,
-            tuple(self._paged),
-            None if self.fitted is None else self.fitted.prompt.tokens,
-            len(memory.working),
-            len(memory.thoughts),
-            tuple(self._defects),
-            None if self.written is None else self.written.cost,
-        )
-
-    # What the chart's actions do
-
-    def note_thought(self) -> None:
-        """Add the thought of the reply to the log, if it has one."""
-        log, thought = self._agent.config.thinking_log, self._reply.thinking_log
-        if thought is None or not _has_text(thought):
-            return
-
-        self._thought = thought
-        if [*self._agent.memory.thoughts.values()][-1:] == [thought]:
-            self._defects.append(REPEATED)
-        # what an agent thinks of counts as used: by use, it is the last to go
-        self._agent.memory.touch(_mentioned(self._agent.memory, thought))
-        if log.enable:
-            self._agent.memory.think(
-                thought, key_prefix=log.key_prefix, max_entries=log.max_entries
-            )
-
-    def act(self) -> None:
-        """Carry out the action that is asked for."""
-        assert self.action is not None
-        own = self._agent.actions.get(self.action.type)
-        if own is None:
-            self._result = carry_out(self._agent.memory, self.action)
-        else:
-            try:
-                self._result = self._agent.carry_out(own, self.action)
-            except ActionRefusedError as error:
-                self._refuse(self.action, str(error))
-                self._outcome, self._reason = "refused", str(error)
-                return
-
-        done = self._result
-        keys: dict[str, Any] = {} if own is None else {"fields": dict(self.action.fields)}
-        if done.answer is not None:
-            keys["answer"] = done.answer
-        if done.found:
-            keys["found"] = list(done.found)
-        self._say(
-            COGNITION_ACTION,
-            type=done.type,
-            tags=done.tags,
-            outcome=done.outcome,
-            reason=done.reason,
-            **keys,
-        )
-
-    def page(self) -> None:
-        """Move memories between working memory and storage."""
-        reason = None if self.written is None else self._problem_of_paging()
-        asked = None if self.written is None or reason is not None else self._reply.action
-        self._tell_paged(self._pager.page(self._agent.memory, self.why, asked, reason))
+        return self._written.reason or "the model wrote nothing useful"
 
     # What a reply asks for
 
@@ -286,21 +329,21 @@ class CycleUnderWay:
     def _trigger(self) -> str:
         named = self._reply.next_state
         if named is None:
-            self._defects.append("no next_state, so thinking goes on")
+            self._note_defect("no next_state, so thinking goes on")
         elif named not in _TRIGGERS:
-            self._defects.append(f"next_state {named!r} is not a state, so thinking goes on")
+            self._note_defect(f"next_state {named!r} is not a state, so thinking goes on")
 
         return _TRIGGERS.get(named or "", THINK)
 
     def _execute(self) -> None:
-        asked = self._reply.action
-        problem = problem_of(
+        asked, agent = self._reply.action, self._agent
+        problem = _CUT_OFF if self._reply.is_truncated else None
+        problem = problem or problem_of(
             asked,
-            self._agent.memory,
-            self._agent.config.available_actions,
-            self._agent.actions,
-            is_truncated=self._reply.is_truncated,
-            fits=self._pager.has_room_for,
+            self._memory,
+            agent.config.available_actions,
+            agent.actions,
+            fits=agent._pager.has_room_for,
         )
         if problem is not None:
             self._refuse(asked, problem)
@@ -310,89 +353,156 @@ class CycleUnderWay:
         self.action = asked
         self._fire(ACTED)
 
-    def _problem_of_paging(self) -> str | None:
-        """Return why the reply cannot decide what is paged; None if it can."""
-        failure = self._failure_to_write()
-        if failure is not None:
-            return failure
-        if self._reply.is_truncated:
-            return "the reply is cut off, perhaps with its action"
+    # What the chart's actions do
 
-        problem: str | None = self._pager.problem_of(self._reply.action, self._agent.memory)
-        return problem
+    def note_thought(self) -> None:
+        """Add the thought of the reply to the log, if it has one."""
+        log, thought = self._agent.config.thinking_log, self._reply.thinking_log
+        if thought is None or not _has_text(thought):
+            return
 
-    def _failure_to_write(self) -> str | None:
-        if self.written is None or not self.written.has_failed:
-            return None
+        self._note(thought=thought)
+        if [*self._memory.thoughts.values()][-1:] == [thought]:
+            self._note_defect(REPEATED)
+        # what an agent thinks of counts as used: by use, it is the last to go
+        self._memory.touch(_mentioned(self._memory, thought))
+        if log.enable:
+            self._memory.think(thought, key_prefix=log.key_prefix, max_entries=log.max_entries)
 
-        return self.written.reason or "the model wrote nothing useful"
+    def act(self) -> None:
+        """Carry out the action that is asked for."""
+        assert self.action is not None
+        own = self._agent.actions.get(self.action.type)
+        try:
+            if own is None:
+                done = carry_out(self._memory, self.action)
+            else:
+                done = self._agent.carry_out(own, self.action)
+        except ActionRefusedError as error:
+            self._refuse(self.action, str(error))
+            self._note(outcome="refused", reason=str(error))
+            return
 
-    def _end(self, outcome: CycleOutcome, reason: str) -> None:
-        self._outcome, self._reason = outcome, reason
-        self._fire(FAULT)
+        self._note(action=done)
+        keys: dict[str, Any] = {"tags": "", "reason": None, **done.to_dict()}
+        if own is not None:
+            keys["fields"] = dict(self.action.fields)
+        self._say(COGNITION_ACTION, **keys)
+
+    def page(self) -> None:
+        """Move memories between working memory and storage."""
+        pager, asked, reason = self._agent._pager, self._reply.action, None
+        if self._written is not None:
+            reason = self._failure_to_write() or (_CUT_OFF if self._reply.is_truncated else None)
+            reason = reason or pager.problem_of(asked, self._memory)
+        use = asked if reason is None else None
+        self._note_paged(pager.page(self._memory, self._why, use, reason))
 
     # Telling
 
+    def _fire(self, trigger: str) -> None:
+        """Make the transition that the cycle calls for."""
+        about: dict[str, Any] = {"cycle": self.told.number}
+        if trigger == ACTED and self.action is not None:
+            about |= {"action": self.action.type, "tags": self.action.tags}
+        self._agent._chart.fire(self._agent, trigger, about)
+
+    def _end(self, outcome: CycleOutcome, reason: str) -> None:
+        self._note(outcome=outcome, reason=reason)
+        self._fire(FAULT)
+
+    def _note(self, **told: Any) -> None:
+        self.told = replace(self.told, **told)
+
+    def _note_defect(self, defect: str) -> None:
+        self._note(defects=(*self.told.defects, defect))
+
+    def _refuse(self, asked: AskedAction | None, reason: str) -> None:
+        refused = ActionResult(*_named(asked), "refused", reason)
+        self._note(action=refused)
+        about = {"state": self.told.state, "type": refused.type, "tags": refused.tags}
+        self._say(COGNITION_REFUSED, is_warning=True, **about, reason=reason)
+
     def _note_result(self) -> None:
         """Note for the next prompt what was done, and the result."""
-        result = self._result or self._result_without_action()
+        result = self.told.action or self._result_without_action()
         if result is None:
             return
 
-        told: dict[str, Any] = {"cycle": self.number, "state": self.state.value}
+        told: dict[str, Any] = {"cycle": self.told.number, "state": self.told.state}
         if result.type:
             told |= result.to_dict()
         else:  # the last action is still the last one
-            told = {**(self._agent.memory.last_action or {}), "fault": told | result.to_dict()}
-        self._agent.memory.note_action(told | _moved(self._paged))
+            told = {**(self._memory.last_action or {}), "fault": told | result.to_dict()}
+        self._memory.note_action(told | _moved(self.told.paged))
 
     def _result_without_action(self) -> ActionResult | None:
         """Return what there is to tell of a cycle in which no action was carried out, if any."""
-        paged = self._paging_as_asked()
-        repeated = REPEATED if REPEATED in self._defects else None
-        if self._outcome == "done" and paged is None and repeated is None:
+        told = self.told
+        paged = next((each for each in told.paged if each.why == "asked"), None)
+        repeated = REPEATED if REPEATED in told.defects else None
+        if told.outcome == "done" and paged is None and repeated is None:
             return None
 
-        asked = self._reply.action if self.state is CognitiveState.PAGING else None
-        reason = self._reason or getattr(paged, "reason", None)
-        is_refused = paged is not None and reason is not None
-        outcome: Any = "refused" if is_refused else self._outcome
+        reason = told.reason or (None if paged is None else paged.reason)
+        outcome: Any = "refused" if paged is not None and reason is not None else told.outcome
+        asked = self._reply.action if told.state == CognitiveState.PAGING else None
         return ActionResult(*_named(asked), outcome, reason or repeated)
 
-    def _paging_as_asked(self) -> Paged | None:
-        return next((each for each in self._paged if each.why == "asked"), None)
-
-    def _refuse(self, asked: AskedAction | None, reason: str) -> None:
-        kind, tags = _named(asked)
-        self._result = ActionResult(kind, tags, "refused", reason)
-        self._say(
-            COGNITION_REFUSED,
-            is_warning=True,
-            state=self.state.value,
-            type=kind,
-            tags=tags,
-            reason=reason,
-        )
-
-    def _tell_paged(self, paged: Paged | None) -> None:
+    def _note_paged(self, paged: Paged | None) -> None:
         if paged is None:
             return
 
-        self._paged.append(paged)
+        self._note(paged=(*self.told.paged, paged))
         # the next prompt says where memories are that the last one showed
-        if moved := _moved(self._paged):
-            self._agent.memory.note_action({**(self._agent.memory.last_action or {}), **moved})
-        told = asdict(paged).items()
-        lists = {key: list(value) if isinstance(value, tuple) else value for key, value in told}
-        self._say(COGNITION_PAGED, **lists)
+        if moved := _moved(self.told.paged):
+            self._memory.note_action({**(self._memory.last_action or {}), **moved})
+        self._say(COGNITION_PAGED, **_as_event(paged))
+
+    def _announce(self, *, is_warning: bool) -> None:
+        told, pager, cost = self.told, self._agent._pager, self.told.cost or Cost()
+        self._say(
+            COGNITION_CYCLE,
+            is_warning=is_warning,
+            state=told.state,
+            next_state=told.next_state,
+            outcome=told.outcome,
+            reason=told.reason,
+            prompt_tokens=told.prompt_tokens,
+            input_tokens=cost.input_tokens,
+            output_tokens=cost.output_tokens,
+            thought=told.thought,
+            soft_limit=pager.soft,
+            hard_limit=pager.hard,
+            memory_tokens=pager.tokens_of_memory(self._memory),
+            memories=told.memories,
+            thoughts=told.thoughts,
+            stored=self._memory.stored_count,
+            defects=list(told.defects),
+        )
+
+    def _say(self, event: str, *, is_warning: bool = False, **keys: Any) -> None:
+        """Announce what happened; a warning is shown in any case."""
+        about = {"agent_id": self._agent.agent_id, "cycle": self.told.number}
+        if is_warning:
+            report_warning(self._agent._logger, event, **about, **keys)
+        elif (logger := active_logger(self._agent._logger)) is not None:
+            logger.info(event, **about, **keys)
 
 
-def _moved(paged: Iterable[Paged]) -> dict[str, list[str]]:
-    paged = list(paged)
-    moved = {
-        "moved_out": [tag for each in paged for tag in each.moved_out],
-        "moved_in": [tag for each in paged for tag in each.moved_in],
-    }
+def state_of(memory: Memory) -> CognitiveState | None:
+    """Return the state that a memory says its agent is in; None if there is no such state."""
+    return next((state for state in CognitiveState if state == memory.state), None)
+
+
+def _as_event(paged: Paged) -> dict[str, Any]:
+    told = asdict(paged).items()
+    return {key: list(value) if isinstance(value, tuple) else value for key, value in told}
+
+
+def _moved(paged: Sequence[Paged]) -> dict[str, list[str]]:
+    names = ("moved_out", "moved_in")
+    moved = {name: [tag for each in paged for tag in getattr(each, name)] for name in names}
     return {name: tags for name, tags in moved.items() if tags}
 
 
@@ -413,3 +523,7 @@ def _mentioned(memory: Memory, text: str) -> list[str]:
 
 def _words(text: str) -> str:
     return _BETWEEN_WORDS.sub(" ", text.lower()).strip()
+
+
+def _counted(names: Iterable[str]) -> dict[str, int]:
+    return dict(sorted(Counter(names).items()))

@@ -14,13 +14,12 @@ from prism.cognition._agent import CognitiveAgent, number_of_cycles
 from prism.cognition._chart import CHART_NAME
 from prism.cognition._config._config import Config, require_room
 from prism.cognition._counters import ESTIMATE, counter_of, with_window
-from prism.cognition._cycle import Cycle, reason_to_stop
+from prism.cognition._cycle import CognitiveResults, Cycle, reason_to_stop
 from prism.cognition._keeper import Keeper, RepeatingKeeper
 from prism.cognition._memory._contents import StorageKind
 from prism.cognition._memory._memory import Memory
 from prism.cognition._memory._opening import kind_of
 from prism.cognition._paging import Paged
-from prism.cognition._results import CognitiveResults
 from prism.errors import FieldValueError, InputError, PrismError
 from prism.llm import Model
 from prism.runlog import ReplayWriter, SimulatedClock

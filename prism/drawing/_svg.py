@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from functools import lru_cache
 from html import escape
 from math import hypot, sqrt
 from typing import Protocol
@@ -158,6 +159,10 @@ def _by_arrow(counts: Counts, drawn: Set[_Ends]) -> dict[_Ends, int]:
     return found
 
 
+_laid_out = lru_cache(maxsize=16)(lay_out)
+"""A page that follows a run draws the same boxes and arrows again and again."""
+
+
 class Drawing:
     """One picture in the making."""
 
@@ -229,7 +234,7 @@ class Drawing:
             width = label.width + 8 if label.lines else 0
             links.append(Link(numbers[_DOT], numbers[self._diagram.initial], width, label.height))
 
-        self._layout = lay_out(list(boxes.values()), links)
+        self._layout = _laid_out(tuple(boxes.values()), tuple(links))
         self._places = dict(zip(boxes, self._layout.boxes, strict=True))
 
     def _box(self, state: str) -> Box:

@@ -21,6 +21,7 @@ from prism.telemetry._instrument import Level, event_hooks, observe_event
 LOGGER_NAME = "prism.statechart"
 """Name of prism's logger, in structlog and in the standard library."""
 
+_INFO = logging.INFO
 _standard = logging.getLogger(LOGGER_NAME)
 _is_configured: Callable[[], bool] | None = None
 _configured: tuple[dict[str, Any], EventLogger] | None = None
@@ -158,11 +159,10 @@ class _ObservedLogger:
 
 def somebody_listens() -> bool:
     """Return True if anybody listens to the transitions of charts without their own logger."""
-    return (
-        bool(event_hooks)
-        or (_is_configured or _look_for_structlog)()
-        or _standard.isEnabledFor(logging.INFO)
-    )
+    # every transition asks: as `structlog_is_configured`, without calls where nobody imported it
+    if event_hooks or ("structlog" in modules and (_is_configured or _look_for_structlog)()):
+        return True
+    return _standard.isEnabledFor(_INFO)
 
 
 def active_logger(given: EventLogger | None) -> EventLogger | None:

@@ -57,18 +57,14 @@ class AgentPage:
             so_far: How much of the log was read, in words.
         """
         story = self.doings.story
-        then = story.filter(self._is_here())
+        is_here = pl.col("round").eq_missing(pl.lit(self.number, pl.Int64))
+        then, passed = story.filter(is_here), self.doings.passed.filter(is_here)
         here, others = self.doings.here, self.doings.others
         when = "" if self.number is None else f" in {self.unit} {self.number:,}"
         parts = [
             ("then", f"What it did{when}", "", self._then(story, then) if when else _EMPTY),
-            (
-                "asked",
-                f"What it was asked{when}",
-                _WHY_OPEN,
-                self._asked(here),
-            ),
-            ("passed", f"Posts that it let pass{when}", "", self._passed()),
+            ("asked", f"What it was asked{when}", _WHY_OPEN, self._asked(here)),
+            ("passed", f"Posts that it let pass{when}", "", self._passed(passed)),
             ("way", "Its path on the chart", "", self._way(story)),
             ("dwell", "How long it stayed in each state", _IN_TICKS, self._dwelling(story)),
             ("others", "What else it was asked", "The last first.", self._asked(others[::-1])),
@@ -77,9 +73,6 @@ class AgentPage:
         for anchor, heading, explanation, html in parts:
             if html:
                 yield Section(anchor, heading, explanation, [html])
-
-    def _is_here(self) -> pl.Expr:
-        return pl.col("round").eq_missing(pl.lit(self.number, pl.Int64))
 
     def _then(self, story: pl.DataFrame, then: pl.DataFrame) -> Markup:
         """Write what the agent did in the round, and lead to the rounds beside it."""
@@ -115,9 +108,8 @@ class AgentPage:
         )
         return ", ".join(named)
 
-    def _passed(self) -> Markup:
+    def _passed(self, rows: pl.DataFrame) -> Markup:
         """Write why posts of the round were let pass, as ``prism log why`` does."""
-        rows = self.doings.passed.filter(self._is_here())
         return happened_list(
             (
                 f"tick {row['tick']}",
@@ -238,11 +230,8 @@ class AgentPage:
         if self.facts is None:
             return
 
-        state, trigger, charts = (
-            str(event.get("state")),
-            str(event.get("trigger")),
-            self.facts.charts,
-        )
+        state, trigger = str(event.get("state")), str(event.get("trigger"))
+        charts = self.facts.charts
         for name in filter(charts.__contains__, map(str, self.facts.chart_names)):
             labels = Levels(charts[name]).labels(state, option)
             yield from (label for label in labels if label.startswith(trigger))

@@ -23,6 +23,7 @@ from prism.watch._tally import COUNTED, Tally
 from prism.watch._watched import Watched
 
 _END_BYTES = 1 << 20
+_MOVES = ["chart", "from_state", "to_state", "trigger"]
 _SUMS = pl.col(*COUNTED, *(f"{name}_known" for name in COUNTED)).sum()
 
 
@@ -50,24 +51,31 @@ def whole_facts(watched: Watched) -> RunFacts | None:
     return runs[-1] if runs else None
 
 
-def counted_facts(blank: RunFacts, watched: Watched) -> RunFacts:
-    """Return the facts that the counts of a run give, in place of those of its beginning."""
+def counted_facts(blank: RunFacts, watched: Watched, *, decides: bool = True) -> RunFacts:
+    """Return the facts that the counts of a run give, in place of those of earlier.
+
+    Args:
+        blank: The facts of its beginning, or of all of it some time ago.
+        watched: The run.
+        decides: Whether to replace those of decisions, too, of which counts tell less.
+    """
     with watched.reading() as (tally, _):
         traffic, run = tally.table("traffic"), tally.known_run
+        counts = _summed(traffic.with_columns(run=pl.lit(0)), ["run", *_MOVES])
         ends = sorted(tally.ends.items())
         measured = ((0, number, object_in(event, "measures")) for number, event in ends)
         tables = {
             "states": _states(tally),
             "traffic": blank.traffic,
-            "transitions": _transitions(traffic),
+            "transitions": with_probabilities(counts).drop("run"),
             "faults": tally.table("faults"),
             "measures": by_measure(measured).drop("run"),
             "treatments": _treatments(tally),
             "own_events": tally.table("own"),
-            **_decisions(tally),
+            **(_decisions(tally) if decides else {}),
         }
         if tally.end:
-            tables["traffic"] = _summed(traffic, ["chart", "from_state", "to_state", "trigger"])
+            tables["traffic"] = counts.drop("run")
 
     facts = replace(blank, run=run or blank.run)
     return with_tables(facts, tables, watched.charts, familiar_charts())
@@ -95,8 +103,7 @@ def states_at(tally: Tally, number: int | None) -> dict[str, int]:
 def in_round(facts: RunFacts, tally: Tally, number: int | None) -> RunFacts:
     """Return the facts with the transitions of one round alone."""
     own = tally.table("traffic").filter(pl.col("round").eq_missing(pl.lit(number)))
-    traffic = _summed(own, ["chart", "from_state", "to_state", "trigger"])
-    return replace(with_tables(facts, {"traffic": traffic}), charts=facts.charts)
+    return replace(with_tables(facts, {"traffic": _summed(own, _MOVES)}), charts=facts.charts)
 
 
 def busiest(tally: Tally, chart: str | None, levels: Levels) -> dict[tuple[str, str], int]:
@@ -137,12 +144,6 @@ def object_in(event: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 def _summed(table: pl.DataFrame, keys: list[str]) -> pl.DataFrame:
     return table.group_by(keys).agg(pl.col("count").sum()).sort(keys)
-
-
-def _transitions(traffic: pl.DataFrame) -> pl.DataFrame:
-    counts = traffic.with_columns(run=pl.lit(0))
-    keys = ["run", "chart", "from_state", "to_state", "trigger"]
-    return with_probabilities(_summed(counts, keys)).drop("run")
 
 
 def _states(tally: Tally) -> pl.DataFrame:

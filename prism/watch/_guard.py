@@ -70,7 +70,8 @@ class Guard:
         refusal = self._refusal(request)
         # only a request that is meant may spend the token
         is_new = refusal is None and self._takes_token(request)
-        if refusal is None and not is_new and not self._knows(request):
+        given = request.cookies.get(self._cookie, "").encode()
+        if refusal is None and not is_new and not compare_digest(given, self._secret.encode()):
             refusal = "token"
         if refusal is not None:
             refused = PlainTextResponse(f"{_REFUSALS[refusal]}\n", 403, _HEADERS)
@@ -115,10 +116,6 @@ class Guard:
             self.token = None
 
         return True
-
-    def _knows(self, request: HTTPConnection) -> bool:
-        given = request.cookies.get(self._cookie, "")
-        return compare_digest(given.encode(), self._secret.encode())
 
     def _is_own(self, host: str) -> bool:
         """Return True for an address that this server listens on, and no name that leads there."""

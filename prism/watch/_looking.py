@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -18,7 +19,7 @@ from prism.analysis._reading.parsing import parse
 from prism.analysis._reading.scanning import read_object
 from prism.analysis._tables.agent_story import happenings
 from prism.analysis._tables.cascades import MISSING, TreePost, grow, posts_below
-from prism.analysis._tables.faults import is_fault
+from prism.analysis._tables.faults import FAULTY, is_fault
 from prism.analysis._tables.states import closes_round, how_closing
 from prism.drawing import showable
 from prism.drawing._levels import Levels
@@ -35,6 +36,7 @@ MOST_BYTES = 8 << 20
 """The end of a round that is read for what happened in it."""
 
 MOST_HAPPENINGS = 200
+_PIECE_BYTES = 1 << 20
 MOST_AGENTS = 200
 MOST_DECISIONS = 40
 POST_MARK = f'"{events.POST_PUBLISHED}"'.encode()
@@ -76,15 +78,19 @@ def happened_in(
         number: The round; None for the end of a log without rounds.
         kind: One of `kinds_of`, ``faults``, or anything else for all that is no move or view.
     """
-    if kind == "faults":
-        condition = is_fault()
-    elif kind in _PREFIXES:
-        condition = _any_of([kind])
-    else:
-        condition = is_fault() | _any_of([*_PREFIXES.keys() - {"moves", "views"}])
+    is_one = kind in _PREFIXES
+    kinds = [kind] if is_one else _PREFIXES.keys() - {"moves", "views"}
+    begins = [name for each in kinds if kind != "faults" for name in _PREFIXES[each]]
+    named = map(pl.col("event").str.starts_with, begins)
+    condition = pl.any_horizontal(pl.lit(value=False) if is_one else is_fault(), *named)
+    names = begins if is_one else [*begins, *FAULTY]
 
-    with _round(watched, number) as logs:
-        return happenings(logs, condition, most=MOST_HAPPENINGS), faults(logs)
+    with watched.reading() as (tally, _):
+        has_faults = not tally.table("faults").is_empty()
+    with _lines_in(watched, number, names, MOST_HAPPENINGS) as logs:
+        happened = happenings(logs, condition, most=MOST_HAPPENINGS)
+    with _lines_in(watched, number, FAULTY if has_faults else ()) as logs:
+        return happened, faults(logs)
 
 
 def picture_at(watched: Watched, number: int | None) -> Picture | None:
@@ -94,8 +100,9 @@ def picture_at(watched: Watched, number: int | None) -> Picture | None:
         if not known:
             return None
         first, last = (tail.read(*tally.pictures[find(known)]) for find in (min, max))
+        groups = [*tally.groups]
 
-    return read_picture(first, last)
+    return read_picture(first, last, groups)
 
 
 def agents_in(
@@ -320,16 +327,21 @@ def _span(watched: Watched, number: int | None) -> tuple[int, int]:
 
 
 @contextmanager
-def _round(watched: Watched, number: int | None) -> Iterator[RunLogs]:
-    """Open the last megabytes of a round as a log of their own."""
+def _lines_in(
+    watched: Watched, number: int | None, names: Sequence[str], most: int = MOST_BYTES
+) -> Iterator[RunLogs]:
+    """Open the last lines of a round with events of some names as a log of their own."""
     begin, end = _span(watched, number)
-    start = max(begin, end - MOST_BYTES)
+    begin, found = max(begin, end - MOST_BYTES) if names else end, list[bytes]()
+    is_named = re.compile(b'"(?:%s)' % b"|".join(re.escape(name.encode()) for name in names))
+    for data in blocks_back(watched.read, end, _PIECE_BYTES):
+        if end <= begin or len(found) >= most:
+            break
+        end -= len(data)
+        lines = data[max(begin - end, 0) :].splitlines(keepends=True)
+        found = [*filter(is_named.search, lines), *found]
 
-    def lines() -> bytes:
-        data = watched.read(start, end)
-        return data[data.find(b"\n") + 1 :] if start > begin else data
-
-    with as_log(lines()) as part:
+    with as_log(b"".join(found)) as part:
         yield read_log(part)
 
 
@@ -341,11 +353,6 @@ def as_log(lines: bytes) -> Iterator[Path]:
         part.write_bytes(lines)
         del lines
         yield part
-
-
-def _any_of(kinds: Sequence[str]) -> pl.Expr:
-    begins = [name for kind in kinds for name in _PREFIXES[kind]]
-    return pl.any_horizontal([pl.col("event").str.starts_with(name) for name in begins])
 
 
 def _ignore(_fault: str) -> None:

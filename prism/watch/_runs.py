@@ -95,8 +95,10 @@ class Runs:
                 path = self.paths().get(name)
                 if path is None:
                     raise InputError(f"there is no run {name!r} here")
-                charts = self._charts if self.playing is None else self.playing.charts
-                self._open[name] = Views(Watched(path, shown_path(name), charts))
+                playing = self.playing
+                charts = self._charts if playing is None else playing.charts
+                watched = Watched(path, shown_path(name), charts)
+                self._open[name] = Views(watched) if playing is None else Views(watched, rest=0)
             self._open.move_to_end(name)
             while len(self._open) > _MOST_OPEN:
                 _, oldest = self._open.popitem(last=False)

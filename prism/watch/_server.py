@@ -70,18 +70,16 @@ class _Pages:
 
     def routes(self) -> list[Route]:
         """Return what is answered where."""
+        runs = self._runs
         return [
             Route("/", self._page),
             Route("/static/{name}", _static),
             Route("/events", self._events),
             Route("/do", self._do, methods=["POST"]),
             Route("/report", self._report),
-            Route("/runs", self._listed),
+            Route("/runs", lambda _: _as_json({"runs": runs.listed(), "one": runs.is_one})),
             *(Route(path, partial(self._answer, answer)) for path, answer in _ANSWERS.items()),
         ]
-
-    def _listed(self, _request: Request) -> Response:
-        return _as_json({"runs": self._runs.listed(), "one": self._runs.is_one})
 
     def _answer(self, answer: Answer, request: Request) -> Response:
         asked = request.query_params
@@ -131,9 +129,9 @@ class _Pages:
         while not self.stops:
             try:
                 views = await run_in_threadpool(self._runs.views, name) if name else None
+                watched = views and views.watched
             except PrismError:  # it is gone, as the page is told when it asks again
                 return
-            watched = None if views is None else views.watched
             playing = self._runs.playing
             now = watched.version if watched else 0, playing.version if playing else 0
             if now != versions:
@@ -142,7 +140,7 @@ class _Pages:
                 play = await run_in_threadpool(playing.told) if playing else None
                 yield b"data: " + _json({"head": head, "play": play}) + b"\n\n"
 
-            await sleep(_SECONDS_BETWEEN)
+            await sleep(_SECONDS_BETWEEN if playing else 2 * _SECONDS_BETWEEN)
 
 
 def _agents(views: Views, asked: Mapping[str, str]) -> Any:

@@ -10,14 +10,7 @@ from tempfile import TemporaryFile
 from typing import Any, BinaryIO
 
 from prism.errors import InputError
-from prism.runlog._reader import (
-    BLOCK_BYTES,
-    TOO_LONG,
-    Block,
-    Unpacked,
-    locate_log,
-    unpacked,
-)
+from prism.runlog._reader import BLOCK_BYTES, TOO_LONG, Block, Unpacked, locate_log, unpacked
 
 _MARK_BYTES = 256
 _UNPACKED_BYTES = 1 << 20
@@ -59,11 +52,6 @@ class Tail:
         self._copy = TemporaryFile(buffering=0)  # noqa: SIM115 - closed with the tail
         self._source: Any = self._file if self._packed is None else self._copy
         self._unpack()
-
-    @property
-    def unfinished(self) -> int:
-        """Bytes of a last line that has no end yet."""
-        return self.size - self.position
 
     def blocks(self) -> Iterator[Block]:
         """Yield what was added, in blocks of whole lines.
@@ -163,15 +151,18 @@ class Tail:
         return Block(lines, first, count)
 
 
-def blocks_back(read: Callable[[int, int], bytes], stop: int) -> Iterator[bytes]:
+def blocks_back(
+    read: Callable[[int, int], bytes], stop: int, size: int | None = None
+) -> Iterator[bytes]:
     """Yield whole lines from a place back to the beginning, a block at a time.
 
     Args:
         read: Reads from one place to another.
         stop: The place, behind a line or at the end.
+        size: Bytes of a block; by default, as many as are read at once.
     """
     while stop > 0:
-        begin = max(stop - BLOCK_BYTES, 0)
+        begin = max(stop - (size or BLOCK_BYTES), 0)
         data = read(begin, stop)
         first = data.find(b"\n") + 1 if begin else 0
         # what has no line feed is the end of a line that is longer than a block

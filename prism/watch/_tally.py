@@ -17,6 +17,7 @@ from prism.analysis._reading.survey import SURVEYED, FileSurvey
 from prism.analysis._tables import faults
 from prism.analysis._tables.decisions import COSTS, sums
 from prism.analysis._tables.states import closes_round, how_closing
+from prism.report._facts.pictures import groups_in
 from prism.runlog._events import EVENTS
 from prism.runlog._keys import WORLD_EVENTS
 from prism.runlog._prompts import read_line
@@ -35,7 +36,7 @@ from prism.watch._index import NAMING, Index, Lines, Read
 COUNTED = (*COSTS, "request_seconds")
 _COLUMNS = tuple(
     dict.fromkeys(
-        (*SURVEYED, *NAMING, "round", "tick", "ticks_in_state", *faults.READ, "model", *COUNTED),
+        (*SURVEYED, *NAMING, "round", "tick", "ticks_in_state", *faults.READ, "model", *COUNTED)
     )
 )
 _OF_ALL = (*SURVEYED, "round", "tick", "agent_id")
@@ -57,6 +58,7 @@ class Tally:
         begins: Where each round begins in the log, in bytes, in the order of the log.
         treated: The events of treatments, in the order of the log.
         pictures: Where the picture of each round is in the log: its first byte and the one behind.
+        groups: The groups of agents in the pictures, in the order in which they came.
         survey: The runs of the log, and what is wrong with it.
         index: Where the lines of each agent and post are.
         end: Where the next line begins in the log, in bytes.
@@ -68,6 +70,7 @@ class Tally:
         self.begins: dict[int, int] = {}
         self.treated: list[Mapping[str, Any]] = []
         self.pictures: dict[int, tuple[int, int]] = {}
+        self.groups: dict[str, None] = {}
         self.index: Index = Index()
         self.end: int = 0
         self.tick: int | None = None
@@ -197,6 +200,7 @@ class Tally:
         for number, line in pictures.select("round", "line").iter_rows():
             begin, text = lines.find(line, read)
             self.pictures[number] = begin, begin + len(text)
+            self.groups.update(dict.fromkeys(groups_in(text)))
         for line in frame.filter(pl.col("event").is_in(_KEPT_WHOLE))["line"]:
             self._keep(read_line(lines.find(line, read)[1]) or {})
 

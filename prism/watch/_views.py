@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
+from time import monotonic
 from typing import Any
 
 import polars as pl
@@ -24,13 +25,7 @@ from prism.report._sections.kinds import Section
 from prism.report._sections.picture import draw_picture
 from prism.runlog._reader import BLOCK_BYTES
 from prism.watch import _looking as looking
-from prism.watch._agent_page import (
-    AgentPage,
-    agent_link,
-    happened_list,
-    thread_page,
-    with_links,
-)
+from prism.watch._agent_page import AgentPage, agent_link, happened_list, thread_page, with_links
 from prism.watch._agents import AgentTable
 from prism.watch._facts import (
     blank_facts,
@@ -92,31 +87,56 @@ class Views:
 
     Args:
         watched: The run.
+        rest: How much longer than a reading of the whole log the time to the next one is, as long
+            as the run goes on: a watcher may not slow it down.
 
     Attributes:
         watched: The run.
         agents: The table of its agents.
     """
 
-    def __init__(self, watched: Watched) -> None:
+    def __init__(self, watched: Watched, rest: float = 40) -> None:
         self.watched: Watched = watched
+        self._rest = rest
         self.agents: AgentTable = AgentTable(watched, self.charts)
         self._lock = Lock()
         self._blank: RunFacts | None = None
+        self._reading = Lock()
+        self._whole: RunFacts | None = None
+        self._read: object = None
+        self._due = 0.0
         self._has_begun = False
 
     def over_time(self) -> View:
         """Return what a report shows, up to the present round."""
-        tail = self.watched.tail
-        whole = whole_facts(self.watched) if tail.size <= MOST_READ_WHOLE else None
+        is_long = self.watched.tail.size > MOST_READ_WHOLE
+        whole, seconds = (None, 0.0) if is_long else self._as_reported()
         facts = whole or self._counted()
         if facts is None:
             return View([], PageFigures(()))
 
         kinds = [each for each in _OVER_TIME if whole or each.anchor in _OF_COUNTS]
         figures = _figures(facts)
-        more = {"counted": tail.size > MOST_READ_WHOLE}
+        more = {"counted": is_long, "due": seconds}
         return View(sections_of(kinds, [facts], figures), figures, more)
+
+    def _as_reported(self) -> tuple[RunFacts | None, float]:
+        """Return what the report is made from, and the seconds until it is all up to date.
+
+        While a run goes on, its log is read again only after a rest; in between, the latest counts
+        take the place of those that were read.
+        """
+        with self._reading:
+            tail, now = self.watched.tail, monotonic()
+            read = tail, tail.size
+            is_new, is_running = read != self._read, self.watched.status.state == "running"
+            if is_new and is_running and now < self._due and self._whole is not None:
+                return counted_facts(self._whole, self.watched, decides=False), self._due - now
+
+            if is_new:
+                self._whole, self._read = whole_facts(self.watched), read
+                self._due = monotonic() + self._rest * (monotonic() - now)
+            return self._whole, 0.0
 
     def of_round(self, number: int | None, kind: str) -> View:
         """Return what happened in a round.
@@ -195,7 +215,7 @@ class Views:
     def _so_far(self) -> str:
         """Say how much of the log is read; nothing if that is all."""
         tail = self.watched.tail
-        if tail.unfinished < BLOCK_BYTES:
+        if tail.size - tail.position < BLOCK_BYTES:
             return ""
         return f"So far, {tail.position / tail.size:.0%} of the log has been read."
 

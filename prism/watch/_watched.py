@@ -115,12 +115,10 @@ class Watched:
         about_log = (
             str(note) for note in self.tally.survey.notes() if note.kind not in _SAID_ANYHOW
         )
-        found = [*self._notes, *about_log]
-        if self._problem is not None:
-            found.append(self._problem)
-        if self.status.state == "damaged" and self.status.problem:
-            found.append(self.status.problem)
-        if self.status.state in ("stopped", "complete") and 0 < self.tail.unfinished < 1 << 16:
+        wrong = self._problem, self.status.problem if self.status.state == "damaged" else None
+        found = [*self._notes, *about_log, *filter(None, wrong)]
+        unfinished = self.tail.size - self.tail.position
+        if self.status.state in ("stopped", "complete") and 0 < unfinished < 1 << 16:
             found.append(f"{self.path}: the last line is cut off and left out")
 
         return [shown_path(note) for note in found]

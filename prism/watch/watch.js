@@ -8,7 +8,8 @@
   const PANEL = ["agent", "post", "state", "tick", "source", "target", "words", "sort", "first", "chosen", "by", "event"];
   const KEYS = ["run", "round", "kind", ...PANEL];
   const SECONDS_OF_LIST = 2;
-  const LEAST_PAUSE = 1000;
+  const PAUSE_OF_MORE = 2000;
+  const MOST_PAUSE = 8000;
 
   // What is looked at stands in the fragment of the address, so that it can be kept and sent.
   const looked = () => new URLSearchParams(location.hash.slice(1));
@@ -47,29 +48,43 @@
   };
 
   // Loads a part of the page: one request at a time, and another one if it was wanted meanwhile.
-  const loader = (load, rest = 3, most = 5) => {
+  // Between two of them, it rests for as many times as long as one took, for a run is not to be slowed down;
+  // what is no more than a few lines of the log waits longer.
+  const loader = (load, rest = 3) => {
     let busy = false;
-    let again = false;
-    const start = async () => {
+    let wanted = null;
+    let timer = 0;
+    let due = Infinity;
+    let ended = -Infinity;
+    let took = 0;
+    const start = async (isMore = false) => {
       if (busy) {
-        again = true;
+        wanted = isMore && wanted !== false;
+        return;
+      }
+      clearTimeout(timer);
+      const pause = isPlayed ? took : Math.max(Math.min(rest * took, MOST_PAUSE), isMore ? PAUSE_OF_MORE : 0);
+      due = Math.min(due, ended + pause);
+      const left = due - performance.now();
+      if (left > 0) {
+        timer = setTimeout(start, left);
         return;
       }
       busy = true;
+      due = Infinity;
       const began = performance.now();
       try {
         await load();
       } catch (error) {
         complain(error);
       }
-      const pause = again ? Math.min((isPlayed ? 1 : rest) * (performance.now() - began), most * LEAST_PAUSE) : 0;
-      setTimeout(() => {
-        busy = false;
-        if (again) {
-          again = false;
-          start();
-        }
-      }, pause);
+      ended = performance.now();
+      took = ended - began;
+      busy = false;
+      if (wanted === null) return;
+      const isWantedLater = wanted;
+      wanted = null;
+      start(isWantedLater);
     };
     return start;
   };
@@ -275,11 +290,14 @@
     const view = await ask("/time", { run });
     if (run !== state.run) return;
     showDark("dark", view);
-    get("time-note").textContent = view.counted ? "The log is long: what needs every line of it again, such as latencies and threads, is in the report." : "";
+    const again = "what needs every line of it again, such as latencies and threads,";
+    get("time-note").textContent = view.counted ? `The log is long: ${again} is in the report.` : view.due > 5 ? `The log is growing: ${again} follows in ${timeText(view.due)}.` : "";
     await showSections(get("time"), "time", view);
     get("time").dataset.version = String(state.head?.version);
-    // a short log is read whole for it, which may not slow down the run
-  }, 12, 8);
+    // a log that grows is read whole at times
+    clearTimeout(state.unread);
+    if (view.due) state.unread = setTimeout(loadTime, 1000 * view.due);
+  }, 12);
 
   const showKinds = (kinds) => {
     const holder = kindsOfEvents;
@@ -516,12 +534,13 @@
       if (play) showPlay(play);
       if (!head) return;
       showHead(head);
-      const isNew = first || before.read !== state.head.read || before.rounds !== state.head.rounds;
-      const round = isNew && (first || isLive()) ? loadRound() : null;
-      // what is over time can wait for the first round
-      if (first) round.then(loadTime);
-      else if (ended !== state.head.ended || isNew) loadTime();
+      const isMore = !first && ended === state.head.ended && before.rounds === state.head.rounds;
       ended = state.head.ended;
+      if (isMore && before.read === state.head.read && before.state === state.head.state) return;
+      const round = first || isLive() ? loadRound(isMore) : null;
+      // what is over time can wait for the first round
+      if (first) round.then(() => loadTime());
+      else loadTime(isMore);
       if (first) loadPanel();
     };
     source.onerror = () => {

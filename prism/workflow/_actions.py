@@ -9,7 +9,7 @@ import os
 import shlex
 import signal
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import Future
 from contextlib import nullcontext, suppress
 from copy import deepcopy
@@ -74,11 +74,7 @@ class ActionResult:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain data, an entry of ``action_history``."""
-        return {
-            "action": dict(self.action),
-            "result": self.result,
-            "succeeded": self.succeeded,
-        }
+        return asdict(self)
 
 
 class Actions:
@@ -129,12 +125,6 @@ class Actions:
         self.successes += result.succeeded
         self.history.append(result)
 
-    def become(self, history: Iterable[ActionResult], number: int, successes: int) -> None:
-        """Take over what was kept of the actions of an agent."""
-        self.history.clear()
-        self.history.extend(history)
-        self.number, self.successes = number, successes
-
     async def carry_out(self, action: Action) -> ActionResult | None:
         """Have the host carry out an action; its failure is a result, and None is nobody's."""
         if self._on_action is None:
@@ -172,10 +162,8 @@ def _failed(action: Action, reason: str) -> ActionResult:
 async def _called(on_action: OnAction, action: Action) -> Any:
     # the host's own, as it may change it: the log and the context have what the model wrote
     action = replace(action, action=deepcopy(action.action))
-    if _is_async(on_action):
-        return await on_action(action)
-
-    returned = await _in_thread(on_action, action)
+    is_async = _is_async(on_action)
+    returned = on_action(action) if is_async else await _in_thread(on_action, action)
 
     return await returned if inspect.isawaitable(returned) else returned
 
@@ -230,13 +218,10 @@ def by_command(command: str) -> Callable[[Action], Awaitable[Any]]:
     if not words or which(words[0]) is None:
         raise InputError(f"there is no command {command!r}", field="action")
 
-    async def run(action: Action) -> Any:
-        return await _result_of(words, orjson.dumps(asdict(action)) + b"\n")
-
-    return run
+    return partial(_carried_out_by, words)
 
 
-async def _result_of(words: list[str], given: bytes) -> Any:
+async def _carried_out_by(words: list[str], action: Action) -> Any:
     process = await asyncio.create_subprocess_exec(
         *words,
         stdin=asyncio.subprocess.PIPE,
@@ -245,7 +230,7 @@ async def _result_of(words: list[str], given: bytes) -> Any:
         start_new_session=True,
     )
     try:
-        out, err = await process.communicate(given)
+        out, err = await process.communicate(orjson.dumps(asdict(action)) + b"\n")
     finally:
         _end(process)
 

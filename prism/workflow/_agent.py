@@ -20,7 +20,7 @@ from prism.workflow._actions import DEFAULT_ACTION_SECONDS, ActionResult, Action
 from prism.workflow._chart import Clock
 from prism.workflow._document._definition import Step
 from prism.workflow._sandbox._workers import workers_of
-from prism.workflow._state import STATE_KEY, SavedAgent, machine_data, read_machine
+from prism.workflow._state import STATE_KEY, SavedAgent, SavedMachine, read_saved
 from prism.workflow._steps import Recorded, StepRun, StepRunner, Turn, WorkflowStopped
 from prism.workflow._variables import PROVIDED, HostVariable, Variables, as_context, as_data
 from prism.workflow._workflow import Workflow
@@ -113,9 +113,9 @@ class WorkflowAgent:
         Raises:
             InputError: If the data is something else; the message names the key.
         """
-        saved = SavedAgent.read(data)
-        agent = cls(workflow, client, agent_id=saved.agent_id, **settings)
-        agent._take(saved)
+        agent_id = read_saved(SavedAgent, data, "agent").agent_id
+        agent = cls(workflow, client, agent_id=agent_id, **settings)
+        agent.restore(data)
 
         return agent
 
@@ -145,16 +145,27 @@ class WorkflowAgent:
         Raises:
             InputError: If the data is something else; the message names the key.
         """
-        self._take(SavedAgent.read(data))
+        saved = read_saved(SavedAgent, data, "agent")
+        self.turn_number, self.failure = saved.turn_number, saved.failure
+        self.ticks_in_state = saved.ticks_in_state
+        self._asked_last = None
+        self.state_history.clear()
+        self._take_context(saved.context)
+        self.actions.number, self.actions.successes = saved.actions, saved.successes
+        self.actions.history.clear()
+        self.actions.history.extend(each.to_result() for each in saved.action_history)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the agent between two turns as plain data, for `from_dict`.
 
         Its state stands in the context, under ``_state_machine``.
         """
-        machine = machine_data(
-            self.state, list(self.state_history), self.workflow.states, self._asked_last
-        )
+        machine = {
+            "current_state": self.state.value,
+            "history": [transition.to_dict() for transition in self.state_history],
+            "states": [state.value for state in self.workflow.states],
+            "asked_last": self._asked_last,
+        }
 
         return {
             "agent_id": self.agent_id,
@@ -208,26 +219,23 @@ class WorkflowAgent:
                 "before the next, or give each task an agent of its own"
             )
 
-        self._is_at_turn = True
-        try:
-            return await self._turn()
-        finally:
-            self._is_at_turn = False
-
-    async def _turn(self) -> Turn:
         if self.failure is not None:
             raise WorkflowStopped(
                 f"the workflow {self.workflow.name!r} of agent {self.agent_id!r} has stopped: "
                 f"{self.failure}"
             )
-
         if self.has_finished:
             return Turn(self.turn_number, self.state.value, has_finished=True)
 
         self.turn_number += 1
         self.ticks_in_state += 1
         self._steps.begin_turn()
-        runs = await self._go_through()
+        self._is_at_turn = True
+        try:
+            runs = await self._go_through()
+        finally:
+            self._is_at_turn = False
+
         if runs and runs[-1].outcome == "failed":
             self.failure = f"step {runs[-1].step!r}: {runs[-1].reason}"
 
@@ -271,28 +279,16 @@ class WorkflowAgent:
 
         return runs
 
-    def _take(self, saved: SavedAgent) -> None:
-        """Become what was saved of an agent of the same name."""
-        self.turn_number, self.failure = saved.turn_number, saved.failure
-        self.ticks_in_state = saved.ticks_in_state
-        self._asked_last = None
-        self.state_history.clear()
-        self._take_context(saved.context)
-        history = [each.to_result() for each in saved.action_history]
-        self.actions.become(history, saved.actions, saved.successes)
-
     def _take_context(self, given: Mapping[str, Any]) -> None:
         """Take over variables, and the state that is kept among them."""
         context = dict(given)
         machine = context.pop(STATE_KEY, None)
         self.variables.context = as_context(context)
-        if machine is not None:
-            self._restore_state(machine)
+        if machine is None:
+            return
 
-    def _restore_state(self, data: Any) -> None:
-        states = self.workflow.states
-        saved, history = read_machine(data, states)
-        self.state_history.extend(history)
+        states, saved = self.workflow.states, read_saved(SavedMachine, machine, STATE_KEY)
+        self.state_history.extend(saved.transitions(states))
         if saved.current_state in [state.value for state in states]:
             self.state, self._asked_last = states(saved.current_state), saved.asked_last
             return

@@ -47,7 +47,7 @@ class Charts:
     @cached_property
     def whole(self) -> Statechart[StrEnum]:
         """The chart, with every transition."""
-        return self._out_of(self._definition.states)
+        return self.out_of(self._definition.states)
 
     def driving(self, logger: EventLogger | None, clock: Clock) -> Driving:
         """Return a function of a state: its chart has all transitions out of that.
@@ -59,7 +59,7 @@ class Charts:
 
         @cache
         def bound(state: str | None) -> Statechart[StrEnum]:
-            chart = self.whole if state is None else self._out_of((state,))
+            chart = self.whole if state is None else self.out_of((state,))
             return chart.bound(chart.name, logger, clock)
 
         return lambda state: bound(state if self._is_large else None)
@@ -80,7 +80,8 @@ class Charts:
 
         return rows > MOST_ROWS
 
-    def _out_of(self, sources: Collection[str]) -> Statechart[StrEnum]:
+    def out_of(self, sources: Collection[str]) -> Statechart[StrEnum]:
+        """Return a chart of all states, with the transitions out of some."""
         definition = self._definition
         return Statechart(
             self.states,
@@ -93,32 +94,27 @@ class Charts:
     def _transitions(self, sources: Collection[str]) -> Iterator[Transition[StrEnum]]:
         definition = self._definition
         left = [state for state in sources if state not in definition.final_states]
-        if not definition.transitions:
-            for source in left:
-                for target in self._asked_for_in(source):
-                    yield self._transition(AllowedTransition(source, target), source)
-
-        for item in definition.transitions:
+        for item in definition.transitions or self._asked_for_in(left):
             alone = [item.source] if item.source in sources else []
             for source in left if item.source == ANY_STATE else alone:
-                yield self._transition(item, source)
+                guard = None
+                if item.condition is not None:
+                    # one for a condition, wherever it stands: a chart as data names it by its text
+                    key = item.condition.source
+                    guard = self._guards.setdefault(key, _guard(item.condition))
+                yield Transition(STEP, self.states(source), self.states(item.target), guard)
 
-    def _asked_for_in(self, state: str) -> dict[str, None]:
-        """Return the targets that the steps of a state can ask for, in order."""
-        return {
-            target: None
-            for step in self._definition.steps
-            if step.in_state is None or state in step.in_state
-            for target in step.targets
-        }
-
-    def _transition(self, item: AllowedTransition, source: str) -> Transition[StrEnum]:
-        guard = None
-        if item.condition is not None:
-            # one for a condition, wherever it stands: a chart as data names guards by their text
-            guard = self._guards.setdefault(item.condition.source, _guard(item.condition))
-
-        return Transition(STEP, self.states(source), self.states(item.target), guard)
+    def _asked_for_in(self, states: Collection[str]) -> Iterator[AllowedTransition]:
+        """Yield what the steps of some states can ask for, once each."""
+        for state in states:
+            targets = {
+                target: None
+                for step in self._definition.steps
+                if step.in_state is None or state in step.in_state
+                for target in step.targets
+            }
+            for target in targets:
+                yield AllowedTransition(state, target)
 
 
 def _guard(condition: Expression) -> Guard:

@@ -1,9 +1,11 @@
 """What the model answers a step, read as a careful person would."""
 
+# ruff: noqa: RUF001 (people write signs that look like others)
+
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,21 +15,19 @@ from prism.statechart.reasoner._replies import (
     read_choice,
     what_is_said,
 )
+from prism.statechart.reasoner._replies._names import Names, plain_text
 from prism.workflow._document._definition import Step
-from prism.workflow._labels import offered_labels
-from prism.workflow._sandbox._outputs import OutputError, Validator
+from prism.workflow._sandbox._outputs import Validator
 from prism.workflow._variables import through_json
 
 Schema = dict[str, Any]
 
 _NEXT_FOCUS = re.compile(r'("next_focus"\s*:\s*)"(?:[^"\\]|\\.)*"')
 
+_TEXT: Schema = {"type": "string"}
 _ACTION: Schema = {
     "type": "object",
-    "properties": {
-        "reasoning": {"type": "string"},
-        "action": {"type": "object"},
-    },
+    "properties": {"reasoning": _TEXT, "action": {"type": "object"}},
     "required": ["reasoning", "action"],
 }
 
@@ -56,17 +56,16 @@ def reply_of(step: Step) -> StepReply:
 
     validator = Validator(step.output)
 
-    return StepReply(step.output, lambda text: _read_data(text, validator))
+    return StepReply(step.output, lambda text: validator.require(_data(text)))
 
 
 def _decision_of(step: Step) -> StepReply:
     vocabulary = list(step.transition_map)
     labels = offered_labels("" if step.prompt is None else step.prompt.text, vocabulary)
-    text: Schema = {"type": "string"}
-    decision = text | {"enum": vocabulary} if vocabulary else text
+    decision = _TEXT | {"enum": vocabulary} if vocabulary else _TEXT
     schema = {
         "type": "object",
-        "properties": {"decision": decision, "reasoning": text, "next_focus": text},
+        "properties": {"decision": decision, "reasoning": _TEXT, "next_focus": _TEXT},
         "required": ["decision"],
     }
 
@@ -91,16 +90,6 @@ def _read_action(text: str) -> dict[str, Any]:
     return {"reasoning": reasoning if isinstance(reasoning, str) else "", "action": action}
 
 
-def _read_data(text: str, validator: Validator) -> Any:
-    value = _data(text)
-    try:
-        validator.require(value)
-    except OutputError as error:
-        raise ValueError(str(error)) from None
-
-    return value
-
-
 def _read_decision(text: str, vocabulary: list[str], labels: Mapping[str, str]) -> dict[str, Any]:
     """Return the decision; None where it is none of the vocabulary, which leaves the state."""
     try:
@@ -109,11 +98,15 @@ def _read_decision(text: str, vocabulary: list[str], labels: Mapping[str, str]) 
         found = {}
 
     decision = str(found.get("decision", ""))
+    reasoning, focus = (
+        value if isinstance(value := found.get(key), str) else ""
+        for key in ("reasoning", "next_focus")
+    )
 
     return {
         "decision": _decided(text, vocabulary, labels) if vocabulary else decision,
-        "reasoning": _text(found, "reasoning") or ("" if found else what_is_said(text).strip()),
-        "next_focus": _text(found, "next_focus"),
+        "reasoning": reasoning or ("" if found else what_is_said(text).strip()),
+        "next_focus": focus,
     }
 
 
@@ -124,11 +117,6 @@ def _decided(text: str, vocabulary: list[str], labels: Mapping[str, str]) -> str
         return str(read_choice(text, vocabulary, key="decision", labels=labels))
     except ReasonerError:
         return None
-
-
-def _text(found: Mapping[str, Any], key: str) -> str:
-    value = found.get(key)
-    return value if isinstance(value, str) else ""
 
 
 def _object(text: str) -> dict[str, Any]:
@@ -146,3 +134,64 @@ def _data(text: str) -> Any:
         return through_json(found)
     except (TypeError, ValueError) as error:
         raise ValueError(f"the reply cannot be kept: {error}") from None
+
+
+# The letters and numbers under which a prompt offers its answers
+
+_MARKER = r"(?P<label>[A-Za-z]|\d{1,2})[*_]{0,2}\s*(?:[).:=\]]|->|→|\s[-–—](?=\s))"
+_LABEL_ENDS = re.compile(
+    rf"(?:^|[\s(\[*_\"'`>])(?:option\s+)?{_MARKER}[\s*_\"'`(\[]*$", re.IGNORECASE
+)
+_LINE = re.compile(
+    rf"""^[\s\-*•(\[_]{{0,9}}(?:option\s+)?{_MARKER}
+         [^\n]* (?:[(\[→=:]|->) [\s*_"'`]* (?P<last>[^\n()\[\]→=:>]+?) [)\]\s*_"'`.;,]*$""",
+    re.VERBOSE | re.IGNORECASE | re.MULTILINE,
+)
+_FIRST = frozenset("aA01")
+_LEAST = 2
+_MOST_BEFORE = 30
+
+
+def offered_labels(prompt: str, keys: Sequence[str]) -> dict[str, str]:
+    """Return the keys that a prompt offers under letters or numbers, by these.
+
+    The key stands behind its label, or at the end of the label's line in brackets or behind a sign:
+    ``A) CONTINUE - keep working``, ``Choose (a) continue or (b) pivot``, ``1. Move on (ship)``.
+    Labels are those of a list that begins with A, 0 or 1 and offers two keys or more; one that two
+    keys have, or that is a key itself, is left out.
+
+    Args:
+        prompt: The prompt.
+        keys: The keys.
+    """
+    names, plain = Names(keys), plain_text(prompt)
+    found: dict[str, set[str]] = {}
+    for label, key in _before_keys(plain, names):
+        found.setdefault(label, set()).add(key)
+    for label, key in _in_lines(plain, names):
+        found.setdefault(label, {key})
+
+    if len(set().union(*found.values())) < _LEAST or not _FIRST.intersection(found):
+        return {}
+
+    folded = [label.casefold() for label in found]
+
+    return {
+        label: next(iter(named))
+        for label, named in found.items()
+        if len(named) == 1 and folded.count(label.casefold()) == 1 and names.spelled(label) is None
+    }
+
+
+def _before_keys(plain: str, names: Names) -> Iterator[tuple[str, str]]:
+    for mention in names.mentions(plain):
+        before = _LABEL_ENDS.search(plain[max(0, mention.start - _MOST_BEFORE) : mention.start])
+        if before is not None:
+            yield before["label"], mention.option
+
+
+def _in_lines(plain: str, names: Names) -> Iterator[tuple[str, str]]:
+    for line in _LINE.finditer(plain):
+        key = names.spelled(line["last"])
+        if key is not None:
+            yield line["label"], key

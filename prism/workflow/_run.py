@@ -65,11 +65,7 @@ class TurnTaker(WorkflowAgent):
     @property
     def chart(self) -> Statechart[StrEnum]:
         """Its states alone: a chart of all transitions may be large, and nobody looks at it."""
-        definition, states = self.workflow.definition, self.workflow.states
-        final = map(states, definition.final_states)
-        return Statechart(
-            states, (), self.workflow.initial, name=definition.name, final_states=final
-        )
+        return self.workflow.charts.out_of(())
 
     async def act(self, world: Any) -> None:  # noqa: ARG002 - there is nobody else in it
         """Take a turn."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, Any, TypeVar
+from typing import Any, TypeVar
 
-from pydantic import BeforeValidator, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
 from prism.files._declarations import Declaration, shaped
 from prism.files._source import Problems, Source
@@ -26,17 +26,13 @@ class _Saved(Declaration):
     model_config = ConfigDict(extra="ignore")
 
 
-def _time(value: Any) -> Any:
-    return datetime.fromisoformat(value) if isinstance(value, str) else value
-
-
 class _SavedTransition(_Saved):
     """A transition of the history."""
 
     from_state: str
     to_state: str
     trigger: str
-    timestamp: Annotated[datetime, BeforeValidator(_time)]
+    timestamp: datetime = Field(strict=False)
     context: dict[Any, Any] | None = None
 
 
@@ -46,6 +42,18 @@ class SavedMachine(_Saved):
     current_state: str
     history: list[_SavedTransition | str] = Field([])
     asked_last: str | None = None
+
+    def transitions(self, states: type[StrEnum]) -> Iterator[StateTransition]:
+        """Yield the history as far as its states are declared.
+
+        One of names alone has neither times nor events, and is left out, too.
+        """
+        declared = {state.value for state in states}
+        for each in self.history:
+            if isinstance(each, str) or not declared.issuperset((each.from_state, each.to_state)):
+                continue
+            source, target = states(each.from_state), states(each.to_state)
+            yield StateTransition(source, target, each.trigger, each.timestamp, each.context)
 
 
 class _SavedAction(_Saved):
@@ -72,63 +80,18 @@ class SavedAgent(_Saved):
     successes: int = Field(0, ge=0)
     action_history: list[_SavedAction] = Field([])
 
-    @classmethod
-    def read(cls, data: Mapping[str, Any]) -> SavedAgent:
-        """Read an agent's plain data.
 
-        Raises:
-            InputError: If it is something else; the message names every key that is wrong.
-        """
-        return _read(cls, data, "agent")
-
-
-def read_machine(data: Any, states: type[StrEnum]) -> tuple[SavedMachine, list[StateTransition]]:
-    """Read what stands under ``_state_machine``, and its history as far as it goes.
-
-    A transition of a state that is no longer declared is left out. A history of names alone has
-    neither times nor events, and is left out, too.
+def read_saved(kind: type[_SavedT], data: Any, name: str) -> _SavedT:
+    """Read saved data.
 
     Args:
-        data: ``{"current_state", "history", "states", "asked_last"}``, of which only the first is
-            needed.
-        states: The states that the workflow declares now.
+        kind: What it is to be.
+        data: The data.
+        name: What it is called in messages.
 
     Raises:
         InputError: If it is something else; the message names every key that is wrong.
     """
-    saved = _read(SavedMachine, data, STATE_KEY)
-    declared = {state.value for state in states}
-    history = [
-        StateTransition(
-            states(each.from_state),
-            states(each.to_state),
-            each.trigger,
-            each.timestamp,
-            each.context,
-        )
-        for each in saved.history
-        if not isinstance(each, str) and declared.issuperset((each.from_state, each.to_state))
-    ]
-
-    return saved, history
-
-
-def machine_data(
-    state: StrEnum,
-    history: list[StateTransition],
-    states: type[StrEnum],
-    asked_last: str | None,
-) -> dict[str, Any]:
-    """Return what stands under ``_state_machine``."""
-    return {
-        "current_state": state.value,
-        "history": [transition.to_dict() for transition in history],
-        "states": [each.value for each in states],
-        "asked_last": asked_last,
-    }
-
-
-def _read(kind: type[_SavedT], data: Any, name: str) -> _SavedT:
     problems = Problems(Source.of(data))
     value = dict(data) if isinstance(data, Mapping) else data
     found = shaped(kind, value, problems, (name,))

@@ -236,7 +236,11 @@ class StepRunner:
         if step.kind == "llm":
             await self._act(step, written.value)
         elif step.transition_map:
-            self._choose(step, written.value["decision"], told)
+            decision = written.value["decision"]
+            told["target"] = step.transition_map.get(decision)
+            if decision is None:
+                told["reason"] = f"the answer is none of {', '.join(step.transition_map)}"
+                self._refuse(step, None, told["reason"])
 
     async def _written(self, step: Step, call: TextCall) -> Written:
         """Return the reply; ask once more if it is unclear which of the answers it is."""
@@ -258,16 +262,6 @@ class StepRunner:
 
         return replace(better, cost=None if written.cost is None else spent)
 
-    def _choose(self, step: Step, decision: str | None, told: _Told) -> None:
-        """Note the state that an answer stands for, or why it stands for none."""
-        if decision is not None:
-            told["target"] = step.transition_map[decision]
-            return
-
-        told["target"] = None
-        told["reason"] = f"the answer is none of {', '.join(step.transition_map)}"
-        self._refuse(step, None, told["reason"])
-
     async def _act(self, step: Step, value: Any) -> None:
         action = value.get("action") if isinstance(value, dict) else None
         if not isinstance(action, dict):
@@ -283,16 +277,7 @@ class StepRunner:
             return
 
         agent.actions.add(result)
-        logger = active_logger(self._lent.logger)
-        if logger is not None:
-            logger.info(
-                WORKFLOW_ACTION,
-                agent_id=agent.agent_id,
-                turn=agent.turn_number,
-                step=step.name,
-                key=asked.key,
-                **result.to_dict(),
-            )
+        self._tell("info", WORKFLOW_ACTION, step=step.name, key=asked.key, **result.to_dict())
 
     def _move(self, step: Step, target: str) -> tuple[str | None, str | None]:
         """Make the transition to a state; return the state, or why it was refused."""
@@ -313,16 +298,10 @@ class StepRunner:
         return f"{self._agent.turn_number}:{step.name}"
 
     def _announce(self, run: StepRun) -> None:
-        logger = active_logger(self._lent.logger)
-        if logger is None:
-            return
-
         cost = run.cost or Cost()
-        write = logger.info if run.outcome == "done" else logger.warning
-        write(
+        self._tell(
+            "info" if run.outcome == "done" else "warning",
             WORKFLOW_STEP,
-            agent_id=self._agent.agent_id,
-            turn=self._agent.turn_number,
             step=run.step,
             type=run.kind,
             state=run.state,
@@ -335,6 +314,13 @@ class StepRunner:
             output_tokens=cost.output_tokens,
             unknown_variables=list(run.unknown),
         )
+
+    def _tell(self, level: Literal["info", "warning"], event: str, **keys: Any) -> None:
+        logger = active_logger(self._lent.logger)
+        if logger is not None:
+            agent = self._agent
+            about = {"agent_id": agent.agent_id, "turn": agent.turn_number}
+            getattr(logger, level)(event, **about, **keys)
 
     def _refuse(self, step: Step, target: str | None, reason: str) -> None:
         self.warn(WORKFLOW_REFUSED, step=step.name, target=target, reason=reason)

@@ -25,20 +25,15 @@ def settle(outcome: Future[_OutcomeT], work: Callable[[], _OutcomeT]) -> None:
 
 async def outcome_of(work: Future[_OutcomeT]) -> _OutcomeT:
     """Wait for what a thread does, and return what came of it."""
-    loop = asyncio.get_running_loop()
-    ended: asyncio.Future[None] = loop.create_future()
-
-    def end() -> None:
-        # Ctrl-C may cancel between any two instructions; asyncio.wrap_future shows a traceback then
-        with suppress(asyncio.InvalidStateError):
-            ended.set_result(None)
+    loop, ended = asyncio.get_running_loop(), asyncio.Event()
 
     def tell(_work: object) -> None:
         # nobody waits in a loop that is closed
         with suppress(RuntimeError):
-            loop.call_soon_threadsafe(end)
+            loop.call_soon_threadsafe(ended.set)
 
+    # not asyncio.wrap_future, which shows a traceback where Ctrl-C cancels it at a wrong moment
     work.add_done_callback(tell)
-    await ended
+    await ended.wait()
 
     return work.result()

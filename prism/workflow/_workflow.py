@@ -17,8 +17,8 @@ from prism.telemetry._loggers import EventLogger
 from prism.workflow._chart import Charts, Clock, Driving
 from prism.workflow._document._checks import check
 from prism.workflow._document._definition import Step, WorkflowDefinition
-from prism.workflow._document._problems import WorkflowFileError
-from prism.workflow._document._reading import Reading, read_workflow
+from prism.workflow._document._problems import WorkflowFileError, WorkflowProblems
+from prism.workflow._document._reading import read_workflow
 from prism.workflow._replies import StepReply, reply_of
 from prism.workflow._variables import through_json
 
@@ -41,6 +41,7 @@ class Workflow:
         warnings: Warnings of the reader, which do not prevent a run.
         definition: The parsed definition.
         files: The files that it was read from: its own, then its components'.
+        charts: Makes its chart, or the part that an agent needs.
     """
 
     def __init__(
@@ -57,7 +58,7 @@ class Workflow:
         self.replies: Mapping[str, StepReply] = {
             step.name: reply_of(step) for step in definition.steps if step.kind != "code"
         }
-        self._charts = Charts(definition)
+        self.charts: Charts = Charts(definition)
         self._driving: tuple[EventLogger | None, Clock, Driving] | None = None
         self._by_state: dict[str, tuple[tuple[int, Step], ...]] = {}
 
@@ -83,12 +84,11 @@ class Workflow:
             WorkflowFileError: (an InputError) listing what is wrong, with line and column.
             MissingExtraError: If the extra ``workflow`` is not installed.
         """
-        found = read_file(Path(path), components)
-        check(found, variables)
-        for problem in found.problems.warnings:
+        workflow = cls._read(Path(path), components, variables)
+        for problem in workflow.warnings:
             LOGGER.warning("%s", problem)
 
-        return cls._of(found, Path(path))
+        return workflow
 
     @classmethod
     def from_text(
@@ -105,7 +105,7 @@ class Workflow:
             InputError: If it is not YAML, or holds an error.
         """
         source = Source.parse(text, "yaml", path=name)
-        return cls._of(read_workflow(source, name, None, components=components))
+        return cls._of(*read_workflow(source, name, None, components=components))
 
     @classmethod
     def from_dict(
@@ -130,11 +130,21 @@ class Workflow:
         except (TypeError, ValueError) as error:
             raise InputError(f"is not JSON data: {error}", path=name) from None
 
-        return cls._of(read_workflow(source, name, None, components=components))
+        return cls._of(*read_workflow(source, name, None, components=components))
 
     @classmethod
-    def _of(cls, found: Reading, *files: Path) -> Self:
-        return cls(found.definition, found.problems.warnings, (*files, *found.component_files))
+    def _read(
+        cls, file: Path, components: Path | str | None = None, variables: Iterable[str] = ()
+    ) -> Self:
+        source = Source.parse(yaml_text(file), "yaml", path=file)
+        found, problems = read_workflow(source, file.stem, file.parent, components=components)
+        check(found, problems, variables)
+
+        return cls._of(found, problems, file)
+
+    @classmethod
+    def _of(cls, definition: WorkflowDefinition, problems: WorkflowProblems, *files: Path) -> Self:
+        return cls(definition, problems.warnings, (*files, *problems.files))
 
     @staticmethod
     def check(
@@ -154,28 +164,24 @@ class Workflow:
             InputError: If it cannot be read, or is not YAML.
         """
         try:
-            found = read_file(Path(path), components)
+            return Workflow._read(Path(path), components, variables).warnings
         except WorkflowFileError as error:
             return error.problems
-
-        check(found, variables)
-
-        return found.problems.warnings
 
     @property
     def chart(self) -> Statechart[StrEnum]:
         """Its states and transitions, with the conditions as guards; built on first use."""
-        return self._charts.whole
+        return self.charts.whole
 
     @property
     def states(self) -> type[StrEnum]:
         """Its states, as an enum."""
-        return self._charts.states
+        return self.charts.states
 
     @property
     def initial(self) -> StrEnum:
         """The state in which agents begin."""
-        return self._charts.states(self.definition.initial)
+        return self.charts.states(self.definition.initial)
 
     def driving(self, logger: EventLogger | None, clock: Clock = time) -> Driving:
         """Return the charts that drive agents, which all agents of one run share.
@@ -186,7 +192,7 @@ class Workflow:
         """
         made = self._driving
         if made is None or made[0] is not logger or made[1] is not clock:
-            made = self._driving = (logger, clock, self._charts.driving(logger, clock))
+            made = self._driving = (logger, clock, self.charts.driving(logger, clock))
 
         return made[2]
 
@@ -195,24 +201,17 @@ class Workflow:
 
         In a final state none does.
         """
-        found = self._by_state.get(state)
-        if found is None:
+        if state not in self._by_state:
             steps = () if state in self.definition.final_states else self.steps
-            found = self._by_state[state] = tuple(
+            self._by_state[state] = tuple(
                 (number, step)
                 for number, step in enumerate(steps)
                 if step.in_state is None or state in step.in_state
             )
 
-        return found
+        return self._by_state[state]
 
 
 def load_quietly(path: Path, components: Path | None = None) -> Workflow:
     """Return the workflow of a file, of which nothing is said but what keeps it from loading."""
-    return Workflow._of(read_file(path, components), path)
-
-
-def read_file(file: Path, components: Path | str | None = None) -> Reading:
-    """Read a workflow file, and log nothing."""
-    source = Source.parse(yaml_text(file), "yaml", path=file)
-    return read_workflow(source, file.stem, file.parent, components=components)
+    return Workflow._read(path, components)

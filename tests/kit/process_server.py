@@ -210,6 +210,8 @@ if __name__ == "__main__":
         # prism alone comes without the packages of its extras
         with suppress(ImportError):
             importlib.import_module(name)
+    # as in the tests themselves: only with the power is lost what is not synchronized
+    os.fsync = lambda file: None
     gc.collect()
     gc.freeze()
 

@@ -69,6 +69,18 @@ def test_a_look_is_drawn(tmp_path: Path) -> None:
     assert rows[0]["label"] == "a lamp"
 
 
+def test_a_group_keeps_its_colour_when_others_come_and_go(tmp_path: Path) -> None:
+    """Groups have colours in the order in which the run came to have them."""
+    path = log_of(tmp_path, Looked())
+    with path.open("ab") as log:
+        lines = [line for line in path.read_bytes().splitlines(True) if b"pictured" in line]
+        log.write(lines[-1].replace(b'"others"', b'"a newcomer"'))
+    picture = last_picture(path)
+    assert picture is not None
+    assert set(picture.colours) == {"#cc0000", "a newcomer"}
+    assert picture.groups == ["others", "a newcomer"]
+
+
 @pytest.mark.slow
 def test_a_world_without_a_picture_has_no_part_for_it(tmp_path: Path) -> None:
     """A report of such a run is as it was."""

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import orjson
 import polars as pl
 import pytest
 from hypothesis import given
@@ -13,6 +14,7 @@ from polars.testing import assert_frame_equal
 
 from prism.analysis import costs, decisions, faults, measures, read_log, transition_counts
 from prism.runlog._reader import Block
+from prism.runs import RunStatus
 from prism.watch._facts import blank_facts, counted_facts, states_at
 from prism.watch._tally import Tally
 from prism.watch._views import Views
@@ -141,6 +143,42 @@ def test_a_damaged_line_is_left_out_and_nothing_else(
     tally, sound = tally_of(path), tally_of(folder / "events.jsonl")
     assert_frame_equal(tally.table("traffic"), sound.table("traffic"), check_row_order=False)
     assert tally.ends == sound.ends
+
+
+def test_a_growing_log_is_read_whole_again_after_a_rest(
+    write_log: Callable[..., Path], make: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In between, counts stand for it; what the report draws comes when the run has ended."""
+    lines = [make.started(), make.joined("a", "x"), make.joined("b", "x")]
+    moved = {**make.move("a", "x", "y", trigger="go"), "round": 1, "tick": 1}
+    ended = {"event": "round.ended", "timestamp": "t", "round": 1, "states": {"x": 1, "y": 1}}
+    path = write_log(lines)
+    status = RunStatus(path, "running")
+    monkeypatch.setattr("prism.watch._watched.run_status", lambda _: status)
+    watched = Watched(path, "x")
+
+    def drawn() -> tuple[bool, str]:
+        view = views.over_time().to_json()
+        return view["due"] > 0, orjson.dumps(view).decode()
+
+    try:
+        views = Views(watched, rest=1e9)
+        wait_until(lambda: watched.status == status and watched.tail.position)
+        assert not drawn()[0]
+
+        write_log([*lines, moved, ended])
+        wait_until(lambda: 1 in watched.tally.ends)
+        waits, page = drawn()
+        assert waits
+        assert '"y"' in page
+
+        status = RunStatus(path, "complete")
+        wait_until(lambda: watched.status == status)
+        waits, page = drawn()
+        assert not waits
+        assert page == orjson.dumps(Views(watched).over_time().to_json()).decode()
+    finally:
+        watched.close()
 
 
 def test_a_long_log_is_read_once_its_last_counts_are_shown(

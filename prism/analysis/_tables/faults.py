@@ -25,6 +25,9 @@ _FAULTS = {
     events.MODE_UNKNOWN: "mode_unknown",
     events.DECISION: "fallback",
 }
+FAULTY = tuple(_FAULTS)
+"""Names of the events that are faults, or may be."""
+
 READ = (
     *("round", "tick", "chart", "agent_id", "from_state", "to_state", "trigger", "error"),
     *("source", "reason", "state", "chosen", "asked_in", "now_in"),
@@ -108,7 +111,7 @@ class FaultCounts:
 
 def is_fault() -> pl.Expr:
     """Return the condition that tells faults from other events."""
-    condition = pl.col("event").is_in(list(_FAULTS))
+    condition = pl.col("event").is_in(FAULTY)
     for event, is_one in _IS_ONE.items():
         condition &= (pl.col("event") != event) | is_one.fill_null(False)
 

@@ -6,19 +6,23 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
 
 from prism.cognition._config._values import (
+    AVAILABLE_ACTIONS,
+    BLOCKS,
     HARD_LIMIT,
     INSTRUCTIONS,
+    MEMORY_ACTIONS,
+    PAGING_ACTIONS,
     ROLE,
+    STATE_DESCRIPTION,
     Iterate,
     Limit,
     Paging,
     StorageLimits,
     ThinkingLog,
-    actions_with,
-    descriptions_with,
 )
 from prism.cognition._prompts import LEAST, build_prompt
 from prism.errors import FieldValueError, InputError
@@ -79,8 +83,8 @@ class Config:
 
     def __post_init__(self) -> None:
         """Fill in what is left out, and refuse limits that contradict each other."""
-        object.__setattr__(self, "state_description", descriptions_with(self.state_description))
-        object.__setattr__(self, "available_actions", actions_with(self.available_actions))
+        object.__setattr__(self, "state_description", _descriptions_with(self.state_description))
+        object.__setattr__(self, "available_actions", _actions_with(self.available_actions))
         for name in ("paging_limit", "hard_limit"):
             limit: Any = getattr(self, name)
             if isinstance(limit, int):  # as in a file
@@ -104,7 +108,7 @@ class Config:
             InputError: If it cannot be read, or is not JSON.
             ConfigFileError: (an InputError) listing everything that is wrong.
         """
-        return cls._required(_read(_text_of(Path(path)), str(path)))
+        return cls.from_text(_text_of(Path(path)), name=str(path))
 
     @classmethod
     def from_text(cls, text: str, *, name: str = "config") -> Self:
@@ -149,7 +153,7 @@ class Config:
 
         warnings = tuple(sorted(found))
         try:
-            made = cls(**found.values, warnings=warnings)
+            made = cls(**found.arguments(), warnings=warnings)
         except FieldValueError as error:
             found.add(found.place_of("hard_limit", "max_tokens"), str(error), "limits")
             return None
@@ -166,7 +170,7 @@ class Config:
             "executing": {"available_actions": dict(self.available_actions)},
         }
         agent: dict[str, Any] = {} if self.goal is None else {"goal": self.goal}
-        for block in ("thinking_log", "paging_limit", "hard_limit", "iterate", "paging", "storage"):
+        for block in BLOCKS:
             agent[block] = asdict(getattr(self, block))
         agent["state"] = {state: {"prompt": prompt} for state, prompt in prompts.items()}
 
@@ -175,6 +179,39 @@ class Config:
     def to_json(self) -> str:
         """Return the text of a file that loads as this configuration."""
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False) + "\n"
+
+
+def _descriptions_with(given: Mapping[str, str]) -> Mapping[str, str]:
+    """Return what each state is for, by default as specified.
+
+    Raises:
+        FieldValueError: If there is no such state.
+    """
+    _require_known("state_description", given, STATE_DESCRIPTION)
+    return MappingProxyType({**STATE_DESCRIPTION, **given})
+
+
+def _actions_with(given: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the actions that are available.
+
+    Whoever lists some of the memory allows no others of them, and the same with those of paging.
+
+    Raises:
+        FieldValueError: If there is no such action.
+    """
+    _require_known("available_actions", given, AVAILABLE_ACTIONS)
+    texts = {
+        name: given.get(name, text)
+        for kind in (MEMORY_ACTIONS, PAGING_ACTIONS)
+        for name, text in kind.items()
+        if name in given or not kind.keys() & given.keys()
+    }
+    return MappingProxyType(texts)
+
+
+def _require_known(name: str, given: Mapping[str, str], known: Mapping[str, str]) -> None:
+    if unknown := [key for key in given if key not in known]:
+        raise FieldValueError(f"{name} has no {unknown[0]!r}: it has {', '.join(known)}")
 
 
 def _read(text: str, name: str) -> Reading:

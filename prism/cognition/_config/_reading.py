@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import fields
 from difflib import get_close_matches
 from itertools import islice
@@ -15,16 +15,13 @@ from pydantic import AfterValidator, ConfigDict, Field, ValidationError, model_v
 
 from prism.cognition._config._values import (
     AVAILABLE_ACTIONS,
+    BLOCKS,
     HARD_LIMIT,
     KEY_PREFIX,
     KEY_PREFIX_WORDS,
     MOST,
     STATE_DESCRIPTION,
-    Iterate,
     Limit,
-    Paging,
-    StorageLimits,
-    ThinkingLog,
 )
 from prism.errors import InputError
 from prism.files._declarations import (
@@ -41,7 +38,14 @@ from prism.files._places import depth_of, repeated_key
 from prism.files._source import Problems, Source, Where, key_of
 
 SCHEMA_NAME = "cognition.schema.json"
+MAX_CHARACTERS = 1_000_000
+MAX_DEPTH = 50
+# mistakes that are looked for; nobody mends more at once
+MOST_PROBLEMS = 50
+
 _EXAMPLE = "output_example"
+_UNKNOWN = "extra_forbidden"
+_HARMLESS = (_UNKNOWN, "set_twice")
 
 
 def _prefix(value: str) -> str:
@@ -256,23 +260,13 @@ def config_schema() -> dict[str, Any]:
     return {**found, "description": note}
 
 
-MAX_CHARACTERS = 1_000_000
-MAX_DEPTH = 50
-MOST_PROBLEMS = 50
-"""Mistakes that are looked for; nobody mends more at once."""
-
-_UNKNOWN = "extra_forbidden"
-_HARMLESS = (_UNKNOWN, "set_twice")
-_BLOCKS: Mapping[str, Any] = {
-    "thinking_log": ThinkingLog,
-    "paging_limit": Limit,
-    "hard_limit": Limit,
-    "iterate": Iterate,
-    "paging": Paging,
-    "storage": StorageLimits,
-}
-_SETTINGS = (*_BLOCKS, "goal", "state_description", "available_actions")
 _KNOWN = dict(known_keys())
+_TEXTS = ("state_description", "available_actions")
+_PARTS: Mapping[str, Collection[str]] = {
+    **{name: [part.name for part in fields(kind)] for name, kind in BLOCKS.items()},
+    "state_description": STATE_DESCRIPTION,
+    "available_actions": AVAILABLE_ACTIONS,
+}
 
 
 class Reading(Problems):
@@ -282,14 +276,14 @@ class Reading(Problems):
         source: The document.
 
     Attributes:
-        values: Arguments of a configuration.
-        given: Where each setting was found, by its name.
+        settings: The values of settings, by the name of each, or the names of block and key.
+        places: Where each was found.
     """
 
     def __init__(self, source: Source) -> None:
         super().__init__(source)
-        self.values: dict[str, Any] = {}
-        self.given: dict[Where, Where] = {}
+        self.settings: dict[Where, Any] = {}
+        self.places: dict[Where, Where] = {}
 
     @property
     def is_usable(self) -> bool:
@@ -299,8 +293,40 @@ class Reading(Problems):
         return is_whole and all(problem.kind in _HARMLESS for problem in errors)
 
     def place_of(self, *setting: str) -> Where:
-        """Return where a setting was given, or would be."""
-        return self.given.get(setting, ("agent", *setting))
+        """Return where a setting was found, or would be."""
+        return self.places.get(setting, ("agent", *setting))
+
+    def gather(self, setting: Where, where: Where, value: Any) -> None:
+        """Take a setting; the same one may stand in two places if it is the same there."""
+        if isinstance(value, dict):
+            for key, inner in value.items():
+                if key in _PARTS[str(setting[0])]:  # an unknown one is told already
+                    self.gather((*setting, key), (*where, key), inner)
+            return
+
+        if BLOCKS.get(str(setting[-1])) is Limit:
+            setting = (*setting, "max_tokens")
+        if self.settings.setdefault(setting, value) != value:
+            earlier = key_of(self.places[setting])
+            self.add(where, f"differs from {earlier}: leave one out", "set_twice")
+        self.places.setdefault(setting, where)
+
+    def arguments(self) -> dict[str, Any]:
+        """Return the arguments of a configuration."""
+        found: dict[str, Any] = {}
+        for (name, *part), value in self.settings.items():
+            if part:
+                whole = int(value) if isinstance(value, float) else value
+                found.setdefault(str(name), {})[part[0]] = whole
+            else:
+                found[str(name)] = value
+
+        if "hard_limit" in found:
+            found["hard_limit"].setdefault("max_tokens", HARD_LIMIT)
+        return {
+            name: BLOCKS[name](**value) if name in BLOCKS else value
+            for name, value in found.items()
+        }
 
 
 def read_config(text: str, name: str) -> Reading:
@@ -329,7 +355,7 @@ def read_config(text: str, name: str) -> Reading:
     _check_shape(found)
     note_ignored(ConfigDocument, found, "warning")
     if found.is_usable:
-        _Gathering(found).run(source.value)
+        _take_settings(found, source.value)
 
     return found
 
@@ -364,79 +390,26 @@ def _with_place(error: InputError, text: str) -> InputError:
     return InputError(problem, path=error.path, line=line, field=key_of(where))
 
 
-class _Gathering:
-    """Gathers settings from all the places where they may stand."""
-
-    def __init__(self, found: Reading) -> None:
-        self._found = found
-        self._settings: dict[Where, Any] = {}
-
-    def run(self, document: Mapping[str, Any]) -> None:
-        agent = document.get("agent", {})
-        for where, holder in (((), document), (("agent",), agent)):
-            for name in _SETTINGS:
-                if name in holder:
-                    self._add((name,), (*where, name), holder[name])
-
-        for state, held in agent.get("state", {}).items():
-            if state == "base" or state in STATE_DESCRIPTION:
-                self._add_prompt(state, ("agent", "state", state, "prompt"), held.get("prompt", {}))
-
-        self._found.values.update(self._made())
-
-    def _add_prompt(self, state: str, where: Where, prompt: str | Mapping[str, Any]) -> None:
+def _take_settings(found: Reading, document: Mapping[str, Any]) -> None:
+    """Take the settings from all the places where they may stand."""
+    agent = document.get("agent", {})
+    _take_named(found, (), document, (*BLOCKS, "goal", *_TEXTS))
+    _take_named(found, ("agent",), agent, (*BLOCKS, "goal", *_TEXTS))
+    for state, held in agent.get("state", {}).items():
+        where, prompt = ("agent", "state", state, "prompt"), held.get("prompt", {})
+        is_base = state == "base"
+        if not is_base and state not in STATE_DESCRIPTION:
+            continue
         if isinstance(prompt, str):
-            self._add(("role",) if state == "base" else ("state_description", state), where, prompt)
-            return
-
-        texts = ("state_description", "available_actions")
-        for name in ("role", "instructions", *texts) if state == "base" else texts:
-            if name in prompt:
-                self._add((name,), (*where, name), prompt[name])
-
-    def _add(self, setting: Where, where: Where, value: Any) -> None:
-        """Note a setting; the same setting may stand in two places if it is the same there."""
-        if isinstance(value, dict):
-            for key, inner in value.items():
-                self._add((*setting, key), (*where, key), inner)
-            return
-
-        if setting[-1] in ("paging_limit", "hard_limit"):
-            setting = (*setting, "max_tokens")
-        if self._settings.setdefault(setting, value) != value:
-            earlier = key_of(self._found.given[setting])
-            self._found.add(where, f"differs from {earlier}: leave one out", "set_twice")
-
-        self._found.given.setdefault(setting, where)
-
-    def _made(self) -> dict[str, Any]:
-        """Return arguments of a configuration."""
-        made = {name: self._made_block(name) for name in _BLOCKS if self._given(name)}
-        for name in ("goal", "role", "instructions"):
-            if (name,) in self._settings:
-                made[name] = self._settings[name,]
-
-        known = {"state_description": STATE_DESCRIPTION, "available_actions": AVAILABLE_ACTIONS}
-        for name, texts in known.items():  # an unknown one is told already
-            made[name] = {key: text for key, text in self._given(name).items() if key in texts}
-
-        return made
-
-    def _made_block(self, name: str) -> Any:
-        known = {part.name for part in fields(_BLOCKS[name])}
-        given = {key: _whole(value) for key, value in self._given(name).items() if key in known}
-        if name == "hard_limit":
-            given = {"max_tokens": HARD_LIMIT, **given}
-
-        return _BLOCKS[name](**given)
-
-    def _given(self, name: str) -> dict[str, Any]:
-        return {
-            str(setting[1]): value
-            for setting, value in self._settings.items()
-            if len(setting) > 1 and setting[0] == name
-        }
+            found.gather(("role",) if is_base else ("state_description", state), where, prompt)
+        else:
+            names = ("role", "instructions", *_TEXTS) if is_base else _TEXTS
+            _take_named(found, where, prompt, names)
 
 
-def _whole(value: Any) -> Any:
-    return int(value) if isinstance(value, float) else value
+def _take_named(
+    found: Reading, where: Where, holder: Mapping[str, Any], names: Collection[str]
+) -> None:
+    for name in names:
+        if name in holder:
+            found.gather((name,), (*where, name), holder[name])

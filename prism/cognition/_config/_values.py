@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from types import MappingProxyType
-from typing import Literal
+from typing import Any, ClassVar, Literal, cast
 
 from prism.errors import FieldValueError
 
@@ -60,8 +60,23 @@ PAGING_ACTIONS: Mapping[str, str] = MappingProxyType(
 AVAILABLE_ACTIONS: Mapping[str, str] = MappingProxyType({**MEMORY_ACTIONS, **PAGING_ACTIONS})
 
 
+class _Block:
+    """A part of a configuration, whose numbers have a least value."""
+
+    __slots__ = ()
+    least: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        """Refuse numbers outside their range."""
+        for each in fields(cast(Any, self)):
+            value = getattr(self, each.name)
+            if each.type == "int" and not (type(value) is int and self.least <= value <= MOST):
+                wanted = f"a whole number from {self.least} to {MOST}"
+                raise FieldValueError(f"{each.name} must be {wanted}, got {value!r}")
+
+
 @dataclass(frozen=True, slots=True)
-class ThinkingLog:
+class ThinkingLog(_Block):
     """The log of thoughts.
 
     Args:
@@ -80,13 +95,13 @@ class ThinkingLog:
 
     def __post_init__(self) -> None:
         """Refuse values outside their range."""
-        _require_number("max_entries", self.max_entries)
+        _Block.__post_init__(self)
         if not re.search(KEY_PREFIX, self.key_prefix):
             raise FieldValueError(f"key_prefix {KEY_PREFIX_WORDS}; got {self.key_prefix!r}")
 
 
 @dataclass(frozen=True, slots=True)
-class Limit:
+class Limit(_Block):
     """A limit for the size of prompts.
 
     Args:
@@ -100,13 +115,9 @@ class Limit:
     enable: bool = True
     max_tokens: int = PAGING_LIMIT
 
-    def __post_init__(self) -> None:
-        """Refuse values outside their range."""
-        _require_number("max_tokens", self.max_tokens)
-
 
 @dataclass(frozen=True, slots=True)
-class Iterate:
+class Iterate(_Block):
     """Limits for the cycles of a run.
 
     Args:
@@ -125,14 +136,9 @@ class Iterate:
     max_useless: int = 5
     max_per_round: int = 4
 
-    def __post_init__(self) -> None:
-        """Refuse values outside their range."""
-        for name in ("max_iterations", "max_useless", "max_per_round"):
-            _require_number(name, getattr(self, name))
-
 
 @dataclass(frozen=True, slots=True)
-class Paging:
+class Paging(_Block):
     """How to decide what leaves the working memory.
 
     Args:
@@ -151,7 +157,7 @@ class Paging:
 
 
 @dataclass(frozen=True, slots=True)
-class StorageLimits:
+class StorageLimits(_Block):
     """How much of the storage is kept and shown.
 
     Args:
@@ -162,50 +168,17 @@ class StorageLimits:
         FieldValueError: If one of them is not a whole number from 0 on.
     """
 
+    least: ClassVar[int] = 0
+
     versions: int = 10
     named: int = 8
 
-    def __post_init__(self) -> None:
-        """Refuse values outside their range."""
-        for name in ("versions", "named"):
-            _require_number(name, getattr(self, name), 0)
 
-
-def descriptions_with(given: Mapping[str, str]) -> Mapping[str, str]:
-    """Return what each state is for, by default as specified.
-
-    Raises:
-        FieldValueError: If there is no such state.
-    """
-    _require_known("state_description", given, STATE_DESCRIPTION)
-    return MappingProxyType({**STATE_DESCRIPTION, **given})
-
-
-def actions_with(given: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the actions that are available.
-
-    Whoever lists some of the memory allows no others of them, and the same with those of paging.
-
-    Raises:
-        FieldValueError: If there is no such action.
-    """
-    _require_known("available_actions", given, AVAILABLE_ACTIONS)
-    texts = {
-        name: given.get(name, text)
-        for kind in (MEMORY_ACTIONS, PAGING_ACTIONS)
-        for name, text in kind.items()
-        if name in given or not kind.keys() & given.keys()
-    }
-    return MappingProxyType(texts)
-
-
-def _require_known(name: str, given: Mapping[str, str], known: Mapping[str, str]) -> None:
-    if unknown := [key for key in given if key not in known]:
-        raise FieldValueError(f"{name} has no {unknown[0]!r}: it has {', '.join(known)}")
-
-
-def _require_number(name: str, value: int, least: int = 1) -> None:
-    if type(value) is not int or not least <= value <= MOST:
-        raise FieldValueError(
-            f"{name} must be a whole number from {least} to {MOST}, got {value!r}"
-        )
+BLOCKS: Mapping[str, Any] = {
+    "thinking_log": ThinkingLog,
+    "paging_limit": Limit,
+    "hard_limit": Limit,
+    "iterate": Iterate,
+    "paging": Paging,
+    "storage": StorageLimits,
+}

@@ -17,18 +17,14 @@ from prism.cognition._memory._contents import (
     storage_of,
     versions_of,
 )
-from prism.cognition._memory._json_storage import JsonStorage
-from prism.cognition._memory._opening import (
-    Opened,
-    make_memory,
-    open_memory,
-    place_of,
-)
+from prism.cognition._memory._opening import AnyStorage, new_storage, open_storage, place_of
 from prism.cognition._memory._search import Match
+from prism.cognition._memory._storage import STEPS, JsonStorage
 from prism.cognition._memory._values import (
     MISSING,
     as_tag,
     plain_value,
+    to_json,
     to_text,
     without_surrogates,
 )
@@ -37,10 +33,6 @@ from prism.errors import FieldValueError, InputError
 DEFAULT_BACKUPS = 3
 DEFAULT_VERSIONS = 10
 
-_STEPS = (
-    *("add", "remove", "load", "save", "page_out", "shorten", "touch", "replace", "end_cycle"),
-    *("note_action", "tell", "forget"),
-)
 _SHORTENED = " …"
 
 
@@ -56,16 +48,22 @@ class Memory:
         version_limit: Number of versions of a memory to keep, the newest ones.
     """
 
-    def __init__(self, opened: Opened, lock: Lock | None = None, *, writes: bool = True) -> None:
-        self.faults: tuple[str, ...] = opened.faults
+    def __init__(
+        self,
+        storage: AnyStorage,
+        faults: tuple[str, ...] = (),
+        lock: Lock | None = None,
+        *,
+        writes: bool = True,
+    ) -> None:
+        self.faults: tuple[str, ...] = faults
         self.version_limit: int = DEFAULT_VERSIONS
-        self._contents = opened.contents
-        self._storage = opened.storage
+        self._storage = storage
+        self._contents = Contents(storage.document)
         self._lock = lock
         self._writes = writes
         self._is_closed = False
-        self._steps: list[list[Any]] = []
-        self._base_cycle = opened.contents.cycle
+        self._note_committed()
 
     @classmethod
     def open(
@@ -95,8 +93,8 @@ class Memory:
         place = place_of(path)
         lock = Lock(place)
         try:
-            opened = open_memory(place, storage, Backups(place, backups), writes=True)
-            memory = cls(opened, lock)
+            opened = open_storage(place, storage, Backups(place, backups), writes=True)
+            memory = cls(*opened, lock)
         except BaseException:
             lock.release()
             raise
@@ -113,8 +111,8 @@ class Memory:
             OSError: If it cannot be read.
         """
         place = place_of(path)
-        opened = open_memory(place, None, Backups(place, 0), writes=False)
-        memory = cls(opened, writes=False)
+        opened = open_storage(place, None, Backups(place, 0), writes=False)
+        memory = cls(*opened, writes=False)
         memory._warn()
 
         return memory
@@ -142,7 +140,8 @@ class Memory:
             if place.exists() or kept.paths():
                 raise InputError("already exists: name another file", path=place)
 
-            memory = cls(make_memory(place, document, storage, kept), lock)
+            memory = cls(new_storage(place, storage, kept), lock=lock)
+            memory.replace(document)
             memory._write()
         except BaseException:
             lock.release()
@@ -153,9 +152,7 @@ class Memory:
     @classmethod
     def in_memory(cls, data: Mapping[str, Any] | None = None) -> Self:
         """Return a memory without a file, for tests and simulations."""
-        document = checked_document(data or {})
-        storage = JsonStorage(storage_of(document), versions=versions_of(document))
-        return cls(Opened(Contents(document), storage))
+        return cls(JsonStorage(checked_document(data or {})))
 
     @property
     def path(self) -> Path | None:
@@ -174,15 +171,12 @@ class Memory:
 
     @state.setter
     def state(self, state: str) -> None:
-        state = without_surrogates(state)
-        if state != self._contents.state:
-            self._contents.state = state
-            self._steps.append(["state", state])
+        self._contents.state = without_surrogates(state)
 
     @property
     def cycle(self) -> int:
         """Cycles over the memory's life, failed ones too."""
-        return self._contents.cycle
+        return int(self._contents.own["cycle"])
 
     @property
     def working(self) -> Mapping[str, Any]:
@@ -202,12 +196,22 @@ class Memory:
     @property
     def last_action(self) -> Mapping[str, Any] | None:
         """The last action and its result, as it was noted; None before the first."""
-        return self._contents.last_action
+        return self._contents.own["last_action"] or None
 
     @property
     def news(self) -> Sequence[str]:
         """The news since the agent's last action, oldest first."""
-        return tuple(self._contents.news)
+        return tuple(self._contents.own["news"])
+
+    @property
+    def outdated(self) -> Sequence[str]:
+        """Tags in working memory whose value in storage is newer."""
+        return tuple(self._contents.own["outdated"])
+
+    @property
+    def stored_count(self) -> int:
+        """How many memories are in storage."""
+        return len(self._storage)
 
     @property
     def revision(self) -> str:
@@ -219,20 +223,7 @@ class Memory:
 
     def next_revision(self) -> str:
         """Return the revision that the file will have after a commit."""
-        if not self._steps:
-            return self.revision
-
-        return self._storage.next_revision(self._contents, self._steps)
-
-    @property
-    def outdated(self) -> Sequence[str]:
-        """Tags in working memory whose value in storage is newer."""
-        return tuple(self._contents.outdated)
-
-    @property
-    def stored_count(self) -> int:
-        """How many memories are in storage."""
-        return len(self._storage)
+        return self._storage.next_revision(self._contents) if self._has_changed() else self.revision
 
     def add(self, tag: str, value: Any) -> None:
         """Put a value into working memory, replacing any value with the same tag.
@@ -240,19 +231,18 @@ class Memory:
         Raises:
             FieldValueError: If the tag is empty, or the value is not JSON data.
         """
-        tag, value = _required(tag), plain_value(value)
-        self._steps.append(["add", tag, value])
-        self._show(tag, value)
+        self._show(_required(tag), plain_value(value))
 
     def remove(self, tag: str) -> bool:
         """Remove a value from working memory; return False if there is none."""
         tag = as_tag(tag)
-        if tag not in self._contents.working:
-            return False
+        is_there = tag in self._contents.working
+        if is_there:
+            del self._contents.working[tag]
+            self._contents.own["used"].pop(tag, None)
+            self._note_outdated(tag, is_outdated=False)
 
-        self._steps.append(["remove", tag])
-        self._drop(tag)
-        return True
+        return is_there
 
     def forget(self, tag: str) -> bool:
         """Remove a memory with its old values from all places; return False if there is none.
@@ -260,16 +250,14 @@ class Memory:
         Backups and kept runs are not changed.
         """
         tag = as_tag(tag)
-        is_working = tag in self._contents.working
-        if not is_working and self._storage.get(tag) is MISSING:
-            return False
+        was_working = self.remove(tag)
+        is_stored = self._storage.get(tag) is not MISSING
+        if is_stored:
+            self._storage.write("remove", tag)
+        if was_working or is_stored:
+            self._storage.write("put_versions", {tag: []})
 
-        self._steps.append(["forget", tag])
-        if is_working:
-            self._drop(tag)
-        self._storage.put({tag: MISSING})
-        self._storage.put_versions({tag: []})
-        return True
+        return was_working or is_stored
 
     def load(self, tag: str) -> bool:
         """Copy a value from storage to working memory; return False if there is none.
@@ -281,8 +269,6 @@ class Memory:
         if value is MISSING:
             return False
 
-        # without the value, which storage has again when the step is repeated
-        self._steps.append(["load", tag])
         if tag in self._contents.working and not _is_same(self._contents.working[tag], value):
             self._keep_version(tag, self._contents.working[tag], value)
         self._show(tag, value)
@@ -298,26 +284,24 @@ class Memory:
         Returns:
             Whether there was a value to save.
         """
-        tag = as_tag(tag)
-        if value is None:
-            if tag not in self._contents.working:
-                return False
-            value = self._contents.working[tag]
-            self._steps.append(["save", tag])
-        else:
-            tag, value = _required(tag), plain_value(value)
-            self._steps.append(["save", tag, value])
+        working = self._contents.working
+        tag = as_tag(tag) if value is None else _required(tag)
+        if value is None and tag not in working:
+            return False
 
+        value = working[tag] if value is None else plain_value(value)
         self._store(tag, value)
-        self._contents.outdated = [each for each in self._contents.outdated if each != tag]
-        if tag in self._contents.working and not _is_same(self._contents.working[tag], value):
-            self._contents.outdated.append(tag)
+        self._note_outdated(tag, is_outdated=tag in working and not _is_same(working[tag], value))
         return True
 
     def stored(self, tag: str) -> Any | None:
         """Return the value under a tag in storage, or None."""
         value = self._storage.get(as_tag(tag))
         return None if value is MISSING else value
+
+    def versions(self, tag: str) -> list[Any]:
+        """Return the old values of a memory in storage, oldest first."""
+        return self._storage.versions(as_tag(tag))
 
     def think(self, entry: str, *, key_prefix: str, max_entries: int) -> str:
         """Add a thought, and drop the oldest ones beyond the limit.
@@ -329,12 +313,7 @@ class Memory:
             raise FieldValueError(f"max_entries must be 1 or more, got {max_entries}")
 
         entry, key_prefix = without_surrogates(entry), without_surrogates(key_prefix)
-        self._steps.append(["think", entry, key_prefix, max_entries])
         return self._contents.add_thought(entry, key_prefix, max_entries)
-
-    def versions(self, tag: str) -> list[Any]:
-        """Return the old values of a memory in storage, oldest first."""
-        return self._storage.versions(as_tag(tag))
 
     def page_out(self, tag: str) -> bool:
         """Move a value of working memory, or a thought, to storage.
@@ -352,20 +331,19 @@ class Memory:
         if key not in working and key not in thoughts:
             raise FieldValueError(f"there is no {tag!r} in working memory or among the thoughts")
 
-        self._steps.append(["page_out", key])
         if key not in working:
             was_other = self._store(as_tag(key), thoughts[key])
             self._contents.drop_thought(key)
             return was_other
 
-        newer = self._storage.get(key) if key in self._contents.outdated else MISSING
+        newer = self._storage.get(key) if key in self.outdated else MISSING
         was_other = newer is not MISSING
         if was_other:
             # storage has what was saved since
             self._keep_version(key, working[key], newer)
         else:
             was_other = self._store(key, working[key])
-        self._drop(key)
+        self.remove(key)
 
         return was_other
 
@@ -379,12 +357,12 @@ class Memory:
         Raises:
             FieldValueError: If there is no such thought.
         """
-        if key not in self._contents.thoughts:
+        thoughts = self._contents.thoughts
+        if key not in thoughts:
             raise FieldValueError(f"there is no {key!r} among the thoughts")
 
-        self._steps.append(["shorten", key, length])
-        self._store(as_tag(key), self._contents.thoughts[key])
-        self._contents.thoughts[key] = self._contents.thoughts[key][:length] + _SHORTENED
+        self._store(as_tag(key), thoughts[key])
+        thoughts[key] = thoughts[key][:length] + _SHORTENED
 
     def page_in(self, tag: str) -> bool:
         """Copy a value from storage to working memory, unless the tag exists there.
@@ -401,52 +379,28 @@ class Memory:
             InputError: If they are not those of a memory.
         """
         document = checked_document(data, self.path)
-        self._steps.append(["replace", document])
         self._contents = Contents(document)
-        self._storage.clear()
-        self._storage.put(storage_of(document))
-        self._storage.put_versions(versions_of(document))
+        self._storage.write("clear")
+        self._storage.write("put", storage_of(document))
+        self._storage.write("put_versions", versions_of(document))
 
     def note_action(self, last: Mapping[str, Any]) -> None:
-        """Record the last action and its result, and clear the news."""
-        plain = plain_value(last)
-        self._steps.append(["note_action", plain])
-        self._contents.last_action = plain
+        """Record the last action and its result."""
+        self._contents.own["last_action"] = plain_value(last)
 
     def tell(self, news: Sequence[str]) -> None:
         """Replace the news."""
-        plain = [without_surrogates(each) for each in news]
-        if plain != self._contents.news:
-            self._steps.append(["tell", plain])
-            self._contents.news = plain
-
-    def compact(self, *, versions: int | None = None) -> None:
-        """Commit, and make the file as small as possible without losing a current value.
-
-        Args:
-            versions: Number of versions of a memory to keep; None keeps all.
-        """
-        if versions is not None:
-            kept = self._storage.all_versions()
-            fewer = {tag: old[-versions:] if versions else [] for tag, old in kept.items()}
-            changed = {tag: old for tag, old in fewer.items() if old != kept[tag]}
-            if changed:
-                self._storage.put_versions(changed)
-                self._steps.append(["compact", versions])
-        self.commit()
-        self._storage.compact(self._contents)
+        self._contents.own["news"] = [without_surrogates(each) for each in news]
 
     def touch(self, tags: Iterable[str]) -> None:
         """Mark values of working memory as used in this cycle."""
-        found = [tag for tag in dict.fromkeys(map(as_tag, tags)) if tag in self._contents.working]
-        if found:
-            self._steps.append(["touch", found])
-            for tag in found:
-                self._use(tag)
+        for tag in map(as_tag, tags):
+            if tag in self._contents.working:
+                self._contents.own["used"][tag] = self.cycle
 
     def least_recently_used(self) -> list[str]:
         """Return the tags of working memory, the least recently used first."""
-        used = self._contents.used
+        used = self._contents.own["used"]
         return sorted(self._contents.working, key=lambda tag: used.get(tag, -1))
 
     def search(self, text: str, limit: int) -> list[Match]:
@@ -460,15 +414,18 @@ class Memory:
 
     def end_cycle(self) -> None:
         """Count a cycle."""
-        self._steps.append(["end_cycle"])
-        self._contents.cycle += 1
+        self._contents.own["cycle"] += 1
 
     def changes(self) -> dict[str, Any] | None:
         """Return the changes since the last commit as plain JSON data, or None."""
-        if not self._steps:
+        if not self._has_changed():
             return None
 
-        return {"cycle": self._base_cycle, "steps": [list(step) for step in self._steps]}
+        return {
+            "cycle": self._committed_cycle,
+            "document": self._contents.to_dict({}, {}),
+            "steps": [list(step) for step in self._storage.steps],
+        }
 
     def redo(self, changes: Mapping[str, Any]) -> None:
         """Repeat the changes that `changes` returned, on a memory in the earlier state.
@@ -476,12 +433,15 @@ class Memory:
         Raises:
             InputError: If the memory is at another cycle.
         """
-        if changes["cycle"] != self.cycle or self._steps:
+        if changes["cycle"] != self.cycle or self._has_changed():
             problem = f"is at cycle {self.cycle}: the changes follow cycle {changes['cycle']}"
             raise InputError(problem, path=self.path)
+        if unknown := [name for name, *_ in changes["steps"] if name not in STEPS]:
+            raise InputError(f"has no change {unknown[0]!r}", path=self.path)
 
-        for name, *arguments in changes["steps"]:
-            self._redo_step(name, arguments)
+        self._contents = Contents(changes["document"])
+        for step in changes["steps"]:
+            self._storage.write(*step)
 
     def commit(self) -> None:
         """Write everything to the file, atomically and durably.
@@ -492,15 +452,27 @@ class Memory:
         """
         if not self._writes:
             raise InputError("is open only for reading", path=self.path)
-        if self.path is None:
-            self._write()
+        if not self._has_changed() and (self.path is None or self.path.exists()):
             return
+        # whoever has its lock by now must not lose anything
+        if self._is_closed and self.path is not None:
+            raise InputError("is closed: open it again to change it", path=self.path)
 
-        if self._steps or not self.path.exists():
-            # whoever has its lock by now must not lose anything
-            if self._is_closed:
-                raise InputError("is closed: open it again to change it", path=self.path)
-            self._write()
+        self._write()
+
+    def compact(self, *, versions: int | None = None) -> None:
+        """Commit, and make the file as small as possible without losing a current value.
+
+        Args:
+            versions: Number of versions of a memory to keep; None keeps all.
+        """
+        if versions is not None:
+            kept = self._storage.all_versions()
+            fewer = {tag: old[-versions:] if versions else [] for tag, old in kept.items()}
+            if changed := {tag: old for tag, old in fewer.items() if old != kept[tag]}:
+                self._storage.write("put_versions", changed)
+        self.commit()
+        self._storage.compact(self._contents)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the memory as plain data, in the shape of its JSON file."""
@@ -535,22 +507,27 @@ class Memory:
             raise
 
     def _write(self) -> None:
-        self._storage.commit(self._contents, self._steps)
-        self._steps = []
-        self._base_cycle = self._contents.cycle
+        self._storage.commit(self._contents)
+        self._note_committed()
 
-    def _use(self, tag: str) -> None:
-        self._contents.used[tag] = self._contents.cycle
+    def _note_committed(self) -> None:
+        self._committed = to_json(self._contents.to_dict({}, {}))
+        self._committed_cycle = self.cycle
+
+    def _has_changed(self) -> bool:
+        if self._storage.steps:
+            return True
+
+        return self._committed != to_json(self._contents.to_dict({}, {}))
 
     def _show(self, tag: str, value: Any) -> None:
         self._contents.working[tag] = value
-        self._contents.outdated = [each for each in self._contents.outdated if each != tag]
-        self._use(tag)
+        self._contents.own["used"][tag] = self.cycle
+        self._note_outdated(tag, is_outdated=False)
 
-    def _drop(self, tag: str) -> None:
-        del self._contents.working[tag]
-        self._contents.outdated = [each for each in self._contents.outdated if each != tag]
-        self._contents.used.pop(tag, None)
+    def _note_outdated(self, tag: str, *, is_outdated: bool) -> None:
+        others = [each for each in self.outdated if each != tag]
+        self._contents.own["outdated"] = [*others, tag] if is_outdated else others
 
     def _store(self, tag: str, value: Any) -> bool:
         """Put a value into storage; return whether another one became a version by it."""
@@ -558,7 +535,8 @@ class Memory:
         is_other = standing is not MISSING and not _is_same(standing, value)
         if is_other:
             self._keep_version(tag, standing, value)
-        self._storage.put({tag: value})
+        if is_other or standing is MISSING:
+            self._storage.write("put", {tag: value})
 
         return is_other
 
@@ -566,18 +544,8 @@ class Memory:
         """Note an old value of a memory, as the newest of its versions."""
         others = (each for each in self._storage.versions(tag) if not _is_same(each, old))
         kept = [*(each for each in others if not _is_same(each, present)), old]
-        self._storage.put_versions({tag: kept[-self.version_limit :] if self.version_limit else []})
-
-    def _redo_step(self, name: str, arguments: list[Any]) -> None:
-        if name == "state":
-            self.state = arguments[0]
-        elif name == "think":
-            entry, key_prefix, max_entries = arguments
-            self.think(entry, key_prefix=key_prefix, max_entries=max_entries)
-        elif name in _STEPS:
-            getattr(self, name)(*arguments)
-        else:
-            raise InputError(f"has no change {name!r}", path=self.path)
+        newest = kept[-self.version_limit :] if self.version_limit else []
+        self._storage.write("put_versions", {tag: newest})
 
 
 def _is_same(one: Any, other: Any) -> bool:

@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import errno
 import os
-from dataclasses import dataclass
-from hashlib import sha256
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from prism.cognition._memory._beside import Backups, copy_whole
-from prism.cognition._memory._contents import (
-    Contents,
-    NewerSchemaError,
-    StorageKind,
-    checked_document,
-    storage_of,
-    versions_of,
+from prism.cognition._memory._contents import NewerSchemaError, StorageKind, checked_document
+from prism.cognition._memory._sqlite_storage import (
+    HEADER,
+    SqliteStorage,
+    make_database,
+    set_aside_beside,
 )
-from prism.cognition._memory._json_storage import JsonStorage
-from prism.cognition._memory._sqlite_file import HEADER, MemoryDatabase, set_aside_beside
-from prism.cognition._memory._sqlite_storage import SqliteStorage
+from prism.cognition._memory._storage import JsonStorage
 from prism.errors import InputError
 from prism.files import parse_json
 
@@ -31,39 +26,33 @@ _DAMAGED = "damaged"
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK, errno.ENOSYS)
 
 
-@dataclass(frozen=True, slots=True)
-class Opened:
-    """A memory that was read.
-
-    Args:
-        contents: All but the storage.
-        storage: The storage.
-        faults: What was damaged, and what was read instead.
-    """
-
-    contents: Contents
-    storage: JsonStorage | SqliteStorage
-    faults: tuple[str, ...] = ()
+AnyStorage = JsonStorage | SqliteStorage
 
 
-def open_memory(path: Path, kind: StorageKind | None, backups: Backups, *, writes: bool) -> Opened:
+def open_storage(
+    path: Path, kind: StorageKind | None, backups: Backups, *, writes: bool
+) -> tuple[AnyStorage, tuple[str, ...]]:
     """Open a memory: to change it, if its lock is held, or to read what another process may change.
 
     One that is damaged is restored from a backup, or a backup is read.
+
+    Returns:
+        What is stored, and what was damaged, with what was read instead.
 
     Raises:
         InputError: If there is none to read, somebody made a slip in it, it is damaged and no
             backup is good, or it is of another kind than is wanted.
         OSError: If it cannot be read.
     """
-    _require_file(path)
+    if path.exists() and not path.is_file():
+        raise InputError("is not a file: name the file of a memory", path=path)
     if not path.exists() and not backups.paths():
         if writes:
-            return _new(path, kind or "json", backups)
+            return new_storage(path, kind or "json", backups), ()
         raise InputError("this memory does not exist", path=path)
 
     try:
-        return _opened(path, kind, backups if writes else None)
+        return _opened(path, kind, backups if writes else None), ()
     except (NewerSchemaError, OtherKindError):
         raise
     except InputError as error:
@@ -72,24 +61,23 @@ def open_memory(path: Path, kind: StorageKind | None, backups: Backups, *, write
 
     good = _good_backup(path, kind, backups, damage)
     if writes:
-        kept = _restore(path, good)
+        kept = set_aside(path) if path.exists() else None
+        copy_whole(good, path)
         opened = _opened(path, kind, backups)
         how = f"restored from {good}" + (f"; the file is kept as {kept}" if kept else "")
     else:
         opened, how = _opened(good, kind, None), f"read from {good}"
 
-    return Opened(opened.contents, opened.storage, (f"{damage}: {how}",))
+    return opened, (f"{damage}: {how}",)
 
 
-def make_memory(
-    path: Path, document: dict[str, Any], kind: StorageKind, backups: Backups
-) -> Opened:
-    """Make a memory of a document, not yet committed."""
-    new = _new(path, kind, backups)
-    new.storage.put(storage_of(document))
-    new.storage.put_versions(versions_of(document))
+def new_storage(path: Path, kind: StorageKind, backups: Backups) -> AnyStorage:
+    """Return the storage of a new memory, of which JSON has no file before it is committed."""
+    if kind == "json":
+        return JsonStorage({}, path, backups)
 
-    return Opened(Contents(document), new.storage)
+    make_database(path)
+    return SqliteStorage(path, backups)
 
 
 def place_of(path: PathLike[str] | str) -> Path:
@@ -120,15 +108,7 @@ class OtherKindError(InputError):
     """A memory is kept in another way than is wanted."""
 
 
-def _new(path: Path, kind: StorageKind, backups: Backups) -> Opened:
-    if kind == "json":
-        return Opened(Contents({}), JsonStorage({}, path, backups))
-
-    MemoryDatabase.make(path)
-    return Opened(Contents({}), SqliteStorage(MemoryDatabase(path, backups)))
-
-
-def _opened(path: Path, kind: StorageKind | None, backups: Backups | None) -> Opened:
+def _opened(path: Path, kind: StorageKind | None, backups: Backups | None) -> AnyStorage:
     """Open a file; without backups for reading only."""
     if not path.exists():
         raise InputError("is missing", path=path)
@@ -136,30 +116,22 @@ def _opened(path: Path, kind: StorageKind | None, backups: Backups | None) -> Op
     found = kind_of(path)
     if found == "sqlite":
         _require_kind(path, found, kind)
-        database = MemoryDatabase(path, backups)
-        if backups is not None:
-            # after a kill: whoever closes it makes one
-            database.back_up()
-        return Opened(Contents(database.document), SqliteStorage(database))
+        storage = SqliteStorage(path, backups)
+        # after a kill: whoever closes it makes one
+        storage.back_up()
+        return storage
 
     content = path.read_bytes()
     document = read_json(content, path)
     _require_kind(path, found, kind)
-    revision = sha256(content).hexdigest()
-    entries, versions = storage_of(document), versions_of(document)
 
-    return Opened(Contents(document), JsonStorage(entries, path, backups, revision, versions))
+    return JsonStorage(document, path, backups, content)
 
 
 def kind_of(path: Path) -> StorageKind:
     """Return how the memory of a file is kept, whatever it is called."""
     with path.open("rb") as file:
         return "sqlite" if file.read(len(HEADER)) == HEADER else "json"
-
-
-def _require_file(path: Path) -> None:
-    if path.exists() and not path.is_file():
-        raise InputError("is not a file: name the file of a memory", path=path)
 
 
 def _require_kind(path: Path, found: StorageKind, wanted: StorageKind | None) -> None:
@@ -209,7 +181,7 @@ def _good_backup(
     """
     for backup in backups.paths():
         try:
-            _opened(backup, kind, None).storage.close()
+            _opened(backup, kind, None).close()
         except NewerSchemaError:
             raise
         except InputError:
@@ -225,20 +197,14 @@ def _good_backup(
     )
 
 
-def _restore(path: Path, backup: Path) -> Path | None:
-    """Put a backup in the place of a memory; return where the damaged file is kept, if any."""
-    aside = set_aside(path) if path.exists() else None
-    copy_whole(backup, path)
-
-    return aside
-
-
 def set_aside(path: Path) -> Path:
     """Give a damaged file a second name under which it is kept, and return that.
 
     The file stays where it is until another takes its place, so that there is always one.
     """
-    aside = _free_name(path)
+    numbers = ("", *(f".{number}" for number in range(2, 10_000)))
+    names = (path.with_name(f"{path.name}.{_DAMAGED}{number}") for number in numbers)
+    aside = next(name for name in names if not name.exists())
     try:
         os.link(path, aside)
     except OSError as error:
@@ -248,13 +214,3 @@ def set_aside(path: Path) -> Path:
     set_aside_beside(path, aside)
 
     return aside
-
-
-def _free_name(path: Path) -> Path:
-    free = path.with_name(f"{path.name}.{_DAMAGED}")
-    number = 1
-    while free.exists():
-        number += 1
-        free = path.with_name(f"{path.name}.{_DAMAGED}.{number}")
-
-    return free

@@ -2,84 +2,130 @@
 
 from __future__ import annotations
 
+import errno
 import json
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
-from functools import partial
+import os
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
-from prism.cognition._memory._contents import Contents, StorageKind
-from prism.cognition._memory._search import Match, WordIndex
-from prism.cognition._memory._sqlite_file import KEEP, MemoryDatabase, checksum
+from prism.cognition._memory._beside import Backups
+from prism.cognition._memory._contents import SCHEMA, Contents, NewerSchemaError, checked_document
+from prism.cognition._memory._search import NO_SEARCH, SCHEMA_OF_WORDS, Match, WordIndex
+from prism.cognition._memory._storage import Storage
 from prism.cognition._memory._values import MISSING
+from prism.errors import InputError
+from prism.files import parse_json, save_folder
 
+HEADER = b"SQLite format 3\0"
+# a backup copies the whole database, so that few commits make one
 COMMITS_BETWEEN_BACKUPS = 1000
-"""A backup copies the whole database, so that few commits make one."""
 
+# marks the files that are made here: "prmm" (SQLite, "PRAGMA application_id")
+_APPLICATION_ID = 0x70726D6D
+_PATIENCE_SECONDS = 10.0
+_SHORT_SECONDS = 0.5
+_DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
+_NUMBERS = {
+    sqlite3.SQLITE_FULL: errno.ENOSPC,
+    sqlite3.SQLITE_READONLY: errno.EACCES,
+    sqlite3.SQLITE_BUSY: errno.EBUSY,
+    sqlite3.SQLITE_CANTOPEN: errno.EACCES,
+}
+_NO_SEARCH = f"{NO_SEARCH}: use storage 'json'"
+_BESIDE = ("-wal", "-shm", "-journal")
+
+_SCHEMA = f"""
+BEGIN;
+CREATE TABLE memory (key TEXT PRIMARY KEY, value TEXT NOT NULL, crc INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE storage (
+    id INTEGER PRIMARY KEY, tag TEXT NOT NULL UNIQUE, value TEXT NOT NULL, crc INTEGER NOT NULL
+);
+CREATE TABLE versions (
+    tag TEXT PRIMARY KEY, value TEXT NOT NULL, crc INTEGER NOT NULL
+) WITHOUT ROWID;
+{SCHEMA_OF_WORDS}
+PRAGMA application_id={_APPLICATION_ID};
+PRAGMA user_version={SCHEMA};
+COMMIT;
+"""
+
+# what is no memory: the document, and the revision as the mark
+_KEEP = "INSERT OR REPLACE INTO memory VALUES (?, ?, ?)"
 _KEEP_VERSIONS = "INSERT OR REPLACE INTO versions VALUES (?, ?, ?)"
-_INSERT = "INSERT INTO storage (value, crc, tag) VALUES (?, ?, ?)"
-_UPDATE = "UPDATE storage SET value = ?, crc = ? WHERE tag = ?"
+_PUT = """
+INSERT INTO storage (tag, value, crc) VALUES (?, ?, ?)
+ON CONFLICT (tag) DO UPDATE SET value = excluded.value, crc = excluded.crc
+"""
+
+# SQLite checks how its pages hang together, not what is written on them
+_ROWS = " UNION ALL ".join(
+    f"SELECT CAST({key} AS BLOB), CAST(value AS BLOB), crc FROM {table}"
+    for key, table in (("key", "memory"), ("tag", "storage"), ("tag", "versions"))
+)
 
 
-class SqliteStorage:
-    """A storage in a database.
+class DamagedError(InputError):
+    """A file is not a memory that can be read."""
 
-    What is put is written at once, inside of a transaction that `commit` ends. It is also kept
-    here until then: if a commit fails, for instance because the disk is full, the transaction is
-    gone, and the next one begins with it.
+
+class SqliteStorage(Storage):
+    """A storage in a database, which is looked at when it is opened, and backed up.
+
+    What is written is in the database at once, inside of a transaction that `commit` ends. If a
+    commit fails, for instance because the disk is full, the transaction is gone, and the next one
+    begins with all its steps.
 
     Args:
-        file: The database; it is closed with the storage.
+        path: The file, which must exist: see `make_database`.
+        backups: The file's backups; None opens it for reading only.
+
+    Raises:
+        DamagedError: If it is damaged, or the database of something else.
+        NewerSchemaError: If a newer prism wrote it.
+        OSError: If it cannot be opened.
     """
 
-    def __init__(self, file: MemoryDatabase) -> None:
-        self.path: Path | None = file.path
-        self.kind: StorageKind | None = "sqlite"
-        self._file = file
-        self._database = file.connection
-        self._words = WordIndex(self._database)
-        self._pending: list[Callable[[], None]] = []
+    def __init__(self, path: Path, backups: Backups | None = None) -> None:
+        super().__init__(path, "sqlite")
+        self._file = path
+        self._backups = backups
         self._commits = 0
+        self._remedy = ""
+        with self._faults():
+            self._database = _connect(path, writes=backups is not None)
+        try:
+            with self._faults():
+                self._read()
+                if backups is not None:
+                    self._prepare_writing()
+        except BaseException:
+            self._database.close()
+            raise
 
-    @property
-    def revision(self) -> str:
-        """What was committed last."""
-        return self._file.revision
+        self._words = WordIndex(self._database)
+        # its rows were found sound; an index of words is not looked at before it is used
+        self._remedy = ": 'prism memory compact' rebuilds its index"
 
     def get(self, tag: str) -> Any:
         """Return the value under a tag, or `MISSING`."""
         return self._value("storage", tag, MISSING)
 
-    def put(self, entries: Mapping[str, Any]) -> None:
-        """Keep values under their tags; none where one is `MISSING`."""
-        self._do(partial(self._put, dict(entries)))
-
     def versions(self, tag: str) -> list[Any]:
         """Return the old values under a tag, oldest first."""
         return list(self._value("versions", tag, ()))
 
-    def put_versions(self, kept: Mapping[str, list[Any]]) -> None:
-        """Keep old values under their tags."""
-        self._do(partial(self._put_versions, dict(kept)))
-
     def all_versions(self) -> dict[str, list[Any]]:
         """Return all old values, oldest first, by tag."""
-        with self._reading():
-            rows = self._database.execute("SELECT tag, value FROM versions ORDER BY tag")
-            return {tag: json.loads(value) for tag, value in rows}
-
-    def clear(self) -> None:
-        """Remove all."""
-        self._pending.clear()
-        self._do(self._clear)
+        return dict(self._rows("SELECT tag, value FROM versions ORDER BY tag"))
 
     def items(self) -> Iterator[tuple[str, Any]]:
-        """Yield all tags and values in order of addition."""
-        with self._reading():
-            for tag, value in self._database.execute("SELECT tag, value FROM storage ORDER BY id"):
-                yield tag, json.loads(value)
+        """Return all tags and values in order of addition."""
+        return self._rows("SELECT tag, value FROM storage ORDER BY id")
 
     def __len__(self) -> int:
         """Count them."""
@@ -98,109 +144,282 @@ class SqliteStorage:
             for (tag, value), (_, score) in zip(rows, found, strict=True)
         ]
 
-    def next_revision(self, contents: Contents, steps: list[list[Any]]) -> str:
-        """Return the revision that follows the present one by these steps."""
-        del contents  # the steps say all
-        return sha256(f"{self.revision}\n{_to_json(steps)}".encode()).hexdigest()
+    def next_revision(self, contents: Contents) -> str:
+        """Return the revision that a commit will make."""
+        told = _to_json([contents.to_dict({}, {}), self.steps])
+        return sha256(f"{self.revision}\n{told}".encode()).hexdigest()
 
-    def commit(self, contents: Contents, steps: list[list[Any]]) -> None:
+    def commit(self, contents: Contents) -> None:
         """Write all down in one transaction."""
-        document = _to_json(contents.to_dict({}, {}))
-        revision = self.next_revision(contents, steps)
-        with self._file.faults(), self._file.rolled_back():
-            self._begin()
-            for key, value in (("document", document), ("mark", revision)):
-                self._database.execute(KEEP, (key, value, checksum(key, value)))
-            self._database.execute("COMMIT")
+        revision = self.next_revision(contents)
+        with self._changing():
+            _keep(self._database, _to_json(contents.to_dict({}, {})), revision)
 
-        self._pending.clear()
-        self._file.revision = revision
+        self.revision, self.steps = revision, []
         self._commits += 1
         if self._commits % COMMITS_BETWEEN_BACKUPS == 0:
-            self._file.back_up()
+            self.back_up()
 
     def compact(self, contents: Contents) -> None:
         """Make the index anew, and give the space of what is gone back to the disk."""
-        del contents  # nothing of them is uncommitted
-        with self._file.faults(), self._file.rolled_back():
-            self._begin()
+        del contents  # they are committed
+        with self._changing():
             self._words.clear()
             rows = self._database.execute("SELECT id, tag, value FROM storage ORDER BY id")
-            self._words.put(
-                (number, tag, json.loads(value), MISSING) for number, tag, value in rows.fetchall()
-            )
-            self._database.execute("COMMIT")
+            self._words.put((*row, json.loads(value), MISSING) for *row, value in rows.fetchall())
+        with self._faults():
             self._database.execute("INSERT INTO storage_words(storage_words) VALUES ('optimize')")
             self._database.execute("VACUUM")
 
+    def back_up(self) -> None:
+        """Make a backup, unless the newest one is what the memory is now."""
+        if self._backups is None or self._backups.most == 0:
+            return
+
+        newest = next(iter(self._backups.paths()), None)
+        if newest is not None and _revision_of(newest) == self.revision:
+            return
+
+        made = self._file.with_name(f".{self._file.name[:60]}.bak.part")
+        made.unlink(missing_ok=True)
+        with self._faults(), closing(sqlite3.connect(made)) as copy:
+            self._database.backup(copy)
+            copy.execute("PRAGMA journal_mode=DELETE")
+
+        _save(made)
+        self._backups.keep(made)
+        save_folder(self._file.parent)
+
     def close(self) -> None:
         """Close the file; what was not committed is lost."""
-        self._file.close()
+        with suppress(sqlite3.Error):
+            self._roll_back()
+        try:
+            self.back_up()
+        finally:
+            # whatever became of the backup, nothing is left open
+            if self._backups is not None:
+                # nor beside the file, which readers would bring back, unless they are at it
+                with suppress(sqlite3.Error):
+                    self._database.execute("PRAGMA busy_timeout=0")
+                    self._database.execute("PRAGMA journal_mode=DELETE")
+            self._database.close()
 
-    def _do(self, write: Callable[[], None]) -> None:
-        self._pending.append(write)
+    # Opening
+
+    def _read(self) -> None:
+        """Look whether the file is a sound memory, and read its document."""
+        execute = self._database.execute
+        execute("BEGIN")
+        if execute("PRAGMA application_id").fetchone()[0] != _APPLICATION_ID:
+            raise DamagedError("is a database of another program", path=self.path)
+        schema = execute("PRAGMA user_version").fetchone()[0]
+        if schema > SCHEMA:
+            raise NewerSchemaError(schema, self.path)
+
+        if (fault := execute("PRAGMA quick_check(1)").fetchone()[0]) != "ok":
+            raise DamagedError(f"is damaged: {fault}", path=self.path)
+        if any(crc32(text, crc32(key)) != crc for key, text, crc in execute(_ROWS)):
+            problem = "is damaged: its content is not what was written"
+            raise DamagedError(problem, path=self.path)
+        rows = dict(execute("SELECT key, value FROM memory"))
+        execute("SELECT 1 FROM storage_words, word_counts LIMIT 1")
+        if not {"document", "mark"} <= rows.keys():
+            raise DamagedError("is damaged: rows of a memory are missing", path=self.path)
+
+        self.revision = rows["mark"]
+        self.document = checked_document(parse_json(rows["document"], path=self.path), self.path)
+
+    def _prepare_writing(self) -> None:
+        execute = self._database.execute
+        execute("COMMIT")
+        # SQLite opens a file that may only be read all the same, and fails with the first
+        # statement that may write
+        execute("BEGIN IMMEDIATE")
+        execute("DELETE FROM memory WHERE 0")
+        execute("COMMIT")
+        # those who only read need not wait for a transaction that goes on for a whole cycle
+        with suppress(sqlite3.OperationalError):  # unless somebody is reading at this instant
+            execute(f"PRAGMA busy_timeout={int(_SHORT_SECONDS * 1000)}")
+            execute("PRAGMA journal_mode=WAL")
+        execute(f"PRAGMA busy_timeout={int(_PATIENCE_SECONDS * 1000)}")
+        execute("PRAGMA synchronous=EXTRA")
+
+    # Transactions
+
+    def _do(self, name: str, *arguments: Any) -> None:
         # a disk that is full now may not be when it counts, at the commit, which says so
-        with suppress(OSError), self._file.faults(), self._file.rolled_back():
+        with suppress(OSError), self._faults(), self._rolled_back():
             if self._begin():
-                write()
+                super()._do(name, *arguments)
 
     def _begin(self) -> bool:
-        """Begin a transaction if none is open; return False if it wrote what was pending."""
+        """Begin a transaction if none is open; return False if it wrote all steps."""
         if self._database.in_transaction:
             return True
 
         self._database.execute("BEGIN IMMEDIATE")
-        with self._file.rolled_back():
-            for write in self._pending:
-                write()
+        with self._rolled_back():
+            for name, *arguments in self.steps:
+                super()._do(name, *arguments)
 
         return False
 
     @contextmanager
+    def _changing(self) -> Iterator[None]:
+        with self._faults(), self._rolled_back():
+            self._begin()
+            yield
+            self._database.execute("COMMIT")
+
+    @contextmanager
     def _reading(self) -> Iterator[None]:
-        """Let what is pending be seen, also after a failed commit took it back."""
-        with self._file.faults():
-            if self._pending:
+        """Let all steps be seen, also after a failed commit took them back."""
+        with self._faults():
+            if self.steps:
                 self._begin()
             yield
 
-    def _value(self, table: str, tag: str, default: Any) -> Any:
-        with self._reading():
-            found = self._database.execute(f"SELECT value FROM {table} WHERE tag = ?", (tag,))
-            row = found.fetchone()
+    @contextmanager
+    def _rolled_back(self) -> Iterator[None]:
+        """Leave no half of what failed in the open transaction."""
+        try:
+            yield
+        except BaseException:
+            self._roll_back()
+            raise
 
-        return default if row is None else json.loads(row[0])
+    def _roll_back(self) -> None:
+        if self._database.in_transaction:
+            self._database.execute("ROLLBACK")
+
+    @contextmanager
+    def _faults(self) -> Iterator[None]:
+        """Raise SQLite's errors as those of files."""
+        try:
+            yield
+        except sqlite3.ProgrammingError:
+            raise InputError("is closed: open it again", path=self.path) from None
+        except sqlite3.Error as error:
+            if "no such module" in str(error):
+                raise InputError(_NO_SEARCH, path=self.path) from None
+
+            # there is no code where it is Python that cannot read what SQLite found
+            code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
+            if code in _DAMAGED:
+                problem = f"is damaged: {error}{self._remedy}"
+                raise DamagedError(problem, path=self.path) from error
+
+            number = _NUMBERS.get(code, errno.EIO)
+            raise OSError(number, str(error), str(self.path)) from error
+        except UnicodeDecodeError as error:  # what SQLite says of it quotes what is damaged
+            raise DamagedError("is damaged: it is not UTF-8", path=self.path) from error
+
+    # Rows
+
+    def _value(self, table: str, tag: str, default: Any) -> Any:
+        rows = self._rows(f"SELECT tag, value FROM {table} WHERE tag = ?", tag)
+        return next((value for _, value in rows), default)
+
+    def _rows(self, query: str, *arguments: Any) -> Iterator[tuple[str, Any]]:
+        with self._reading():
+            for tag, value in self._database.execute(query, arguments):
+                yield tag, json.loads(value)
+
+    def _put(self, entries: Mapping[str, Any]) -> None:
+        self._words.put([self._put_one(tag, value) for tag, value in entries.items()])
+
+    def _put_one(self, tag: str, value: Any) -> tuple[int, str, Any, Any]:
+        """Put one value; return its number, it, and what stood there before."""
+        number, before = self._standing(tag)
+        text = _to_json(value)
+        done = self._database.execute(_PUT, (tag, text, _checksum(tag, text)))
+        return number or done.lastrowid or 0, tag, value, before
+
+    def _remove(self, tag: str) -> None:
+        number, before = self._standing(tag)
+        self._database.execute("DELETE FROM storage WHERE tag = ?", (tag,))
+        self._words.put([(number, tag, MISSING, before)])
+
+    def _standing(self, tag: str) -> tuple[int, Any]:
+        query = "SELECT id, value FROM storage WHERE tag = ?"
+        row = self._database.execute(query, (tag,)).fetchone()
+        return (0, MISSING) if row is None else (row[0], json.loads(row[1]))
 
     def _put_versions(self, kept: Mapping[str, list[Any]]) -> None:
         for tag, values in kept.items():
             text = _to_json(values)
             if values:
-                self._database.execute(_KEEP_VERSIONS, (tag, text, checksum(tag, text)))
+                self._database.execute(_KEEP_VERSIONS, (tag, text, _checksum(tag, text)))
             else:
                 self._database.execute("DELETE FROM versions WHERE tag = ?", (tag,))
-
-    def _put(self, entries: Mapping[str, Any]) -> None:
-        changed: list[tuple[Any, str, Any, Any]] = []
-        for tag, value in entries.items():
-            standing = self._database.execute(
-                "SELECT id, value FROM storage WHERE tag = ?", (tag,)
-            ).fetchone()
-            number, before = standing or (None, "")
-            if value is MISSING:
-                self._database.execute("DELETE FROM storage WHERE tag = ?", (tag,))
-            else:
-                text = _to_json(value)
-                row = (text, checksum(tag, text), tag)
-                done = self._database.execute(_INSERT if number is None else _UPDATE, row)
-                number = done.lastrowid if number is None else number
-            if number is not None:
-                changed.append((number, tag, value, json.loads(before) if before else MISSING))
-
-        self._words.put(changed)
 
     def _clear(self) -> None:
         for table in ("storage", "versions", "storage_words", "word_counts"):
             self._database.execute(f"DELETE FROM {table}")
+
+
+def make_database(path: Path) -> None:
+    """Make the file of an empty memory, whole or not at all.
+
+    Raises:
+        OSError: If that fails.
+    """
+    unfinished = path.with_name(f".{path.name[:60]}.part")
+    unfinished.unlink(missing_ok=True)
+    try:
+        with closing(sqlite3.connect(unfinished, isolation_level=None)) as database:
+            database.executescript(_SCHEMA)
+            _keep(database, "{}", "")
+    except sqlite3.Error as error:
+        if "no such module" in str(error):
+            raise InputError(_NO_SEARCH, path=path) from None
+        raise OSError(errno.EIO, str(error), str(path)) from error
+
+    _save(unfinished)
+    unfinished.replace(path)
+    save_folder(path.parent)
+
+
+def set_aside_beside(path: Path, aside: Path) -> None:
+    """Move what belongs to a damaged database away, lest it be applied to the one restored."""
+    for ending in _BESIDE:
+        with suppress(FileNotFoundError):
+            path.with_name(f"{path.name}{ending}").replace(aside.with_name(f"{aside.name}{ending}"))
+
+
+def _connect(path: Path, *, writes: bool) -> sqlite3.Connection:
+    mode = "rw" if writes else "ro"
+    return sqlite3.connect(
+        f"{path.absolute().as_uri()}?mode={mode}",
+        uri=True,
+        isolation_level=None,
+        timeout=_PATIENCE_SECONDS,
+        check_same_thread=False,
+    )
+
+
+def _keep(database: sqlite3.Connection, document: str, mark: str) -> None:
+    for key, text in (("document", document), ("mark", mark)):
+        database.execute(_KEEP, (key, text, _checksum(key, text)))
+
+
+def _revision_of(path: Path) -> str | None:
+    with suppress(sqlite3.Error), closing(_connect(path, writes=False)) as database:
+        row = database.execute("SELECT value FROM memory WHERE key = 'mark'").fetchone()
+        return None if row is None else str(row[0])
+
+    return None
+
+
+def _save(path: Path) -> None:
+    with path.open("rb+") as file:
+        os.fsync(file.fileno())
+
+
+def _checksum(name: str, text: str) -> int:
+    """Return a number by which damage of a row is found."""
+    return crc32(text.encode(), crc32(name.encode()))
 
 
 def _to_json(value: Any) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,12 @@ from typing import Any
 import orjson
 
 from prism.errors import InputError
+from prism.runlog._prompts import read_line
 from prism.runlog._reader import read_blocks
 from prism.telemetry.events import AGENTS_PICTURED
+
+HEX = re.compile(r"#[0-9a-fA-F]{6}")
+"""A colour, where any other text is the name of a group."""
 
 MARK = f'"{AGENTS_PICTURED}"'.encode()
 
@@ -35,6 +40,8 @@ class Picture:
         colours: Colours or groups of their own.
         sizes: Their sizes.
         labels: What else is known of them.
+        groups: Names of groups, in the order in which the run's pictures first have them, so that
+            each keeps its colour.
     """
 
     round: int
@@ -48,22 +55,33 @@ class Picture:
     colours: Sequence[str | None]
     sizes: Sequence[float]
     labels: Sequence[str]
+    groups: Sequence[str] = ()
 
 
 def last_picture(log: Path) -> Picture | None:
     """Return the last picture of a log; None if it has none that could be drawn."""
     first = last = None
+    groups: dict[str, None] = {}
     try:
         for block in read_blocks(log):
             place = block.data.find(MARK)
-            if place < 0:
-                continue
-            first = first or line_at(block.data, place)
-            last = line_at(block.data, block.data.rfind(MARK))
+            while place >= 0:
+                last = line_at(block.data, place)
+                first = first or last
+                groups.update(dict.fromkeys(groups_in(last)))
+                place = block.data.find(MARK, place + 1)
     except (InputError, OSError):  # the notes on the log say what cannot be read
         return None
 
-    return None if first is None or last is None else read_picture(first, last)
+    return None if first is None or last is None else read_picture(first, last, [*groups])
+
+
+def groups_in(line: bytes) -> list[str]:
+    """Return the names by which a picture colours agents, apart from colours themselves."""
+    told = read_line(line) or {} if b'"colours"' in line else {}
+    names = told.get("colours")
+    given = {each for each in names if isinstance(each, str)} if isinstance(names, list) else set()
+    return sorted(each for each in given if not HEX.fullmatch(each))
 
 
 def line_at(data: bytes, place: int) -> bytes:
@@ -72,15 +90,20 @@ def line_at(data: bytes, place: int) -> bytes:
     return data[data.rfind(b"\n", 0, place) + 1 : end if end >= 0 else len(data)]
 
 
-def read_picture(first: bytes, line: bytes) -> Picture | None:
+def read_picture(first: bytes, line: bytes, groups: Sequence[str] = ()) -> Picture | None:
     """Read a picture from its line and from the first of its run, which names the agents.
+
+    Args:
+        first: That line.
+        line: The line.
+        groups: The names of all groups of the run so far, from `groups_in`.
 
     Returns:
         None if a line is damaged, or not what prism writes.
     """
     try:
         named, told = orjson.loads(first), orjson.loads(line)
-        return _picture(named, told)
+        return replace(_picture(named, told), groups=groups or groups_in(line))
     except (ValueError, TypeError, KeyError, IndexError, AttributeError):
         return None
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from math import ceil, sqrt
 from typing import Any
@@ -12,14 +11,13 @@ import polars as pl
 from markupsafe import Markup
 
 from prism.drawing import showable
-from prism.report._facts.pictures import Picture, Point
+from prism.report._facts.pictures import HEX, Picture, Point
 from prism.report._facts.run_facts import MOST_CHARACTERS
 from prism.report._figures.network_layout import spread
 from prism.report._figures.page_figures import GREY, PageFigures, colour_of, tips
 
 _LONGER_SIDE = 440
 _MOST_MARK, _LEAST_MARK = 320.0, 6.0
-_HEX = re.compile(r"#[0-9a-fA-F]{6}")
 _LEFT = "left"
 
 
@@ -53,7 +51,7 @@ def draw_picture(picture: Picture, name: str, figures: PageFigures) -> Markup:
         .encode(
             x,
             y,
-            color=figures.colour("colour", colours, legend=not all(map(_HEX.fullmatch, colours))),
+            color=figures.colour("colour", colours, legend=not all(map(HEX.fullmatch, colours))),
             size=alt.Size(
                 "size:Q",
                 scale=alt.Scale(domain=[0, largest], range=[0, unit * largest]),
@@ -109,7 +107,7 @@ def _rows(
 ) -> tuple[pl.DataFrame, Mapping[str, str]]:
     """Return a row for each agent that is somewhere, and the colours by what they stand for."""
     shown = [_short(state or _LEFT) for state in picture.states]
-    of_states, of_groups = figures.state_colours(shown), _group_colours(picture.colours)
+    of_states, of_groups = figures.state_colours(shown), _group_colours(picture)
     told = zip(
         picture.agents, shown, points, picture.colours, picture.sizes, picture.labels, strict=True
     )
@@ -130,12 +128,10 @@ def _rows(
     return pl.DataFrame(rows, {**numbers, **words}), order
 
 
-def _group_colours(groups: Sequence[str | None]) -> Mapping[str, str]:
+def _group_colours(picture: Picture) -> Mapping[str, str]:
     """Return the colours that agents have of their own, and one for the name of each group."""
-    given = {each for each in groups if each is not None}
-    own = {each: each for each in given if _HEX.fullmatch(each)}
-    named = sorted(given.difference(own))
-    return own | {each: colour_of(place) for place, each in enumerate(named, start=1)}
+    own = {each: each for each in picture.colours if each is not None and HEX.fullmatch(each)}
+    return own | {each: colour_of(place) for place, each in enumerate(picture.groups, start=1)}
 
 
 def _short(text: str) -> str:

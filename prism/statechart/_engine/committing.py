@@ -27,8 +27,8 @@ class Committing(Chooser[StateT]):
     _quiet_writers: dict[type, Writer]
     _writers: dict[type, Writer]
 
-    def _make(self, agent: Any, candidate: Candidate[StateT], context: Any) -> StateT:
-        """Run the action and commit; return the new state."""
+    def _make(self, agent: Any, candidate: Candidate[StateT], context: Any) -> None:
+        """Run the action and commit."""
         _, action, target, edge = candidate
         # looked up before the action runs, since it refuses classes that the chart cannot drive
         write = self._writers.get(agent.__class__) or self._writer_of(agent)
@@ -41,7 +41,8 @@ class Committing(Chooser[StateT]):
             except Exception as error:
                 self._reporter.action_failed(error, agent, edge)
 
-            edge = self._edge_after_action(agent, edge)
+            if agent.state is not edge.from_state:
+                edge = self._edge_after_action(agent, edge)
 
         if target != edge.from_state:
             # as `_commit`, without its call
@@ -53,7 +54,6 @@ class Committing(Chooser[StateT]):
 
         if engine_hooks:
             self._observe_transition("transition", agent, candidate[3], context)
-        return target
 
     def _commit(self, agent: Any, edge: Edge, write: Writer, context: Any) -> None:
         dwell = write(agent, edge, self._clock(), context)

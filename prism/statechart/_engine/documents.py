@@ -83,20 +83,20 @@ class Session:
     Args:
         chart: The chart's interpreter.
         agent: The agent.
+        raised: Where internal events are queued.
 
     Attributes:
         agent: The agent.
         budget: What all expressions of the step may make and look at.
         failed: Guards that have failed since the last step; each says so once.
-        raised: Internal events, in order.
     """
 
-    def __init__(self, chart: Any, agent: Any) -> None:
+    def __init__(self, chart: Any, agent: Any, raised: deque[tuple[str, Any]]) -> None:
         self._chart = chart
+        self._raised = raised
         self.agent = agent
         self.budget: Budget = Budget()
         self.failed: set[int] = set()
-        self.raised: deque[tuple[str, Any]] = deque()
 
     @property
     def memory(self) -> dict[str, Any]:
@@ -124,7 +124,7 @@ class Session:
         self, name: str, data: Any = None, kind: str = "internal", sendid: str | None = None
     ) -> None:
         """Queue an internal event, which is processed before the agent has settled."""
-        self.raised.append((name, Event(name, data, kind, sendid, self)))
+        self._raised.append((name, Event(name, data, kind, sendid, self)))
 
     def send(self, name: str, data: Any, sendid: str, ticks: float) -> None:
         """Send an event to the agent itself, behind this step or after some ticks."""

@@ -20,10 +20,12 @@ from prism.statechart._engine.arguments import (
     require_reasoner,
 )
 from prism.statechart._engine.machine import Candidate, Rows, distinct, leading_to
+from prism.statechart._engine.memory import memory_of
 from prism.statechart._engine.pending import (
     MOST_QUEUED_FIRES,
     Answer,
     Decider,
+    Firing,
     OpenQuestions,
     QueuedFire,
     ask,
@@ -39,9 +41,6 @@ from prism.telemetry._loggers import EventLogger, somebody_listens
 
 if TYPE_CHECKING:
     from prism.statechart._engine.rows import NestedRows
-
-Firing = list[Any]
-"""The thread that makes an agent's transition, and the fires that wait, or None."""
 
 # by address, as equal definitions may belong to several charts, of which one goes first
 _living: WeakValueDictionary[int, Definition[Any]] = WeakValueDictionary()
@@ -84,9 +83,7 @@ class Interpreter(Running[StateT]):
         self._unknown_triggers: set[str] = set()
         self._writers: dict[type, Writer] = {}
         self._quiet_writers: dict[type, Writer] = {}
-        # by an agent's address: the thread that makes its transition, and the fires that wait
-        self._firing: dict[int, Firing] = {}
-        self._instants = {}
+        self._firing = {}
         self._questions: OpenQuestions = {}
         _living[id(self._definition)] = self._definition
         if engine_hooks:
@@ -107,8 +104,9 @@ class Interpreter(Running[StateT]):
             if attribute != "machine":
                 object.__setattr__(chart, attribute, value)
         chart._bind(Reporter(name, logger, strict=definition.strict), clock)
-        # what is active while an action runs is asked of the chart that the action knows
-        chart._instants = self._instants
+        if self._nested is not None:
+            # what is active while an action runs is asked of the chart that the action knows
+            chart._firing = self._firing
 
         return chart
 
@@ -188,6 +186,8 @@ class Interpreter(Running[StateT]):
             if edge.from_state is not state:
                 # it may be text, but no other enum's member
                 self._require_known_state(agent)
+            if edge.plan is not None and edge.plan.is_open:
+                return self._fire_open(agent, candidate, context)
             return self._run(agent, candidate, context)
 
         if self._questions:
@@ -298,17 +298,7 @@ class Interpreter(Running[StateT]):
 
         candidate = self._unguarded_to(agent, trigger, target, asked_in)
         candidate = candidate or self._first_enabled(agent, trigger, context, answer)
-        if candidate is None:
-            return None
-        write = self._quiet_writers.get(agent.__class__)
-        _, action, _, edge = candidate
-        if action is not None or write is None or edge.plan is not None:
-            return self._run(agent, candidate, context)
-
-        # no code of the user's runs, which might fire in turn
-        if target != edge.from_state:
-            self._commit(agent, edge, write, context)
-        return candidate[2]
+        return None if candidate is None else self._commit_or_run(agent, candidate, context)
 
     def begin(self, agent: Any, context: Any = None) -> StateT:
         """Enter the initial state, as SCXML does: entry actions, outermost first, then settling.
@@ -334,9 +324,11 @@ class Interpreter(Running[StateT]):
 
     def _begin_where_it_is(self, agent: Any, context: Any = None) -> StateT:
         """Enter the current state of an agent, as `begin` enters the initial one."""
-        candidate = self._beginning(agent)
-        if candidate is not None:
-            self._run(agent, candidate, context)
+        if self._nested is not None:
+            if self._nested.planner.remembers:
+                memory_of(self._definition.name, agent).clear()
+            is_initial = agent.state == self._definition.initial
+            self._run(agent, self._nested.beginning(None if is_initial else agent.state), context)
 
         return cast(StateT, agent.state)
 
@@ -359,42 +351,62 @@ class Interpreter(Running[StateT]):
         candidate = self._first_enabled(agent, trigger, context, answer)
         return None if candidate is None else self._run(agent, candidate, context)
 
+    def _fire_open(self, agent: Any, candidate: Candidate[StateT], context: Any) -> StateT | None:
+        """Fire an event whose transitions depend on more than the agent's state."""
+        assert self._nested is not None
+        resolved: Candidate[StateT] | None = candidate
+        # guards of a document may raise events, which belong to the step
+        if self._nested.new_session is None:
+            resolved = self._resolved(candidate, agent, context)
+        return None if resolved is None else self._commit_or_run(agent, resolved, context)
+
     # Committing
+
+    def _commit_or_run(
+        self, agent: Any, candidate: Candidate[StateT], context: Any
+    ) -> StateT | None:
+        """Make a transition as `_run`, faster if no code of the user's runs that might fire."""
+        write = self._quiet_writers.get(agent.__class__)
+        _, action, target, edge = candidate
+        if action is not None or write is None or edge.leaves is None:
+            return self._run(agent, candidate, context)
+
+        self._commit(agent, edge, write, context)
+        return target
 
     def _run(self, agent: Any, candidate: Candidate[StateT], context: Any) -> StateT | None:
         """Make one transition and everything that its action queues, until the agent is at rest."""
         # a list, which is made faster than anything else; few actions queue anything
-        firing: Firing = [get_ident(), None]
+        firing: Firing = [get_ident(), None, None]
         key, under_way = id(agent), self._firing
         other = under_way.setdefault(key, firing)
         if other is not firing:
             self._require_one_thread(agent, other[0])
 
+        plan = candidate[3].plan
         try:
-            plan = candidate[3].plan
-            state: StateT
+            state = candidate[2]
             if plan is None:
-                state = self._make(agent, candidate, context)
+                self._make(agent, candidate, context)
             elif not plan.settles:
-                state = self._make_nested(agent, candidate, context)
-            elif self._step(agent, candidate, context):
+                self._make_step(agent, candidate, context, firing)
+            elif self._steps(agent, candidate, context, firing):
                 state = agent.state
             else:
                 return None
+
             if firing[1] is not None:
-                self._drain(agent, firing[1])
+                self._drain(agent, firing)
                 state = agent.state
-            # the look-up hashes the member, which Enum does in Python
             return state if state is candidate[2] else self._members.get(state, state)
         except BaseException as error:
-            self._instants.pop(key, None)
             note_dropped(error, self.definition.name, agent, firing[1] or ())
             raise
         finally:
             del under_way[key]
 
-    def _drain(self, agent: Any, queue: deque[QueuedFire]) -> None:
-        fired = 0
+    def _drain(self, agent: Any, firing: Firing) -> None:
+        queue, fired = firing[1], 0
         while queue:
             trigger, context, answer = queue.popleft()
             fired += 1
@@ -405,4 +417,4 @@ class Interpreter(Running[StateT]):
             if following is not None and following[3].plan is None:
                 self._make(agent, following, context)
             elif following is not None:
-                self._step(agent, following, context)
+                self._steps(agent, following, context, firing)

@@ -15,8 +15,7 @@ from prism.statechart._engine.writing import IF_FROZEN
 from prism.statechart._identity import name_or_address
 
 if TYPE_CHECKING:
-    from prism.statechart._tree.numbers import Tree
-    from prism.statechart._tree.plans import Plan
+    from prism.statechart._tree.numbers import Notes, Tree
 
 FIELD = "state_memory"
 
@@ -74,17 +73,17 @@ def histories(memory: Mapping[str, Any], tree: Tree) -> dict[int, tuple[int, ...
     }
 
 
-def remember(memory: dict[str, Any], plan: Plan) -> None:
+def remember(memory: dict[str, Any], notes: Notes) -> None:
     """Remember what a step leaves and enters."""
-    if plan.left:
+    if notes.left:
         memory.setdefault("history", {}).update(
-            (text, list(leaves)) for text, leaves in plan.left.items()
+            (text, list(leaves)) for text, leaves in notes.left.items()
         )
-    if plan.stopped or plan.started:
+    if notes.stopped or notes.started:
         entered, now = memory.setdefault("entered", {}), memory.setdefault("ticks", 0)
-        for text in plan.stopped:
+        for text in notes.stopped:
             entered.pop(text, None)
-        entered.update(dict.fromkeys(plan.started, now))
+        entered.update(dict.fromkeys(notes.started, now))
 
 
 def count(memory: dict[str, Any], timed: Iterable[str]) -> None:

@@ -125,6 +125,10 @@ def _history_of(agent: Any) -> Sequence[Any]:
     return getattr(agent, "state_history", None) or ()
 
 
+Firing = list[Any]
+"""What is known while an agent's transition is made: its thread, the fires that wait, or None, and
+the numbers of the states that are active while an action of a composite runs, else None."""
+
 MOST_QUEUED_FIRES = 1000
 """Fires that an agent's own actions may queue behind one fire before the engine stops them."""
 

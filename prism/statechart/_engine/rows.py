@@ -9,16 +9,16 @@ candidate that has one is not a transition yet.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from enum import Enum
-from functools import partial
-from itertools import chain, islice, product
+from functools import lru_cache, partial
+from itertools import accumulate, chain, islice, product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from prism.statechart._engine.machine import EVENTLESS, Candidate
 from prism.statechart._nesting import SEPARATOR, Configuration, EventDescriptor
-from prism.statechart._tree.numbers import Arc, Memory
-from prism.statechart._tree.plans import Plan
+from prism.statechart._tree.numbers import CHART, Arc, Memory, Plan
 from prism.statechart.states import state_text
 from prism.statechart.transitions import ALWAYS, Edge
 
@@ -66,21 +66,25 @@ class Kept(dict[Any, Any]):
         most: How many are kept; beyond them the oldest goes.
     """
 
-    def __init__(self, make: Callable[[Any], Any], most: int = MOST_ROWS) -> None:
+    def __init__(self, make: Callable[[Any], Any], most: int) -> None:
         super().__init__()
         self._make = make
         self._most = most
 
     def __missing__(self, key: Any) -> Any:
         """Make a value, and keep it."""
-        return self.keep(key, self._make(key))
-
-    def keep(self, key: Any, value: Any) -> Any:
-        """Keep a value; the oldest one goes if there are too many."""
+        value = self._make(key)
         if len(self) >= self._most:
             del self[next(iter(self))]
         self[key] = value
         return value
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        """Return the value of a key, made if need be."""
+        try:
+            return self[key]
+        except KeyError:
+            return default
 
 
 class NestedRows(Kept):
@@ -92,35 +96,38 @@ class NestedRows(Kept):
     Attributes:
         planner: Plans the steps.
         tree: The states in numbers.
-        alone: The candidate of one written transition, by state and transition.
         place: Returns an agent's state as numbers; raises a KeyError if it cannot be in it.
+        alone: Returns the candidate of one transition alone; None if its source is not active.
     """
 
     def __init__(self, hierarchy: Hierarchy) -> None:
-        super().__init__(self._row)
+        super().__init__(self._row, MOST_ROWS)
         self.planner = hierarchy.planner
         self.tree = hierarchy.tree
         self._decides = hierarchy.decides
         self._arcs_of = hierarchy.arcs_of
         # of a chart that was read from SCXML, which others need not load
         self.event_of: Callable[[Any, Any], Any] | None = None
-        self.new_session: Callable[[Any, Any], Session] | None = None
+        self.new_session: Callable[..., Session] | None = None
         if hierarchy.is_document:
             from prism.statechart._engine.documents import Session, event_of
 
             self.event_of, self.new_session = event_of, Session
-        self.alone: Kept = Kept(lambda key: self._only(*key))
-        self._places = Kept(self._placed)
-        self.place: Callable[[Any], Place] = self._places.__getitem__
+        self.place: Callable[[Any], Place] = lru_cache(MOST_ROWS)(self._placed)
+        self._place_of: Callable[[tuple[int, ...]], Place] = lru_cache(MOST_ROWS)(self._place_at)
+        self.alone: Callable[[Any, Arc], Any] = lru_cache(MOST_ROWS)(self._only)
 
     def __contains__(self, state: object) -> bool:
         """Return whether an agent of the chart can be in a state."""
-        return super().__contains__(state) or self._leaves_of(state) is not None
+        try:
+            return self.place(state) is not None
+        except KeyError:
+            return False
 
     def open(self, place: Place, trigger: str, groups: Iterable[tuple[Arc, ...]]) -> Candidate[Any]:
         """Return a candidate whose `Resolver` chooses among transitions when their event comes."""
         different = tuple(dict.fromkeys(groups))
-        asks = any(map(self.planner.asks_history, chain(*different)))
+        asks = any(map(self.tree.asks_history, chain(*different)))
         edge = Edge(place.state, place.state, trigger)
         edge.plan = Resolver(
             different,
@@ -136,14 +143,15 @@ class NestedRows(Kept):
         nothing inside does.
         """
         leaves = self.place(state).leaves
-        around: list[int] = []
-        own: list[int] = []
-        for leaf in leaves:
-            for arc in chain.from_iterable(self.groups((leaf,), trigger).get(trigger, ())):
-                is_own = self.tree.inside(leaves, arc.source) == (leaf,)
-                (own if is_own else around).append(leaf)
+        arcs = {leaf: [*chain(*self.groups((leaf,), trigger).get(trigger, ()))] for leaf in leaves}
+        reacting = [leaf for leaf in leaves if arcs[leaf]]
+        own = [
+            leaf
+            for leaf in reacting
+            if any(self.tree.inside(leaves, arc.source) == (leaf,) for arc in arcs[leaf])
+        ]
 
-        return frozenset(self.tree.texts[each] for each in own or around or leaves)
+        return frozenset(self.tree.texts[each] for each in own or reacting or leaves)
 
     def about(self, state: Any, trigger: str, texts: Set[str]) -> Candidate[Any]:
         """Return the candidate, an open one, of an event to which only some leaves react."""
@@ -157,36 +165,10 @@ class NestedRows(Kept):
             plan = candidate[3].plan
             yield from plan.enabled(lambda _: True, dict) if plan.is_open else (candidate,)
 
-    def allows(self, state: Any, trigger: str, target: Any) -> bool:
-        """Return whether transitions of a trigger lead from a state to another, guards ignored.
-
-        Each region may react or not, and a history may stand for whatever has been entered.
-
-        Raises:
-            KeyError: If no agent of the chart can be in one of the states.
-        """
-        place, leaves = self.place(state), self.place(target).leaves
-        entered = {number: self.tree.inside(leaves, number) for number in self.planner.kept}
-        memory = {number: inside for number, inside in entered.items() if inside}
-        return any(
-            self._plan(place, arcs, each).leaves == leaves
-            for arcs in self._combinations(place, trigger)
-            for each in ({}, memory)
-        )
-
-    def _combinations(self, place: Place, trigger: str) -> Iterator[dict[Arc, None]]:
-        """Yield the transitions that may be made together; each region may react or not."""
-        groups = self.groups(place.leaves, trigger)
-        found = groups.get(trigger, []) + (groups.get(EVENTLESS, []) if trigger == ALWAYS else [])
-        choices = product(*((None, *group) for group in dict.fromkeys(found)))
-        for arcs in islice(choices, 1, MOST_OUTCOMES):
-            yield dict.fromkeys(arc for arc in arcs if arc is not None)
-
     def beginning(self, state: Any = None) -> Candidate[Any]:
         """Return the candidate that enters a state, by default the initial one, and stays there."""
-        leaves = () if state is None else self.place(state).leaves
-        plan = self.planner.plan((), (), {}, self.tree.begun(leaves))
-        return self._candidate(self._state_of(plan.leaves), "begin", plan)
+        plan = self.planner.beginning(() if state is None else self.place(state).leaves)
+        return self._candidate(self._place_of(plan.leaves).state, "begin", plan)
 
     def groups(self, leaves: Iterable[int], event: Any = None) -> dict[Any, list[tuple[Arc, ...]]]:
         """Return what may react, by trigger: the transitions of each leaf, then of those around it.
@@ -206,46 +188,34 @@ class NestedRows(Kept):
 
         return found
 
+    def plan(self, place: Place, arcs: Iterable[Arc], memory: Memory) -> Plan:
+        """Return the plan of transitions of several regions, those in conflict left out."""
+        kept = self.tree.compatible(arcs, place.active, memory)
+        return self.planner.plan(kept, place.leaves, memory)
+
     # Places
 
     def _placed(self, state: Any) -> Place:
-        leaves = self._leaves_of(state)
-        if leaves is None:
+        numbers, texts = self.tree.numbers, [state_text(state)]
+        if texts[0] not in numbers and not isinstance(state, Enum):
+            texts = texts[0].split(SEPARATOR)
+        leaves = tuple(numbers.get(text, CHART) for text in texts)
+        if not isinstance(state, str) or not self.tree.is_configuration(leaves):
             raise KeyError(state)
+
         return self._place_of(leaves)
 
-    def _place_of(self, leaves: tuple[int, ...]) -> Place:
+    def _place_at(self, leaves: tuple[int, ...]) -> Place:
         members = [self.tree.nodes[number].state for number in leaves]
         state = members[0] if len(members) == 1 else Configuration(members)
         return Place(state, leaves, self.tree.active(leaves))
-
-    def _state_of(self, leaves: tuple[int, ...]) -> Any:
-        """Return the state of an agent in some leaves: a member, or the one configuration."""
-        text = SEPARATOR.join(self.tree.texts[number] for number in leaves)
-        # not looked up as a state from outside, which must be one that an agent can be in
-        place = self._places.get(text) or self._places.keep(text, self._place_of(leaves))
-        return place.state
-
-    def _leaves_of(self, state: object) -> tuple[int, ...] | None:
-        if not isinstance(state, str):
-            return None
-
-        texts = [state_text(state)]
-        if texts[0] not in self.tree.numbers and not isinstance(state, Enum):
-            texts = str(state).split(SEPARATOR)
-        leaves = tuple(self.tree.numbers.get(text, 0) for text in texts)
-        is_possible = leaves == tuple(sorted(leaves)) and all(
-            leaf and not self.tree.nodes[leaf].children for leaf in leaves
-        )
-
-        return leaves if is_possible and self.tree.is_configuration(leaves) else None
 
     # Candidates
 
     def _row(self, state: Any) -> dict[str, tuple[Candidate[Any], ...]]:
         place = self.place(state)
         if self.new_session is not None:
-            return MatchingRow(partial(self._matching, place), MOST_EVENTS)
+            return Kept(partial(self._matching, place), MOST_EVENTS)
         return {
             trigger: self._candidates(place, _shown(trigger), groups)
             for trigger, groups in self.groups(place.leaves).items()
@@ -264,53 +234,38 @@ class NestedRows(Kept):
     def _candidates(
         self, place: Place, trigger: str, groups: Iterable[tuple[Arc, ...]]
     ) -> tuple[Candidate[Any], ...]:
-        first, *others = dict.fromkeys(groups)
-        if any(map(self._is_open, chain(first, *others))):
-            return (self.open(place, trigger, (first, *others)),)
-        if not others:
-            alone = ((arc, self._together(place, trigger, (arc,), {})) for arc in first)
-            return tuple((arc.guard, *candidate[1:]) for arc, candidate in alone)
+        groups = tuple(dict.fromkeys(groups))
+        firsts = dict.fromkeys(group[0] for group in groups)
+        is_by_regions = len(groups) > 1 and (
+            not self._decides.isdisjoint(place.leaves)
+            or any(arc.guard is not None for arc in firsts)
+        )
+        if is_by_regions or any(map(self._is_open, chain(*groups))):
+            return (self.open(place, trigger, groups),)
+        if len(groups) > 1:
+            return (self._together(place, trigger, firsts, {}),)
 
-        firsts = dict.fromkeys(group[0] for group in (first, *others))
-        if not self._decides.isdisjoint(place.leaves) or any(
-            arc.guard is not None for arc in firsts
-        ):
-            return (self.open(place, trigger, (first, *others)),)
-        return (self._together(place, trigger, firsts, {}),)
+        alone = ((arc, self._together(place, trigger, (arc,), {})) for arc in groups[0])
+        return tuple((arc.guard, *candidate[1:]) for arc, candidate in alone)
 
     def _is_open(self, arc: Arc) -> bool:
         """Return whether what a transition does depends on more than the active leaves."""
-        return arc.written.probability is not None or self.planner.asks_history(arc)
+        return arc.written.probability is not None or self.tree.asks_history(arc)
 
     def _together(
         self, place: Place, trigger: str, arcs: Iterable[Arc], memory: Memory
     ) -> Candidate[Any]:
         """Return the candidate of transitions that are enabled together."""
-        return self._candidate(place.state, trigger, self._plan(place, arcs, memory))
+        return self._candidate(place.state, trigger, self.plan(place, arcs, memory))
 
     def _candidate(self, state: Any, trigger: str, plan: Plan) -> Candidate[Any]:
-        edge = Edge(state, self._state_of(plan.leaves), trigger)
+        edge = Edge(state, self._place_of(plan.leaves).state, trigger)
         edge.plan = plan
-        if plan.before or plan.after or plan.remembers or plan.settles:
+        if plan.before or plan.after or plan.notes or plan.settles:
             # which sends a fire past its fast path
             edge.leaves = None
 
         return None, None, edge.to_state, edge
-
-    def _plan(self, place: Place, arcs: Iterable[Arc], memory: Mapping[int, Any]) -> Plan:
-        kept = self.tree.compatible(arcs, place.active, memory)
-        return self.planner.plan(kept, place.leaves, memory)
-
-
-class MatchingRow(Kept):
-    """The row of a state whose transitions name events by descriptors."""
-
-    def get(self, event: Any, default: Any = None) -> Any:
-        """Return the candidates of an event."""
-        try:
-            return self[event]
-        except KeyError:
-            return default
 
 
 def _key(arc: Arc, event: Any = None) -> Any:
@@ -347,8 +302,6 @@ class Resolver:
         is_plain: Whether nothing but guards decides, each of one region.
     """
 
-    __slots__ = ("_is_by_chance", "_kept", "_known", "_make", "groups", "is_plain")
-
     is_open = True
     """That it must be resolved, which a `Plan` has been."""
 
@@ -358,15 +311,15 @@ class Resolver:
     def __init__(
         self,
         groups: Sequence[Sequence[Arc]],
-        make: Callable[[Sequence[Arc], Memory], Any],
+        make: Callable[[Sequence[Arc], Memory], Candidate[Any]],
         kept: Iterable[int],
     ) -> None:
+        arcs = [*chain(*groups)]
         self.groups: Sequence[Sequence[Arc]] = groups
         self._make = make
         self._kept = tuple(kept)
-        self._is_by_chance = any(map(_has_share, groups))
-        self._known: dict[Any, Any] = {}
-        arcs = [arc for group in groups for arc in group]
+        self._is_by_chance = _has_share(arcs)
+        self._known: dict[Any, Candidate[Any]] = {}
         is_shared = len(set(arcs)) < len(arcs)
         self.is_plain: bool = not (is_shared or self._is_by_chance or self._kept)
 
@@ -374,16 +327,16 @@ class Resolver:
         """Return the candidate of the transitions that are enabled now; None if none is."""
         chosen: dict[Arc, None] = {}
         for group in self.groups:
-            for arc in _drawn(group, ask, draw) if self._is_by_chance else group:
-                if ask(arc):
-                    chosen[arc] = None
-                    break
+            arcs = _drawn(group, ask, draw) if self._is_by_chance else group
+            first = next(filter(ask, arcs), None)
+            if first is not None:
+                chosen[first] = None
 
         return self.together(tuple(chosen), histories) if chosen else None
 
     def enabled(self, ask: Ask, histories: Callable[[], Memory]) -> Iterator[Any]:
         """Yield the candidates of all transitions that pass now, in definition order."""
-        passing = [[arc for arc in group if ask(arc)] for group in self.groups]
+        passing = ([*filter(ask, group)] for group in self.groups)
         groups = [group for group in passing if group]
         for arcs in islice(product(*groups), MOST_OUTCOMES if groups else 0):
             yield self.together(tuple(dict.fromkeys(arcs)), histories)
@@ -419,14 +372,12 @@ def _drawn(group: Sequence[Arc], ask: Ask, draw: Draw) -> Iterator[Arc]:
         yield arc
 
 
-def _at(arcs: Sequence[Arc], number: float) -> Iterator[Arc]:
-    """Yield the transition that a number below 1 selects; one without a share gets the rest."""
-    total = 0.0
-    for arc in arcs:
-        total += arc.written.probability or 0.0
-        # ten shares of 0.1 are a little less than 1
-        if arc.written.probability and (number < total or total > 1 - _ROUNDING):
-            yield arc
-            return
+def _at(arcs: Sequence[Arc], number: float) -> list[Arc]:
+    """Return the transition that a number below 1 selects; one without a share gets the rest."""
+    sharing = [arc for arc in arcs if arc.written.probability is not None]
+    sums = [*accumulate(arc.written.probability or 0.0 for arc in sharing)]
+    # ten shares of 0.1 are a little less than 1
+    if number < sums[-1] or sums[-1] > 1 - _ROUNDING:
+        return [sharing[min(bisect_right(sums, number), len(sharing) - 1)]]
 
-    yield from [arc for arc in arcs if arc.written.probability is None][:1]
+    return [arc for arc in arcs if arc.written.probability is None][:1]

@@ -6,7 +6,7 @@ Within a tick, time-outs come first, then ``after`` (both outermost first), rate
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from itertools import accumulate, chain
 from math import expm1, inf, isfinite
 from typing import TYPE_CHECKING, Any
@@ -24,16 +24,13 @@ if TYPE_CHECKING:
     from prism.statechart._tree.hierarchy import Hierarchy
     from prism.statechart._tree.numbers import Arc
 
-LIMIT_OF_TIMED = 0.5
-"""Limit of every state of a chart with timers: each tick has more to look at than one limit."""
-
 
 class Limits(dict[Any, float]):
-    """The limits of a chart with timers."""
+    """The limits of a chart with timers, which looks at them in every tick."""
 
-    def get(self, state: Any, default: Any = None) -> Any:  # noqa: ARG002
-        """Return a limit that the first tick is over."""
-        return LIMIT_OF_TIMED
+    def get(self, state: Any, default: Any = None) -> float:  # noqa: ARG002
+        """Return a limit that every tick is over."""
+        return -1.0
 
 
 class Schedule:
@@ -46,15 +43,14 @@ class Schedule:
         limits: Ticks beyond which ``timeout`` is fired, by the number of the state.
         after: Transitions that are made at one tick, by that of their source.
         rates: Transitions that compete in every tick, likewise.
-        is_eventless: Whether there are transitions that need no event.
-        sends: Whether a document may have sent something that comes later.
         remembers: Whether times are kept in the agent's memory, not in ``ticks_in_state``.
+        is_empty: Whether there is nothing to look at but the limit of the agent's state.
     """
 
     def __init__(self, hierarchy: Hierarchy) -> None:
-        numbers, planner = hierarchy.tree.numbers, hierarchy.planner
+        tree, planner = hierarchy.tree, hierarchy.planner
         self.limits: dict[int, int] = {
-            numbers[state_text(state)]: ticks for state, ticks in hierarchy.timeouts.items()
+            tree.numbers[state_text(state)]: ticks for state, ticks in hierarchy.timeouts.items()
         }
         self.after: dict[int, list[Arc]] = {}
         self.rates: dict[int, list[Arc]] = {}
@@ -64,21 +60,11 @@ class Schedule:
             if arc.written.rate is not None:
                 self.rates.setdefault(arc.source, []).append(arc)
 
-        self.is_eventless: bool = bool(planner.reacting)
-        self.sends: bool = hierarchy.is_document
-        self.remembers: bool = bool(planner.timed) or self.sends
-
-
-def schedule_of(hierarchy: Hierarchy | None) -> Schedule | None:
-    """Return what a tick looks at; None where it is only the limit of the agent's state."""
-    if hierarchy is None:
-        return None
-
-    schedule = Schedule(hierarchy)
-    # in a configuration no state alone has the limit
-    by_own_limit = hierarchy.tree.has_regions and TIMEOUT in hierarchy.triggers
-    has_timers = by_own_limit or schedule.limits or schedule.after or schedule.rates
-    return schedule if has_timers or schedule.is_eventless or schedule.sends else None
+        self.remembers: bool = bool(planner.timed) or planner.is_document
+        # in a configuration no state alone has the limit
+        has_timeout = tree.has_regions and TIMEOUT in hierarchy.triggers
+        timers = (self.limits, self.after, self.rates, planner.reacting, planner.is_document)
+        self.is_empty: bool = not (has_timeout or any(timers))
 
 
 class Timing(Interpreter[StateT]):
@@ -97,9 +83,9 @@ class Timing(Interpreter[StateT]):
             **definition.timeouts,
             **dict.fromkeys(definition.final_states, inf),
         }
-        self._schedule = schedule_of(definition.tree)
-        if self._schedule is not None:
-            self._limits = Limits(self._limits)
+        self._schedule: Schedule | None = None
+        if definition.tree is not None and not (schedule := Schedule(definition.tree)).is_empty:
+            self._schedule, self._limits = schedule, Limits(self._limits)
 
     def tick(self, agent: Any, context: Any = None) -> StateT | None:
         """Let one tick pass for an agent, and fire ``timeout`` if it has dwelt too long.
@@ -123,27 +109,23 @@ class Timing(Interpreter[StateT]):
         else:
             ticks, limit = self._dwell(agent)
 
-        if ticks is None or limit is None or ticks <= limit:
+        if limit is None or ticks <= limit:
             return None
         if self._schedule is not None:
-            return self._times_out(agent, ticks, context)
+            # rates and composites need no count of the agent's
+            return self._times_out(agent, ticks or 1, context)
         return self.fire(agent, TIMEOUT, context) if TIMEOUT in self._triggers else None
 
-    def _dwell(self, agent: Any) -> tuple[int | None, float | None]:
-        """Count one more tick in the state; return the ticks now, and the limit."""
+    def _dwell(self, agent: Any) -> tuple[int, float | None]:
+        """Count one more tick in the state; return the ticks, 0 if none are kept, and the limit."""
         ticks = getattr(agent, "ticks_in_state", None)
         if ticks is not None:
             self._require_known_state(agent)
             self._writer_of(agent)
             ticks = count_tick(agent, ticks)
 
-        elif self._schedule is not None:
-            # rates and composites need no count of the agent's
-            return 1, LIMIT_OF_TIMED
-
         own_limit = getattr(agent, "timeout_threshold", None)
-
-        return ticks, self._limits.get(self._state_of(agent)) or own_limit
+        return ticks or 0, self._limits.get(self._state_of(agent)) or own_limit
 
     def _times_out(
         self, agent: Any, ticks: int, context: Any, *, by_chance: bool = True
@@ -156,101 +138,10 @@ class Timing(Interpreter[StateT]):
             context: What guards and actions get.
             by_chance: Whether rates are looked at; whoever has a time for each event does it.
         """
-        assert self._schedule is not None
-        assert self._nested is not None
-        active = sorted(self._nested.place(agent.state).active)
-        if self._schedule.remembers:
-            timed = self._nested.planner.timed
-            texts = [self._nested.tree.texts[number] for number in active if number in timed]
-            count(memory_of(self._definition.name, agent), texts)
-
-        parts = (agent, active, context)
-        due = chain(
-            self._time_outs(self._schedule.limits, ticks, *parts),
-            self._moments(self._schedule.after, *parts),
-            self._chances(self._schedule.rates if by_chance else {}, *parts),
-            self._following(self._schedule, agent, context),
-        )
-        made = [state for state in due if state is not None]
+        tick = _Tick(self, agent, ticks, context)
+        due = (tick.time_outs(), tick.moments(), tick.chances() if by_chance else (), tick.rest())
+        made = [state for state in chain(*due) if state is not None]
         return made[-1] if made else None
-
-    # each transition is made only if its state is still active when its turn comes
-
-    def _time_outs(
-        self, limits: Mapping[int, int], ticks: int, agent: Any, active: list[int], context: Any
-    ) -> Iterator[StateT | None]:
-        if TIMEOUT not in self._triggers:
-            return
-
-        limited = [number for number in active if number in limits]
-        own = getattr(agent, "timeout_threshold", None)
-        # the agent's own limit is for states that the chart sets none for
-        if not limited and own is not None and ticks > own:
-            yield self.fire(agent, TIMEOUT, context)
-        for number in limited:
-            if self._time_in(agent, number) > limits[number]:
-                yield self.fire(agent, TIMEOUT, context)
-
-    def _moments(
-        self, after: Mapping[int, list[Arc]], agent: Any, active: list[int], context: Any
-    ) -> Iterator[StateT | None]:
-        for number in active:
-            for arc in after.get(number, ()):
-                if self._time_in(agent, number) == arc.written.after:
-                    yield self._fire_alone(agent, arc, context)
-
-    def _chances(
-        self, rates: Mapping[int, list[Arc]], agent: Any, active: list[int], context: Any
-    ) -> Iterator[StateT | None]:
-        for number in active:
-            if number in rates and self._is_active(agent, number):
-                arc = self._drawn(agent, rates[number], context)
-                if arc is not None:
-                    yield self._fire_alone(agent, arc, context)
-
-    def _following(self, schedule: Schedule, agent: Any, context: Any) -> Iterator[StateT | None]:
-        """Settle once, and fire the delayed events of a document that are due."""
-        if schedule.is_eventless:
-            following = self._reacting(agent, EVENTLESS, context)
-            yield None if following is None else self._run(agent, following, context)
-        if schedule.sends:
-            from prism.statechart._engine.documents import Event, next_due
-
-            memory = memory_of(self._definition.name, agent)
-            while (sent := next_due(memory)) is not None:
-                event = Event(sent["event"], sent["data"], sendid=sent["id"])
-                yield self._fire_or_queue(agent, sent["event"], event)
-
-    def _is_active(self, agent: Any, number: int) -> bool:
-        assert self._nested is not None
-        return number in self._nested.place(agent.state).active
-
-    def _time_in(self, agent: Any, number: int) -> int:
-        """Return the ticks for which a state has been active; -1 if it is not, or none are kept."""
-        assert self._schedule is not None
-        assert self._nested is not None
-        if not self._is_active(agent, number):
-            return -1
-        if not self._schedule.remembers:
-            ticks = getattr(agent, "ticks_in_state", None)
-            return -1 if ticks is None else int(ticks)
-
-        memory, text = memory_of(self._definition.name, agent), self._nested.tree.texts[number]
-        return int(memory["ticks"] - memory["entered"].get(text, memory["ticks"]))
-
-    def _drawn(self, agent: Any, arcs: list[Arc], context: Any) -> Arc | None:
-        """Return which of the competing transitions happens in this tick; None if none does.
-
-        One number says both. The sum of the rates makes it happen with ``1 - exp(-sum)``, and each
-        has the share of its rate, as for exponential times of which the first counts.
-        """
-        sums = [*accumulate(self._rate(agent, arc, context) for arc in arcs)]
-        chance = -expm1(-sums[-1])
-        # no number is drawn where nothing can happen
-        number = random_of(self._definition.name, agent).random() if chance > 0 else 1.0
-        if number >= chance:
-            return None
-        return arcs[min(bisect_right(sums, number / chance * sums[-1]), len(arcs) - 1)]
 
     def _rate(self, agent: Any, arc: Arc, context: Any) -> float:
         rate: Any = arc.written.rate
@@ -263,8 +154,7 @@ class Timing(Interpreter[StateT]):
                 raise FieldValueError(f"a rate must be a number, 0 or more, got {value!r}")
         except Exception as error:
             assert self._nested is not None
-            edge = self._nested.alone[agent.state, arc][3]
-            self._reporter.guard_failed(error, agent, edge)
+            self._reporter.guard_failed(error, agent, self._nested.alone(agent.state, arc)[3])
             return 0.0
 
         return value
@@ -272,6 +162,103 @@ class Timing(Interpreter[StateT]):
     def _fire_alone(self, agent: Any, arc: Arc, context: Any) -> StateT | None:
         """Make one transition whose time has come, and no other of its trigger."""
         assert self._nested is not None
-        for passing in self._passing([self._nested.alone[agent.state, arc]], agent, context):
-            return self._run(agent, passing, context)
-        return None
+        alone = self._nested.alone(agent.state, arc)
+        passing = next(self._passing([alone], agent, context), None)
+        return None if passing is None else self._run(agent, passing, context)
+
+
+class _Tick:
+    """One tick of one agent. Each transition is made only if its state is active at its turn.
+
+    Args:
+        chart: The chart.
+        agent: The agent.
+        ticks: How many it has spent in its state, this one included.
+        context: What guards and actions get.
+    """
+
+    def __init__(self, chart: Timing[Any], agent: Any, ticks: int, context: Any) -> None:
+        assert chart._schedule is not None
+        assert chart._nested is not None
+        self._chart, self._agent, self._ticks, self._context = chart, agent, ticks, context
+        self._schedule, self._nested = chart._schedule, chart._nested
+        self._active = sorted(self._nested.place(agent.state).active)
+        if self._schedule.remembers:
+            timed, texts = self._nested.planner.timed, self._nested.tree.texts
+            count(self._memory, [texts[number] for number in self._active if number in timed])
+
+    def time_outs(self) -> Iterator[Any]:
+        """Fire ``timeout`` for each state that has been active too long."""
+        if TIMEOUT not in self._chart._triggers:
+            return
+
+        limits = self._schedule.limits
+        limited = [number for number in self._active if number in limits]
+        own = getattr(self._agent, "timeout_threshold", None)
+        # the agent's own limit is for states that the chart sets none for
+        if not limited and own is not None and self._ticks > own:
+            yield self._chart.fire(self._agent, TIMEOUT, self._context)
+        for number in limited:
+            if self._time_in(number) > limits[number]:
+                yield self._chart.fire(self._agent, TIMEOUT, self._context)
+
+    def moments(self) -> Iterator[Any]:
+        """Make the transitions whose ``after`` has come."""
+        for number in self._active:
+            for arc in self._schedule.after.get(number, ()):
+                if self._time_in(number) == arc.written.after:
+                    yield self._chart._fire_alone(self._agent, arc, self._context)
+
+    def chances(self) -> Iterator[Any]:
+        """Make the transitions by rate that happen in this tick."""
+        for number in self._active:
+            if number in self._schedule.rates and self._is_active(number):
+                for arc in self._drawn(self._schedule.rates[number]):
+                    yield self._chart._fire_alone(self._agent, arc, self._context)
+
+    def _drawn(self, arcs: list[Arc]) -> list[Arc]:
+        """Return which of the competing transitions happens, if any.
+
+        One number says both. The sum of the rates makes it happen with ``1 - exp(-sum)``, and each
+        has the share of its rate, as for exponential times of which the first counts.
+        """
+        rates = (self._chart._rate(self._agent, arc, self._context) for arc in arcs)
+        sums = [*accumulate(rates)]
+        chance = -expm1(-sums[-1])
+        # no number is drawn where nothing can happen
+        if chance <= 0:
+            return []
+        number = random_of(self._chart.definition.name, self._agent).random()
+        happening = min(bisect_right(sums, number / chance * sums[-1]), len(arcs) - 1)
+        return [arcs[happening]] if number < chance else []
+
+    def rest(self) -> Iterator[Any]:
+        """Settle once, and fire the delayed events of a document that are due."""
+        chart, agent, context = self._chart, self._agent, self._context
+        if self._nested.planner.reacting:
+            following = chart._reacting(agent, EVENTLESS, context)
+            yield None if following is None else chart._run(agent, following, context)
+        if self._nested.planner.is_document:
+            from prism.statechart._engine.documents import Event, next_due
+
+            while (sent := next_due(self._memory)) is not None:
+                event = Event(sent["event"], sent["data"], sendid=sent["id"])
+                yield chart._fire_or_queue(agent, sent["event"], event)
+
+    @property
+    def _memory(self) -> dict[str, Any]:
+        return memory_of(self._chart.definition.name, self._agent)
+
+    def _is_active(self, number: int) -> bool:
+        return number in self._nested.place(self._agent.state).active
+
+    def _time_in(self, number: int) -> int:
+        """Return the ticks for which a state has been active; -1 if it is not, or none are kept."""
+        if not self._is_active(number):
+            return -1
+        if self._schedule.remembers:
+            now, entered = self._memory["ticks"], self._memory["entered"]
+            return int(now - entered.get(self._nested.tree.texts[number], now))
+
+        ticks = getattr(self._agent, "ticks_in_state", None)
+        return -1 if ticks is None else int(ticks)

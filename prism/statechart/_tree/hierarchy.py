@@ -17,8 +17,7 @@ from prism.statechart._nesting import (
     is_of_document,
     leaf_texts,
 )
-from prism.statechart._tree.numbers import CHART, Arc, HistoryAt, Node, Tree
-from prism.statechart._tree.plans import Planner
+from prism.statechart._tree.numbers import CHART, Arc, HistoryAt, Node, Planner, Tree
 from prism.statechart.states import state_text
 from prism.statechart.transitions import (
     DocumentPart,
@@ -299,7 +298,7 @@ class Hierarchy:
     @property
     def begins_in(self) -> tuple[int, ...]:
         """The leaves in which an agent begins."""
-        return self.planner.plan((), (), {}, self.tree.begun()).leaves
+        return self.planner.beginning().leaves
 
     @property
     def first(self) -> Any:
@@ -344,7 +343,7 @@ class Hierarchy:
     def _found_ends(self, arc: Arc) -> list[int]:
         ends: dict[int, None] = {}
         for targets in self._alternatives(arc.targets):
-            entered = self.tree.entered([replace(arc, targets=targets)])
+            entered = self.tree.entered([replace(arc, targets=targets)], {})
             ends |= dict.fromkeys(
                 each for each in sorted(entered) if not self.tree.nodes[each].children
             )

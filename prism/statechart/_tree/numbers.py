@@ -1,4 +1,4 @@
-"""The tree of a chart's states in numbers, and what a step leaves and enters.
+"""The tree of a chart's states in numbers, what a step leaves and enters, and the plan of a step.
 
 This is appendix D of the SCXML recommendation (https://www.w3.org/TR/scxml/#AlgorithmforSCXMLInterpretation)
 as pure functions of numbers. States are numbered in document order. 0 is the chart itself.
@@ -10,18 +10,24 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
+from prism.statechart._nesting import done
 from prism.statechart.states import state_text
-from prism.statechart.transitions import Action, Guard, Transition
+from prism.statechart.transitions import ANY_STATE, Action, Guard, Transition
 
 Kind = Literal["leaf", "final", "composite", "parallel"]
 
 Memory = Mapping[int, tuple[int, ...]]
 """The leaves that were active when a composite was left last, by the composite's number."""
 
+Call = tuple[Action, frozenset[int]]
+"""An action, and the states that are active while it runs."""
+
 CHART = 0
-_NOTHING: Memory = {}
+
+BEGIN: Transition[Any] = Transition("begin", ANY_STATE, None, internal=True)
+"""What enters a state when an agent begins; no chart has it."""
 
 
 @dataclass(slots=True)
@@ -111,6 +117,10 @@ class Tree:
         """Whether a history is where some state begins."""
         return any(isinstance(each, HistoryAt) for node in self.nodes for each in node.initial)
 
+    def asks_history(self, arc: Arc) -> bool:
+        """Return whether a history decides what a transition enters."""
+        return any(self.begins_by_history or isinstance(each, HistoryAt) for each in arc.targets)
+
     # Where states lie
 
     def is_inside(self, number: int, other: int) -> bool:
@@ -135,16 +145,15 @@ class Tree:
         around = (each for leaf in leaves for each in (leaf, *self.ancestors(leaf, CHART)))
         return frozenset(around)
 
-    def is_configuration(self, leaves: Sequence[int]) -> bool:
+    def is_configuration(self, leaves: tuple[int, ...]) -> bool:
         """Return whether an agent can be in just these leaves."""
         active = self.active(leaves)
-        for number in (CHART, *active):
-            node = self.nodes[number]
+        for node in (self.nodes[number] for number in (CHART, *active)):
             wanted = len(node.children) if node.kind == "parallel" else 1
             if node.children and len(active.intersection(node.children)) != wanted:
                 return False
 
-        return True
+        return leaves == tuple(sorted(each for each in active if not self.nodes[each].children))
 
     # What a transition leaves
 
@@ -189,7 +198,7 @@ class Tree:
         return frozenset(number for number in active if self.is_inside(number, domain))
 
     def compatible(
-        self, arcs: Iterable[Arc], active: Collection[int], memory: Memory = _NOTHING
+        self, arcs: Iterable[Arc], active: Collection[int], memory: Memory
     ) -> tuple[Arc, ...]:
         """Return transitions of several regions, those in conflict left out.
 
@@ -208,22 +217,16 @@ class Tree:
 
     # What it enters
 
-    def entered(self, arcs: Iterable[Arc], memory: Memory = _NOTHING) -> Entering:
+    def entered(self, arcs: Iterable[Arc], memory: Memory) -> Entering:
         """Return the states that are entered (``computeEntrySet``)."""
         found = Entering(self, memory)
         for arc in arcs:
             found.enter_all(arc.targets, self.domain(arc, memory))
         return found
 
-    def begun(self, leaves: Iterable[int] = ()) -> Entering:
-        """Return the states that are entered when an agent begins, in some leaves if given."""
-        found = Entering(self, _NOTHING)
-        if leaves:
-            found.update(self.active(leaves))
-        else:
-            found.enter(CHART)
-            found.discard(CHART)
-        return found
+    def beginning(self, leaves: tuple[int, ...] = ()) -> Arc:
+        """Return what enters the initial state, or some leaves if given."""
+        return Arc(CHART, CHART, CHART, leaves or self.nodes[CHART].initial, BEGIN, None, None)
 
     # When a composite is done
 
@@ -288,3 +291,159 @@ class Entering(set[int]):
     def _call(self, composite: int, *actions: Action) -> None:
         known = self.content.setdefault(composite, [])
         known += [action for action in actions if action not in known]
+
+
+# What a step does
+
+
+class Notes(NamedTuple):
+    """What a step changes in the memory of an agent, by the texts of states.
+
+    Args:
+        left: What a history will stand for: the leaves that are left, by composite.
+        stopped: The states that are left and whose time is kept.
+        started: The states that are entered and whose time is kept.
+    """
+
+    left: Mapping[str, list[str]]
+    stopped: tuple[str, ...]
+    started: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """One step of an agent from one state.
+
+    Args:
+        numbers: Places of the transitions among those written.
+        before: Exit actions, innermost first, and the transitions' own, in order.
+        after: Entry actions, outermost first.
+        leaves: The active leaves afterwards.
+        moves: Whether they are others than before.
+        notes: What the step changes in the agent's memory; None if nothing.
+        raised: What is done now: triggers, each with its context, in order.
+        settles: Whether something may follow of itself: eventless transitions, or raised events.
+    """
+
+    numbers: tuple[int, ...]
+    before: tuple[Call, ...]
+    after: tuple[Call, ...]
+    leaves: tuple[int, ...]
+    moves: bool
+    notes: Notes | None
+    raised: tuple[tuple[str, Any], ...]
+    settles: bool
+
+    is_open: ClassVar[bool] = False
+    """Whether it must be resolved first; a plan is what has been."""
+
+
+@dataclass(frozen=True)
+class Planner:
+    """Plans the steps of one chart.
+
+    Args:
+        tree: Its states.
+        kept: Composites that a history refers to.
+        timed: States whose time is kept.
+        reacting: States that have eventless transitions.
+        triggers: The triggers of the chart; nothing else need be raised.
+        is_document: Whether it was read from SCXML, whose content raises events itself.
+    """
+
+    tree: Tree
+    kept: frozenset[int]
+    timed: frozenset[int]
+    reacting: frozenset[int]
+    triggers: Collection[str]
+    is_document: bool = False
+
+    @property
+    def remembers(self) -> bool:
+        """Whether agents need a memory."""
+        return bool(self.kept or self.timed or self.is_document)
+
+    def beginning(self, leaves: tuple[int, ...] = ()) -> Plan:
+        """Plan the step that enters the initial state, or some leaves if given."""
+        return self.plan((self.tree.beginning(leaves),), (), {})
+
+    def plan(self, arcs: Sequence[Arc], leaves: tuple[int, ...], memory: Memory) -> Plan:
+        """Plan the step that some transitions make together.
+
+        Args:
+            arcs: The transitions, none of them in conflict.
+            leaves: The active leaves; none before an agent begins.
+            memory: What the agent's histories stand for.
+        """
+        active = self.tree.active(leaves)
+        gone = frozenset().union(*(self.tree.exited(arc, active, memory) for arc in arcs))
+        left = {
+            each: self.tree.inside(leaves, each) for each in sorted(gone & self.kept, reverse=True)
+        }
+        come = self.tree.entered(arcs, {**memory, **left})
+        rest = active - gone
+        own = [(arc.action, rest) for arc in arcs if arc.action is not None]
+        after, raised = self._entries(sorted(come), rest, come.content)
+        now = rest | come
+        entered = tuple(sorted(now.intersection(self.tree.leaves)))
+        return Plan(
+            tuple(arc.place for arc in arcs) if leaves else (),
+            (*self._exits(gone, active), *own),
+            after,
+            entered,
+            leaves not in ((), entered),
+            self._notes(left, gone, come),
+            raised,
+            bool(raised or now & self.reacting or self.is_document),
+        )
+
+    def _exits(self, gone: Iterable[int], active: frozenset[int]) -> Iterator[Call]:
+        for number in sorted(gone, reverse=True):
+            for action in self.tree.nodes[number].exit:
+                yield action, active
+            active -= {number}
+
+    def _entries(
+        self, come: Iterable[int], active: frozenset[int], content: Mapping[int, Sequence[Action]]
+    ) -> tuple[tuple[Call, ...], tuple[tuple[str, Any], ...]]:
+        calls: list[Call] = []
+        raised: list[tuple[str, Any]] = []
+        for number in come:
+            node = self.tree.nodes[number]
+            active |= {number}
+            calls += [(action, active) for action in (*node.entry, *content.get(number, ()))]
+            if node.kind == "final" and not self.is_document:
+                # nothing says what is done is about
+                events = self.done(node.parent, active)
+                raised += [(each, None) for each in events if each in self.triggers]
+
+        top = self.tree.nodes[CHART].children
+        if self.is_document and any(
+            self.tree.nodes[each].kind == "final" for each in active.intersection(top)
+        ):
+            # ``exitInterpreter``: nobody leaves the states that are active now
+            calls += self._exits(active, active)
+        return tuple(calls), tuple(raised)
+
+    def _notes(self, left: Memory, gone: Iterable[int], come: Iterable[int]) -> Notes | None:
+        texts = self.tree.texts
+        stopped, started = (
+            tuple(texts[number] for number in sorted(self.timed.intersection(numbers)))
+            for numbers in (gone, come)
+        )
+        if not (left or stopped or started):
+            return None
+        composites = {
+            texts[each]: [texts[leaf] for leaf in leaves] for each, leaves in left.items()
+        }
+        return Notes(composites, stopped, started)
+
+    def done(self, composite: int, active: Collection[int]) -> list[str]:
+        """Return the ``done`` events of a final state: its parent's, and perhaps a parallel's."""
+        if composite == CHART:
+            return []
+        nodes = self.tree.nodes
+        raised, parallel = [done(nodes[composite].state)], nodes[composite].parent
+        if nodes[parallel].kind == "parallel" and self.tree.is_done(parallel, active):
+            raised.append(done(nodes[parallel].state))
+        return raised

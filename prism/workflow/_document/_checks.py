@@ -11,7 +11,7 @@ from prism.workflow._document._definition import (
     Component,
     WorkflowDefinition,
 )
-from prism.workflow._document._reading import Reading
+from prism.workflow._document._problems import WorkflowProblems
 
 PROVIDED = frozenset({*variables.PROVIDED, "time_remaining", "progress_percent"})
 """Variables that the runner provides."""
@@ -28,67 +28,28 @@ Found = tuple[Where, str, str]
 """Where something is, what is wrong, and the name of that; paths begin at the workflow."""
 
 
-def check(found: Reading, known: Iterable[str]) -> None:
+def check(definition: WorkflowDefinition, problems: WorkflowProblems, known: Iterable[str]) -> None:
     """Note what is probably not meant, as warnings.
 
     Args:
-        found: The workflow; its problems take the warnings.
+        definition: The workflow.
+        problems: Takes the warnings.
         known: Variables that the host provides.
     """
-    definition = found.definition
     there = _set_by_steps(definition) | PROVIDED | frozenset(known)
-    own: list[Found] = []
+    own = [*_of_variables(definition, there)]
     if len(definition.states) * len(definition.steps) <= _MOST_PAIRS:
         ways = _Ways(definition)
-        reached = ways.reached_from(definition.initial)
-        own += [*_of_states(definition, ways, reached), *_of_steps(definition, ways, reached)]
-    own += _of_variables(definition, there)
+        own += [*ways.of_states(), *ways.of_steps()]
     for where, message, kind in own:
-        found.problems.add((*found.top, *where), message, kind, severity="warning")
+        problems.add((*problems.top, *where), message, kind, severity="warning")
 
     steps = frozenset(step.name for step in definition.steps)
     for component in definition.components:
-        problems = found.problems.at(component.file)
+        own_problems = problems.at(component.file)
         for where, message, kind in _of_component(component, steps, there):
             place = (*component.where, *where)
-            problems.add(place, message, kind, severity="warning")
-
-
-def _of_states(
-    definition: WorkflowDefinition, ways: _Ways, reached: frozenset[str]
-) -> Iterator[Found]:
-    """Yield the states that no step leads to, or out of."""
-    for number, state in enumerate(definition.states):
-        where: Where = ("state_machine", "states", number)
-        is_final = state in definition.final_states
-        if state not in reached:
-            message = f"no step leads to the state {state!r}: the workflow never gets there"
-            yield where, message, "unreachable_state"
-        elif not is_final and not ways.out[state] and len(definition.states) > 1:
-            message = (
-                f"no step leads out of the state {state!r}: give one a way out, or name the "
-                "state in final_states"
-            )
-            yield where, message, "no_way_out"
-
-
-def _of_steps(
-    definition: WorkflowDefinition, ways: _Ways, reached: frozenset[str]
-) -> Iterator[Found]:
-    """Yield the steps that never run, or that ask for what is always refused."""
-    for number, step in enumerate(definition.steps):
-        sources = definition.states_of(step)
-        if not sources & reached:
-            reason = "its states are never reached" if sources else "no step runs in a final state"
-            message = f"the step {step.name!r} never runs: {reason}"
-            yield ("steps", number), message, "step_never_runs"
-        for target in step.targets if sources else ():
-            if not any(ways.allows(source, target) for source in sources):
-                message = (
-                    f"the step {step.name!r} asks for {target!r}, but no transition leads there "
-                    "from the states it runs in: it is always refused"
-                )
-                yield ("steps", number), message, "refused_transition"
+            own_problems.add(place, message, kind, severity="warning")
 
 
 def _of_variables(definition: WorkflowDefinition, there: frozenset[str]) -> Iterator[Found]:
@@ -153,26 +114,56 @@ class _Ways:
     """What may follow what, if a step asks for it."""
 
     def __init__(self, definition: WorkflowDefinition) -> None:
-        self._is_open = not definition.transitions
+        self._definition = definition
         self._allowed = {(item.source, item.target) for item in definition.transitions}
-        self.out: dict[str, list[str]] = {state: [] for state in definition.states}
+        self._out: dict[str, list[str]] = {state: [] for state in definition.states}
         for step in definition.steps:
             for state in definition.states_of(step):
-                self.out[state] += [
+                self._out[state] += [
                     target
                     for target in step.targets
-                    if target != state and self.allows(state, target)
+                    if target != state and self._allows(state, target)
                 ]
 
-    def allows(self, source: str, target: str) -> bool:
+        self._reached = {definition.initial}
+        waiting = [definition.initial]
+        while waiting:
+            fresh = [target for target in self._out[waiting.pop()] if target not in self._reached]
+            self._reached.update(fresh)
+            waiting += fresh
+
+    def _allows(self, source: str, target: str) -> bool:
         pairs = {(source, target), (ANY_STATE, target)}
-        return self._is_open or not self._allowed.isdisjoint(pairs)
+        return not self._allowed or not self._allowed.isdisjoint(pairs)
 
-    def reached_from(self, state: str) -> frozenset[str]:
-        reached, new = {state}, [state]
-        while new:
-            fresh = [target for target in self.out[new.pop()] if target not in reached]
-            reached.update(fresh)
-            new += fresh
+    def of_states(self) -> Iterator[Found]:
+        """Yield the states that no step leads to, or out of."""
+        states, final = self._definition.states, self._definition.final_states
+        for number, state in enumerate(states):
+            where: Where = ("state_machine", "states", number)
+            if state not in self._reached:
+                message = f"no step leads to the state {state!r}: the workflow never gets there"
+                yield where, message, "unreachable_state"
+            elif state not in final and not self._out[state] and len(states) > 1:
+                message = (
+                    f"no step leads out of the state {state!r}: give one a way out, or name the "
+                    "state in final_states"
+                )
+                yield where, message, "no_way_out"
 
-        return frozenset(reached)
+    def of_steps(self) -> Iterator[Found]:
+        """Yield the steps that never run, or that ask for what is always refused."""
+        for number, step in enumerate(self._definition.steps):
+            sources = self._definition.states_of(step)
+            if not sources & self._reached:
+                reason = "its states are never reached"
+                reason = reason if sources else "no step runs in a final state"
+                message = f"the step {step.name!r} never runs: {reason}"
+                yield ("steps", number), message, "step_never_runs"
+            for target in step.targets if sources else ():
+                if not any(self._allows(source, target) for source in sources):
+                    message = (
+                        f"the step {step.name!r} asks for {target!r}, but no transition leads "
+                        "there from the states it runs in: it is always refused"
+                    )
+                    yield ("steps", number), message, "refused_transition"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
@@ -26,13 +25,9 @@ class ComponentReader:
     Args:
         folder: Where the files are; None for a workflow that has no place.
         problems: Takes what is wrong.
-
-    Attributes:
-        files: The files that were read.
     """
 
     def __init__(self, folder: Path | None, problems: WorkflowProblems) -> None:
-        self.files: list[Path] = []
         self._folder = folder
         self._problems = problems
         self._characters = 0
@@ -77,9 +72,9 @@ class ComponentReader:
 
         folders = () if self._folder is None else (self._folder, self._folder / "components")
         for folder in folders:
-            for file in (f"{name}{ending}" for ending in _ENDINGS):
-                if file in self._names(folder / kind):
-                    return folder / kind / file
+            for ending in _ENDINGS:
+                if f"{name}{ending}" in self._names(folder / kind):
+                    return folder / kind / f"{name}{ending}"
 
         place = "this text" if self._folder is None else str(self._folder)
         message = f"there is no component {kind}/{name}.yaml in {place}"
@@ -101,15 +96,10 @@ class ComponentReader:
             self._problems.add(where, str(error), "component")
             return None
 
-        self.files.append(path)
-
         return shaped(ComponentDeclaration, source.value, self._problems.of_file(source))
 
 
 def _names_in(folder: Path) -> frozenset[str]:
     """Return the names of the files in a folder: looked up once, however many are named."""
-    try:
-        with os.scandir(folder) as found:
-            return frozenset(entry.name for entry in found if entry.is_file())
-    except (FileNotFoundError, NotADirectoryError):
-        return frozenset()
+    files = folder.iterdir() if folder.is_dir() else ()
+    return frozenset(file.name for file in files if file.is_file())

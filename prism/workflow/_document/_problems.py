@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
 from prism.files._declarations import keys_at, meant, shape_problems, shown
 from prism.files._source import MOST_TOLD, DocumentError, Problem, Problems, Source, Where
-from prism.workflow._document._declarations import STEP_KINDS, AnyDocument
+from prism.workflow._document._declarations import STEP_KINDS, AnyDocument, document_kind
 
 
 class WorkflowFileError(DocumentError):
@@ -31,7 +32,17 @@ class WorkflowProblems(Problems):
 
     def __init__(self, source: Source, beside: Problems | None = None) -> None:
         super().__init__(source, beside)
-        self._others: dict[str | None, WorkflowProblems] = {}
+        self._others: dict[str, WorkflowProblems] = {}
+
+    @property
+    def top(self) -> Where:
+        """Path of the workflow in its document."""
+        return ("workflow",) if document_kind(self.source.value) == "<agent>" else ()
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The other files that were read."""
+        return tuple(map(Path, self._others))
 
     @property
     def warnings(self) -> tuple[Problem, ...]:
@@ -42,7 +53,7 @@ class WorkflowProblems(Problems):
 
     def of_file(self, source: Source) -> WorkflowProblems:
         """Return where to note what is wrong with another file; it is told with the rest."""
-        other = self._others[source.path] = WorkflowProblems(source, self)
+        other = self._others[source.path or ""] = WorkflowProblems(source, self)
 
         return other
 

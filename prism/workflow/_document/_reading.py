@@ -6,7 +6,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from copy import deepcopy
-from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeVar, cast
@@ -61,31 +60,14 @@ _GivenT = TypeVar("_GivenT")
 _MadeT = TypeVar("_MadeT")
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """A workflow that was read, and where it stands.
-
-    Args:
-        definition: The workflow.
-        problems: What the reader noticed, none of which keeps it from running.
-        top: Path of the workflow in its document.
-        component_files: The files of its components.
-    """
-
-    definition: WorkflowDefinition
-    problems: WorkflowProblems
-    top: Where
-    component_files: tuple[Path, ...] = ()
-
-
 def read_workflow(
     source: Source,
     name: str,
     folder: Path | None,
     *,
     components: Path | str | None = None,
-) -> Reading:
-    """Return the workflow that a document holds.
+) -> tuple[WorkflowDefinition, WorkflowProblems]:
+    """Return the workflow that a document holds, and what is noticed that does not prevent a run.
 
     Args:
         source: The document.
@@ -103,13 +85,12 @@ def read_workflow(
 
     assert file is not None
     note_ignored(type(file), problems, "note")
-    reader = _Reader(file, problems)
-    definition = reader.definition(
+    definition = _Reader(file, problems).definition(
         file.name or name, folder, None if components is None else Path(components)
     )
     problems.raise_if_any()
 
-    return Reading(definition, problems, reader.top, tuple(reader.files))
+    return definition, problems
 
 
 # The shape
@@ -174,35 +155,33 @@ class _Reader:
         self._workflow: WorkflowDeclaration = (
             file.workflow if isinstance(file, AgentDeclaration) else file
         )
-        self.top: Where = () if self._workflow is file else ("workflow",)
-        self.files: list[Path] = []
         self._problems = problems
         self._machine = self._workflow.state_machine or _ONE_STATE
         self._states = frozenset(self._machine.states)
         self._fragments: defaultdict[str, list[str]] = defaultdict(list)
         self._prompt_characters = 0
         # what goes for the whole workflow stands in it, or beside it
-        self._levels: dict[Where, Any] = {self.top: self._workflow, (): file}
+        self._levels: dict[Where, Any] = {self._problems.top: self._workflow, (): file}
         policies = [
             each
             for level in self._levels.values()
             for each in (level.error_handling, level)
             if each is not None
         ]
-        self._on_failure = _first(
-            (each.default_on_failure for each in policies), DEFAULT_ON_FAILURE
-        )
+        policy = (each.default_on_failure for each in policies if each.default_on_failure)
+        self._on_failure = next(policy, DEFAULT_ON_FAILURE)
         retries = (
             getattr(each, name, None)
             for each in policies
             for name in ("max_retries", "default_max_retries")
         )
-        self._max_retries = _first(retries, DEFAULT_MAX_RETRIES)
+        known = (number for number in retries if number is not None)
+        self._max_retries = next(known, DEFAULT_MAX_RETRIES)
 
     def definition(
         self, name: str, folder: Path | None, components_folder: Path | None
     ) -> WorkflowDefinition:
-        machine: Where = (*self.top, "state_machine")
+        machine: Where = (*self._problems.top, "state_machine")
         self._require_distinct(
             self._machine.states, (*machine, "states"), "the state {!r} appears twice", "state"
         )
@@ -219,7 +198,7 @@ class _Reader:
             for step in component.declared.inject_into:
                 self._fragments[step].append(component.declared.prompt_fragment)
 
-        where = (*self.top, "steps")
+        where = (*self._problems.top, "steps")
         steps = tuple(
             self._step(declared, (*where, number))
             for number, declared in enumerate(self._workflow.steps)
@@ -250,10 +229,8 @@ class _Reader:
             given_folder = Path(named[0]) if folder is None else folder / named[0]
 
         reader = ComponentReader(given_folder or folder, self._problems)
-        components = tuple(reader.components(declared))
-        self.files = reader.files
 
-        return components
+        return tuple(reader.components(declared))
 
     def _transitions(self, places: Where) -> Iterator[AllowedTransition]:
         for number, item in enumerate(self._machine.transitions):
@@ -385,7 +362,3 @@ class _Reader:
 
 def _listed(value: str | list[str]) -> list[str]:
     return [value] if isinstance(value, str) else value
-
-
-def _first(values: Iterable[_GivenT | None], default: _GivenT) -> _GivenT:
-    return next((value for value in values if value is not None), default)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from importlib import import_module
 from typing import Any
 
 import orjson
 
-from prism.errors import MissingExtraError
+from prism._lazy import import_extra
 
 _MOST_EXACT = 1 << 53
 
@@ -35,16 +34,18 @@ class Validator:
     def __init__(self, schema: Mapping[str, Any]) -> None:
         self._validator = _validators()(dict(schema))
 
-    def require(self, value: Any) -> None:
-        """Refuse a value that is not what the schema asks for.
+    def require(self, value: Any) -> Any:
+        """Return a value if it is what the schema asks for.
 
         Raises:
             OutputError: If it is not; says where and why.
         """
         error = next(iter(self._validator.iter_errors(value)), None)
         if error is not None:
-            where = error.json_path
-            raise OutputError(f"is not what the step asks for: {where}: {error.message[:200]}")
+            problem = f"{error.json_path}: {error.message[:200]}"
+            raise OutputError(f"is not what the step asks for: {problem}")
+
+        return value
 
 
 def require_schema(schema: Mapping[str, Any]) -> None:
@@ -103,7 +104,4 @@ def _comparable(value: Any) -> Any:
 
 @lru_cache(maxsize=1)
 def _jsonschema() -> Any:
-    try:
-        return import_module("jsonschema")
-    except ImportError as error:
-        raise MissingExtraError("workflow", "jsonschema") from error
+    return import_extra("jsonschema", "workflow")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 MAX_CHARACTERS = 20_000
@@ -29,14 +29,6 @@ _LACKING: Mapping[type[ast.AST], str] = {
 }
 """Statements that the sandbox does not have yet, and what to write in their place."""
 
-_SCANNED = frozenset(
-    {
-        *(ast.Name, ast.Constant, ast.JoinedStr, ast.Call, ast.Attribute, ast.Subscript),
-        *(ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal, *_LACKING),
-        *(ast.arg, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.ExceptHandler),
-        *(ast.MatchAs, ast.MatchStar, ast.MatchMapping),
-    }
-)
 _PLAIN = frozenset(
     {
         *(ast.Module, ast.Assign, ast.AugAssign, ast.Expr, ast.If, ast.Pass, ast.Name, ast.Load),
@@ -107,11 +99,13 @@ class Program:
         self.code: str = code
         self.assigned: tuple[str, ...] = tuple(dict.fromkeys(_assigned(tree.body)))
         # what is called is a function, though a variable has the same name: those are plain data
-        self.reads: tuple[str, ...] = tuple(sorted(scan.names - scan.called - {"context"}))
+        self.reads: tuple[str, ...] = tuple(
+            sorted((scan.used | scan.bound) - scan.called - {"context"})
+        )
         known = scan.bound | {"context"} | _BUILTINS
         self.needs: tuple[str, ...] = tuple(sorted(scan.used - known))
         self.stored: tuple[str, ...] = tuple(sorted(scan.stored))
-        self.sees_all: bool = "locals" in scan.names
+        self.sees_all: bool = "locals" in scan.used
         self._scan = scan
         self._dressed: tuple[str, str] | None = None
 
@@ -194,7 +188,6 @@ class _Scan:
 
     def __init__(self, tree: ast.Module) -> None:
         self.kinds: set[type[ast.AST]] = set()
-        self.names: set[str] = set()
         self.used: set[str] = set()
         self.bound: set[str] = set()
         self.called: set[str] = set()
@@ -207,8 +200,9 @@ class _Scan:
             node = nodes.pop()
             kind = type(node)
             self.kinds.add(kind)
-            if kind in _SCANNED:
-                self._see(node)
+            see = _SEEN.get(kind)
+            if see is not None:
+                see(self, node)
             if kind in _WITHOUT_PARTS:
                 continue
 
@@ -218,33 +212,31 @@ class _Scan:
                 elif isinstance(value, ast.AST) and type(value) not in _SIGNS:
                     nodes.append(value)
 
-    def _see(self, node: Any) -> None:
-        line = getattr(node, "lineno", None)
-        match node:
-            case ast.Name(id=name, ctx=context):
-                _require_name(name, line)
-                self.names.add(name)
-                (self.used if isinstance(context, ast.Load) else self.bound).add(name)
-            case ast.Constant() | ast.JoinedStr():
-                self._see_text(node)
-            case ast.Call(func=ast.Name(id=name)):
-                self.called.add(name)
-            case ast.Attribute(attr=name):
-                _require_attribute(name, line)
-            case ast.Subscript(value=ast.Name(id="context"), slice=ast.Constant(value=name)):
-                if isinstance(node.ctx, ast.Store):
-                    self.stored.add(str(name))
-            case ast.Import() | ast.ImportFrom():
-                self._see_import(node)
-            case _:
-                self._see_rare(node, line)
+    def name(self, node: ast.Name) -> None:
+        if node.id in _REFUSED_NAMES or node.id.startswith(("__", "_prism")):
+            raise CodeError(f"uses {node.id}, which code steps do not have", node.lineno)
 
-    def _see_text(self, node: ast.expr) -> None:
+        (self.used if isinstance(node.ctx, ast.Load) else self.bound).add(node.id)
+
+    def attribute(self, node: ast.Attribute) -> None:
+        if node.attr.startswith("__"):
+            raise CodeError(f"uses .{node.attr}, which code steps do not have", node.lineno)
+
+    def text(self, node: ast.Constant | ast.JoinedStr) -> None:
         end = node.end_lineno or node.lineno
         if end > node.lineno:
             self.texts.add((node.lineno, end))
 
-    def _see_import(self, node: ast.Import | ast.ImportFrom) -> None:
+    def call(self, node: ast.Call) -> None:
+        if isinstance(node.func, ast.Name):
+            self.called.add(node.func.id)
+
+    def item(self, node: ast.Subscript) -> None:
+        match node:
+            case ast.Subscript(ast.Name("context"), ast.Constant(name), ast.Store()):
+                self.stored.add(str(name))
+
+    def imported(self, node: ast.Import | ast.ImportFrom) -> None:
         modules = [alias.name for alias in node.names]
         if isinstance(node, ast.ImportFrom):
             modules = ["." * node.level + (node.module or "")]
@@ -256,25 +248,33 @@ class _Scan:
         self.modules.update(modules)
         self.bound.update(alias.asname or alias.name.partition(".")[0] for alias in node.names)
 
-    def _see_rare(self, node: ast.AST, line: int | None) -> None:
-        if isinstance(node, (ast.Global, ast.Nonlocal)):
-            raise CodeError("declares a global name: to keep a value, put it in context", line)
-        if type(node) in _LACKING:
-            raise CodeError(f"uses {_LACKING[type(node)]}; code steps do not have it", line)
+    def outer(self, node: ast.Global | ast.Nonlocal) -> None:
+        problem = "declares a global name: to keep a value, put it in context"
+        raise CodeError(problem, node.lineno)
 
-        # the name that each of these binds
+    def lacking(self, node: Any) -> None:
+        raise CodeError(f"uses {_LACKING[type(node)]}; code steps do not have it", node.lineno)
+
+    def binding(self, node: ast.AST) -> None:
         names = (getattr(node, field, None) for field in ("name", "arg", "rest"))
         self.bound.update(name for name in names if name is not None)
 
 
-def _require_name(name: str, line: int | None) -> None:
-    if name in _REFUSED_NAMES or name.startswith(("__", "_prism")):
-        raise CodeError(f"uses {name}, which code steps do not have", line)
-
-
-def _require_attribute(name: str, line: int | None) -> None:
-    if name.startswith("__"):
-        raise CodeError(f"uses .{name}, which code steps do not have", line)
+_SEEN: Mapping[type[ast.AST], Callable[[_Scan, Any], None]] = {
+    ast.Name: _Scan.name,
+    ast.Attribute: _Scan.attribute,
+    ast.Constant: _Scan.text,
+    ast.JoinedStr: _Scan.text,
+    ast.Call: _Scan.call,
+    ast.Subscript: _Scan.item,
+    **dict.fromkeys((ast.Import, ast.ImportFrom), _Scan.imported),
+    **dict.fromkeys((ast.Global, ast.Nonlocal), _Scan.outer),
+    **dict.fromkeys(_LACKING, _Scan.lacking),
+    **dict.fromkeys((ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef), _Scan.binding),
+    **dict.fromkeys((ast.arg, ast.ExceptHandler, ast.MatchAs), _Scan.binding),
+    **dict.fromkeys((ast.MatchStar, ast.MatchMapping), _Scan.binding),
+}
+"""What looks at nodes of a kind; there is nothing to see in others."""
 
 
 def _assigned(body: Iterable[ast.stmt]) -> Iterator[str]:

@@ -15,14 +15,14 @@ from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import cache, lru_cache, partial
-from importlib import import_module
 from itertools import count as count_from
 from queue import PriorityQueue
 from threading import Lock
 from typing import Any
 from weakref import finalize
 
-from prism.errors import FieldValueError, InputError, MissingExtraError
+from prism._lazy import import_extra
+from prism.errors import FieldValueError, InputError
 from prism.files import parse_json
 from prism.workflow._sandbox._programs import MAX_RESULT_CHARACTERS, CodeError, Program
 from prism.workflow._threads import outcome_of, settle
@@ -143,11 +143,13 @@ class _Crew:
 
     def _run(self, job: _Job) -> str:
         """Run a step in a worker, and again in a fresh one if that is in doubt."""
-        monty = require_monty()
+        monty, session = require_monty(), None
+        with suppress(IndexError):  # another thread may take the last one at any time
+            session = self._idle.pop()
         try:
-            return self._fed(job, self._rested() or self._opened())
+            return self._fed(job, session or self._opened())
         except monty.MontyRuntimeError as error:
-            if not _is_of_limits(error):
+            if not isinstance(error.exception(), (MemoryError, RuntimeError)):
                 raise
         except monty.MontyError:
             pass
@@ -160,7 +162,10 @@ class _Crew:
         runner, steps = session
         try:
             with job.at_work(runner.worker_pid):
-                text: str = runner.feed_run(job.source, inputs=job.inputs, print_callback=_drop)
+                # what it prints is dropped as it comes: it can print without end
+                text: str = runner.feed_run(
+                    job.source, inputs=job.inputs, print_callback=lambda *_: None
+                )
         except BaseException:
             _close(runner)
             raise
@@ -171,12 +176,6 @@ class _Crew:
             _close(runner)
 
         return text
-
-    def _rested(self) -> _Session | None:
-        try:
-            return self._idle.pop()
-        except IndexError:  # another thread may take the last one at any time
-            return None
 
     def _opened(self) -> _Session:
         runner = self._pool.checkout(
@@ -199,10 +198,6 @@ def _close(runner: Any) -> None:
     # the worker of a session that was ended by a signal has nothing left to be closed
     with suppress(require_monty().MontyError):
         runner.__exit__(None, None, None)
-
-
-def _drop(_stream: str, _text: str) -> None:
-    """Drop what a program prints, as it comes: it can print without end."""
 
 
 def _dismiss(owner: int, threads: ThreadPoolExecutor, idle: list[_Session], pool: Any) -> None:
@@ -277,14 +272,7 @@ def require_monty() -> Any:
     Raises:
         MissingExtraError: If it is not installed: nothing runs outside a sandbox.
     """
-    try:
-        return import_module("pydantic_monty")
-    except ImportError as error:
-        raise MissingExtraError("workflow", "pydantic-monty") from error
-
-
-def _is_of_limits(error: Any) -> bool:
-    return isinstance(error.exception(), (MemoryError, RuntimeError))
+    return import_extra("pydantic_monty", "workflow")
 
 
 def _failure(error: Any, program: Program) -> CodeError:

@@ -328,6 +328,22 @@ def test_what_is_active_is_that_of_the_instant() -> None:
     ]
 
 
+def test_an_action_may_know_the_chart_that_a_run_has_bound() -> None:
+    """It asks and fires there as on the bound one: its event waits until the step is made."""
+    seen: list[Any] = []
+
+    def goes_on(agent: Any, _context: Any) -> None:
+        seen.append(declared.is_in(agent, Phone.ENGAGING))
+        seen.append(declared.fire(agent, "writes"))
+
+    used = State(Phone.ENGAGING, [Phone.READING, Phone.REPLYING, Phone.SENT], entry=goes_on)
+    declared = phone(states=[Phone.POCKET, used, Phone.BROKEN])
+    owner = Owner()
+    assert declared.bound("run", None, lambda: 0.0).fire(owner, "opens") is Phone.REPLYING
+    assert seen == [True, None]
+    assert [each.trigger for each in owner.state_history] == ["opens", "writes"]
+
+
 # Faults
 
 

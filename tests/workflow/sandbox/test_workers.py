@@ -300,11 +300,7 @@ def test_an_endless_step_does_not_keep_a_process() -> None:
 
 async def test_without_the_sandbox_nothing_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where pydantic-monty is missing a step is an error that says how to install it."""
-
-    def missing(name: str) -> Any:
-        raise ImportError(name)
-
-    monkeypatch.setattr(_workers, "import_module", missing)
+    monkeypatch.setitem(sys.modules, "pydantic_monty", None)
     _workers.require_monty.cache_clear()
     try:
         with pytest.raises(MissingExtraError, match=r"prism-statecharts\[workflow\]"):
