@@ -20,6 +20,9 @@ MOST_FOUND = 5
 
 _SUGGESTED = 3
 
+_OF_EXAMPLE = "name_of_the_memory"
+"""The tag in the form that prompts show; models that echo their prompt reply with it."""
+
 
 @dataclass(frozen=True, slots=True)
 class ActionResult:
@@ -108,6 +111,8 @@ def problem_of(
         return None if tag or value_of(asked) else "the search has no words"
     if not tag:
         return "the action has no tags"
+    if tag == _OF_EXAMPLE:
+        return "the reply repeats the example of the prompt: name the memory that is meant"
 
     return _problem_of_value(asked, tag, memory, fits)
 

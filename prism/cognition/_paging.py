@@ -32,6 +32,9 @@ the first, it goes down to the third, or each new memory would have to go at onc
 _LEAST_THOUGHT = 160
 """Characters of a thought that is not shortened any more."""
 
+_LONGEST_NEWS = 300
+"""Characters of the last news that are shown where a prompt has no room for all of them."""
+
 _MOST_FOUND_LETTERS = 600
 """Characters that are shown of a memory that a search found."""
 
@@ -207,6 +210,8 @@ class Pager:
         if not fits(left):
             # of what is said of the last cycles, nothing is as large but by far
             left = replace(left, last_action=None)
+            brief = [f"{each[:_LONGEST_NEWS]} …" for each in left.news[-1:]]
+            left = left if fits(left) else replace(left, news=brief)
             left = left if fits(left) else replace(left, news=())
 
         moving = (*keys[:first], *order[:tags], *keys[first:thoughts])

@@ -43,7 +43,7 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
         The file, open for bytes.
 
     Raises:
-        OSError: If that fails. The error names the file.
+        OSError: If it cannot be written. The error names the file.
     """
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
@@ -117,7 +117,7 @@ def save_folder(path: Path) -> None:
     """Flush a folder's entries to the disk: the names that were added, replaced or removed.
 
     Raises:
-        OSError: If that fails.
+        OSError: If it cannot be written.
     """
     # Windows cannot open a folder, and saves its entries by itself.
     if os.name == "nt":

@@ -69,11 +69,11 @@ class Report:
 
         Args:
             folder: The folder, created if it does not exist. Files of the same names are replaced.
-            format: ``svg``; ``png`` with two pixels for each of the page's; or ``pdf``, of vectors,
-                with the fonts embedded.
+            format: ``svg``; ``png`` with two pixels for each pixel of the page; or ``pdf`` with
+                vectors and embedded fonts.
 
         Returns:
-            The paths of the files; none for a figure of `failures`.
+            The paths of the files, without those of figures in `failures`.
 
         Raises:
             InputError: If there is no such format.
@@ -83,7 +83,7 @@ class Report:
 
     @property
     def failures(self) -> Mapping[str, str]:
-        """What is wrong with each figure that cannot be drawn, by name; usually nothing."""
+        """The reasons why figures could not be drawn, by name; usually empty."""
         return self._document.failures
 
 
@@ -92,9 +92,9 @@ def make_report(logs: RunLogs, charts: Iterable[Statechart[Any]] = ()) -> Report
 
     Args:
         logs: The logs, from `read_log`.
-        charts: The charts that the runs follow, if they are your own: each is drawn as defined if
-            the logs have transitions of a chart with its name. Of other charts that do not come
-            with prism, only the transitions that were made are drawn.
+        charts: Your own charts that the runs follow. Each is drawn as defined if the logs have
+            transitions of a chart with its name. For other charts that do not come with prism, only
+            the transitions that were made are drawn.
 
     Returns:
         The report, to be saved as a page or as figures.
@@ -116,13 +116,13 @@ def make_report(logs: RunLogs, charts: Iterable[Statechart[Any]] = ()) -> Report
 
 @cache
 def familiar_charts() -> tuple[Diagram, ...]:
-    """Return prism's own charts, which runs follow without saying how they are defined."""
+    """Return prism's own charts, which logs name without their definitions."""
     charts: tuple[Statechart[Any], ...] = (
         *(social_media_chart(acts=acts) for acts in (False, True)),
         *(social_feed_chart(acts=acts) for acts in (False, True)),
     )
     thinking = to_diagram(cognitive_chart().definition)
-    # which actions it has, each agent says for itself
+    # the actions depend on the agent
     arrows = tuple(replace(arrow, labels=_triggers(arrow)) for arrow in thinking.arrows)
 
     return *(to_diagram(chart.definition) for chart in charts), replace(thinking, arrows=arrows)

@@ -52,7 +52,7 @@ def write(folder: Path) -> None:
     """Write the JSON Schema and the page into a folder.
 
     Raises:
-        OSError: If that fails.
+        OSError: If it cannot be written.
     """
     schema = json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n"
     (folder / SCHEMA_NAME).write_text(schema, encoding="utf-8")

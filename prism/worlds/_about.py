@@ -94,7 +94,7 @@ def _field(field: Field, hint: Any) -> dict[str, Any]:
 
 def _kind(kind: type[Agent]) -> dict[str, Any]:
     chart = getattr(kind, "chart", None)
-    # an object of another class, of which a guest is made, declares none
+    # an object of another class, which a guest represents, declares no fields
     fields: Mapping[str, Field] = getattr(kind, "fields", {})
     hints = hints_of(kind)
 

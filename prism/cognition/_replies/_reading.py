@@ -31,7 +31,7 @@ from prism.cognition._replies._elements import Element, Elements, read_elements
 from prism.cognition._replies._tags import Markup, TooManyTagsError, resolved
 from prism.statechart.reasoner._replies._objects import excerpt, without_thoughts
 
-_ARGUMENTS = ("arguments", "parameters", "args", "input", "kwargs")
+_ARGUMENTS = ("arguments", "parameters", "params", "args", "input", "kwargs")
 _NAMES = ("name", "function", "tool", "tool_name")
 _OF_AGENT_ALONE = ("next_state", "thinking_log")
 _OF_AGENT = frozenset({*_OF_AGENT_ALONE, "action"})
