@@ -221,10 +221,9 @@ def check(
             keep=listed(keep),
         )
 
-    if not as_json:
-        _note_what_charts_lack(world)
     print_findings(list(map(str, found)), list(map(asdict, found)), as_json=as_json)
     if not as_json:
+        _note_what_charts_lack(world)
         note(
             "the world gave the same bytes in columns as with objects"
             if columns

@@ -41,7 +41,7 @@ def test_a_world_is_shown(prism: Prism) -> None:
         "    stays --goes--> moves",
         "  group: str, one of 'red', 'blue'",
         "  look_around: during stays",
-        "  segregation: Return the mean share of neighbours that are alike.",
+        "  segregation: Return the mean share of neighbours of the same group.",
     ):
         assert line in ran.out.splitlines()
 
