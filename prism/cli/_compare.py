@@ -12,7 +12,7 @@ import typer
 from prism.cli._options import FigureKind, OutFile, TableFile
 from prism.cli._output import missing_runs_first
 from prism.cli._report import Figures, check_figures, check_page, save_figures, write_page
-from prism.cli._screen import Screen, note, say, table_of
+from prism.cli._screen import Screen, counted, note, say, table_of
 from prism.cli._table_output import MOST_ROWS, TableFormat, choose_format, interval_text, write
 from prism.errors import InputError
 
@@ -26,7 +26,13 @@ _SHOWN = (
     *("measure", "setting", "second", "mean_first", "mean_second", "difference", "interval"),
     *("p", "p_holm", "effect"),
 )
-"""Columns to read, the last of which are left out where there is no room."""
+"""Columns to read."""
+
+_ABOUT = ("measure", "setting", "second")
+"""Columns that say what a row is about."""
+
+_LONGEST_LABEL = 10
+"""Characters of a group's label that can be a heading."""
 
 
 Paper = Annotated[
@@ -175,7 +181,8 @@ def _write_table(found: Comparison, chosen: TableFormat, out: Path | None) -> No
         say(f"{tested['measure'][0]}: {_heading(found)}" if is_one else _heading(found))
 
     drawn = _drawn(found, tested, {"setting": not has_settings, "measure": is_one})
-    write(drawn, chosen, out, drawn.columns, _hint(found, tested.height), reads=reads)
+    hint = _hint(found, tested.height)
+    write(drawn, chosen, out, drawn.columns, hint, reads=reads, repeated=_ABOUT)
     if out is None:
         _print_model(found.model)
 
@@ -221,22 +228,27 @@ def _print_model(model: pl.DataFrame | None) -> None:
         for row in model.iter_rows(named=True)
     )
     numbers = ("df", "F", "p", "p holm", "eta squared")
-    say("\nMain effects and interactions (F tests of type II, seeds as blocks)")
+    say("")
+    say("Main effects and interactions (F tests of type II, seeds as blocks)")
     Screen().print(table_of(rows, "measure", "term", *numbers, numbers=numbers))
 
 
 def _heading(found: Comparison) -> str:
+    # each row has its share of the runs, which are told as pairs
+    has_settings = any(row.setting for row in found.differences)
     first, *others = (
-        f"{group.label} ({len(group.runs)} run{'' if len(group.runs) == 1 else 's'})"
+        group.label if has_settings else f"{group.label} ({counted(len(group.runs), 'run')})"
         for group in found.groups
     )
-    return f"{', '.join(others)} against {first}, {found.pairing}"
+    which = "" if _short(found, len(others) > 1) else " (the first)"
+    return f"{', '.join(others)} against {first}{which}, {found.pairing}"
 
 
 def _short(found: Comparison, several: bool) -> dict[str, str]:
-    """Return headings of the means: the groups' labels, unless a column could have such a name."""
+    """Return headings of the means: the labels of the groups, if they are short and no columns."""
     labels = [group.label for group in found.groups]
-    if several or not set(labels).isdisjoint(_SHOWN):
+    is_long = max(map(len, labels)) > _LONGEST_LABEL
+    if several or is_long or not set(labels).isdisjoint(_SHOWN):
         return {}
 
     return dict(zip(("mean_first", "mean_second"), labels, strict=True))

@@ -295,11 +295,21 @@ class Comparison:
     @property
     def pairing(self) -> str:
         """How runs were compared, in words: in pairs of the same seed, as groups, or as either."""
-        paired = {row.paired for row in self.differences}
-        if len(paired) > 1:
-            return "in pairs of the same seed where there are any, else as groups"
+        from prism.science._paper import counted
 
-        return "in pairs of the same seed" if paired == {True} else "as groups"
+        pairs = sorted({row.runs_first for row in self.differences if row.paired})
+        if not pairs:
+            return "as groups"
+
+        least, most = pairs[0], pairs[-1]
+        said = f"in {counted(most, 'pair')} of the same seed"
+        if least < most:
+            said = f"in {least} to {most} pairs of the same seed"
+        if any(row.setting for row in self.differences):
+            said += " at each setting"
+
+        is_all = all(row.paired for row in self.differences)
+        return said if is_all else f"{said} where there are any, else as groups"
 
     @property
     def _has_model(self) -> bool:
