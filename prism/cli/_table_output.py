@@ -271,7 +271,9 @@ def _columns_of(rows: pl.DataFrame, shown: Sequence[str]) -> list[_Column]:
 def _fitting(columns: list[_Column], width: int, *, least: int = 1) -> list[_Column]:
     """Leave out the last columns if there is no room for all, but keep at least so many."""
     fitting = list(columns)
-    while len(fitting) > least and sum(column.least + _BETWEEN_COLUMNS for column in fitting) >= width:
+    while (
+        len(fitting) > least and sum(column.least + _BETWEEN_COLUMNS for column in fitting) >= width
+    ):
         fitting.pop()
 
     return fitting

@@ -109,8 +109,11 @@ def test_a_folder_of_groups_and_patterns_name_the_same_runs(runs: Path, found: C
 
 
 @pytest.mark.slow
-def test_groups_of_a_batch_are_in_the_order_of_its_plan(prism: Prism, runs: Path) -> None:
+def test_groups_of_a_batch_are_in_the_order_of_its_plan(
+    prism: Prism, runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The first arm is what others are compared with, whatever it is called, measure by measure."""
+    monkeypatch.setenv("COLUMNS", "160")
     arms = {"warned": "warned", "plain": "plain", "again": "plain"}
     made = prism.folder / "made"
     for arm, name in arms.items():
@@ -257,6 +260,27 @@ def test_long_names_of_groups_take_no_room_from_interval_and_p(
     for head in ("difference", "interval", "p", "holm", "effect"):
         assert head in shown
     assert " to " in ran.out
+
+
+def test_a_precision_tells_how_many_seeds_it_takes(
+    prism: Prism, runs: Path, found: Comparison
+) -> None:
+    """The narrower the interval, the more; distributions and equal runs have no number."""
+    rough, fine = (found.seeds_for(width)["seeds"].to_list() for width in (0.1, 0.05))
+    kinds = [row.kind for row in found.differences]
+    assert rough[0] < fine[0]
+    assert {seeds for seeds, kind in zip(fine, kinds, strict=True) if kind == "distribution"} == {
+        None
+    }
+    with pytest.raises(FieldValueError, match="half_width must be above 0"):
+        found.seeds_for(0)
+
+    few = [runs / name for name in BOTH]
+    asked = ("--measure", "reached", "--precision")
+    assert f" {fine[0]} " in (ran := prism("compare", *few, *asked, "0.05")).out
+    assert "an interval of ±0.05 takes about so many seeds" in " ".join(ran.out.split())
+    assert prism("compare", *few, *asked, "0.05", "--format", "json").rows[0]["seeds"] == fine[0]
+    assert "--precision must be above 0" in prism("compare", *few, *asked, "0").err
 
 
 def test_the_command_writes_data(prism: Prism, runs: Path) -> None:

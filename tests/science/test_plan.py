@@ -160,8 +160,9 @@ def test_measures_and_rounds_are_checked_with_all_the_rest(tmp_path: Path) -> No
 
     first, *problems = str(caught.value).splitlines()
     assert first.endswith("has 3 problems:")
-    assert "measures[0]: 'reachd' is not a measure of the runs (did you mean 'reached'?)" in (
-        problems[0]
+    assert (
+        "measures[0]: 'reachd' is not a measure of the runs (did you mean 'reached'?)"
+        in (problems[0])
     )
     assert "vary.frends: Rumour has no parameter 'frends'" in problems[1]
     assert "arm[1].treatments[0]: treatment warning@9: the run has the rounds 1 to 4" in problems[2]
