@@ -8,45 +8,45 @@ with their labels.
 `state_counts`        agents in each state at the end of every tick
 `transition_counts`   every kind of transition: count, and probability among those out of its state
 `dwell_times`         ticks that agents stay in each state, with a geometric fit
-`dwell_survival`      how many visits of a state go on after so many ticks (Kaplan-Meier)
+`dwell_survival`      share of the visits to a state that last beyond each tick (Kaplan-Meier)
 `timeouts`            time-outs by state and round
 `decisions`           asked, answered, fallbacks, requests, tokens, latency, entropy
 `costs`               requests, tokens and seconds of each model, in decisions and texts
 `activity`            posts, replies, reshares and likes that every agent gave and received
 `engagement`          how unequally they are distributed: Gini, share of the top 1 % and 10 %
-`participation`       who is silent, writes, creates, and the shares of what the top 1 % wrote
+`participation`       who is silent, writes or creates, and the top 1 %'s share of all writing
 `views`               how views of posts ended: decided, ignored, cut
 `reach`               how far posts and cascades reached, and what agents were exposed to
 `rhythm`              times between acts: mean, burstiness, memory; `agent_rhythms` by agent
 `run_measures`        each run as one row of numbers, for plans and comparisons
 `agents`              the attributes of every agent, and how much it did
 `interactions`        who replied to, reshared and liked whom
-`interaction_graph`   the same as a graph of networkx
-`follows`             who follows whom, where the log tells it
+`interaction_graph`   the same, as a networkx graph
+`follows`             who follows whom, if the log contains it
 `follow_networks`     the follow network of each run: mean, reciprocity, Gini
 `cascades`            size, depth, breadth, structural virality and lifetime of every cascade
 `threads`             posts with the replies and reshares below them, as people read them
-`agent_story`         all that one agent did, in order
+`agent_story`         everything that one agent did, in order
 `let_pass`            why one agent let posts pass
 `faults`              guards and actions that raised, answers that were not used
 `measures`            the measures of a world, round by round
 `agent_measures`      the measures of each agent, round by round
 `treatments`          the treatments of worlds, and what they changed
 `assignments`         agents and posts assigned to the arms of experiments
-`treated_posts`       what became of the posts of experiments
+`treated_posts`       what happened to the posts of experiments
 `arms`                the arms of experiments, compared
 `parameters`          the runs, with the parameters of their worlds
-`world_events`        events that a world has logged itself, with their own keys
-`world_event_counts`  how many of each there are
+`world_events`        events that a world logged itself, with their own keys
+`world_event_counts`  the number of events of each kind
 `to_event_log`        the transitions as process-mining tools read them (a LazyFrame)
 `check_log`           every step that a chart does not allow
 ===================== ==========================================================================
 
-The logs themselves have ``logs.runs`` (a `Run` each: label, path, whether it started and ended,
-seed and size, as far as the log says), ``logs.notes`` (a `Note` on each thing wrong with a file:
-``kind``, ``path``, ``line``, ``message``) and ``logs.scan("post.published")`` (the events of one
-kind as a LazyFrame, for other tables). Where there are several runs of worlds, the parameters
-follow the column ``run`` in every table, except `to_event_log`.
+The object that `read_log` returns has ``logs.runs`` (a `Run` each: label, path, whether it started
+and ended, seed and size, if the log contains them), ``logs.notes`` (a `Note` on each problem of a
+file: ``kind``, ``path``, ``line``, ``message``) and ``logs.scan("post.published")`` (the events of
+one kind as a LazyFrame, for tables of your own). If there are several runs of worlds, the
+parameters follow the column ``run`` in every table, except `to_event_log`.
 
 Needs the extra ``analysis``: ``pip install '.[analysis]'`` in a checkout.
 """

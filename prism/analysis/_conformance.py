@@ -40,7 +40,7 @@ class Fault(NamedTuple):
 
 
 def _surely_left(timed: Iterable[Transition[Any]]) -> set[str]:
-    """Return the states that an agent leaves when its time is over."""
+    """Return the states that an agent certainly leaves when its time-out is due."""
     # a guard can block the time-out, and one that leads back to its state ends no visit
     unguarded = {state_text(item.source) for item in timed if item.guard is None}
     loops = {state_text(item.source) for item in timed if item.source == item.target}
@@ -72,7 +72,7 @@ def _leads(rows: NestedRows, source: str, trigger: str, target: str) -> bool:
 
 
 class Rules:
-    """What a chart allows, with states as the texts that a log has.
+    """What a chart allows, with states as texts, as in logs.
 
     Args:
         chart: The chart.
@@ -128,7 +128,7 @@ class Rules:
         Args:
             state: State of the agent when it was asked.
             trigger: The ambiguous trigger.
-            options: The states it could choose from; None if the log does not say.
+            options: The states it could choose from; None if the log lacks them.
             chosen: The state it chose.
         """
         unknown = list(self.state_faults(state))
@@ -152,7 +152,7 @@ class Rules:
         if ticks is None or limit is None:
             return
 
-        # A time-out comes with the first tick over the limit.
+        # A time-out is due in the first tick over the limit.
         found, allowed = f"{ticks} ticks in {state}", f"a time-out after {limit + 1}"
         if ticks > limit + 1 and state in self._surely_left:
             yield Fault("overstayed", found, allowed)
@@ -181,7 +181,7 @@ class Rules:
         )
 
     def _ways_out(self, state: str) -> str:
-        # in a configuration, those of each leaf
+        # for a configuration, those of each leaf
         leaves = [state] if self._regions is None else state.split(SEPARATOR)
         ways = [
             f"{trigger} to {target}"
@@ -204,20 +204,20 @@ _VIOLATION = {"run": pl.UInt32(), "line": pl.UInt32(), "agent_id": pl.String(), 
 
 @dataclass(frozen=True, slots=True)
 class Conformance:
-    """How a log agrees with a chart.
+    """The result of checking a log against a chart.
 
     Args:
         violations: The first violations, in the order of the log: ``line``, ``agent_id``, ``kind``,
-            ``found`` and ``allowed`` (what the chart would have allowed), with ``run`` first if
-            there are several.
+            ``found`` and ``allowed`` (what the chart would have allowed). If there are several
+            runs, ``run`` is the first column.
         all_violations: All violations, as a query that replays the logs once more. They may not fit
             into memory: write them with ``sink_csv`` and the like.
         found: Number of violations of each kind.
         checked: Number of steps that were checked: transitions, decisions, and agents joining.
-        other_charts: Number of transitions that were not checked because another chart made them,
-            by its name.
+        other_charts: Number of transitions that were not checked because they belong to another
+            chart, by the chart's name.
         unrelated: Labels of the runs in which nothing belongs to the chart: all their transitions
-            are by other charts, and no agent joins with this one.
+            belong to other charts, and no agent joins with this one.
     """
 
     violations: pl.DataFrame
@@ -241,14 +241,14 @@ def check_log(
 
     - ``unknown_state``, ``unknown_trigger``: the chart has no such state or trigger.
     - ``unknown_move``: the trigger does not lead from the source to the target.
-    - ``broken_chain``: a transition starts elsewhere than the agent's last one ended.
-    - ``overstayed``: an agent stayed though its time-out was due and no guard could block it.
+    - ``broken_chain``: a transition does not start where the agent's last one ended.
+    - ``overstayed``: an agent stayed although its time-out was due and no guard could block it.
     - ``early_timeout``: a time-out that was not due. It is due when the ticks are strictly more
       than the limit (specification, FR-6.2).
     - ``unknown_option``: a decision offered a state that its trigger does not lead to.
     - ``not_an_option``: a decision chose a state that it did not offer.
 
-    Guards are not replayed: the log lacks what they look at.
+    Guards are not replayed, since the log lacks the data that they read.
 
     Args:
         logs: The logs, from `read_log`.
@@ -304,7 +304,7 @@ class _Replay:
 
     @property
     def unrelated_runs(self) -> set[int]:
-        """Numbers of the runs in which other charts alone made transitions."""
+        """Numbers of the runs in which all transitions belong to other charts."""
         return self._runs_of_others - self._own_runs
 
     def through(self, logs: RunLogs) -> Iterator[pl.DataFrame]:
@@ -337,12 +337,13 @@ class _Replay:
         self.other_charts.update(dict(others["chart"].value_counts().iter_rows()))
         self._runs_of_others.update(others["run"].unique())
 
-        # what names no chart is of this one, unless it is a join or a decision among others' moves
+        # events without a chart belong to this one, except joins and decisions among those of
+        # others
         is_own = (event == TRANSITION) & ~is_foreign.fill_null(value=False)
         names_it = pl.col("chart") == self._rules.chart
         self._own_runs.update(frame.filter(is_own | names_it)["run"].unique())
 
-        # decisions name no chart: they are of the one that their agent joined with
+        # decisions name no chart: they belong to the one with which their agent joined
         joined = frame.filter(event == AGENT_JOINED, is_foreign).select(_AGENT)
         if joined.height:
             self._strangers = pl.concat([self._strangers, joined]).unique()
@@ -365,7 +366,7 @@ class _Replay:
         return limited.with_columns(pl.coalesce(_LIMIT, pl.lit(self._threshold, pl.Int64)))
 
     def _broken_paths(self, steps: pl.DataFrame) -> pl.DataFrame:
-        """Return the transitions that start elsewhere than the agent's last one ended."""
+        """Return the transitions that do not start where the agent's last one ended."""
         steps = steps.with_columns(end=pl.coalesce("to_state", "state"))
         linked = steps.with_columns(
             last=pl.col("end").shift(1).over(_AGENT), last_line=pl.col("line").shift(1).over(_AGENT)
@@ -396,7 +397,7 @@ def _faulty(
     steps: pl.DataFrame, keys: Sequence[str], faults_of: Callable[..., Iterator[Fault]]
 ) -> pl.DataFrame:
     """Return the steps that have faults."""
-    # A log repeats few cases many times: each is checked once.
+    # A log repeats a few cases many times, so each case is checked once.
     cases = steps.select(keys).unique()
     faults = [
         (number, *fault)

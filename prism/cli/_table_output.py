@@ -235,7 +235,8 @@ def _draw(
             screen.print(_drawing(fitting))
 
         total = total or getattr(table, "height", None)
-        for line in (hint or _left_out(frame, rows.height, len(fitting), total), below):
+        drawn = frame.width if repeated else len(fitting)
+        for line in (hint or _left_out(frame, rows.height, drawn, total), below):
             if line:
                 screen.print(Text(line))
 

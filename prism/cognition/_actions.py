@@ -7,11 +7,11 @@ from dataclasses import asdict, dataclass
 from difflib import get_close_matches
 from typing import Any, Literal
 
-from prism.cognition._config._values import MEMORY_ACTIONS
 from prism.cognition._memory._memory import Memory
 from prism.cognition._memory._values import as_tag
 from prism.cognition._own_actions import OwnAction
 from prism.cognition._replies import AskedAction
+from prism.cognition._settings import MEMORY_ACTIONS
 
 ActionOutcome = Literal["done", "missing", "refused", "unusable", "failed"]
 
@@ -19,6 +19,9 @@ MOST_FOUND = 5
 """Memories that a search shows."""
 
 _SUGGESTED = 3
+
+_OF_EXAMPLE = "name_of_the_memory"
+"""The tag in the form that prompts show; models that echo their prompt reply with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +111,8 @@ def problem_of(
         return None if tag or value_of(asked) else "the search has no words"
     if not tag:
         return "the action has no tags"
+    if tag == _OF_EXAMPLE:
+        return "the reply repeats the example of the prompt: name the memory that is meant"
 
     return _problem_of_value(asked, tag, memory, fits)
 

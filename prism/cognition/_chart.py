@@ -7,7 +7,7 @@ from enum import StrEnum
 from time import time
 from typing import Any
 
-from prism.cognition._config._values import MEMORY_ACTIONS
+from prism.cognition._settings import MEMORY_ACTIONS
 from prism.statechart import Statechart, Transition
 from prism.telemetry._loggers import EventLogger
 

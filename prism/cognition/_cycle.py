@@ -439,15 +439,14 @@ class CycleUnderWay:
     def _result_without_action(self) -> ActionResult | None:
         """Return what there is to tell of a cycle in which no action was carried out, if any."""
         told = self.told
-        paged = next((each for each in told.paged if each.why == "asked"), None)
-        repeated = REPEATED if REPEATED in told.defects else None
-        if told.outcome == "done" and paged is None and repeated is None:
-            return None
+        for paged in told.paged:
+            if paged.why == "asked":
+                outcome: Any = "refused" if paged.reason else "done"
+                return ActionResult(*_named(self._reply.action), outcome, paged.reason)
+        if told.outcome != "done" or REPEATED in told.defects:
+            return ActionResult("", "", told.outcome, told.reason or REPEATED)
 
-        reason = told.reason or (None if paged is None else paged.reason)
-        outcome: Any = "refused" if paged is not None and reason is not None else told.outcome
-        asked = self._reply.action if told.state == CognitiveState.PAGING else None
-        return ActionResult(*_named(asked), outcome, reason or repeated)
+        return None
 
     def _note_paged(self, paged: Paged | None) -> None:
         if paged is None:

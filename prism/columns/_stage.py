@@ -109,7 +109,7 @@ class ColumnStage(AgentStage):
     """Agents in columns, whose steps are compiled.
 
     Args:
-        setting: What the run is made of besides.
+        setting: The other parts of the run.
 
     Raises:
         DefinitionError: If the world cannot be compiled; says where and why.

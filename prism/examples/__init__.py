@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from prism._lazy import lazy_names
 
-if TYPE_CHECKING:  # two of them bring workflows and thinking agents, which the others do without
+if TYPE_CHECKING:  # two of them load workflows and thinking agents, which the others do not need
     from prism.examples.bazaar import Bazaar
     from prism.examples.council import Council
     from prism.examples.day import Day

@@ -10,7 +10,7 @@ class Trader(CognitiveAgent):
     """Somebody with money and goods."""
 
     def perceive(self, world: "Bazaar") -> Iterable[str]:
-        """See what one has, and what others ask and have paid."""
+        """See your own money and goods, the asking prices of others, and the last prices paid."""
         self.tell(instead=True)
         money, goods = world.purses[self.agent_id], world.goods[self.agent_id]
         asked = [f"{seller} asks {price:g}" for seller, price in world.asks.items()]
@@ -47,7 +47,7 @@ class Bazaar(World[Guest[Trader]]):
     paid: list[float] = state(list)
 
     def populate(self, agents: int) -> list[Guest[Trader]]:
-        """Give every trader a memory, money, and perhaps goods."""
+        """Give every trader a memory and money, and every second one goods."""
         names = [f"trader_{number + 1}" for number in range(agents)]
         self.purses = dict.fromkeys(names, 20.0)
         self.goods = {name: 2 * (place % 2) for place, name in enumerate(names)}

@@ -1,4 +1,4 @@
-"""A council of agents that think, execute and page, and share a board."""
+"""A council of thinking agents that share a board."""
 
 from collections.abc import Iterable
 
@@ -12,7 +12,7 @@ class Member(CognitiveAgent):
     """Somebody who perceives the board, and can post a note to it."""
 
     def perceive(self, world: "Council") -> Iterable[str]:
-        """Read the last notes on the board, in the place of those that were read before."""
+        """Read the last notes on the board, which replace those read before."""
         self.tell(instead=True)
         return world.board[-world.shown :] or ["The board is empty."]
 
@@ -36,7 +36,7 @@ class Council(World[Guest[Member]]):
         return [Guest(object=self.member(number)) for number in range(agents)]
 
     def member(self, number: int) -> Member:
-        """Make one of the council."""
+        """Make a member of the council."""
         role = ROLES[number % len(ROLES)]
         goal = (
             f"You are {role}. The council discusses: {self.question} Think about what the others "

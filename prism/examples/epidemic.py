@@ -42,7 +42,7 @@ class Epidemic(World[Person]):
 
     @during(Health.INFECTED)
     def spread(self, person: Person) -> None:
-        """Meet everybody one knows, and recover by chance."""
+        """Meet all neighbours, and recover by chance."""
         for other in person.neighbours:
             if other.state is Health.SUSCEPTIBLE and person.random.chance(self.infectious):
                 other.fire("infects", person)

@@ -1,4 +1,4 @@
-"""Fishers who share a lake, each of whom carries out a workflow of YAML; after Gordon (1954)."""
+"""Fishers who share a lake, each carrying out a YAML workflow; after Gordon (1954)."""
 
 from prism.workflow import Workflow, WorkflowAgent
 from prism.worlds import Guest, World, measure, param, state
@@ -45,7 +45,7 @@ class Lake(World[Guest[Fisher]]):
     stock: float = state(0.0)
 
     def populate(self, agents: int) -> list[Guest[Fisher]]:
-        """Give everybody the same workflow, and as much water."""
+        """Give every fisher the same workflow, and the lake room in proportion."""
         self.stock, workflow = float(agents), Workflow.from_text(WORKFLOW)
         return [Guest(object=Fisher(workflow, agent_id=f"fisher_{n}")) for n in range(agents)]
 

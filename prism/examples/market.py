@@ -18,7 +18,7 @@ class Buyer(Agent):
 
 
 class Seller(Agent):
-    """Somebody with a few goods, none of which is sold below its cost."""
+    """Somebody with a few goods, who sells none below its cost."""
 
     chart = Statechart(Stock, [Transition("ends", Stock.SELLING, Stock.SOLD_OUT)], Stock.SELLING)
     cost: float = uniform(1, 10)

@@ -26,7 +26,7 @@ class Person(Agent):
 
 
 class Rumour(World[Person]):
-    """People who tell a rumour to their friends until they meet those who know it."""
+    """People who tell a rumour to their friends until they meet people who already know it."""
 
     rounds = 40
     friends: int = 6

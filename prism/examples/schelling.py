@@ -29,17 +29,17 @@ class Schelling(World[Resident]):
     town: Space[Resident] = state(Space)
 
     def setup(self) -> None:
-        """Build the town, in which all are looking for a house at first."""
+        """Build the town, in which everybody is looking for a house at first."""
         self.town = Space(width=self.width, height=self.width, wraps=True)
 
     @during(Home.STAYS)
     def look_around(self, resident: Resident) -> None:
-        """Leave if too few of the neighbours are alike."""
+        """Leave if too few of the neighbours are of the same group."""
         if self.alike(resident) < self.wanted:
             resident.fire("goes")
 
     def tick_ends(self) -> None:
-        """Give those who move a free house each, by their ids: no order of theirs decides."""
+        """Give a free house to everybody who moves, sorted by id so that no other order matters."""
         for resident in sorted(self.agents.where(state=Home.MOVES), key=lambda each: each.agent_id):
             self.town.put(resident, self.random.choice(self.town.free()))
             resident.fire("comes")
@@ -56,5 +56,5 @@ class Schelling(World[Resident]):
 
     @measure
     def segregation(self) -> float:
-        """Return the mean share of neighbours that are alike."""
+        """Return the mean share of neighbours of the same group."""
         return sum(map(self.alike, self.agents)) / len(self.agents)

@@ -9,7 +9,7 @@ Side = StrEnum("Side", ["OUT", "IN"])
 
 
 class Person(Agent):
-    """Somebody who joins once a large enough share of those around has joined."""
+    """Somebody who joins once a large enough share of the neighbours has joined."""
 
     chart = Statechart(
         Side, [Transition("joins", Side.OUT, Side.IN)], initial=Side.OUT, name="threshold"
@@ -27,7 +27,7 @@ class Threshold(World[Person]):
     begun: float = param(0.05, "Share of those who are in from the beginning", least=0, most=1)
 
     def setup(self) -> None:
-        """Connect people, and let some of them be in."""
+        """Connect people, and let some of them join from the beginning."""
         self.network = small_world(self, self.friends, self.rewired)
         for person in self.agents.sample(max(1, round(self.begun * len(self.agents)))):
             person.begin_in(Side.IN)

@@ -1,4 +1,4 @@
-"""Parents who make up their minds about a vaccination, with a model or without one."""
+"""Parents who decide about a vaccination, with or without a model."""
 
 from enum import StrEnum
 from typing import ClassVar
@@ -28,7 +28,7 @@ class Parent(Agent):
 
 
 class Vaccination(World[Parent]):
-    """Parents who are asked by their doctor, and look at what their friends have done."""
+    """Parents whose doctor offers a vaccination, and who look at what their friends have done."""
 
     friends: int = param(4, "friends of each parent", least=2)
     meanings: ClassVar = {

@@ -1,4 +1,4 @@
-"""A page that needs nothing else, of sections with figures, and its figures as files."""
+"""A self-contained page of sections with figures, and its figures as files."""
 
 from __future__ import annotations
 
@@ -44,16 +44,16 @@ class _Script:
 
 @dataclass(frozen=True)
 class Document:
-    """What a page shows.
+    """The contents of a page.
 
     Args:
         title: Its title and main heading.
-        subtitle: What stands below that.
+        subtitle: The line below the title.
         sections: Its sections.
         figures: Their figures.
-        notes: What to know about the logs, at the top.
-        sources: What it is made from.
-        runs: Names of the runs that stand side by side in the parts of sections.
+        notes: Notes on the logs, for the top of the page.
+        sources: The logs or folders that it is made from.
+        runs: Names of the runs that are side by side in the parts of sections.
     """
 
     title: str
@@ -105,12 +105,12 @@ class Document:
 
     @property
     def failures(self) -> Mapping[str, str]:
-        """What is wrong with each figure that cannot be drawn, by name; usually nothing."""
+        """The reasons why figures could not be drawn, by name; usually empty."""
         return self._drawn[1]
 
     @cached_property
     def _drawn(self) -> tuple[dict[str, str], dict[str, str]]:
-        """The figures that are not drawn before, as SVG; and why the others cannot be drawn."""
+        """The figures that had not been drawn, as SVG, and the reasons for those that cannot be."""
         drawn: dict[str, str] = {}
         failed: dict[str, str] = {}
         for place, figure in self.figures.charts.items():
@@ -144,13 +144,13 @@ def _bundle() -> str:
 
 
 def resource(name: str) -> str:
-    """Return a file that lies beside this one."""
+    """Return the contents of a file beside this one."""
     return files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
 def _script(text: str) -> _Script:
     """Return a script for the page."""
-    # As scripts must stand in HTML (WHATWG HTML, 4.12.1.3), and are allowed (CSP level 3, 8.4).
+    # As HTML requires of scripts (WHATWG HTML, 4.12.1.3) and CSP allows them (level 3, 8.4).
     safe = showable(text).replace("</script", "<\\/script").replace("<!--", "<\\!--")
     digest = b64encode(sha256(safe.encode()).digest()).decode()
     return _Script(Markup(safe), f"sha256-{digest}")
@@ -158,7 +158,7 @@ def _script(text: str) -> _Script:
 
 def _embedded(data: Any) -> Markup:
     """Return data as JSON for the page."""
-    # Without the characters that an HTML parser may take for markup (WHATWG HTML, 4.12.1.3).
+    # Without the characters that an HTML parser may mistake for markup (WHATWG HTML, 4.12.1.3).
     text = json.dumps(data, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")

@@ -1,4 +1,4 @@
-"""Models by the kind of agent: what is assigned to whom."""
+"""Models for some of the agents: which agent gets which model."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from prism.llm._assignments import BYS, ModelAssignment
 from prism.statechart._identity import name_or_address
 
 ALL_OTHERS = "all others"
-"""Whose model is the one of the run."""
+"""The title of agents that use the run's model."""
 
 Warn = Callable[[str], object]
 
 
 Later = Mapping[str, ModelAssignment]
-"""Models of the course of a run, by what the log calls them."""
+"""Models to which a run switches later, by their names in the log."""
 
 NO_LATER: Later = MappingProxyType({})
 
 
 class Assigned:
-    """Finds for an agent what it is assigned to, and what was assigned to nobody.
+    """Finds the assignment of an agent, and assignments that match no agent.
 
     Args:
-        assignments: What is assigned.
-        chart: Name of the chart of agents that do not say it.
-        warn: Called for an archetype that nobody in the run has.
+        assignments: The assignments.
+        chart: Name of the chart of agents that do not name one.
+        warn: Called for an archetype that no agent of the run has.
     """
 
     def __init__(
@@ -40,18 +40,18 @@ class Assigned:
         self._warn = warn
 
     def __call__(self, agent: Any) -> str:
-        """Return the title of what an agent is assigned to."""
+        """Return the title of an agent's assignment."""
         found = (each.title for each in self._ranked if self._fits(each, agent))
         return next(found, ALL_OTHERS)
 
     def check(self, counts: Mapping[str, int]) -> None:
-        """Refuse what is assigned to no agent of the run, as it may be misspelt.
+        """Refuse assignments that match no agent of the run, since they may be misspelt.
 
         Args:
-            counts: How many agents there are by title.
+            counts: Number of agents by title.
 
         Raises:
-            InputError: If there is such a thing; an archetype of prism's own is only told of.
+            InputError: If there is one. For one of prism's own archetypes, there is only a warning.
         """
         for each in self._ranked:
             if counts.get(each.title):

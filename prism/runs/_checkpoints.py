@@ -1,4 +1,4 @@
-"""Checkpoints: what a run is resumed from after it was stopped in any way, at any time."""
+"""Checkpoints, from which a run is resumed however and whenever it was stopped."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class Checkpoint:
 
     Args:
         round: The round, counted from 1.
-        config: What the run is, as ``run.json`` says it.
-        snapshot: The run, as its own `snapshot` returned it.
-        log_bytes: Length of the log until then.
+        config: The run's configuration, as in ``run.json``.
+        snapshot: What the run's `snapshot` returned.
+        log_bytes: Length of the log at that time.
         log_checksum: CRC-32 of those bytes.
-        prompts: From where the record of prompts goes on, if the run keeps one.
+        prompts: Where the record of prompts continues, if the run keeps one.
     """
 
     round: int
@@ -45,8 +45,8 @@ class Checkpoint:
     prompts: Mapping[str, Any] | None = None
 
     def to_bytes(self) -> bytes:
-        """Return the content of its file: a line with the SHA-256 of the next, which is JSON."""
-        # names of files in it need not be UTF-8, which json escapes, and orjson does not
+        """Return the contents of its file: a line with the SHA-256 of the next, which is JSON."""
+        # names of files may not be UTF-8, which json escapes but orjson does not
         config = json.dumps(self.config)
         more = [] if self.prompts is None else [self.prompts]
         body = orjson.dumps(
@@ -66,7 +66,7 @@ class Checkpoint:
 
 
 class Checkpoints:
-    """The checkpoints of one run: the last two, so that one may turn out damaged.
+    """The checkpoints of one run. The last two are kept, in case one is damaged.
 
     Args:
         folder: The run's folder.
@@ -98,13 +98,13 @@ class Checkpoints:
 
         Args:
             number: The round that has ended.
-            config: What the run is.
-            snapshot: The run as it is now.
-            log_bytes: Length of its log, which the disk must have already.
-            prompts: From where the record of prompts goes on, if there is one.
+            config: The run's configuration.
+            snapshot: The current snapshot of the run.
+            log_bytes: Length of its log, which must already be on the disk.
+            prompts: Where the record of prompts continues, if there is one.
 
         Raises:
-            OSError: If it cannot be written; those before are left.
+            OSError: If it cannot be written. Earlier checkpoints stay.
         """
         checksum = self._checksum(log_bytes, since=self._log_bytes, so_far=self._log_checksum)
         path = self._folder / f"round_{number:08}"
@@ -119,11 +119,10 @@ class Checkpoints:
         self._log_bytes, self._log_checksum = log_bytes, checksum
 
     def newest_sound(self) -> tuple[Checkpoint | None, list[str]]:
-        """Return the newest checkpoint that is whole and fits the log.
+        """Return the newest checkpoint that is intact and fits the log.
 
         Returns:
-            The checkpoint, or None if there is none to resume from; and the faults of those that
-            were passed over.
+            The checkpoint, or None if there is none to resume from, and the faults of skipped ones.
         """
         faults: list[str] = []
         for path in reversed(self._paths()):
@@ -144,13 +143,13 @@ class Checkpoints:
 
     @property
     def tally(self) -> Path:
-        """The file of what the run has spent, which goes with the checkpoints."""
+        """The file with the run's spending, which belongs to the checkpoints."""
         return self._folder / "spent"
 
     def discard(self) -> None:
         """Remove all checkpoints of a run that is complete."""
         if self._folder.exists():
-            with suppress(FileNotFoundError):  # another process is removing them, too
+            with suppress(FileNotFoundError):  # another process may also be removing them
                 rmtree(self._folder)
 
             save_folder(self._folder.parent)

@@ -1,4 +1,4 @@
-"""What a run is, as its ``run.json`` says it: what each key may hold, and options read back."""
+"""The configuration of a run in ``run.json``: the type of each key, and reading options."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ from prism.runs._options import (
 )
 
 Kinds = Mapping[str, Any]
-"""What each key may hold: a type, a tuple of texts to choose from, or what a setting may be; a list
-is one of texts, and an ``object`` is anything."""
+"""The type of each key: a type, a tuple of allowed texts, or a setting; a list holds texts, and an
+``object`` is anything."""
 
 
 _CONFIG_KINDS: Kinds = {
@@ -51,18 +51,18 @@ REASONER_KINDS: Mapping[str, Kinds] = {
     "client": {**_CONFIG_KINDS, "client": str},
     "replay": {"replay": str, "then": dict},
 }
-"""Keys of each kind of reasoner beside ``reasoner`` itself."""
+"""Keys of each kind of reasoner, besides ``reasoner`` itself."""
 
 DECIDER_KINDS: Mapping[str, Kinds] = {**REASONER_KINDS, "calibrated": {"policy": str}}
-"""The same for runs whose reasoner decides, and does not only write."""
+"""The same for runs whose reasoner also decides, not only writes."""
 
 
 _MUST_NAME = ("model", "replay", "policy", "client")
-"""Keys that a kind of reasoner cannot do without."""
+"""Keys that a kind of reasoner requires."""
 
 
 def read_reasoner(config: Mapping[str, Any]) -> ReasonerOptions:
-    """Read what the ``to_config`` of the options returned, in a configuration that was checked.
+    """Read what ``to_config`` of the options returned, in a checked configuration.
 
     Returns:
         The options; None if ``reasoner`` is neither a kind of server nor ``replay``.
@@ -77,14 +77,14 @@ def read_reasoner(config: Mapping[str, Any]) -> ReasonerOptions:
     by_agent = _assigned(given.pop("models", {}))
     settings = from_plain(Model, given)
     if config["reasoner"] == "client":
-        # none that is kept can be asked: whoever goes on with the run brings it
+        # a client cannot be kept, so it has to be given again when the run is resumed
         return Model(**settings, **by_agent, client=LostClient(config["client"]))
 
     return Model(**settings, **by_agent, server=config["reasoner"])
 
 
 def _read_replay(config: Mapping[str, Any]) -> ReplayOptions:
-    """Read a replay, and who decides where the log does not."""
+    """Read a replay, and what decides where the log does not."""
     run, then = Path(config["replay"]), config.get("then")
     if then is None:
         return ReplayOptions(run)
@@ -100,7 +100,7 @@ def _read_replay(config: Mapping[str, Any]) -> ReplayOptions:
 
 
 def read_decider(config: Mapping[str, Any]) -> DeciderOptions:
-    """Read what the ``to_config`` of a policy file or other options returned; see `read_reasoner`.
+    """Read what ``to_config`` of a policy file or other options returned; see `read_reasoner`.
 
     Returns:
         The options; None if ``reasoner`` is none of these.
@@ -112,7 +112,7 @@ def read_decider(config: Mapping[str, Any]) -> DeciderOptions:
 
 
 def _assigned(models: Mapping[str, Any]) -> dict[str, Any]:
-    """Read what ``run.json`` has of the models of some agents."""
+    """Read the models for some of the agents in ``run.json``."""
     try:
         assigned = [
             ModelAssignment(**from_plain(ModelAssignment, each))
@@ -128,15 +128,15 @@ def _assigned(models: Mapping[str, Any]) -> dict[str, Any]:
 def check_config(
     config: Mapping[str, Any], path: Path, needed: Kinds, optional: Kinds = MappingProxyType({})
 ) -> None:
-    """Refuse plain data with keys that are missing or unknown, or hold what they cannot.
+    """Refuse plain data with missing or unknown keys, or with invalid values.
 
     The keys of the kind of reasoner that it names are known.
 
     Args:
         config: A run as plain data.
-        path: Where it stands, for messages.
-        needed: What each key has to hold.
-        optional: What keys hold that may be missing.
+        path: The file that it comes from, for messages.
+        needed: The type of each required key.
+        optional: The type of each optional key.
 
     Raises:
         InputError: At the first such key.
@@ -162,7 +162,7 @@ def check_config(
 
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Have the errors of options name the file that they were read from."""
+    """Make errors about options name the file from which these were read."""
     try:
         yield
     except InputError as error:
@@ -174,11 +174,11 @@ def require_unchanged(began: Mapping[str, str], now: Mapping[str, str], path: Pa
 
     Args:
         began: Digests of the files that the run read when it began, by their names.
-        now: Those that it would read now.
+        now: Digests of the files that it would read now.
         path: The run's summary, for messages.
 
     Raises:
-        InputError: At the first file whose digest is another, or that was not read then.
+        InputError: At the first file whose digest differs, or that was not read then.
     """
     for name, found in now.items():
         if began.get(name) != found:
@@ -190,14 +190,14 @@ _SHARED = names_of(Model, "spending")
 
 
 def read_writer(config: Mapping[str, Any], path: Path) -> WriterOptions | None:
-    """Read what the options of a run said of who writes.
+    """Read the writer's options in a run's configuration.
 
     Args:
         config: A run as plain data.
-        path: Where it stands, for messages.
+        path: The file that it comes from, for messages.
 
     Raises:
-        InputError: If it is something else.
+        InputError: If they are invalid.
     """
     if "writer" not in config:
         return None
@@ -225,7 +225,7 @@ def require_model_of(reasoner: DeciderOptions, writer: WriterOptions | None) -> 
             problem = f"contains texts by a model: pass writer={WriterOptions.__name__}(...), too"
             raise InputError(problem, path=reasoner.run)
     elif isinstance(reasoner, Model):
-        # a writer without a model of its own has no settings, and is never at odds
+        # a writer without its own model has no settings that could conflict
         twice = [name for name in _SHARED if getattr(writer.model, name, None) is not None]
         if twice:
             problem = f"must have no {twice[0]}: that of the deciding model applies to both"
@@ -238,13 +238,13 @@ def require_model_of(reasoner: DeciderOptions, writer: WriterOptions | None) -> 
 
 
 def recorded_writer(run: Path) -> WriterOptions | None:
-    """Return who wrote in an earlier run, as its ``run.json`` says, for a replay of it.
+    """Return the writer's options in an earlier run's ``run.json``, for a replay of it.
 
     Args:
         run: The folder of the run, or its log.
 
     Returns:
-        Options without a model; None if nobody wrote, or nothing says so.
+        Options without a model; None if there was no writer, or it is unknown.
     """
     if not (run / SUMMARY_NAME).is_file():
         return None
@@ -255,7 +255,7 @@ def recorded_writer(run: Path) -> WriterOptions | None:
 
 
 def require_writable(field: str, value: Any) -> None:
-    """Refuse a number or a text that JSON has no room for: the run could not be resumed.
+    """Refuse a number or a text that JSON cannot represent, since the run could not be resumed.
 
     Raises:
         InputError: If it is one.
@@ -289,7 +289,7 @@ def _problem_with(kind: Any, value: Any) -> str | None:
 
 
 def _is_a(kind: Any, value: Any) -> bool:
-    if kind is object:  # whoever reads it looks at it
+    if kind is object:  # checked by its reader
         return True
     if isinstance(kind, tuple):
         return value in kind

@@ -1,4 +1,4 @@
-"""What a run will cost: a few rounds by the policy, with its prompts and without requests."""
+"""Estimating a run's cost: a few rounds by the policy, with prompts but without requests."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ from prism.statechart.reasoner._tokens import count_tokens
 from prism.telemetry._loggers import EventLogger
 
 ROUNDS = 3
-"""Rounds that are tried, at most."""
+"""Most rounds to try."""
 
 ROUNDS_ALONE = 5
-"""Turns or cycles that are tried, at most, of an agent that is run alone."""
+"""Most turns or cycles to try for a single agent."""
 
 AGENTS = 200
-"""Agents that are tried, at most, where a run makes up its own."""
+"""Most agents to try if the run creates its own."""
 
 SECONDS_FOR_AN_ANSWER = 1.0
-"""What the time of a run is told for, as no server is asked how long it takes."""
+"""The assumed seconds per answer, since no server is asked."""
 
 _COUNTED: ContextVar[list[Counted] | None] = ContextVar("_COUNTED", default=None)
-"""What is counted, while a run is tried."""
+"""The counts while a run is tried."""
 
 _LENGTH_SHARE = 2 / 3
-"""How long a text is that may be longer, of the longest."""
+"""The assumed length of a text, as a share of the maximum length."""
 
 _BOUNDS = names_of(Model, "spending", "keeping")
-"""Settings of what a run may spend and keeps, which one that is tried does not have."""
+"""Settings on spending and keeping, which do not apply while a run is tried."""
 
 _USUAL_LENGTH = 200
 _OWN_HOSTS = 1
@@ -53,17 +53,17 @@ _OWN_HOSTS = 1
 
 @dataclass(frozen=True, slots=True)
 class ModelEstimate:
-    """What one model of a run is to be asked.
+    """The estimated use of one model of a run.
 
     Args:
         model: Its name.
         decisions: Decisions that it makes.
         texts: Texts that it writes.
-        calls: Requests, without those that are sent again.
+        calls: Requests, without repeated ones.
         input_tokens: Tokens that it reads.
         output_tokens: Tokens that it writes, without thoughts.
-        money: What they cost; None where its prices are unknown.
-        at_once: Questions under way at once on all its hosts.
+        money: The cost of the tokens; None if the prices are unknown.
+        at_once: Simultaneous questions on all its hosts.
     """
 
     model: str
@@ -77,21 +77,21 @@ class ModelEstimate:
 
     @property
     def seconds(self) -> float:
-        """How long its answers take if each takes a second."""
+        """The total time if each answer takes a second."""
         return ceil(self.calls / self.at_once) * SECONDS_FOR_AN_ANSWER
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What a run is to cost.
+    """The estimated cost of a run.
 
     Args:
         rounds: Rounds that were tried.
         of_rounds: Rounds of the run.
         agents: Agents that were tried.
         of_agents: Agents of the run.
-        models: What each model is to be asked, for the whole run.
-        runs: Runs that it is for, of a batch; the numbers of rounds and agents are those of all.
+        models: The estimated use of each model in the whole run.
+        runs: Number of runs of a batch that it covers; rounds and agents are totals over these.
     """
 
     rounds: int
@@ -103,13 +103,13 @@ class Estimate:
 
     @property
     def money(self) -> float | None:
-        """What all models cost together; None unless the prices of all are known."""
+        """The cost of all models together; None unless all prices are known."""
         each = [model.money for model in self.models]
         known = [money for money in each if money is not None]
         return sum(known) if each and len(known) == len(each) else None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as plain data."""
+        """Return the estimate as plain data."""
         names = ("decisions", "texts", "calls", "input_tokens", "output_tokens", "money")
         told = {
             each.model: {name: getattr(each, name) for name in names} | {"seconds": each.seconds}
@@ -127,14 +127,14 @@ class Estimate:
 
 
 def estimate(options: Any) -> Estimate:
-    """Estimate what a run of agents will ask its models, and what that costs.
+    """Estimate how often a run will ask its models, and what that costs.
 
-    A few rounds are run by the policy; an agent that is run alone takes a few turns or cycles, with
-    replies such as their schemas allow. The prompts are those that a model would be sent, and
-    nothing is sent. What is counted is scaled to all rounds and agents.
+    The policy runs a few rounds. A single agent takes a few turns or cycles, with replies that
+    their schemas allow. The prompts are those that a model would get, but nothing is sent. The
+    counts are scaled to all rounds and agents.
 
     Args:
-        options: What the run is.
+        options: The run.
 
     Raises:
         InputError: If it asks no model, or is impossible.
@@ -160,7 +160,7 @@ def _asks(options: Any) -> bool:
 
 
 def _tried(options: Any) -> tuple[Any, list[Counted]]:
-    """Carry a run out without asking anybody; return it, and what was counted."""
+    """Carry out a run without asking any model; return the run and the counts."""
     counted: list[Counted] = []
     token = _COUNTED.set(counted)
     try:
@@ -191,7 +191,7 @@ def _shortened(options: Any) -> Any:
 
 
 def _unbounded(model: Model) -> Model:
-    """Return a model whose run keeps nothing, and asks whatever there is to ask."""
+    """Return a model without limits, whose run keeps nothing."""
     nothing: dict[str, Any] = dict.fromkeys((*_BOUNDS, "stop_at_fallbacks"))
     return replace(model, **nothing)
 
@@ -205,7 +205,7 @@ def _round_of(treatment: Any) -> int:
 
 
 class Counted:
-    """What one group of agents asks its model.
+    """Counts what one group of agents asks its model.
 
     Args:
         model: The model.
@@ -216,10 +216,10 @@ class Counted:
         self.counts: Counter[str] = Counter()
 
     def estimate(self, scale: float) -> ModelEstimate:
-        """Return what it would ask in the whole run.
+        """Return the estimate for the whole run.
 
         Args:
-            scale: How many times as much that is.
+            scale: The factor from the tried part to the whole run.
         """
         counts = {name: round(count * scale) for name, count in self.counts.items()}
         read, written = counts.get("input_tokens", 0), counts.get("output_tokens", 0)
@@ -239,7 +239,7 @@ def _at_once(model: Model) -> int:
 
 
 def _by_name(counted: Sequence[Counted]) -> Iterator[Counted]:
-    """Yield what was counted by model, one that several groups ask together."""
+    """Yield the counts by model, adding up groups that share one."""
     found: dict[tuple[Any, ...], Counted] = {}
     for each in counted:
         model = each.model
@@ -253,12 +253,12 @@ def _by_name(counted: Sequence[Counted]) -> Iterator[Counted]:
 
 
 class CountingClient:
-    """Counts what it is asked, and answers at once whatever a schema allows.
+    """Counts questions, and answers at once with anything that the schema allows.
 
-    It is a client with slots of its own, so that nothing waits for it.
+    It is a client with its own slots, so nothing waits for it.
 
     Args:
-        counted: Where to count.
+        counted: Collects the counts.
         writes: Whether it is asked for texts.
     """
 
@@ -267,7 +267,7 @@ class CountingClient:
     def __init__(self, counted: Counted, *, writes: bool) -> None:
         model = counted.model
         self.model = model.model
-        # what is sampled is asked for each agent
+        # sampled questions are asked separately for each agent
         self.temperature: float | None = (
             model.temperature or 0.0
             if model.client is None
@@ -298,7 +298,7 @@ class CountingClient:
         return _Reply("", {name: _evenly(question) for name, question in questions.items()})
 
     async def offers_decisions(self) -> bool:
-        """Return False: without a server only a user can say that the model decides."""
+        """Return False, since without a server, only the user can say that the model decides."""
         return False
 
     def _count(self, prompt: str, reply: str, cost: Cost) -> None:
@@ -341,10 +341,10 @@ def _such_as(schema: Mapping[str, Any]) -> Any:
 
 
 def estimate_all(runs: Iterable[tuple[Any, int]]) -> Estimate:
-    """Estimate what several runs will ask together; those that ask no model are left out.
+    """Estimate the use of models by several runs together; runs without a model are left out.
 
     Args:
-        runs: What each is, with the number of runs that differ from it in their seeds alone.
+        runs: The runs, each with the number of runs that differ from it only in their seeds.
 
     Raises:
         InputError: If none asks a model, or one is impossible.
@@ -367,11 +367,11 @@ def estimate_all(runs: Iterable[tuple[Any, int]]) -> Estimate:
 
 
 def _models_of_all(found: Iterable[tuple[Estimate, int]]) -> tuple[ModelEstimate, ...]:
-    """Return what each model is asked in several runs, each so many times."""
+    """Return the use of each model in several runs, each multiplied by its number."""
     by_model: dict[tuple[str, bool], ModelEstimate] = {}
     for each, times in found:
         for model in each.models:
-            # one name may stand for a model with prices and one without
+            # one name may refer to a model with prices and to one without
             key = (model.model, model.money is None)
             by_model[key] = _together(by_model.get(key), model, times)
 
@@ -379,7 +379,7 @@ def _models_of_all(found: Iterable[tuple[Estimate, int]]) -> tuple[ModelEstimate
 
 
 def _together(before: ModelEstimate | None, more: ModelEstimate, times: int) -> ModelEstimate:
-    """Return what a model is asked before and, so many times, besides."""
+    """Add the use of a model, multiplied by a number of runs, to an earlier one."""
     names = ("decisions", "texts", "calls", "input_tokens", "output_tokens", "money")
     summed: dict[str, Any] = {
         name: None if (each := getattr(more, name)) is None else each * times for name in names
@@ -394,14 +394,14 @@ def _together(before: ModelEstimate | None, more: ModelEstimate, times: int) -> 
 
 
 def _estimate_alone(options: Any) -> Estimate:
-    """Estimate what a run of one agent will ask its model."""
+    """Estimate the use of its model by a run of a single agent."""
     of_all = options.number_of_rounds
     few = {"rounds": min(of_all, ROUNDS_ALONE), "reasoner": _unbounded(options.reasoner)}
     run, counted = _tried(options.replace(**few))
     rounds = len(run.finished)
-    # one that is in a final state takes no more turns
+    # an agent in a final state takes no more turns
     of_rounds = rounds if getattr(run.world.agent, "has_finished", False) else of_all
-    # it asks for one answer after the other
+    # it asks one question at a time
     found = (each.estimate(of_rounds / rounds) for each in _by_name(counted))
     models = tuple(replace(each, at_once=1) for each in found)
 
@@ -409,12 +409,12 @@ def _estimate_alone(options: Any) -> Estimate:
 
 
 def is_dry_run() -> bool:
-    """Return whether a run is being tried, so that it may change nothing."""
+    """Return whether a run is being tried and must not change anything."""
     return _COUNTED.get() is not None
 
 
 def asked_in_a_dry_run(model: Model, *, writes: bool) -> dict[str, Any] | None:
-    """Return what is asked instead of a model while a run is tried; None if it is not.
+    """Return the client to ask instead of a model while a run is tried, or None.
 
     Args:
         model: The model.
@@ -429,10 +429,10 @@ def asked_in_a_dry_run(model: Model, *, writes: bool) -> dict[str, Any] | None:
 
 
 def in_a_dry_run(reasoner: Reasoner, seed: int) -> BaseReasoner:
-    """Return who decides while a run is tried: the policy, once the prompts are built.
+    """Return the reasoner while a run is tried: the policy, once the prompts are built.
 
     Args:
-        reasoner: Who decides otherwise.
+        reasoner: The reasoner otherwise.
         seed: Seed of the run.
     """
     client = reasoner.client
@@ -440,7 +440,7 @@ def in_a_dry_run(reasoner: Reasoner, seed: int) -> BaseReasoner:
 
 
 class ByPolicy(BaseReasoner):
-    """Has the prompts of a reasoner built, and decides by the policy.
+    """Makes a reasoner build its prompts, and decides by the policy.
 
     Args:
         asking: The reasoner.
@@ -452,7 +452,7 @@ class ByPolicy(BaseReasoner):
         super().__init__()
         self.concurrency: int = asking.concurrency
         self.memory: Any = asking.memory
-        # for a writer that asks the very client of who decides
+        # for a writer that shares the client of the reasoner
         self.client: Any = CountingClient(client.counted, writes=True)
         self.named: str | None = None
         self.budget: Budget = asking.budget
@@ -462,20 +462,20 @@ class ByPolicy(BaseReasoner):
 
     @property
     def chooses_acts(self) -> bool:
-        """Whether agents of the feed choose between all acts: as with the model."""
+        """Whether agents of the feed choose among all acts, as with the model."""
         return self._asking.chooses_acts
 
     async def answer(self, questions: Sequence[Question]) -> list[Decision]:
-        """Count the questions, and decide otherwise."""
+        """Count the questions, and decide by the policy."""
         self._counts["decisions"] += len(questions)
         await self._asking.answer(questions)
         return await self._policy.answer(questions)
 
 
 class _Nobody(EventLogger):
-    """Hears no events."""
+    """Ignores events."""
 
     def info(self, event: str, **keys: Any) -> None:
-        """Hear nothing."""
+        """Ignore the event."""
 
     warning = error = info

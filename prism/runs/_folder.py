@@ -1,4 +1,4 @@
-"""The folder that a run leaves behind: log, summary, and checkpoints until it is complete."""
+"""The folder of a run: its log, its summary, and its checkpoints until it is complete."""
 
 from __future__ import annotations
 
@@ -35,21 +35,21 @@ _SUMMARY_KINDS = {"prism": str, "schema": int, "config": dict, _RESULTS: dict}
 
 
 class RunFolder:
-    """The folder of one run, which no other run overwrites, and from which the run is resumed.
+    """The folder of one run, from which it is resumed and which no other run overwrites.
 
     ``run.json`` describes the run from the beginning (``config``), and has its results at the end
-    (``results``). A run has begun when that file is there; a folder without it holds an empty log
-    at most. The log is the folder's lock: the process that writes the run locks it before it looks
-    at the folder, and until the end.
+    (``results``). A run has begun once that file exists; a folder without it holds at most an empty
+    log. The log is the folder's lock: the process that writes the run locks it before it looks at
+    the folder, until the end.
 
     Args:
         path: The folder.
 
     Attributes:
         path: The folder.
-        is_new: Whether the run is yet to begin.
+        is_new: Whether the run has not begun.
         faults: Damage that was found when the run was resumed.
-        prompts: Keeps prompts and replies while the run is written, if they are to be kept.
+        prompts: Keeps prompts and replies while the run is written, if they are recorded.
     """
 
     def __init__(self, path: Path) -> None:
@@ -73,7 +73,8 @@ class RunFolder:
         Nothing is written yet.
 
         Raises:
-            InputError: If it holds a run or anything else, is no folder, or cannot be written to.
+            InputError: If it holds a run or anything else, is not a folder, or cannot be written
+                to.
         """
         try:
             _require_free(path)
@@ -120,15 +121,15 @@ class RunFolder:
             clock: The run's clock.
             is_repeatable: Whether the run would write the same again. If not, because a model
                 decides, a log that matches no checkpoint is kept beside the new one.
-            keeps_prompts: Whether the prompts and replies of the run are kept, too.
+            keeps_prompts: Whether to keep the prompts and replies of the run as well.
 
         Yields:
             A logger that writes to the log. A new run that raises an error of prism in its first
             round leaves nothing behind, since it would fail again, unless its model failed.
 
         Raises:
-            InputError: If that fails, another process is writing it, or the run was begun with
-                another configuration.
+            InputError: If it cannot be written, another process is writing it, or the run was begun
+                with another configuration.
         """
         self._config = config
         self._is_repeatable = is_repeatable
@@ -162,7 +163,7 @@ class RunFolder:
             seconds_between: Seconds after the last checkpoint at which the next one is due.
 
         Raises:
-            OSError: If that fails; the run can be resumed from the checkpoint before.
+            OSError: If it cannot be written. The run can be resumed from the checkpoint before.
         """
         log = self._opened()
         self._has_rounds = True
@@ -185,11 +186,11 @@ class RunFolder:
             config: Its new configuration, as plain data.
 
         Raises:
-            OSError: If that fails.
+            OSError: If it cannot be written.
         """
         self._config = config
         self._write_summary({})
-        # the last one says what the run was before
+        # the last checkpoint describes the run as it was before
         if run.finished:
             self.keep(run, seconds_between=0)
 
@@ -200,7 +201,7 @@ class RunFolder:
             outcome: What to add to ``run.json``: ``results``, and more.
 
         Raises:
-            OSError: If that fails; the run can be resumed from its last checkpoint.
+            OSError: If they cannot be written. The run can be resumed from its last checkpoint.
         """
         self._opened().save()
         if self.prompts is not None:
@@ -236,7 +237,7 @@ class RunFolder:
 
     @contextmanager
     def _recording(self, clock: SimulatedClock) -> Iterator[None]:
-        """Keep prompts and replies, if the run says so."""
+        """Record prompts and replies, if the run asks for it."""
         if not self._keeps_prompts:
             yield
             return
@@ -256,7 +257,7 @@ class RunFolder:
             yield
 
     def _begin(self) -> int:
-        """Write down what the run is; return the length of its log."""
+        """Write the run's configuration, and return the length of its log."""
         _require_free(self.path)
         self._write_summary({})
         return 0
@@ -281,7 +282,7 @@ class RunFolder:
         return self._checkpoint.log_bytes
 
     def _set_log_aside(self) -> None:
-        """Keep a copy of a log that fits no checkpoint, if a model was paid for it."""
+        """Keep a copy of a log that fits no checkpoint, if a model's answers are in it."""
         log = self._checkpoints.log
         if self.faults and log.stat().st_size and not self._is_repeatable:
             aside = _free_name(log.with_name(f"damaged_{log.name}"))
@@ -293,7 +294,7 @@ class RunFolder:
     def _opened(self) -> RunLog:
         if self._log is None:
             raise SimulationError(
-                f"{self.path}: nothing is kept before the folder is opened by writing()"
+                f"{self.path}: open the folder with writing() before keeping anything"
             )
         return self._log
 
@@ -326,7 +327,7 @@ def is_begun(folder: Path) -> bool:
 
 def _set_prompts_aside(path: Path, *, is_damaged: bool) -> None:
     """Make room for the prompts of a run that begins again."""
-    # nothing is lost that is not asked again, unless it was a checkpoint that is damaged
+    # the prompts are asked again, unless a checkpoint was damaged
     if is_damaged:
         path.replace(_free_name(path.with_name(f"damaged_{PROMPTS_NAME}")))
     else:
@@ -337,21 +338,21 @@ def _forget(folder: Path) -> None:
     for name in (*LOG_NAMES, SUMMARY_NAME, PROMPTS_NAME):
         (folder / name).unlink(missing_ok=True)
 
-    # what else is in the folder stays, and the folder with it
+    # if the folder holds anything else, it stays
     with suppress(OSError):
         folder.rmdir()
 
 
 def describe_run(config: Mapping[str, Any], outcome: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what ``run.json`` says of a run: what it is, and its results."""
+    """Return the contents of ``run.json``: the run's configuration and its results."""
     return {"prism": __version__, "schema": SCHEMA_VERSION, "config": dict(config), **outcome}
 
 
 def read_summary(path: Path) -> dict[str, Any]:
-    """Read the ``run.json`` of a folder, as far as a run is made again from it.
+    """Read the part of a folder's ``run.json`` from which the run is made again.
 
     Raises:
-        InputError: If there is none, or it is damaged.
+        InputError: If it is missing or damaged.
     """
     file = path / SUMMARY_NAME
     try:
@@ -372,7 +373,7 @@ def read_summary(path: Path) -> dict[str, Any]:
         raise InputError("is damaged: it must hold a JSON object", path=file)
 
     for name, kind in _SUMMARY_KINDS.items():
-        # results are there when the run is complete
+        # results exist once the run is complete
         missing = name not in summary and name != _RESULTS
         if missing or type(summary.get(name, kind())) is not kind:
             raise InputError("is missing, or not what prism writes", path=file, field=name)
@@ -384,7 +385,7 @@ def _no_run(path: Path) -> InputError:
     if not path.exists():
         return InputError("there is no such folder", path=path)
 
-    lost = "it is missing, and without it the run is unknown: begin a new run in another folder"
+    lost = "it is missing, and no run can be resumed without it: begin a new run in another folder"
     hint = lost if (path / FOLDER_NAME).exists() else "begin one there"
     return InputError(f"holds no run to resume (no {SUMMARY_NAME}): {hint}", path=path)
 
@@ -394,22 +395,22 @@ def _require_free(path: Path) -> None:
         raise InputError("is a file, not a folder: choose another folder", path=path)
 
     found = [name for name in _OWN if (path / name).exists()]
-    # an empty log alone is what a process leaves that was killed before its run began
+    # a process that was killed before its run began leaves only an empty log
     is_empty = found[:1] == found and set(found) <= {*LOG_NAMES}
     if found and not (is_empty and (path / found[0]).stat().st_size == 0):
         hint = "choose another folder" + (", or resume it" if SUMMARY_NAME in found else "")
         raise InputError(f"already holds a run ({', '.join(found)}): {hint}", path=path)
 
-    # what reruns and batches note beside a run is there before it
+    # reruns and batches write their own files before the run begins
     require_nothing_else(path, own=(*_OWN, RERUN_NAME, TRACEBACK_NAME))
 
 
 def require_nothing_else(path: Path, own: Container[str] = ()) -> None:
-    """Refuse a folder for results that holds the files of somebody else; hidden ones may stay.
+    """Refuse a folder for results that holds other files; hidden ones are allowed.
 
     Args:
         path: The folder, which may be a new one.
-        own: Names of what may be there.
+        own: Names of the files that may be there.
 
     Raises:
         InputError: If it holds anything else.
@@ -423,7 +424,7 @@ def require_nothing_else(path: Path, own: Container[str] = ()) -> None:
 
 
 def _require_writable(path: Path) -> None:
-    # a look at the nearest folder that exists, before anything is computed
+    # check the nearest existing folder before anything is computed
     nearest = next(folder for folder in (path, *path.absolute().parents) if folder.exists())
     if not nearest.is_dir():
         raise InputError(f"cannot be created: {nearest} is a file, not a folder", path=path)
@@ -432,7 +433,7 @@ def _require_writable(path: Path) -> None:
 
 
 def _free_name(path: Path) -> Path:
-    """Return a name that no file has: a log that was set aside before is not overwritten."""
+    """Return an unused name, so that no log that was set aside earlier is overwritten."""
     number = 1
     free = path
     while free.exists():
@@ -450,11 +451,11 @@ _OWN = (*LOG_NAMES, SUMMARY_NAME, FOLDER_NAME, PROMPTS_NAME)
 
 
 def refuse_own_file(out: Path, reads: Iterable[Path] = ()) -> None:
-    """Refuse to write to a file that is read, or that belongs to a run, by whatever name.
+    """Refuse to write to a file that is read, or that belongs to a run, under any name.
 
     Args:
         out: The file to write to.
-        reads: What is read: files, and folders of runs.
+        reads: The files, and folders of runs, that are read.
 
     Raises:
         InputError: If it is one of them.

@@ -19,7 +19,7 @@ except ModuleNotFoundError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 MOST_SHARERS = 256
-"""How many processes may share a budget at a time."""
+"""Most processes that may share a budget."""
 
 _HEAD = struct.Struct("<qqqddd")
 _SHARE = struct.Struct("<qq")
@@ -29,25 +29,25 @@ _SECONDS_BETWEEN_LOOKS = 0.02
 
 @dataclass(slots=True)
 class Page(Spent):
-    """What the file of a budget says.
+    """The contents of a budget's file.
 
     Args:
-        seen: When the budget was looked at last.
-        shares: For each process, its requests under way and the bytes of their prompts.
+        seen: When the budget was last looked at.
+        shares: For each process, its open requests and the bytes of their prompts.
     """
 
     seen: float = 0.0
     shares: list[tuple[int, int]] = field(default_factory=lambda: [(0, 0)] * MOST_SHARERS)
 
     def to_bytes(self) -> bytes:
-        """Return it as the file has it."""
+        """Return the bytes of the file."""
         times = (self.began or 0.0, self.seen, self.before)
         head = _HEAD.pack(self.calls, self.tokens, self.replies, *times)
         return head + b"".join(_SHARE.pack(*each) for each in self.shares)
 
     @classmethod
     def from_bytes(cls, content: bytes) -> Page:
-        """Read what `to_bytes` returned; an empty file is a budget of which nothing is spent."""
+        """Read what `to_bytes` returned; an empty file is an unspent budget."""
         content = content.ljust(_BYTES, b"\0")
         calls, tokens, replies, began, seen, before = _HEAD.unpack_from(content)
         shares = [(each[0], each[1]) for each in _SHARE.iter_unpack(content[_HEAD.size : _BYTES])]
@@ -56,24 +56,24 @@ class Page(Spent):
         return cls(*spent, seen, shares)
 
     def share_out(self, sharer: int, requests: int, prompt_bytes: int) -> None:
-        """Count as a process's what came to be under way, beyond what was."""
+        """Attribute newly opened requests to a process."""
         mine = self.shares[sharer]
         more = (self.under_way - requests, self.prompt_bytes - prompt_bytes)
-        # the place may have been cleared meanwhile
+        # the place may have been cleared in the meantime
         self.shares[sharer] = (max(0, mine[0] + more[0]), max(0, mine[1] + more[1]))
 
 
 class Ledger:
     """The file of a budget that several processes share.
 
-    Every change is made under a lock and by one write, so that a process may be killed at any
-    instant: what it had spent by then stays spent.
+    Every change is made under a lock and by a single write. If a process is killed at any moment,
+    what it had spent by then stays spent.
 
     Args:
-        path: The file; it is made if it is not there.
-        sharer: Which of the processes this is, from 0.
-        max_calls: Requests that all may make together.
-        max_tokens: Tokens that all may use together.
+        path: The file, created if it does not exist.
+        sharer: The index of this process, from 0.
+        max_calls: Requests that all processes may make together.
+        max_tokens: Tokens that all processes may use together.
         deadline: Seconds from the first question of any of them.
     """
 
@@ -95,7 +95,7 @@ class Ledger:
 
     @contextmanager
     def changing(self) -> Iterator[Page]:
-        """Yield what is spent, and write down what the block makes of it."""
+        """Yield the spending, and store what the block changes."""
         with self.path.open("r+b", buffering=0) as file:
             if fcntl is not None:
                 fcntl.flock(file, fcntl.LOCK_EX)
@@ -109,28 +109,28 @@ class Ledger:
                 file.write(after)
 
     def look(self) -> Page:
-        """Return what is spent."""
+        """Return the spending."""
         with self.changing() as spent:
             return spent
 
     def take_up(self) -> None:
-        """Go on after an interruption: the time in between is not counted, and nothing runs."""
+        """Continue after an interruption, of which neither time nor open requests count."""
         with self.changing() as spent:
             spent.before = spent.seconds(spent.seen)
             spent.began, spent.seen = None, 0.0
             spent.shares = [(0, 0)] * MOST_SHARERS
 
     def forget(self, sharer: int) -> None:
-        """Count no longer what a process that has ended had under way."""
+        """Stop counting the open requests of a process that has ended."""
         with self.changing() as spent:
             spent.shares[sharer] = (0, 0)
 
 
 class SharedBudget(Budget):
-    """The part that one run takes in a budget that others spend from, too.
+    """One run's part of a budget that other runs share.
 
-    `calls` and `tokens` are those of this run; the limits hold for all together. A request for
-    which too few tokens are left waits until others have ended, in whichever process.
+    `calls` and `tokens` are those of this run; the limits apply to all runs together. A request for
+    which too few tokens are left waits until others have ended, in any process.
 
     Args:
         ledger: The file of the budget.
@@ -143,7 +143,7 @@ class SharedBudget(Budget):
             max_calls=ledger.max_calls, max_tokens=ledger.max_tokens, deadline=ledger.deadline
         )
         self._ledger = ledger
-        # runs on other machines read it, too
+        # runs on other machines read it as well
         self.clock = time
 
     def _changing(self) -> AbstractContextManager[Page]:
@@ -151,19 +151,20 @@ class SharedBudget(Budget):
 
     async def reserve(self, prompt_bytes: int) -> None:
         """Reserve the estimated cost of a request; if too little is left, wait for others."""
-        # costs a third of importing the engine, and is loaded already where this runs
+        # imported here as it takes a third of the engine's import time; already loaded when this
+        # runs
         import asyncio
 
         while not self._has_reserved(prompt_bytes):
             await asyncio.sleep(_SECONDS_BETWEEN_LOOKS)
 
     def restore(self, calls: int, tokens: int, seconds: float) -> None:  # noqa: ARG002
-        """Count for this run what it had spent; the file has it already."""
+        """Restore the run's own spending, which is already in the file."""
         self.calls += calls
         self.tokens += tokens
 
     def to_dict(self) -> dict[str, float]:
-        """Return what this run has spent; the time of all is in the file."""
+        """Return what this run has spent; the time of all runs is in the file."""
         return {"calls": self.calls, "tokens": self.tokens, "seconds": 0.0}
 
     def _seconds_left(self, book: Spent) -> float:
@@ -173,14 +174,14 @@ class SharedBudget(Budget):
 
 
 class Tally:
-    """What one run has spent, in a file of its own that outlives the process.
+    """What one run has spent, in its own file, which outlives the process.
 
-    Each request is written down before it is sent, so that a run that is killed and resumed knows
-    of it. A write of a few bytes at the beginning of a file is there whole or not at all, also if
-    the process is killed in it.
+    Each request is recorded before it is sent, so a run that is killed and resumed knows about it.
+    A write of a few bytes at the beginning of a file is complete or absent, even if the process is
+    killed during it.
 
     Args:
-        path: The file; it is made if it is not there.
+        path: The file, created if it does not exist.
     """
 
     _NUMBERS = struct.Struct("<qq")
@@ -191,14 +192,14 @@ class Tally:
         self._file = path.open("r+b", buffering=0)
 
     def read(self) -> tuple[int, int]:
-        """Return the calls and tokens that are written down."""
+        """Return the recorded calls and tokens."""
         self._file.seek(0)
         content = self._file.read(self._NUMBERS.size).ljust(self._NUMBERS.size, b"\0")
         calls, tokens = self._NUMBERS.unpack(content)
         return calls, tokens
 
     def write(self, calls: int, tokens: int) -> None:
-        """Write down what is spent."""
+        """Record what is spent."""
         self._file.seek(0)
         self._file.write(self._NUMBERS.pack(calls, tokens))
 
@@ -213,10 +214,10 @@ class Tally:
 
 @contextmanager
 def tallied(budget: Budget, path: Path) -> Iterator[None]:
-    """Have a budget written down in a file meanwhile, and count what is in it already.
+    """Record a budget in a file inside the block, and count what the file already contains.
 
     Args:
-        budget: The budget, as the run was restored; one that several runs share has its own file.
+        budget: The budget of the restored run; a shared budget has its own file.
         path: The file.
     """
     if isinstance(budget, SharedBudget):
@@ -225,7 +226,7 @@ def tallied(budget: Budget, path: Path) -> Iterator[None]:
 
     with Tally(path) as tally:
         calls, tokens = tally.read()
-        # requests behind the last checkpoint, which nobody else remembers
+        # requests after the last checkpoint, which are recorded nowhere else
         budget.restore(max(0, calls - budget.calls), max(0, tokens - budget.tokens), 0.0)
         tally.write(budget.calls, budget.tokens)
         budget.note = tally.write
@@ -240,7 +241,7 @@ _lent: ContextVar[Ledger | None] = ContextVar("_lent", default=None)
 
 @contextmanager
 def lending(ledger: Ledger) -> Iterator[None]:
-    """Let the runs that are made in the block spend from one budget, that of a ledger."""
+    """Make runs that are created in the block share the budget of a ledger."""
     token = _lent.set(ledger)
     try:
         yield
@@ -249,7 +250,7 @@ def lending(ledger: Ledger) -> Iterator[None]:
 
 
 def budget_for(max_calls: int | None, max_tokens: int | None, deadline: float | None) -> Budget:
-    """Return the budget of a run: a share of the one that is lent, else one of its own."""
+    """Return the budget of a run: a part of the shared one, or else its own."""
     ledger = _lent.get()
     if ledger is not None:
         return SharedBudget(ledger)

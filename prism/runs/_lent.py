@@ -1,4 +1,4 @@
-"""What a run lends an object of another class that takes part in it, and who writes for one."""
+"""What a run provides to an object of another class that takes part in it, and its writer."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from prism.telemetry._loggers import EventLogger
 
 @dataclass(frozen=True, slots=True)
 class Lent:
-    """What a run lends an object that takes part in it.
+    """What a run provides to an object that takes part in it.
 
     Args:
-        writer: Answers its text calls, together with those of all others of the tick.
+        writer: Answers its text calls, together with all others of the tick.
         logger: Where the run's events go.
         clock: Returns the run's time, in seconds since the epoch.
-        seed: Seed of the run's random numbers; None for an agent that is run alone, whose steps
-            take as long as they take.
+        seed: Seed of the run's random numbers; None for a single agent, whose steps may take any
+            time.
     """
 
     writer: BaseWriter
@@ -31,19 +31,19 @@ class Lent:
 
 
 class NobodyWriter(BaseWriter):
-    """Writes where there is no model: every call fails."""
+    """The writer without a model: every call fails."""
 
     async def answer(self, calls: Sequence[TextCall]) -> list[Written]:
-        """Answer that there is no model."""
+        """Return failures that say that there is no model."""
         return [Written(None, "failed", reason="there is no model") for _ in calls]
 
 
 def writer_of(client: Any) -> BaseWriter:
-    """Return who answers the prompts of an agent.
+    """Return the writer that answers an agent's prompts.
 
     Args:
         client: A writer, a `prism.llm.Model` or the text of one, or any client that a `Writer`
-            takes; None if there is nobody.
+            takes; None for no writer.
     """
     if isinstance(client, BaseWriter):
         return client

@@ -1,4 +1,4 @@
-"""Loading the models of a run before its first round, and saying at once what is wrong."""
+"""Loading the models of a run before its first round, and reporting problems at once."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from prism.statechart.reasoner._faults import is_permanent_refusal, is_refused
 
 QUIET_SECONDS = 2.0
 _TRIALS = 3
-"""How often a server is asked that may answer only some questions well."""
+"""How often to try a server that may answer only some questions well."""
 
 _SEE_DOCTOR = "(see: prism doctor)"
 _WILL_FALL_BACK = (ModelMissingError, OverloadedError, TimedOutError, UnreachableError)
 
 Say = Callable[[str], None]
 Look = Callable[[Host, Cost], Awaitable[str]]
-"""Asks a server for something of the kind that the run asks for."""
+"""Asks a server a trial question of the kind that the run asks."""
 
 
 async def load_model(
@@ -39,21 +39,22 @@ async def load_model(
     may_end: bool = False,
     quiet_seconds: float = QUIET_SECONDS,
 ) -> None:
-    """Load the model, on one server at least, and say at once what would make decisions fall back.
+    """Load the model on at least one server, and report at once what would cause fallbacks.
 
-    Where agents have different models, all are loaded at the same time.
+    If agents have different models, all are loaded at the same time.
 
     Args:
-        asking: All that decide or write; nothing happens unless they ask a pool of servers.
-        deadline: Seconds that the run may ask for; it waits no longer for the model, either.
-        note: Receives that loading takes its time.
-        warn: Receives what is wrong with a server.
-        may_end: Whether the run ends where too many decisions fall back.
+        asking: The reasoners and writers; nothing happens unless they ask a pool of servers.
+        deadline: Seconds for which the run may ask; it also waits no longer than that for the
+            model.
+        note: Receives a note if loading takes a while.
+        warn: Receives problems of a server.
+        may_end: Whether the run ends if too many decisions fall back.
         quiet_seconds: How long loading may take without a note.
 
     Raises:
-        UnreachableError: If all servers of a model refuse connections, and the run would wait for
-            one, or end, where a server fails later.
+        UnreachableError: If all servers of a model refuse connections, and the run would also wait
+            for a server that fails later, or end.
     """
     pools = _pools_of(asking)
     if not pools:
@@ -63,7 +64,7 @@ async def load_model(
     try:
         found = await _warm_up_all(pools, deadline, note, quiet_seconds, cost)
     finally:
-        # all share one
+        # all share one budget
         asking[0].budget.add(retries=cost.attempts, tokens=cost.tokens)
 
     for (pool, writes), troubles in zip(pools, found, strict=True):
@@ -71,15 +72,15 @@ async def load_model(
         if is_fatal and len(troubles) == len(pool.hosts) and all(map(is_refused, troubles)):
             raise UnreachableError(_line("; ".join(map(str, troubles))))
 
-        # a decision without an answer falls back; a text is missing
+        # a decision without an answer falls back, whereas a text is missing
         what, lost = ("text", "be missing") if writes else ("decision", "fall back")
         whose = f" of {pool.model}" if len(pools) > 1 else ""
         _tell(troubles, len(pool.hosts), (what, whose, f"will {lost}"), warn)
 
 
 def _pools_of(asking: Iterable[Reasoner | Writer]) -> list[tuple[ModelPool, bool]]:
-    """Return the pools of servers that are asked, and whether for texts."""
-    # several groups of agents may have the same model, at the same servers
+    """Return the pools of servers that are asked, each with whether it is for texts."""
+    # several groups of agents may have the same model on the same servers
     pools = {
         (pool.model, *pool.hosts): (pool, isinstance(asker, Writer))
         for asker in asking
@@ -89,13 +90,13 @@ def _pools_of(asking: Iterable[Reasoner | Writer]) -> list[tuple[ModelPool, bool
 
 
 def _is_certain(trouble: LLMError) -> bool:
-    """Return whether a server will answer no question, unless somebody mends something."""
+    """Return whether a server cannot answer any question until somebody fixes it."""
     is_missing = isinstance(trouble, ModelMissingError)
     return is_missing or is_refused(trouble) or is_permanent_refusal(trouble)
 
 
 def _tell(troubles: Sequence[LLMError], hosts: int, lost: tuple[str, str, str], warn: Say) -> None:
-    """Say what is wrong with some servers of a pool, or with all of them."""
+    """Report the problems of some servers of a pool, or of all of them."""
     what, whose, how = lost
     if len(troubles) < hosts:
         for trouble in troubles:
@@ -106,7 +107,7 @@ def _tell(troubles: Sequence[LLMError], hosts: int, lost: tuple[str, str, str], 
     for trouble in others:
         warn(_line(trouble))
 
-    # what may pass, or was seen of a few answers, says nothing of all others
+    # temporary problems, or those of a few answers, need not affect all others
     which = (
         f"until that is fixed, every {what}{whose} {how}"
         if all(map(_is_certain, troubles))
@@ -155,11 +156,11 @@ async def _warm_up(
 async def _judge(
     host: Host, error: LLMError | None, limit: float | None, look: Look, cost: Cost
 ) -> LLMError | None:
-    """Return what keeps a server from answering questions, if anything does."""
+    """Return what prevents a server from answering questions, if anything."""
     if error is None or isinstance(error, _WILL_FALL_BACK):
         return error
 
-    # a server other than Ollama may refuse to load a model, and serve it all the same
+    # a server other than Ollama may refuse to load a model, but serve it nevertheless
     try:
         async with asyncio.timeout(limit):
             return await _tried(host, look, cost)
@@ -168,7 +169,7 @@ async def _judge(
 
 
 async def _tried(host: Host, look: Look, cost: Cost) -> LLMError | None:
-    """Return what keeps a server from answering, however often it is asked."""
+    """Return what prevents a server from answering after several tries, if anything."""
     trouble: LLMError | None = None
     for _ in range(_TRIALS):
         try:

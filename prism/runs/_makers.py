@@ -1,4 +1,4 @@
-"""Making whoever decides or writes in a run from its options."""
+"""Making the reasoner and the writer of a run from its options."""
 
 from __future__ import annotations
 
@@ -39,17 +39,17 @@ from prism.statechart.reasoner._router import Router
 from prism.statechart.reasoner._slots import Slots
 
 LOGGER: logging.Logger = logging.getLogger("prism.runs.models")
-"""Where it is told that a model is for nobody."""
+"""The logger that warns about a model for no agent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """What all share that ask a model in one run.
+    """What all models of one run share.
 
     Args:
         slots: The slots on its servers.
         budget: What it may spend.
-        cache: The answers that are kept, if any.
+        cache: The kept answers, if any.
     """
 
     slots: Slots
@@ -58,7 +58,7 @@ class Shared:
 
     @classmethod
     def of(cls, options: Model) -> Self:
-        """Make them for a run.
+        """Make the shared parts for a run.
 
         Raises:
             FieldValueError: If a limit is not above 0.
@@ -80,12 +80,12 @@ def make_reasoner(
     """Make the reasoner of a run: a `Router` of all its models, if it has any.
 
     Args:
-        options: Who decides.
+        options: The options of the reasoner.
         seed: Seed of the run.
         fallback: The state to take when a model gives no valid answer.
-        chart: Name of the chart of agents that do not say it themselves.
-        shared: What it shares with a writer of the run.
-        later: Models that decide in the course of the run, by what the log calls them.
+        chart: Name of the chart of agents that do not name one.
+        shared: What it shares with the run's writer.
+        later: Models to which the run switches later, by their names in the log.
 
     Raises:
         FieldValueError: If an option lies outside its range.
@@ -109,7 +109,7 @@ def make_reasoner(
 
 
 def _until_later(first: BaseReasoner, seed: int, fallback: Any, later: Later) -> BaseReasoner:
-    """Return who decides without a model, and with the models of the run's course, if any."""
+    """Return the reasoner of a run that begins without a model, with its later models, if any."""
     if not later:
         return first
 
@@ -146,12 +146,12 @@ def _reasoner(options: Model, seed: int, fallback: Any, shared: Shared) -> BaseR
 
 
 def _stopping(options: Model) -> dict[str, Any]:
-    """Return the settings of a router that ends a run of too many fallbacks."""
+    """Return the settings of a router that ends a run with too many fallbacks."""
     share = options.stop_at_fallbacks
     if share == "never":
         return {}
 
-    # who limits what a run may spend has said what is to happen then: the run goes on
+    # a user who limits the spending wants the run to continue after that
     stop_at = DEFAULT_SHARE if share is None else share
     return {"stop_at": stop_at, "counts_budget": share is not None}
 
@@ -164,8 +164,8 @@ def make_writer(
     Args:
         options: The model.
         seed: Seed of the run.
-        chart: Name of the chart of agents that do not say it themselves.
-        shared: What it shares with a reasoner of the run.
+        chart: Name of the chart of agents that do not name one.
+        shared: What it shares with the run's reasoner.
 
     Raises:
         FieldValueError: If an option lies outside its range.
@@ -195,7 +195,7 @@ def make_writer(
 
 
 def _parts(options: Model, later: Later = NO_LATER) -> Iterator[tuple[str, Model]]:
-    """Yield the options of each group of agents, with what the log calls the group."""
+    """Yield the options of each group of agents, with the name of the group in the log."""
     yield ALL_OTHERS, replace(options, assigned=(), models_file=None)
     for each in options.assigned:
         yield each.title, options.for_those(each)
@@ -204,10 +204,10 @@ def _parts(options: Model, later: Later = NO_LATER) -> Iterator[tuple[str, Model
 
 
 def _asked(model: Model, seed: int, slots: Slots, *, writes: bool = False) -> dict[str, Any]:
-    """Return what a `Reasoner` or `Writer` asks, as it takes it.
+    """Return the client that a `Reasoner` or `Writer` asks.
 
     Raises:
-        InputError: If it is the client of a run that was kept, or its key is not set.
+        InputError: If it is the missing client of a kept run, or its key is not set.
     """
     if (counting := asked_in_a_dry_run(model, writes=writes)) is not None:
         return counting
@@ -225,10 +225,10 @@ def _asked(model: Model, seed: int, slots: Slots, *, writes: bool = False) -> di
 _OF_A_CLIENT = ("concurrency", "attempts", "timeout", "patience")
 
 PATIENCE_SECONDS = 60.0
-"""How long a run waits for a server that fails, unless it says otherwise."""
+"""The default seconds that a run waits for a failing server."""
 
 DEFAULT_SHARE = 0.5
-"""The share of decisions that ends a run, unless it says otherwise."""
+"""The default share of fallbacks that ends a run."""
 
 
 def make_askers(
@@ -240,19 +240,19 @@ def make_askers(
     chart: str | None = None,
     later: Later = NO_LATER,
 ) -> tuple[BaseReasoner | None, BaseWriter | None]:
-    """Make who decides and who writes in a run; a model that does both is one client.
+    """Make the reasoner and the writer of a run; a model that does both is one client.
 
     Args:
-        reasoner: Who decides; None for whoever the kind of run says.
-        writer: Who writes.
+        reasoner: The options of the reasoner; None for the default of the kind of run.
+        writer: The options of the writer.
         seed: Seed of the run.
         fallback: The state to take when a model gives no valid answer.
-        chart: Name of the chart of agents that do not say it themselves.
-        later: Models that decide in the course of the run, by what the log calls them; where one
-            model decides and writes, they write, too.
+        chart: Name of the chart of agents that do not name one.
+        later: Models to which the run switches later, by their names in the log. If one model
+            decides and writes, they also write.
 
     Returns:
-        The two; None for who was not named.
+        The two; None for those without options.
 
     Raises:
         FieldValueError: If an option lies outside its range.
@@ -285,7 +285,7 @@ def _until_they_part(
     chart: str | None,
     later: Later,
 ) -> tuple[BaseReasoner, BaseWriter | None]:
-    """Make who answers from the log of an earlier run, and from where they part by themselves."""
+    """Make a reasoner that answers from an earlier log until the runs diverge, then by itself."""
     asked, writes = make_askers(replayed.model, writer, seed, fallback, chart=chart, later=later)
     if asked is None or replayed.then == "policy":
         decides = Router({ALL_OTHERS: PolicyReasoner(seed)}, told=asked)
@@ -315,18 +315,18 @@ def _decider(
 
 
 def _written_by(decides: Any, seed: int) -> BaseWriter:
-    """Return a writer that asks the very clients of who decides, for the same agents."""
+    """Return a writer that shares the clients of the reasoner, for the same agents."""
     writers = {
-        # a client of another library does not say which model it is asked for
+        # a client of another library does not reveal its model
         name: Writer(part.client, model=part.named, seed=seed, budget=part.budget, cache=part.cache)
         for name, part in decides.parts.items()
     }
-    # what is wrong with the assignment is said of who decides
+    # problems of assignments are reported for the reasoner
     return Router(writers, decides.name_for if decides.tells_models else None)
 
 
 def _own_model(reasoner: Model, model: str | Model) -> Model:
-    """Return the options of another model, which is named or has its own."""
+    """Return the options of another model, given by name or with its own options."""
     if isinstance(model, Model):
         return model
 

@@ -1,4 +1,4 @@
-"""Who decides and who writes in a run, as plain data: a model, an earlier run, a policy file."""
+"""The options of reasoners and writers: a model, an earlier run, or a policy file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from prism.runs._assigned import NO_LATER, Later
 from prism.statechart import Wording
 
 Then = Literal["model", "policy"]
-"""Who decides where a run parts from the one that it repeats."""
+"""What decides from where a run diverges from the one that it repeats."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class ReplayOptions:
     then: Then | None = None
 
     def __post_init__(self) -> None:
-        """Ask a model that was given."""
+        """Default to asking the model, if one was given."""
         if self.model is not None and self.then is None:
             object.__setattr__(self, "then", "model")
 
@@ -65,7 +65,7 @@ class PolicyOptions:
     policy: Path | str
 
     def __post_init__(self) -> None:
-        """Take a text for a path."""
+        """Convert a text to a path."""
         object.__setattr__(self, "policy", Path(self.policy))
 
     def to_config(self) -> dict[str, Any]:
@@ -74,14 +74,14 @@ class PolicyOptions:
 
 
 ReasonerOptions = Model | ReplayOptions | None
-"""Who decides in a run: a model, an earlier run, or, if None, whoever the kind of run says."""
+"""What decides in a run: a model, an earlier run, or, if None, the default of the kind of run."""
 
 DeciderOptions = ReasonerOptions | PolicyOptions
-"""The same for runs of agents whose decisions a policy file can make."""
+"""The same for runs in which a policy file can decide."""
 
 
 def options_of(assignment: ModelAssignment) -> Model:
-    """Return a model that a run does not begin with.
+    """Return the model of a later switch.
 
     Raises:
         InputError: If no model is named, or an option cannot be used.
@@ -94,10 +94,10 @@ def options_of(assignment: ModelAssignment) -> Model:
 
 
 def with_client(options: Any, given: Any) -> Any:
-    """Return what a run that was kept is with the client that it asks.
+    """Return the options of a kept run with the client that it asks.
 
     Args:
-        options: What the run is, as it was read.
+        options: The options, as they were read.
         given: The client, or a model of it.
 
     Raises:
@@ -126,7 +126,7 @@ def _another_client(client: Any, models: Iterable[Model]) -> InputError:
 
 
 def files_of(reasoner: DeciderOptions) -> dict[str, Path]:
-    """Return the files that who decides reads when a run begins, by what they are called.
+    """Return the files that a reasoner reads when a run begins, by name.
 
     Raises:
         InputError: If there is no such file, or the run could not find it again.
@@ -164,8 +164,8 @@ class WriterOptions(WriterSettings):
     model: str | Model | Any | None = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
-        """Refuse what no text could follow."""
-        # a bare name is that of a model on the servers of the one that decides
+        """Refuse an invalid length or language."""
+        # a bare name refers to a model on the servers of the deciding one
         if self.model is not None and not (
             isinstance(self.model, str) and {*model_in_text(self.model)} == {"model"}
         ):
@@ -190,7 +190,7 @@ class WriterOptions(WriterSettings):
             "model": model.to_config() if isinstance(model, Model) else model,
             "max_length": self.max_length,
             "language": self.language,
-            # only where it is given: other runs are described as they always were
+            # written only if given, so other runs are described as before
             **({} if self.prompt is None else {"prompt": self.prompt}),
         }
 
@@ -203,7 +203,7 @@ def replayed_writer(writer: WriterOptions | None) -> WriterOptions | None:
 def asks_a_model(
     reasoner: DeciderOptions, writer: WriterOptions | None, later: Later = NO_LATER
 ) -> bool:
-    """Return whether a run would not write the same log again."""
+    """Return whether a run asks a model, so that it would not write the same log again."""
     if isinstance(reasoner, ReplayOptions) and reasoner.then is not None:
         may_ask = bool(later) or isinstance(reasoner.model, Model)
         return (may_ask and reasoner.then == "model") or writer is not None
@@ -217,7 +217,7 @@ def asks_a_model(
 
 
 def deadline_of(reasoner: DeciderOptions, writer: WriterOptions | None) -> float | None:
-    """Return the seconds that a run may ask models for; None without a limit."""
+    """Return the seconds for which a run may ask models; None without a limit."""
     if isinstance(reasoner, ReplayOptions) and reasoner.then is not None:
         reasoner = reasoner.model
     if isinstance(reasoner, Model):

@@ -1,4 +1,4 @@
-"""A calibrated policy: what is in its file, and deciding by it."""
+"""A calibrated policy: its file, and the reasoner that uses it."""
 
 from __future__ import annotations
 
@@ -27,27 +27,27 @@ _UNIDENTIFIED = "not identified"
 
 
 Basis = Literal["logit", "markov", "pooled"]
-"""What a probability rests on: a logit, the frequencies of a group, or those of all groups."""
+"""The basis of a probability: a logit, the frequencies of a group, or those of all groups."""
 
 ModelKind = Literal["markov", "logit"]
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """The choices of one group of agents at one point of decision.
+    """The choices of one group of agents at one decision point.
 
     Args:
-        state: The state in which it is decided.
+        state: The state of the agent.
         event: The event that opens the question.
         options: The options, in the chart's order.
         group: The group; None for all agents together.
         counts: How often each option was chosen.
         probabilities: Their shares, which are the maximum-likelihood estimates of a multinomial;
-            None where they are not identified.
-        standard_errors: ``sqrt(p (1 - p) / n)``, as if all decisions were independent; None as
-            above.
-        clustered_errors: Those that allow for decisions of one agent being alike (Liang and Zeger
-            1986); None as above, and for one agent.
+            None if they are not identified.
+        standard_errors: ``sqrt(p (1 - p) / n)``, as if all decisions were independent; None if not
+            identified.
+        clustered_errors: Standard errors clustered by agent (Liang and Zeger 1986); None if not
+            identified, and for a single agent.
         agents: Number of agents that decided.
     """
 
@@ -69,26 +69,26 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Logit:
-    """A multinomial logit of one point of decision (McFadden 1974).
+    """A multinomial logit of one decision point (McFadden 1974).
 
     The utility of an option is its intercept, plus the coefficient of the agent's group, plus each
     covariate times its coefficient; that of the base is 0.
 
     Args:
-        state: The state in which it is decided.
+        state: The state of the agent.
         event: The event that opens the question.
-        options: The options, in the chart's order; those never chosen have no coefficients, and
-            probability 0.
-        base: The option whose utility is 0: the one most often chosen.
-        groups: The groups; the first is the one that the intercepts are of.
-        covariates: What the choice depends on besides.
+        options: The options, in the chart's order. Those that were never chosen have no
+            coefficients, and probability 0.
+        base: The option whose utility is 0, the one most often chosen.
+        groups: The groups; the intercepts are those of the first.
+        covariates: The other variables on which the choice depends.
         coefficients: By option: the intercept, one for each further group, one for each covariate.
-        standard_errors: The same for their standard errors.
+        standard_errors: The standard errors of the coefficients, in the same form.
         covariance: Covariance matrix of all coefficients, option by option.
         n: Number of decisions.
-        log_likelihood: What the fit has reached.
-        clustered_errors: Standard errors by option that allow for decisions of one agent being
-            alike (Liang and Zeger 1986); none if there are not more agents than coefficients.
+        log_likelihood: The log-likelihood of the fit.
+        clustered_errors: Standard errors by option, clustered by agent (Liang and Zeger 1986); none
+            unless there are more agents than coefficients.
         agents: Number of agents that decided.
     """
 
@@ -133,14 +133,14 @@ class RatioTest:
 
     Args:
         state: The state in which it is decided; None for all points of decision together.
-        event: The event that opens the question; None as above.
-        options: The options; none as above.
+        event: The event that opens the question; None for all decision points.
+        options: The options; none for all decision points.
         null: The smaller model.
         alternative: The larger one.
         statistic: Twice the difference of their log-likelihoods.
         df: Difference of their numbers of parameters.
         p: Upper tail of chi-square.
-        least_expected: The least count expected by the smaller model in any cell. Below 5 the
+        least_expected: The smallest count that the smaller model expects in any cell. Below 5, the
             approximation by chi-square is poor (Cochran 1954).
     """
 
@@ -157,17 +157,17 @@ class RatioTest:
 
 @dataclass(frozen=True, slots=True)
 class Unidentified:
-    """Something that the decisions say nothing, or too little, of.
+    """Something that the decisions do not identify.
 
     Args:
         what: ``state``, ``group``, ``option``, ``cell``, ``covariate`` or ``logit``.
-        reason: Why.
+        reason: Why it is not identified.
         state: The state in which it would be decided.
         event: The event that opens the question.
         group: The group of agents.
-        name: Which option or covariate it is.
+        name: The option or covariate.
         n: Number of decisions.
-        upper: For an option that was offered and never chosen: the upper end of the exact 95 %
+        upper: For an option that was offered but never chosen, the upper end of the exact 95 %
             interval of its probability (Clopper and Pearson 1934, one-sided).
     """
 
@@ -183,13 +183,13 @@ class Unidentified:
 
 @dataclass(frozen=True, slots=True)
 class PolicySource:
-    """A run that a policy was calibrated on.
+    """A run from which a policy was calibrated.
 
     Args:
         run: Its label.
         log_sha256: SHA-256 of its log.
         decisions: Number of its decisions that were used.
-        left_out: Number of others, by why they were not.
+        left_out: Number of the other decisions, by the reason for leaving them out.
     """
 
     run: str
@@ -200,13 +200,12 @@ class PolicySource:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a policy says of one question.
+    """The answer of a policy to one question.
 
     Args:
         probabilities: Probability of every option, in the options' order.
-        basis: What they rest on.
-        is_instead: Whether they are in place of a logit, which does not know the agent's group or
-            a covariate.
+        basis: Their basis.
+        is_instead: Whether they replace a logit that lacks the agent's group or a covariate.
     """
 
     probabilities: tuple[float, ...]
@@ -222,15 +221,16 @@ class Policy:
     """Probabilities of decisions, estimated from those of runs; see `prism.science.calibrate`.
 
     A question is looked up by state, event and options. A policy of kind ``logit`` answers by its
-    logit; else, or where that is not identified for the agent's group, by the shares of the group;
-    where they are not, by those of all groups together. Where nothing is, the policy has no answer:
-    a run takes the built-in one then, and logs the decision as a fallback.
+    logit. A policy of the other kind, or without an identified logit for the agent's group, answers
+    by the shares of the group, or if these are not identified, by those of all groups together. If
+    nothing is identified, the policy has no answer. A run then uses the built-in policy, and logs
+    the decision as a fallback.
 
     Args:
         model: ``markov`` or ``logit``.
-        by: What agents are grouped by: ``archetype``, or an attribute.
+        by: How to group agents: by ``archetype``, or by an attribute.
         least: Fewest decisions that identify a cell.
-        cells: The shares, by group and of all together.
+        cells: The shares, by group and for all groups together.
         logits: The logits.
         tests: The likelihood-ratio tests.
         unidentified: What could not be identified.
@@ -253,7 +253,7 @@ class Policy:
     )
 
     def __post_init__(self) -> None:
-        """Index what there is."""
+        """Index the cells and logits."""
         for cell in self.cells:
             self._cells[(cell.state, cell.event, cell.options), cell.group] = cell
         for logit in self.logits:
@@ -261,7 +261,7 @@ class Policy:
 
     @property
     def covariates(self) -> tuple[str, ...]:
-        """What its logits depend on, besides groups."""
+        """The covariates of its logits."""
         return tuple(dict.fromkeys(name for each in self.logits for name in each.covariates))
 
     def look_up(
@@ -275,12 +275,11 @@ class Policy:
         """Return the probabilities of the options.
 
         Args:
-            state: The state in which it is decided.
+            state: The state of the agent.
             event: The event that opens the question.
             options: The options, in their order.
             group: The agent's group.
-            values: What the choice may depend on, by the covariates' names; None where it is not
-                known.
+            values: The covariates by name; None if unknown.
 
         Returns:
             None if they are not identified.
@@ -312,17 +311,17 @@ class Policy:
     def reasoner(self, seed: int = 0, *, logger: EventLogger | None = None) -> BaseReasoner:
         """Return a reasoner that decides by this policy.
 
-        It draws one number a decision from the stream that `PolicyReasoner` draws from, so that
-        runs of one seed compare.
+        It draws one number per decision from the same stream as `PolicyReasoner`, so runs of one
+        seed can be compared.
 
         Args:
-            seed: Seed of the streams of agents that have none.
+            seed: Seed of the streams of agents without their own.
             logger: A structlog logger for the decisions.
         """
         return CalibratedReasoner(self, seed, logger=logger)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the policy as plain data, as the file has it."""
+        """Return the policy as plain data, as in the file."""
         lists = ("cells", "logits", "tests", "unidentified", "sources")
         return {
             "format": "prism.policy",
@@ -339,16 +338,16 @@ class Policy:
 
         Args:
             document: The plain data.
-            path: Where it stands, for messages.
+            path: The file that it comes from, for messages.
 
         Raises:
-            InputError: If it is something else; names everything that is wrong, by its key.
+            InputError: If it is not such data; the message lists all problems by key.
         """
         return cls._of(Source.of(document, path))
 
     @classmethod
     def _of(cls, source: Source) -> Self:
-        # pydantic takes a while to import, and most runs read no policy
+        # pydantic is slow to import, and most runs read no policy
         from prism.runs._policy_schema import read_policy
 
         document = read_policy(source, cls)
@@ -374,13 +373,13 @@ class Policy:
             path: The file.
 
         Raises:
-            InputError: If it cannot be read, or is something else; names all that is wrong, by
-                line and key.
+            InputError: If it cannot be read or is invalid; the message lists all problems by line
+                and key.
         """
         return cls._of(Source.read(path, "json"))
 
     def to_file(self, path: Path | str) -> None:
-        """Write a policy file, which replaces an earlier one when it is whole.
+        """Write a policy file, which replaces an earlier one once it is complete.
 
         Args:
             path: The file.
@@ -396,14 +395,14 @@ class Policy:
 
 
 class CalibratedReasoner(PolicyReasoner):
-    """Decides by a calibrated policy, and by the built-in one where that has no answer.
+    """Decides by a calibrated policy, and by the built-in one if that has no answer.
 
-    The source of a decision is ``policy``; its reason says where probabilities are of all groups
-    together. A decision that the policy says nothing of is a ``fallback``.
+    The source of a decision is ``policy``; its reason says if the probabilities are those of all
+    groups together. A decision for which the policy has no answer is a ``fallback``.
 
     Args:
         policy: The policy.
-        seed: Seed of the streams of agents that have none.
+        seed: Seed of the streams of agents without their own.
         logger: A structlog logger for the decisions.
     """
 
@@ -413,7 +412,7 @@ class CalibratedReasoner(PolicyReasoner):
 
     @property
     def chooses_acts(self) -> bool:
-        """Whether agents of the feed choose between all acts, as those of the fitted runs did."""
+        """Whether agents of the feed choose among all acts, as in the fitted runs."""
         return self._policy.knows_acts
 
     async def answer(self, questions: Sequence[Question]) -> list[Decision]:
@@ -449,13 +448,13 @@ class CalibratedReasoner(PolicyReasoner):
 
 
 def group_of(agent: Any, by: str) -> str:
-    """Return the group of an agent, as the log of a run tells it."""
+    """Return the group of an agent, as in the log of a run."""
     value = _found(agent, by)
     return in_words(getattr(value, "name", value) if by == ARCHETYPE else value)
 
 
 def covariate_of(question: Question, name: str) -> float | None:
-    """Return what a question's choice may depend on; None if it is not known or no number."""
+    """Return a covariate of a question; None if it is unknown or not a number."""
     agent, context = question.agent, question.context
     details = getattr(question, "details", {})
     if name in details:

@@ -1,4 +1,4 @@
-"""What a policy file holds, as the classes of a policy declare it, and what contradicts itself.
+"""The declaration of a policy file, made from the classes of a policy, and its consistency checks.
 
 pydantic reads it, so this module is imported only where a policy is read. The schema that
 ``python docs/schemas.py`` writes into the documentation is made from it.
@@ -25,10 +25,10 @@ VERSION = 1
 SCHEMA_NAME = "policy.schema.json"
 
 _TOLERANCE = 1e-6
-"""How far from 1 probabilities may add up to, as they may have been rounded by hand."""
+"""How far from 1 the sum of probabilities may be, since they may have been rounded by hand."""
 
 _MOST = 2**63
-"""Whole numbers beyond have no room in a table."""
+"""Larger whole numbers do not fit in a table."""
 
 
 def _with_room(value: float) -> float:
@@ -52,7 +52,7 @@ _NUMBERS = {
     "standard_errors": _ERROR,
     "clustered_errors": _ERROR,
 }
-"""What the numbers of a key may be, where not any."""
+"""The allowed numbers of a key, if restricted."""
 
 _HEAD: Any = {
     "format": (Literal["prism.policy"], ...),
@@ -69,7 +69,7 @@ def _in_json(words: str) -> str:
 
 @cache
 def _in_files(cls: type) -> Any:
-    """Return the declaration of a class of a policy, as files have it."""
+    """Return the declaration of a class of a policy for files."""
     hints, told = get_type_hints(cls), dict(_ARGUMENT.findall(getdoc(cls) or ""))
     keys: Any = {
         each.name: (
@@ -119,14 +119,14 @@ def policy_schema(policy: type) -> dict[str, Any]:
 
 
 def read_policy(source: Source, policy: type) -> Any:
-    """Read what a policy is made of.
+    """Read the parts of a policy.
 
     Args:
         source: The document.
         policy: The class of policies.
 
     Raises:
-        InputError: If it is no policy; names everything that is wrong, with line and key.
+        InputError: If it is not a policy; the message lists all problems with line and key.
     """
     value, problems = source.value, Problems(source)
     if not isinstance(value, dict):
@@ -138,14 +138,14 @@ def read_policy(source: Source, policy: type) -> Any:
         problems.add(
             ("version",), f"must be {VERSION}, got {got!r}: it was made by another version of prism"
         )
-    # what else is wrong with a file of another kind is of no use to anybody
+    # further problems of a file of another kind would not help anybody
     problems.raise_if_any()
 
     return read_document(_file_of(policy), source, checks=(_contradictions,))
 
 
 def _contradictions(policy: Any) -> Iterator[tuple[Where, str]]:
-    """Yield what does not fit together."""
+    """Yield inconsistencies."""
     seen: dict[Any, str] = {}
     for place, cell in enumerate(policy.cells):
         yield from _in_cell(cell, ("cells", place))
@@ -163,17 +163,17 @@ def _twice(
     name = f"{where[0]}[{where[1]}]"
     first = seen.setdefault((point.state, point.event, point.options, group), name)
     if first != name:
-        yield where, f"is of the same state, event, options and group as {first}"
+        yield where, f"has the same state, event, options and group as {first}"
 
 
 def _in_cell(cell: Any, where: Where) -> Iterator[tuple[Where, str]]:
     options = cell.options
     if len(set(options)) < len(options) or not options:
-        yield (*where, "options"), "must be one option at least, none of them twice"
+        yield (*where, "options"), "must have at least one option, and none twice"
     for name in ("counts", "probabilities", "standard_errors", "clustered_errors"):
         found = getattr(cell, name)
         if found is not None and len(found) != len(options):
-            yield (*where, name), f"must have {len(options)} items, one an option"
+            yield (*where, name), f"must have {len(options)} items, one per option"
 
     chances = cell.probabilities
     if chances is not None and not isclose(sum(chances), 1, abs_tol=_TOLERANCE):
@@ -185,10 +185,10 @@ def _in_logit(logit: Any, where: Where) -> Iterator[tuple[Where, str]]:
     if base not in options:
         yield (*where, "base"), f"must be one of the options, got {base!r}"
     if not logit.groups:
-        yield (*where, "groups"), "must name one group at least"
+        yield (*where, "groups"), "must name at least one group"
     for name in ("groups", "covariates"):
         if len(set(getattr(logit, name))) < len(getattr(logit, name)):
-            yield (*where, name), "must name none twice"
+            yield (*where, name), "must not name anything twice"
 
     terms = len(logit.groups) + len(logit.covariates)
     for option, weights in logit.coefficients.items():

@@ -1,4 +1,4 @@
-"""What a run's tokens cost: the prices of its models, and the money that was spent."""
+"""The cost of a run's tokens: the prices of its models, and the money spent."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ Prices = Mapping[str, Model]
 
 
 def prices_of(models: Iterable[Model]) -> Prices:
-    """Return those models of a run that have prices.
+    """Return the models of a run that have prices.
 
-    A name that stands for models of several prices, such as on several servers, has none: the log
-    does not tell them apart.
+    A name with several prices, such as on several servers, counts as having none, since the log
+    does not distinguish them.
 
     Args:
         models: All models that the run may ask.
@@ -33,7 +33,7 @@ def prices_of(models: Iterable[Model]) -> Prices:
 
 
 def with_money(costs: Mapping[str, Mapping[str, int]], prices: Prices) -> dict[str, dict[str, Any]]:
-    """Return costs by model with the money that they are, where prices and tokens are known.
+    """Return costs by model with the money spent, if prices and tokens are known.
 
     Args:
         costs: ``calls``, ``input_tokens`` and ``output_tokens`` of each model, by name.
@@ -44,7 +44,7 @@ def with_money(costs: Mapping[str, Mapping[str, int]], prices: Prices) -> dict[s
 
 def _money(costs: Mapping[str, int], model: Model | None) -> dict[str, float]:
     read, written = costs["input_tokens"], costs["output_tokens"]
-    # a server that counts no tokens does not give them away
+    # a server that does not report tokens is not free
     is_counted = read or written or not costs["calls"]
     money = model.price_of(read, written) if model is not None and is_counted else None
     return {} if money is None else {"money": round(money, 6)}

@@ -24,16 +24,16 @@ Cell = str | float | int | None
 
 
 class LiveTable:
-    """Shows every round of a run as it ends; pass it as ``on_round``.
+    """Shows every round of a run when it ends; pass it as ``on_round``.
 
     In a notebook it is a table that is updated in place, with the latest rounds. Elsewhere each
     round is printed as a line. It needs no extra, and can be reused for several runs.
 
     Args:
-        columns: Columns to show beside the round: names of states, measures and counts. By default
-            all measures, all states, and the counts of what happened.
+        columns: Columns to show besides the round: names of states, measures and counts. By
+            default, all measures, states and counts.
         most_rows: Maximum number of rows to show in a notebook.
-        file: Where lines are printed; by default standard output.
+        file: Where to print lines; by default standard output.
 
     Attributes:
         rows: The rounds so far, each by column, the latest ``most_rows`` of them.
@@ -137,7 +137,7 @@ class LiveTable:
         self._shown_at = monotonic()
 
     def _catch_up(self, *_: Any) -> None:
-        """Show the last rounds of a cell that has ended."""
+        """Show the last rounds when a cell has ended."""
         shell = _notebook()
         if shell is not None:
             shell.events.unregister("post_run_cell", self._catch_up)
@@ -147,8 +147,8 @@ class LiveTable:
 
 
 def _notebook() -> Any:
-    """Return the shell of the notebook that this process runs for; None if it runs for none."""
-    # a notebook has loaded it, and nothing else needs to
+    """Return the shell of the notebook of this process, or None."""
+    # a notebook has already loaded it, and nothing else needs it
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
 
@@ -156,7 +156,7 @@ def _notebook() -> Any:
 
 
 def _values_of(summary: Any) -> dict[str, Cell]:
-    """Return what a round has to show, by column."""
+    """Return the values of a round, by column."""
     if not hasattr(summary, "to_dict"):  # a turn of a workflow, a cycle of thinking
         return {"round": summary.number, "state": str(summary.state)}
 
@@ -169,7 +169,7 @@ def _values_of(summary: Any) -> dict[str, Cell]:
     }
     values: dict[str, Cell] = {"round": counts.pop("round")}
     for each in (*beside, counts):
-        # a measure comes before a state of the same name
+        # a measure takes precedence over a state of the same name
         values |= {name: value for name, value in each.items() if name not in values}
 
     return values
@@ -208,11 +208,11 @@ class RoundFrames:
     """The rounds of a run as polars frames; ``to_pandas()`` converts them.
 
     Args:
-        rounds: A row for each round: ``round``, and the counts of what happened in it.
+        rounds: A row for each round: ``round``, and its counts.
         states: ``round``, ``state`` and ``agents``: how many agents were in each state at the
             round's last tick.
-        measures: ``round``, ``measure`` and ``value`` (null where there was nothing to measure);
-            empty if the world measures nothing.
+        measures: ``round``, ``measure`` and ``value`` (null if there was nothing to measure); empty
+            if the world measures nothing.
         timeouts: ``round``, ``state`` (the one that was left) and ``timeouts``.
     """
 
@@ -257,5 +257,5 @@ def _long(rounds: Sequence[Mapping[str, Any]], key: str) -> Iterator[tuple[int, 
     for each in rounds:
         for name, value in each.get(key, {}).items():
             is_measured = key == "measures" and value is not None
-            # true and false are measures, too
+            # true and false are also measures
             yield each["round"], name, float(value) if is_measured else value

@@ -1,4 +1,4 @@
-"""What can be run, and what can describe a run: the seam between this room and those below."""
+"""The protocols of runs and their options, which other packages implement."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from prism.telemetry._loggers import EventLogger
 
 
 class RunResults(Protocol):
-    """What came of a run."""
+    """The results of a run."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the results as plain data, for ``run.json``."""
@@ -22,9 +22,9 @@ ResultsT_co = TypeVar("ResultsT_co", bound=RunResults, covariant=True)
 
 
 class Runnable(Protocol[ResultsT_co]):
-    """Something that runs in rounds, and can be kept and made again between two of them.
+    """Something that runs in rounds, and can be saved and restored between two of them.
 
-    One that has texts written has a ``writer``.
+    It has a ``writer`` if it has texts written.
     """
 
     @property
@@ -37,50 +37,50 @@ class Runnable(Protocol[ResultsT_co]):
 
     @property
     def reasoner(self) -> Any:
-        """Who decides; None if nobody does."""
+        """The reasoner, if any."""
 
     @property
     def clock(self) -> SimulatedClock:
         """The run's clock."""
 
     def kept_in(self, folder: Path) -> None:
-        """Learn in which folder the run is kept, before it is restored or run."""
+        """Set the folder in which the run is kept, before it is restored or run."""
 
     def run(self, on_round: Callable[[Any], object]) -> ResultsT_co:
-        """Run the rounds that are left, and call a function with every round as it ends."""
+        """Run the remaining rounds, and call a function with every round when it ends."""
 
     def snapshot(self) -> Mapping[str, Any]:
-        """Return as plain data, between two rounds, what the log does not tell."""
+        """Return, between two rounds, everything that is not in the log as plain data."""
 
     def restore(self, snapshot: Mapping[str, Any], events: Iterable[Mapping[str, Any]]) -> None:
-        """Make a new run go on where another one was.
+        """Make a new run continue where another one stopped.
 
         Args:
             snapshot: What `snapshot` returned there.
-            events: Its log until then.
+            events: Its log up to that point.
         """
 
 
 class RunOptions(Protocol[ResultsT_co]):
-    """What a run is: everything that its events depend on.
+    """The options of a run: everything that its events depend on.
 
-    Options whose run needs a checkpoint more often than others have an attribute
-    ``checkpoint_every``, too: seconds, 0 for every round.
+    Options of runs that need more frequent checkpoints also have an attribute ``checkpoint_every``:
+    seconds, or 0 for every round.
     """
 
     @property
     def is_repeatable(self) -> bool:
-        """Whether the run would write the same log again; not where a model decides."""
+        """Whether the run would write the same log again, which it does not if a model decides."""
 
     @property
     def deadline(self) -> float | None:
-        """Seconds that the run may ask a model for; None without a limit."""
+        """Seconds for which the run may ask a model; None without a limit."""
 
     def prepare(self, logger: EventLogger | None) -> Runnable[ResultsT_co]:
-        """Read and make all that the run needs, before anything is written.
+        """Read and make everything that the run needs, before anything is written.
 
         Args:
-            logger: Where its events go, once it runs.
+            logger: Where its events go once it runs.
 
         Raises:
             PrismError: If the run is impossible.
@@ -95,10 +95,10 @@ class RunOptions(Protocol[ResultsT_co]):
 
         Args:
             config: The run as plain data.
-            path: Where it stands, for messages.
+            path: The file that it comes from, for messages.
 
         Raises:
-            InputError: If it is something else, or a file that the run reads has changed.
+            InputError: If it is not such data, or a file that the run reads has changed.
         """
 
     def replaying(self, recorded: Path) -> Self:

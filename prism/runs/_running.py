@@ -1,4 +1,4 @@
-"""Carrying out a run: from its beginning, from a checkpoint, or as a log tells it."""
+"""Carrying out a run: from its beginning, from a checkpoint, or as a replay of a log."""
 
 from __future__ import annotations
 
@@ -59,12 +59,12 @@ class Observer:
         _logger.warning(message)
 
     def started(self, run: Runnable[Any]) -> None:
-        """Receive the run when its first round, or the first after a resume, is about to begin."""
+        """Receive the run before its first round, or before the first after a resume."""
 
     def is_to_stop(self) -> bool:
         """Return True to stop the run after a checkpoint, as with Ctrl-C.
 
-        Called at the end of every round but the last.
+        Called at the end of every round except the last.
         """
         return False
 
@@ -72,12 +72,12 @@ class Observer:
 _NOTED = (
     *("prism.agents", "prism.statechart", "prism.llm", "prism.runs.models", "prism.workflow"),
 )
-"""Loggers of what is not in a run's log: of agents, triggers, a budget, prompts, servers, files."""
+"""Loggers of warnings that are not in a run's log."""
 
 
 @contextmanager
 def telling_warnings(observer: Observer) -> Iterator[None]:
-    """Warn an observer of what is not in the log of the run that it observes."""
+    """Pass warnings that are not in the run's log to its observer."""
     loggers = list(map(logging.getLogger, _NOTED))
     handler = _Teller(observer)
     for logger in loggers:
@@ -95,7 +95,7 @@ class _Teller(logging.Handler):
         self._observer = observer
 
     def emit(self, record: logging.LogRecord) -> None:
-        # an event of a run without a folder, whose summary counts it
+        # an event of a run without a folder, which is counted in its summary
         if not hasattr(record, "prism"):
             self._observer.warn(record.getMessage())
 
@@ -106,7 +106,8 @@ class Outcome(Generic[ResultsT]):
 
     Args:
         results: Its results.
-        summary: What ``run.json`` says: the version, what the run was, and the results.
+        summary: The contents of ``run.json``: the version, the run's configuration, and the
+            results.
         folder: Its folder, if it is kept.
     """
 
@@ -115,7 +116,7 @@ class Outcome(Generic[ResultsT]):
     folder: Path | None
 
     def __repr__(self) -> str:
-        """Say what the results are and where they are kept; they themselves fill pages."""
+        """Show the type of the results and where they are kept."""
         where = "not kept" if self.folder is None else f"kept in {self.folder}"
         return f"<Outcome: {type(self.results).__name__}, {where}>"
 
@@ -131,28 +132,28 @@ def go_on(
     checkpoint_every: float | None = None,
     observer: Observer | None = None,
 ) -> Outcome[ResultsT] | None:
-    """Go on with a run that was stopped; see `prism.worlds.resume`.
+    """Continue a run that was stopped; see `prism.worlds.resume`.
 
     Args:
-        folder: Where it is kept.
-        kind: What reads what the run is.
+        folder: The folder of the run.
+        kind: Reads the run's options.
         hosts: Addresses of its servers with names and passwords.
         model: The client of another library that it asks.
-        application: What the application brings to an agent that is run alone.
-        on_round: Called with every round as it ends.
+        application: What the application provides to a single agent.
+        on_round: Called with every round when it ends.
         checkpoint_every: Seconds between checkpoints.
-        observer: What to tell of the run.
+        observer: Receives reports of the run.
     """
     path = Path(folder)
     kept, config = RunFolder.to_resume(path)
     if config is None:
-        # it may have been killed after its last line, before its folder was tidy
+        # it may have been killed after its last line, before the folder was cleaned up
         kept.tidy()
         remove_heartbeat(path)
         return None
 
     summary = path / SUMMARY_NAME
-    kind.from_config(config, summary)  # what is damaged is said first
+    kind.from_config(config, summary)  # reports damage first
     options = kind.from_config(with_credentials(config, hosts, summary), summary)
     if model is not None:
         options = with_client(options, model)
@@ -175,9 +176,9 @@ def repeat(
 
     Args:
         recorded: The folder of the earlier run.
-        kind: What reads what the run is.
+        kind: Reads the run's options.
         folder: Where to keep the new run.
-        application: What the application brings to an agent that is run alone.
+        application: What the application provides to a single agent.
         how: As for `carry_out`.
     """
     path = Path(recorded)
@@ -189,7 +190,7 @@ def repeat(
 
 
 def _with_application(options: Any, application: Mapping[str, Any] | None) -> Any:
-    """Return a run with what an application brings to its agent, if it brings anything."""
+    """Return a run with what an application provides to its agent, if anything."""
     if application is None:
         return options
     if not hasattr(options, "application"):
@@ -207,16 +208,16 @@ def carry_out(
     observer: Observer | None = None,
     told: bool = True,
 ) -> Outcome[ResultsT]:
-    """Carry out a run, from where it stands to its end.
+    """Carry out a run from its current position to its end.
 
     Args:
-        options: What the run is.
+        options: The run.
         folder: Where to keep it; nothing is written without one.
-        on_round: Called with every round as it ends, after it has been kept.
-        checkpoint_every: A round that ends so many seconds after the last checkpoint gets one.
-            Options that have a ``checkpoint_every`` of their own know better.
+        on_round: Called with every round when it ends, after it was kept.
+        checkpoint_every: Seconds after the last checkpoint at which a round gets the next one. The
+            options' own ``checkpoint_every``, if any, takes precedence.
         observer: What to notify about the run. By default, it is logged to ``prism.runs``.
-        told: Whether to say in the outcome what the run was.
+        told: Whether the outcome includes the run's configuration.
     """
     observer = observer or Observer()
     logger = None if folder is None else LateLogger()
@@ -246,7 +247,7 @@ def carry_out(
 
 
 def _require_no_record(models: Iterable[Model]) -> None:
-    """Refuse models whose prompts are to be kept, where nothing is."""
+    """Refuse to record prompts in a run that is not kept."""
     if any(each.record_prompts for each in models):
         problem = "needs a folder for the prompts (keep, or --out)"
         raise InputError(problem, field=_RECORDS_PROMPTS)
@@ -259,7 +260,7 @@ def _after_rounds(
     on_round: Callable[[Any], object] | None,
     observer: Observer,
 ) -> Callable[[Any], None]:
-    """Return what is called with every round: it is kept, told, and may be the last for now."""
+    """Return a function that keeps and reports every round, and may stop the run."""
     seconds_between = DEFAULT_SECONDS_BETWEEN if checkpoint_every is None else checkpoint_every
 
     def after_round(summary: Any) -> None:
@@ -284,7 +285,7 @@ def _begin_keeping(
     stack: ExitStack,
     observer: Observer,
 ) -> None:
-    """Keep a run in a folder, where it begins or goes on; the stack ends it."""
+    """Begin or continue a run in its folder; the stack closes it."""
     writing = folder.writing(
         config,
         run.clock,
@@ -301,14 +302,14 @@ def _begin_keeping(
     if asking:
         # all share one
         stack.enter_context(tallied(asking[0].budget, folder.tally))
-    # where every prompt is to be on record, each is asked for again
+    # if every prompt is recorded, each question is asked again
     if folder.unfinished is not None and folder.prompts is None:
         for who in _askers(run):
             if isinstance(who, Router):
                 who.earlier.append(folder.unfinished)
     spent = partial(spent_by, *_askers(run), models=models)
     asked = partial(asked_by, *_askers(run))
-    # what a model has answered is worth more than a write to the log
+    # a model's answers are worth a write to the log
     flush = folder.flush if asking else _nothing
     stack.enter_context(
         beating(folder.path, run, run.clock, observer.warn, lambda: {**spent(), **asked()}, flush)
@@ -323,7 +324,7 @@ def models_of(options: Any) -> Iterator[Model]:
     """Yield all models that a run may ask.
 
     Args:
-        options: What the run is.
+        options: The run.
     """
     decides = getattr(options, "reasoner", None)
     if isinstance(decides, ReplayOptions):
@@ -343,7 +344,7 @@ def models_of(options: Any) -> Iterator[Model]:
 
 
 def _askers(run: Runnable[Any]) -> tuple[Any, Any]:
-    """Return who decides and who writes, if anybody does."""
+    """Return the reasoner and the writer, if any."""
     return run.reasoner, getattr(run, "writer", None)
 
 
@@ -353,15 +354,15 @@ def _close_caches(run: Runnable[Any], stack: ExitStack, observer: Observer) -> N
 
 
 def _load_models(run: Runnable[Any], options: RunOptions[Any], observer: Observer) -> None:
-    """Load the model that decides, and that of a writer who has clients of its own."""
+    """Load the model that decides, and that of a writer with its own clients."""
     reasoner, writer = _askers(run)
-    # a table of models for nobody is told before minutes are spent on loading
+    # report a table of models that matches no agent before minutes are spent on loading
     for asker in (reasoner, writer):
         check = getattr(asker, "check_agents", None)
         if check is not None and hasattr(run, "agents") and not run.finished:
             check(run.agents)
 
-    # a run without a model does not load what asks one
+    # a run without a model does not load the code that asks one
     from prism.runs._loading import load_model
 
     decide, write = askers_in(reasoner), askers_in(writer)
@@ -375,7 +376,7 @@ def _load_models(run: Runnable[Any], options: RunOptions[Any], observer: Observe
 
 
 def _records_prompts(config: Mapping[str, Any]) -> bool:
-    """Return whether a run's prompts and replies are kept: of its model, or its writer's own."""
+    """Return whether the prompts and replies of the run's model, or of its writer's, are kept."""
     writer = config.get("writer")
     model = writer.get("model") if isinstance(writer, Mapping) else None
     asking = (config, model if isinstance(model, Mapping) else {})
@@ -409,20 +410,20 @@ Say = Callable[[str], None]
 
 
 def askers_in(reasoner: Any) -> list[Reasoner | Writer]:
-    """Return all that ask a model: a reasoner or writer, or the parts of a router."""
+    """Return everything that asks a model: a reasoner or writer, or the parts of a router."""
     if isinstance(reasoner, Router):
         return [asking for part in reasoner.parts.values() for asking in askers_in(part)]
     if not hasattr(reasoner, "client"):
         return []
 
-    # a run without a model does not load what asks one
+    # a run without a model does not load the code that asks one
     from prism.statechart import Reasoner, Writer
 
     return [reasoner] if isinstance(reasoner, (Reasoner, Writer)) else []
 
 
 def record_prompts(run: Any, record: PromptRecord) -> None:
-    """Have those who ask a model in a run record what they ask."""
+    """Make reasoners and writers record the prompts that they send."""
     for who in _askers(run):
         for asker in askers_in(who):
             asker.record = record
@@ -430,7 +431,7 @@ def record_prompts(run: Any, record: PromptRecord) -> None:
 
 @contextmanager
 def closing_cache(reasoner: Any, warn: Say) -> Iterator[None]:
-    """Write the last answers to the cache's file when the run ends, and say so where that fails."""
+    """Write the last answers to the cache's file when the run ends, and warn if that fails."""
     asking = askers_in(reasoner)
     if not asking:
         yield
@@ -452,10 +453,10 @@ def closing_cache(reasoner: Any, warn: Say) -> Iterator[None]:
 
 
 def spent_by(*reasoners: Any, models: Sequence[Model] = ()) -> dict[str, Any]:
-    """Return what models have cost, as ``run.json`` says it; nothing where none was asked.
+    """Return the use of models for ``run.json``, or nothing if none was asked.
 
     Args:
-        reasoners: Who decides and who writes.
+        reasoners: The reasoner and the writer.
         models: All models that the run may ask, some with prices.
     """
     asking = [each for reasoner in reasoners for each in askers_in(reasoner)]
@@ -478,10 +479,10 @@ _MOST_CHARACTERS = 600
 
 
 def asked_by(*reasoners: Any) -> dict[str, Any]:
-    """Return what models are asked now, as the heartbeat tells it; nothing where none is asked.
+    """Return the open requests for the heartbeat, or nothing if no model is asked.
 
     Args:
-        reasoners: Who decides and who writes.
+        reasoners: The reasoner and the writer.
     """
     askers = [each for reasoner in reasoners for each in askers_in(reasoner)]
     if not askers:
@@ -495,7 +496,7 @@ def asked_by(*reasoners: Any) -> dict[str, Any]:
 
 
 def _requests_of(askers: Sequence[Any]) -> list[dict[str, Any]]:
-    """Return what is told of the requests without an answer, the oldest first."""
+    """Return the data of the open requests, the oldest first."""
     requests = [request for each in askers for request in tuple(each.open.values())]
     requests.sort(key=lambda request: request.since)
     now = loop_time()
@@ -511,7 +512,7 @@ def _requests_of(askers: Sequence[Any]) -> list[dict[str, Any]]:
 
 
 def _hosts_of(pools: Sequence[Pool[Any]]) -> list[dict[str, Any]]:
-    """Return what is told of servers, each of which several pools may share."""
+    """Return the data of the servers, each of which several pools may share."""
     hosts = {id(host.traffic): host for pool in pools for host in pool.servers}
 
     return [
@@ -532,8 +533,8 @@ _Running = tuple[asyncio.AbstractEventLoop, "asyncio.Task[Any] | None"]
 def run_to_end(main: Coroutine[Any, Any, ResultT]) -> ResultT:
     """Run a coroutine to its end, and return its result.
 
-    A notebook runs its cells in an event loop, and no other may run in the same thread: there the
-    coroutine gets a thread of its own, for which this one waits.
+    A notebook runs its cells in an event loop, and no other loop may run in the same thread. There,
+    the coroutine gets its own thread, for which this one waits.
     """
     if _is_looping():
         return _run_apart(main)
@@ -543,7 +544,7 @@ def run_to_end(main: Coroutine[Any, Any, ResultT]) -> ResultT:
     async def keep() -> None:
         results.append(await main)
 
-    # asyncio writes out what its main coroutine returns, which takes long for that of many rounds
+    # asyncio formats the result of its main coroutine, which takes long for many rounds
     asyncio.run(keep())
     return results[0]
 
@@ -568,7 +569,7 @@ def _run_apart(main: Coroutine[Any, Any, ResultT]) -> ResultT:
         try:
             return done.result()
         except KeyboardInterrupt:
-            # leaving the block waits for the thread, which has not heard of the interruption
+            # leaving the block waits for the thread, which has not received the interruption
             if not done.done():
                 loop, task = running.result()
                 if task is not None:

@@ -1,4 +1,4 @@
-"""How far runs have come, as seen by another process, during a run or afterwards."""
+"""The progress of runs, as seen by another process, during a run or afterwards."""
 
 from __future__ import annotations
 
@@ -45,20 +45,20 @@ class RunStatus:
 
     Args:
         path: Its folder, or its log if there is only a log.
-        state: ``running`` if a process is writing its log, ``complete``, ``stopped`` in between,
-            ``not begun`` if there is only an empty log, ``damaged`` if its state is unknown.
-        round: Round that it has reached, counted from 1; None if unknown.
+        state: ``running`` if a process is writing its log, ``complete``, ``stopped`` if it is
+            neither, ``not begun`` if there is only an empty log, ``damaged`` if its state is
+            unknown.
+        round: The current round, counted from 1; None if unknown.
         tick: Tick of that round.
         rounds: Number of its rounds.
         ticks_per_round: Ticks of each round.
         questions: Open questions; None if it is not running, or unknown.
-        rate: Ticks in a second (rounds in a second if the run has no ticks), since it began or was
+        rate: Ticks per second (rounds per second if the run has no ticks) since it began or was
             resumed; None if it is not running, or has only just begun.
         seconds_left: Seconds until its end at that rate.
         problem: What is damaged, or why this version of prism cannot resume the run.
-        spent: The cost of its model so far: ``calls``, ``tokens`` and, where agents have models
-            of their own, ``by_model``; None if none is asked, or the run is neither running nor
-            complete.
+        spent: The use of its model so far: ``calls``, ``tokens`` and, if agents have different
+            models, ``by_model``; None if none is asked, or the run is neither running nor complete.
         asking: The open requests to its model: ``open`` (``text``, ``model`` and ``seconds`` of the
             requests that have waited longest), ``hosts`` (``address``, ``in_flight`` and ``limit``
             of each) and ``waiting`` (requests that have no slot); None if it is not running.
@@ -119,7 +119,7 @@ def is_run(folder: Path) -> bool:
     """Return True for a folder with a log or a summary in it."""
     try:
         return any((folder / name).is_file() for name in _MARKS)
-    except OSError:  # a folder of somebody else's
+    except OSError:  # a folder of another user
         return False
 
 
@@ -137,7 +137,7 @@ def _of_process(
     if heartbeat is None or status.state == "not begun":
         return status
 
-    # A log is written some way behind; after a resume it is ahead of what the run has come to.
+    # A log lags behind the run; after a resume, it is ahead of it.
     status = replace(
         status,
         round=heartbeat.round,
@@ -175,7 +175,7 @@ def _state(
         return "complete"
     if _is_alive(log, folder):
         return "running"
-    # The log of a loop of one's own has no summary, but an end.
+    # The log of an application's own loop has no summary, but an end.
     if not summary and last.get("event") == RUN_ENDED:
         return "complete"
 
@@ -210,7 +210,7 @@ def _planned(status: RunStatus, summary: Mapping[str, Any]) -> RunStatus:
 
 
 def _spent(found: Any) -> Mapping[str, Any] | None:
-    """Return what was spent, if it is told as prism tells it."""
+    """Return the spending, if it has the form that prism writes."""
     spent = found if isinstance(found, dict) else {}
     by_model = spent.get("by_model", {})
     groups = list(by_model.values()) if isinstance(by_model, dict) else [None]
@@ -222,7 +222,7 @@ def _spent(found: Any) -> Mapping[str, Any] | None:
 
 
 def _asking(found: Any) -> Mapping[str, Any] | None:
-    """Return what a model is asked, if it is told as prism tells it."""
+    """Return the open requests, if they have the form that prism writes."""
     told = found if isinstance(found, dict) else {}
     requests, hosts = told.get("open"), told.get("hosts")
     if not isinstance(requests, list) or not isinstance(hosts, list):
@@ -247,7 +247,7 @@ def _count(found: Mapping[str, Any], name: str) -> int | None:
 
 
 def _last_event(log: Path) -> dict[str, Any]:
-    """Return the last whole event of a log, or nothing if it has none."""
+    """Return the last complete event of a log, or nothing if it has none."""
     if log.suffix != ".jsonl":
         return _last_packed(log)
 
@@ -288,7 +288,7 @@ def _runs_below(folder: Path, levels: int) -> Iterator[Path]:
 
     try:
         inside = [entry for entry in os.scandir(folder) if entry.is_dir(follow_symlinks=False)]
-    except OSError:  # a folder of somebody else's
+    except OSError:  # a folder of another user
         return
 
     for entry in inside:
@@ -298,18 +298,18 @@ def _runs_below(folder: Path, levels: int) -> Iterator[Path]:
 
 @dataclass(frozen=True, slots=True)
 class Heartbeat:
-    """How far a run was a moment ago.
+    """The progress of a run a moment ago.
 
     Args:
-        round: Round that was going on; that of the last checkpoint before the first.
+        round: The current round, or that of the last checkpoint before the first.
         rounds: Number of rounds.
         tick: Tick of the round.
-        ticks_per_round: Ticks of each round; None if the run does not say.
-        questions: Questions without an answer; None if the run does not say.
+        ticks_per_round: Ticks of each round; None if unknown.
+        questions: Open questions; None if unknown.
         done: Ticks since this process began or resumed the run; rounds if the run has no ticks.
         seconds: Seconds since then.
-        spent: What its model has cost, as ``run.json`` says it in the end; None if none is asked.
-        asking: What its model is asked now, as in `RunStatus`; None if none is asked.
+        spent: The use of its model, in the form of ``run.json``; None if none is asked.
+        asking: The open requests to its model, as in `RunStatus`; None if none is asked.
     """
 
     round: int
@@ -349,18 +349,18 @@ def beating(
     of_models: Callable[[], Mapping[str, Any]] = dict,
     flush: Callable[[], None] = lambda: None,
 ) -> Iterator[None]:
-    """Keep a heartbeat in a folder meanwhile, and remove it in the end.
+    """Keep a heartbeat in a folder inside the block, and remove it at the end.
 
-    It is written by a thread of its own, since a model may take minutes for one answer. It takes
-    nothing from the run but a look, and is not worth failing for.
+    A separate thread writes it, since a model may take minutes for one answer. It only reads from
+    the run, and its failures do not stop the run.
 
     Args:
         folder: The run's folder.
-        run: The run; its ``ticks_per_round`` and ``open_questions`` are told where it has them.
+        run: The run; its ``ticks_per_round`` and ``open_questions`` are included if it has them.
         clock: The run's clock.
         warn: Called if the file cannot be written.
-        of_models: Returns what its models have cost and are asked: ``spent`` and ``asking``.
-        flush: Hands the log to the operating system, so that the answers in it outlive the process.
+        of_models: Returns the use of its models, and their open requests: ``spent`` and ``asking``.
+        flush: Passes the log to the operating system, so the answers in it outlive the process.
     """
     heart = _Heart(folder / HEARTBEAT_NAME, run, clock, of_models, flush)
     heart.start()
@@ -376,10 +376,10 @@ def beating(
 
 
 def remove_heartbeat(folder: Path) -> None:
-    """Remove what is left of the heartbeat of a run that has ended.
+    """Remove the heartbeat of a run that has ended.
 
     Raises:
-        OSError: If that fails.
+        OSError: If it cannot be written.
     """
     path = folder / HEARTBEAT_NAME
     path.unlink(missing_ok=True)
@@ -429,7 +429,7 @@ class _Heart:
             self._write()
 
     def _write(self) -> None:
-        # Not durable: after a crash of the machine the log says where the run was.
+        # Not durable, since after a crash of the machine, the log shows where the run was.
         try:
             self._flush()
             # it may hold prompts, which are private

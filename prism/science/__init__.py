@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from prism.science._steady import Steady, mser, steadiness, steady_state
     from prism.science._tails import Tail, fit_tail, tails
 else:
-    # a process of a batch makes runs, and needs neither tables nor plans
+    # a process of a batch only makes runs, and needs neither tables nor plans
     __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [

@@ -2,9 +2,9 @@
 
 The population is adaptive (APMC; Lenormand, Jabot and Deffuant 2013, Computational Statistics
 28(6)). Each generation keeps the nearest half of all points, draws new ones around them, and
-weights each by how likely it was to be drawn, so the tolerance shrinks with every generation. In
-the end the parameters are regressed on the remaining differences (Beaumont, Zhang and Balding 2002,
-Genetics 162(4)), on a logit scale, so that none leaves its bounds.
+weights each by how likely it was to be drawn. The tolerance therefore shrinks with every
+generation. At the end, the parameters are regressed on the remaining differences (Beaumont, Zhang
+and Balding 2002, Genetics 162(4)), on a logit scale, so that none leaves its bounds.
 
 Coordinates go from 0 to 1, evenly between the bounds of a parameter. Everything is a function of
 the points so far and a seed, so a resumed fit draws the same points.
@@ -23,10 +23,10 @@ KEPT = 0.5
 """Share of the points of a generation that is kept."""
 
 _WIDENING = 2.0
-"""The kernel has twice the covariance of the kept (Beaumont, Cornuet, Marin and Robert 2009)."""
+"""The kernel has twice the covariance of the kept points (Beaumont et al. 2009)."""
 
 _LEAST_NEW = 0.1
-"""Where fewer of a generation are near enough, it is the last one."""
+"""If a smaller share of a generation is near enough, it is the last one."""
 
 _EDGE = 1e-6
 _RIDGE = 1e-9
@@ -47,13 +47,13 @@ class Targets:
 
 @dataclass(frozen=True, slots=True)
 class Population:
-    """Points that are kept of all that were drawn.
+    """The points that are kept among all that were drawn.
 
     Args:
         places: Their places among all points, the nearest first.
         weights: Their weights, which sum to 1.
         distances: How far each is from the targets, in standard deviations of the noise.
-        tolerance: How far the farthest may be.
+        tolerance: The largest of the distances.
     """
 
     places: Array
@@ -70,7 +70,7 @@ class Search:
         targets: The figures to compare with.
         seed: Seed of the fit.
         samples: Points of the first generation; each later one has half as many.
-        generations: The most generations there may be.
+        generations: Maximum number of generations.
         points: All points so far, a row each.
         odds: The density with which each was drawn; 1 for those of the first generation.
         figures: The figures of each point, a column per target; NaN if it failed.
@@ -92,12 +92,12 @@ class Search:
 
     @cached_property
     def adjusted(self) -> Array:
-        """The kept points as they would be if their figures were the targets."""
+        """The kept points, adjusted to what they would be if their figures were the targets."""
         return adjusted(self.points, self.population, self._noisy, self.targets)
 
     @property
     def is_to_grow(self) -> bool:
-        """Whether another generation is to follow."""
+        """Whether another generation follows."""
         before = len(self.points)
         made = 1 + (before - self.samples) // self._growth
         if made == 1 or made >= self.generations:
@@ -194,7 +194,7 @@ def next_points(points: Array, population: Population, size: int, seed: int) -> 
         drawn += size
         inside = np.concatenate([inside, tried[((tried >= 0) & (tried <= 1)).all(axis=1)]])
 
-    # what lies outside is drawn again, so that the others are as much likelier
+    # points outside are drawn again, so all others are more likely by the same factor
     share = len(inside) / drawn
     found = inside[:size]
     kernel = library("scipy.stats").multivariate_normal(np.zeros(kept.shape[1]), covariance)
@@ -230,7 +230,7 @@ def adjusted(points: Array, population: Population, figures: Array, targets: Tar
 def quantiles(values: Array, weights: Array, levels: tuple[float, ...]) -> list[float]:
     """Return quantiles of values that have weights."""
     order = np.argsort(values)
-    # each value stands in the middle of its weight
+    # each value is in the middle of its weight
     reached = np.cumsum(weights[order]) - weights[order] / 2
 
     return [float(each) for each in np.interp(levels, reached, values[order])]
@@ -239,7 +239,7 @@ def quantiles(values: Array, weights: Array, levels: tuple[float, ...]) -> list[
 def with_spread(figures: Array, targets: Targets, seed: int) -> Array:
     """Return figures as they would be observed, with an error of the size of their spread.
 
-    So the posterior is that of targets which are known up to a normal error (Wilkinson 2013,
+    The posterior is then that of targets that are known up to a normal error (Wilkinson 2013,
     Statistical Applications in Genetics and Molecular Biology 12(2)).
 
     Args:
@@ -247,7 +247,7 @@ def with_spread(figures: Array, targets: Targets, seed: int) -> Array:
         targets: The targets.
         seed: Seed of the fit.
     """
-    # rows are drawn one after the other, so those of earlier generations stay as they are
+    # rows are drawn one after the other, so those of earlier generations do not change
     errors = _dice(seed, "spread").standard_normal(figures.shape)
     found: Array = figures + errors * targets.spreads
 

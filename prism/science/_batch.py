@@ -35,11 +35,11 @@ from prism.science._plan import is_of_feed as is_of_feed_plan
 from prism.social._presets import DEFAULT_PRESET
 
 _Part = tuple[BatchRun, dict[str, Any], Mapping[str, Any], Mapping[str, Any]]
-"""A run, what identifies it, its parameters, and what came of it."""
+"""A run, its identifying columns, its parameters, and its results."""
 
 
 Grow = Callable[["Batch"], Mapping[str, Any]]
-"""Returns what ``plan.json`` is to say with more samples, once all runs are over; or nothing."""
+"""Returns a new ``plan.json`` with more samples once all runs are over, or nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,15 +47,15 @@ class Carrying:
     """How the runs of a batch are carried out; this does not change their results.
 
     Args:
-        workers: How many processes; by default as many as there are processors.
+        workers: Number of processes. Defaults to the number of processors.
         executor: Carries out the runs instead of processes on this machine.
         checkpoint_every: Seconds between checkpoints of a run.
         observer: Receives the progress of the batch.
         hosts: Addresses of its servers with user names and passwords, which a batch does not keep.
-        grow: Draws more samples, given the results of those so far.
+        grow: Draws more samples from the results so far.
 
     Raises:
-        InputError: If the number of workers is impossible, or given together with an executor.
+        InputError: If the number of workers is out of range, or given together with an executor.
     """
 
     workers: int | None = None
@@ -66,7 +66,7 @@ class Carrying:
     grow: Grow | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a number of processes that there cannot be."""
+        """Refuse an invalid number of processes."""
         if self.workers is not None and not 1 <= self.workers <= MOST_SHARERS:
             problem = f"must be from 1 to {MOST_SHARERS}, got {self.workers}"
             raise InputError(problem, field="workers")
@@ -75,7 +75,7 @@ class Carrying:
 
     @contextmanager
     def opened(self) -> Iterator[tuple[Executor, int]]:
-        """Yield the executor, and how many runs it is given at a time."""
+        """Yield the executor, and the number of runs to submit at a time."""
         if self.executor is not None:
             yield self.executor, MOST_SHARERS
             return
@@ -96,7 +96,7 @@ class Batch:
         folder: Its folder.
         plan: Its plan.
         runs: Its runs, in the order of the plan.
-        spent: What its models cost: ``calls`` and ``tokens``; empty if none was asked.
+        spent: What its models used: ``calls`` and ``tokens``. Empty if no model was asked.
     """
 
     folder: Path
@@ -111,7 +111,7 @@ class Batch:
 
     @property
     def is_complete(self) -> bool:
-        """Whether every run has come to its end."""
+        """Whether every run is complete."""
         return all(each.status == COMPLETE for each in self.runs)
 
     def results(self) -> pl.DataFrame:
@@ -122,7 +122,7 @@ class Batch:
 
         Raises:
             MissingExtraError: If polars is not installed.
-            InputError: If what a run left is damaged.
+            InputError: If the results of a run are damaged.
         """
         return _results_of(self._parts())
 
@@ -131,7 +131,7 @@ class Batch:
 
         Raises:
             MissingExtraError: If polars is not installed.
-            InputError: If what a run left is damaged.
+            InputError: If the results of a run are damaged.
         """
         return _rounds_of(self._parts())
 
@@ -139,7 +139,7 @@ class Batch:
         """Return the columns of ``results`` that are measures of the world.
 
         Raises:
-            InputError: If what a run left is damaged.
+            InputError: If the results of a run are damaged.
         """
         return self._outcomes()[0]
 
@@ -147,7 +147,7 @@ class Batch:
         """Return the columns of ``results`` that are outcomes: measures, then totals.
 
         Raises:
-            InputError: If what a run left is damaged.
+            InputError: If the results of a run are damaged.
         """
         measures, totals = self._outcomes()
         return [*measures, *totals]
@@ -156,9 +156,9 @@ class Batch:
         """Write both tables into the folder, as CSV and as Parquet.
 
         Raises:
-            OSError: If that fails.
+            OSError: If it cannot be written.
         """
-        # what runs left is read once for both
+        # the runs' results are read once for both
         parts = list(self._parts())
         write_tables(self.folder, {"results": _results_of(parts), "rounds": _rounds_of(parts)})
 
@@ -174,7 +174,7 @@ class Batch:
         return [name for name in measures if name not in totals], list(totals)
 
     def _parts(self) -> Iterator[_Part]:
-        """Yield each run, what identifies it, its parameters, and its results."""
+        """Yield each run, its identifying columns, its parameters, and its results."""
         of_feed = self._of_feed() if is_of_feed_plan(self.plan) else {}
         summaries = BatchFolder(self.folder).summaries([each.name for each in self.runs])
         for run, summary in zip(self.runs, summaries, strict=True):
@@ -184,7 +184,7 @@ class Batch:
                 "arm": run.configuration.arm,
                 "seed": run.seed,
             }
-            # a run that has not begun is a row with what the plan says of it
+            # a run that has not begun gets a row from the plan
             kept = summary or {}
             config, results = kept.get("config", {}), kept.get("results", {})
             sizes = {key: config[key] for key in ("agents", "rounds", "ticks_per_round") if config}
@@ -236,12 +236,12 @@ def batch(
     Args:
         plan: The plan, or its file.
         folder: Where to keep it. A folder that holds a batch is refused.
-        keep: What is kept of each run: ``logs``, a folder with all that a run has; or ``tables``,
-            only its part of both tables, which takes less time. A run without a folder starts
-            over if the batch is stopped while it is running.
-        workers: How many processes; by default as many as there are processors.
-        executor: Carries out the runs instead, on this machine or on others, which must all see
-            the folder. Every run has the same bytes as here.
+        keep: What to keep of each run: ``logs`` for a folder with everything, or ``tables`` for
+            only its part of both tables, which takes less time. A run without a folder starts over
+            if the batch is stopped while it is running.
+        workers: Number of processes. Defaults to the number of processors.
+        executor: Carries out the runs instead of local processes, on this machine or on others,
+            which must all see the folder. Every run has the same bytes as one made here.
         part: ``K/N`` for part K of N, each with its own folder and a fixed share of the budget;
             see `merge_batches`.
         checkpoint_every: Seconds between checkpoints of a run, written when a round ends; 0 for a
@@ -250,8 +250,8 @@ def batch(
 
     Raises:
         InputError: If a run of the plan is impossible. This is checked before any run begins.
-        KeyboardInterrupt: After an interruption, once the current rounds have ended; the batch can
-            then be resumed. A second interruption ends it at once.
+        KeyboardInterrupt: After an interruption, once the current rounds have ended. The batch can
+            then be resumed. A second interruption stops it at once.
     """
     given = plan if isinstance(plan, Plan) else Plan.from_file(plan)
     how = Carrying(workers, executor, checkpoint_every, observer)
@@ -285,9 +285,9 @@ def merge_batches(parts: Sequence[Path | str], folder: Path | str) -> Batch:
 
 
 def estimate_batch(plan: Plan | Path | str) -> Estimate:
-    """Estimate what the runs of a plan will ask their models and what that costs, without asking.
+    """Estimate how often the runs of a plan will ask their models and what that costs.
 
-    The policy runs a few rounds of each configuration with its first seed.
+    No model is asked. A policy runs a few rounds of each configuration with its first seed.
 
     Args:
         plan: The plan, or its file.
@@ -316,10 +316,10 @@ def begin_batch(
     Args:
         plan: The plan.
         path: The folder.
-        how: How its runs are carried out.
-        keep: What is kept of each run.
+        how: How to carry out its runs.
+        keep: What to keep of each run.
         samples: Parameters, instead of all combinations of what the plan varies.
-        more: What else ``plan.json`` is to hold.
+        more: Further entries of ``plan.json``.
     """
     if keep not in get_args(Keep):
         raise InputError(f"must be {LOGS} or {TABLES}, got {keep!r}", field="keep")
@@ -328,13 +328,13 @@ def begin_batch(
     folder.require_free()
     told = {"plan": plan.data, **more}
     told |= {"keep": keep} if keep != LOGS else {}
-    # what is too little for so many parts is said before anything is made
+    # a budget that is too small for the parts is refused before anything is made
     budget_in(told)
     told |= {} if samples is None else {"samples": list(samples)}
     plan.check(() if samples is None else planned(told)[1])
     with folder.locked() as session:
         folder.begin(plan.to_dict(), inputs_of(plan), told)
-        # names and passwords of servers are in the plan, and not in the folder
+        # user names and passwords of servers stay in the plan and are not written to the folder
         return _carried_out(folder, {**folder.read(), "plan": plan.data}, session, how)
 
 
@@ -347,15 +347,15 @@ def resume_batch(
     checkpoint_every: float = DEFAULT_SECONDS_BETWEEN,
     observer: BatchObserver | None = None,
 ) -> Batch:
-    """Resume a batch that was stopped, in whatever way, and carry it to its end.
+    """Resume a batch that was stopped, however it was stopped, and complete it.
 
     Complete runs stay as they are, others continue from their checkpoints, and failed runs are
     tried again. Unless a model decides, tables and logs are the same, to the byte, as those of a
     batch that was never stopped.
 
     Args:
-        folder: Where it is kept.
-        workers: How many processes; by default as many as there are processors.
+        folder: The folder of the batch.
+        workers: Number of processes. Defaults to the number of processors.
         executor: As for `batch`; it may differ from the one that began the batch.
         hosts: Addresses of its servers with user names and passwords, which a batch does not keep.
         checkpoint_every: Seconds between checkpoints of a run.
@@ -369,7 +369,7 @@ def resume_batch(
 
 
 def go_on(folder: Path, how: Carrying) -> Batch:
-    """Go on with a batch; see `resume_batch`."""
+    """Continue a batch; see `resume_batch`."""
     kept = BatchFolder(folder)
     told = kept.read()
     plan, _ = planned(told)
@@ -377,17 +377,17 @@ def go_on(folder: Path, how: Carrying) -> Batch:
         problem = f"was begun by prism {told['prism']}, and this is {__version__}: resume it there"
         raise InputError(problem, path=kept.path)
 
-    # runs of one batch must not differ by what their files said on the day
+    # all runs of a batch must read the same files
     require_unchanged(told["inputs"], inputs_of(plan), kept.path / PLAN_NAME)
     with kept.locked() as session:
         return _carried_out(kept, told, session, how)
 
 
 def read_batch(folder: Path | str) -> Batch:
-    """Return a batch as it stands in its folder, complete or not.
+    """Return the batch in a folder, complete or not.
 
     Args:
-        folder: Where it is kept.
+        folder: The folder of the batch.
 
     Raises:
         InputError: If the folder holds no batch.
@@ -398,7 +398,7 @@ def read_batch(folder: Path | str) -> Batch:
 
 
 def planned(told: Mapping[str, Any]) -> tuple[Plan, tuple[Configuration, ...]]:
-    """Return the plan and the configurations of a batch, as its ``plan.json`` has them."""
+    """Return the plan and the configurations in a batch's ``plan.json``."""
     plan = Plan(told["plan"])
     samples = told.get("samples")
     if samples is None:
@@ -434,7 +434,7 @@ def _as_it_stands(folder: BatchFolder, told: Mapping[str, Any]) -> Batch:
 
 
 def _numbers(row: Mapping[str, Any], others: set[str]) -> Iterator[str]:
-    """Yield the columns of a row that hold no text, but for some."""
+    """Yield the columns of a row that hold no text, except some."""
     for name, value in row.items():
         if name not in others and not isinstance(value, str):
             yield name
@@ -471,9 +471,9 @@ def _rounds_of(parts: Iterable[_Part]) -> pl.DataFrame:
 def _carried_out(
     folder: BatchFolder, told: Mapping[str, Any], session: str, how: Carrying
 ) -> Batch:
-    """Carry out what is left of a batch, and write its tables, also after an interruption."""
+    """Carry out the rest of a batch, and write its tables, even after an interruption."""
     folder.cut_rows()
-    # those that failed are tried again
+    # failed runs are tried again
     folder.note_failures({})
     observer = how.observer or BatchObserver()
     done = _as_it_stands(folder, told)
@@ -505,7 +505,7 @@ def _carried_out(
 
 
 def _for_all(told: Mapping[str, Any], how: Carrying, ledger: Ledger | None) -> dict[str, Any]:
-    """Return how runs are carried out, which is the same for all of them."""
+    """Return the settings that all runs share, for the processes that carry them out."""
     return {
         "keep": told.get("keep", LOGS),
         "checkpoint_every": how.checkpoint_every,

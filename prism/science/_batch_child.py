@@ -4,10 +4,10 @@
 run in the worker itself, whose own threads may draw random numbers or print. Instead it starts a
 process, and keeps it for the next run of its thread.
 
-That process reads messages, lines of JSON, from its input. The first says how the batch is carried
-out, ``run`` names a run to begin or resume, and ``stop`` ends the current run after a checkpoint.
-The end of the input means that the writing process is gone. The process then ends at once, since
-every run can be resumed.
+That process reads messages from its input, one line of JSON each. The first holds the settings of
+the batch, ``run`` names a run to begin or resume, and ``stop`` ends the current run after a
+checkpoint. The end of the input means that the writing process is gone. The child process then ends
+at once, since every run can be resumed.
 """
 
 from __future__ import annotations
@@ -56,15 +56,15 @@ FAILED: Final = "failed"
 STOPPED: Final = "stopped"
 
 Message = Mapping[str, Any]
-"""What is said between driver, task and process: plain data."""
+"""A message between driver, task and process: plain data."""
 
 listeners: dict[str, Callable[[str, Message], object]] = {}
-"""Who hears of rounds and warnings as they happen: drivers in this very process, by session."""
+"""Receivers of rounds and warnings as they happen: drivers in this process, by session."""
 
 _SECONDS_BETWEEN_LOOKS = 0.5
 _SECONDS_TO_END = 5.0
 _SECONDS_BETWEEN_ROUNDS = 0.1
-"""Rounds that end sooner after the last one that was told are not told."""
+"""Fewest seconds between two reports of a round; rounds in between are not reported."""
 
 _MAIN = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); " + (
     "from prism.science._batch_child import main; main()"
@@ -79,7 +79,7 @@ def carry(how: Message, run: Message) -> Message:
 
     Args:
         how: How the batch is carried out, the same for all its runs.
-        run: ``name``, ``config``, and ``sharer``, its place in the ledger meanwhile.
+        run: ``name``, ``config``, and ``sharer``, its place in the ledger while it runs.
 
     Returns:
         ``status``, ``error``, ``row`` and ``warnings`` of a run that has ended; or ``died``, how
@@ -100,7 +100,7 @@ def carry(how: Message, run: Message) -> Message:
 
 
 def dismiss(session: str) -> None:
-    """End the processes that threads of this process keep for a batch."""
+    """End the child processes that threads of this process keep for a batch."""
     for child in _children.pop(session, ()):
         child.end()
 
@@ -173,7 +173,7 @@ class _Child:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             cwd=how["cwd"] if Path(how["cwd"]).is_dir() else None,
-            # a Ctrl-C at the terminal is for the driver
+            # only the driver handles a Ctrl-C at the terminal
             process_group=0 if os.name == "posix" else None,
         )
         self.was_killed = False
@@ -189,13 +189,13 @@ class _Child:
 
     def say(self, message: Message) -> None:
         assert self._process.stdin is not None
-        # one that died is heard of by its end
+        # if the process died, the end of its output tells
         with suppress(OSError):
             self._process.stdin.write(json.dumps(message).encode() + b"\n")
             self._process.stdin.flush()
 
     def obey(self, order: str | None) -> None:
-        """Have it do what is ordered of all runs; nothing, mostly."""
+        """Pass on an order to stop, if there is one."""
         if order == STOP_NOW:
             self.was_killed = True
             self._process.kill()
@@ -204,7 +204,7 @@ class _Child:
             self.say({"stop": True})
 
     def end(self) -> int:
-        """Have it end, and return how it did."""
+        """Make the process end, and return how it ended."""
         assert self._process.stdin is not None
         with suppress(OSError):
             self._process.stdin.close()
@@ -213,7 +213,7 @@ class _Child:
         except subprocess.TimeoutExpired:
             self._process.kill()
             status = self._process.wait()
-        # it ends by itself where the output does
+        # the loop ends when the output does
         self._thread.join()
         if self._process.stdout is not None:
             self._process.stdout.close()
@@ -223,7 +223,7 @@ class _Child:
     def _listen(self) -> None:
         assert self._process.stdout is not None
         for line in self._process.stdout:
-            # one that was killed may leave half a line
+            # a killed process may leave an incomplete line
             if line.endswith(b"\n"):
                 self.said.put(json.loads(line))
         self.said.put(None)
@@ -266,7 +266,7 @@ def _cause(status: int) -> str:
 
 def main() -> None:
     """Carry out runs until the input ends."""
-    # what is loaded stays: each full collection during the runs would look through it again
+    # freeze what is loaded, which every full collection during the runs would scan again
     gc.freeze()
     out = _take_output()
     messages: SimpleQueue[Message] = SimpleQueue()
@@ -282,19 +282,19 @@ def main() -> None:
             except Empty:
                 return
             teller.tell(begun=run["name"])
-            # a driver that comes after this one waits until nobody works any more
+            # a later driver waits until no run is active
             with folder.working():
                 if folder.session() != how["session"]:
                     os._exit(1)
                 with _budget(how, run["sharer"]):
                     status, error, row = _carried_out(run, how, teller)
-            # a stop before the run ends the one before it, which has ended
+            # a stop that arrives before the run belongs to the previous one, which has ended
             teller.tell(status=status, error=error, row=row)
 
 
 def _take_output() -> IO[str]:
     """Keep standard output for messages; what a world prints goes to standard error."""
-    # what a world prints must not be taken for a message
+    # a world's output must not be mistaken for a message
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     return out
@@ -329,7 +329,7 @@ class _Teller(Observer):
         self._out.flush()
 
     def note(self, message: str) -> None:
-        """Say nothing of a single run that goes well."""
+        """Ignore remarks; a single run reports only problems."""
 
     def warn(self, message: str) -> None:
         self.tell(warning=message)
@@ -349,8 +349,7 @@ class _Teller(Observer):
 def _carried_out(run: Message, how: Message, teller: _Teller) -> tuple[str, str | None, str | None]:
     """Begin or resume one run.
 
-    Returns:
-        How it ended, what went wrong, and its row as JSON if the batch keeps no folders.
+    Returns: Its status, its error, and its row as JSON if the batch keeps no folders.
     """
     folder = Path(how["folder"], run["name"])
     trace = folder / TRACEBACK_NAME
@@ -387,7 +386,7 @@ def _in_its_folder(folder: Path, run: Message, how: Message, teller: _Teller) ->
     else:
         outcome = _made(run, how).keep(folder, **_settings(how, teller))
     if outcome is not None and is_of_feed(outcome.summary["results"]):
-        # while it is at hand, and by as many processes as there are
+        # measured here, while the log is at hand, so that all processes share the work
         measure_run(Path(how["folder"]), run["name"])
 
 
@@ -398,7 +397,7 @@ def _as_a_row(run: Message, how: Message, teller: _Teller) -> str:
         summary = carry_out(made, None, **settings).summary
         results = summary["results"]
     else:
-        # what the feed's measures are made from is its log
+        # the feed's measures are computed from its log
         with TemporaryDirectory() as place:
             log = Path(place) / "run"
             summary = made.keep(log, **settings).summary
@@ -409,7 +408,7 @@ def _as_a_row(run: Message, how: Message, teller: _Teller) -> str:
 
 
 def _is_feed(world: type) -> bool:
-    # a world of another kind does not load the feed
+    # other worlds do not load the feed
     social = sys.modules.get("prism.social")
     return social is not None and issubclass(world, social.Feed)
 
@@ -430,11 +429,11 @@ def _settings(how: Message, teller: _Teller) -> dict[str, Any]:
 
 @contextmanager
 def _budget(how: Message, sharer: int) -> Iterator[None]:
-    """Let a run spend from the shared ledger, in which it has a place of its own."""
+    """Return the run's budget from the shared ledger, in which it has its own place."""
     lent: AbstractContextManager[None] = nullcontext()
     if how["budget"] is not None:
         ledger = Ledger(Path(how["folder"]) / LEDGER_NAME, sharer, **how["budget"])
-        # whoever had the place may have died with requests under way
+        # the previous user of the place may have died with open requests
         ledger.forget(sharer)
         lent = lending(ledger)
     with lent:

@@ -35,12 +35,12 @@ if TYPE_CHECKING:
 BatchStatus = Literal["complete", "failed", "stopped", "not begun"]
 
 MOST_DEATHS = 2
-"""A run is resumed so often when the process that carries it out dies; then it has failed."""
+"""How often a run is resumed after its process has died, before it counts as failed."""
 
 _SECONDS_BETWEEN_LOOKS = 1.0
 _SECONDS_TO_END = 10.0
 _SECONDS_IDLE = 60.0
-"""A process that is given no run for so long ends, wherever it is."""
+"""Seconds without a run after which a child process ends, on any machine."""
 
 _logger = logging.getLogger("prism.science")
 
@@ -95,9 +95,9 @@ class Door(AbstractContextManager["Door"]):
         folder: The folder of the batch.
         session: The session that holds it.
         how: How the batch is carried out: ``keep``, ``checkpoint_every``, ``hosts``, ``budget``.
-        executor: Who carries out the runs.
-        at_a_time: How many runs it is given at a time.
-        observer: Whom to tell.
+        executor: Carries out the runs.
+        at_a_time: Number of runs to submit at a time.
+        observer: Receives the progress.
         ledger: The budget that all runs share, if any.
     """
 
@@ -119,7 +119,7 @@ class Door(AbstractContextManager["Door"]):
     _problem: str | None = None
 
     def __enter__(self) -> Self:
-        """Hear of what happens in this process as it does."""
+        """Register for reports of runs in this process."""
         self.how = {
             **self.how,
             "session": self.session,
@@ -133,7 +133,7 @@ class Door(AbstractContextManager["Door"]):
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """Have all processes end: at once if something went wrong."""
+        """Make all child processes end, at once if something went wrong."""
         if kind is not None:
             self.folder.give_order(STOP_NOW)
             for future in self._under_way:
@@ -147,7 +147,7 @@ class Door(AbstractContextManager["Door"]):
 
         Args:
             runs: The runs.
-            configs: What each of them is, by its name.
+            configs: Their configurations by name.
 
         Raises:
             InputError: If the executor broke, or one of its machines cannot carry it out.
@@ -197,7 +197,7 @@ class Door(AbstractContextManager["Door"]):
             self._take(said)
 
     def _tell(self, name: str, message: Message) -> None:
-        """Tell what a run says that is under way."""
+        """Report a message of an active run."""
         for run, _ in self._under_way.values():
             if run.name == name and "round" in message:
                 self._rounds[name] = message["round"]
@@ -206,7 +206,7 @@ class Door(AbstractContextManager["Door"]):
                 self.observer.warn(run, message["warning"])
 
     def _look(self) -> None:
-        """Tell how far runs are of which nobody in this process hears."""
+        """Report the progress of runs that no thread of this process listens to."""
         for run, _ in self._under_way.values():
             heartbeat = Heartbeat.read(self.folder.path / run.name)
             done = 0 if heartbeat is None else heartbeat.round - 1
@@ -223,7 +223,7 @@ class Door(AbstractContextManager["Door"]):
         except BrokenExecutor as error:
             self._stop_for(f"the executor broke ({error}): resume the batch")
             said = {"status": STOPPED, "error": None, "row": None}
-        except Exception as error:  # whatever an executor raises of a worker that it has lost
+        except Exception as error:  # whatever an executor raises if it has lost a worker
             said = {"died": f"was lost ({type(error).__name__}: {error})"}
 
         for warning in said.get("warnings", ()):
@@ -245,7 +245,7 @@ class Door(AbstractContextManager["Door"]):
         self.observer.run_ended(replace(run, status=status, error=error))
 
     def _bury(self, run: BatchRun, sharer: int, how: str) -> None:
-        """Have a run whose process died resumed by another one."""
+        """Let another process resume a run whose process died."""
         if self.ledger is not None:
             self.ledger.forget(sharer)
         if self._is_stopping:
@@ -258,7 +258,7 @@ class Door(AbstractContextManager["Door"]):
             self._ended(run, FAILED, problem)
         else:
             self.observer.warn(run, f"its process {how}: the run is resumed")
-            # before those that have not begun, so that a batch does not end on it
+            # put it before runs that have not begun, so it does not delay the end of the batch
             self._waiting.appendleft(run)
 
     def _stop_for(self, problem: str) -> None:
@@ -279,7 +279,7 @@ class Door(AbstractContextManager["Door"]):
 
     @contextmanager
     def _interruptible(self) -> Iterator[None]:
-        """Take Ctrl-C as a message, so that it ends nothing halfway."""
+        """Handle Ctrl-C as a message, so that it interrupts no operation halfway."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return

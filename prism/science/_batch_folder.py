@@ -24,7 +24,7 @@ except ModuleNotFoundError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 Keep = Literal["logs", "tables"]
-"""What a batch keeps of each run: its folder, with its log, or its row of the tables alone."""
+"""What a batch keeps of each run: its folder with its log, or only its rows of the tables."""
 
 LOGS: Final = "logs"
 TABLES: Final = "tables"
@@ -83,14 +83,14 @@ class BatchFolder:
         """Lock the folder, so that no other process carries out the batch.
 
         Yields:
-            The session, a unique text that is in the lock's file meanwhile.
+            The session, a unique text that the lock's file contains in the meantime.
 
         Raises:
             InputError: If another process holds it, or one of an earlier session is still working.
         """
         try:
             make_folder(self.path)
-            # it stays when the batch ends: a lock that is deleted can be held twice
+            # the file stays when the batch ends, since a deleted lock could be held twice
             lock = _opened(self.path / LOCK_NAME)
         except OSError as error:
             raise InputError(f"cannot be written to: {error.strerror}", path=self.path) from None
@@ -100,7 +100,7 @@ class BatchFolder:
             try:
                 yield self._begun_session(lock)
             finally:
-                # runs that are still under way somewhere are to end
+                # runs that are still active elsewhere must end
                 with suppress(OSError):
                     os.truncate(lock, 0)
                     (self.path / _STOP_NAME).unlink(missing_ok=True)
@@ -167,7 +167,7 @@ class BatchFolder:
         (self.path / _STOP_NAME).write_text(order)
 
     def order(self, session: str) -> str | None:
-        """Return what the runs of a session are to do: go on (None), stop, or stop at once.
+        """Return the order for the runs of a session: continue (None), stop, or stop at once.
 
         If the process that carries out the batch is gone, its runs stop at once.
         """
@@ -186,7 +186,7 @@ class BatchFolder:
         Args:
             plan: Its plan.
             inputs: The SHA-256 of every file that its runs read.
-            more: What else is needed to resume it.
+            more: Further data that resuming it needs.
         """
         self.require_free()
         head = {"prism": __version__, "schema": _SCHEMA, "plan": plan, "inputs": inputs}
@@ -232,7 +232,7 @@ class BatchFolder:
             row: One of `rows`, as JSON.
 
         Raises:
-            OSError: If that fails.
+            OSError: If it cannot be written.
         """
         with (self.path / ROWS_NAME).open("ab") as file:
             file.write(row.encode() + b"\n")
@@ -241,7 +241,7 @@ class BatchFolder:
         """Remove the incomplete row that a killed process may have left.
 
         Raises:
-            OSError: If that fails.
+            OSError: If it cannot be written.
         """
         path = self.path / ROWS_NAME
         if path.exists() and not (whole := path.read_bytes()).endswith(b"\n"):
@@ -259,7 +259,7 @@ class BatchFolder:
 
         lines = path.read_bytes().split(b"\n")
         try:
-            # what follows the last line's end is a row that is being written
+            # the part after the last line break is a row that is still being written
             found = [orjson.loads(line) for line in lines[:-1]]
             if not all(isinstance(row["run"], str) for row in found):
                 raise TypeError
@@ -271,7 +271,7 @@ class BatchFolder:
         return found
 
     def failures(self) -> dict[str, str]:
-        """Return why runs failed, of those that were not resumed since."""
+        """Return the reasons of failed runs that have not been resumed since."""
         if not (self.path / FAILURES_NAME).exists():
             return {}
         return dict(self._read(FAILURES_NAME))
@@ -282,7 +282,7 @@ class BatchFolder:
             self._write(FAILURES_NAME, dict(failures))
 
     def _wait_for(self, lock: int, seconds: float = _SECONDS_TO_WAIT) -> None:
-        """Wait for processes of a batch that was killed, which are about to end."""
+        """Wait for the processes of a killed batch, which are about to end."""
         ends = time.monotonic() + seconds
         while fcntl is not None:
             try:

@@ -37,7 +37,7 @@ class Part:
         """Return the part that ``K/N`` names.
 
         Raises:
-            InputError: If none is.
+            InputError: If the text names no part.
         """
         number, _, count = text.partition("/")
         if not (number.isdecimal() and count.isdecimal() and 1 <= int(number) <= int(count)):
@@ -72,7 +72,7 @@ class Part:
 
 
 def budget_in(told: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the runs of a folder may spend together, as its ``plan.json`` says."""
+    """Return the budget that the runs of a folder share, from its ``plan.json``."""
     whole, part = told["plan"].get("budget", {}), Part.in_plan(told)
     return dict(whole) if part is None else part.budget(whole)
 
@@ -130,12 +130,12 @@ def _require_all(opened: Sequence[BatchFolder], plans: Sequence[dict[str, Any]])
 
 
 def _of_all(told: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a ``plan.json`` says that is the same for all parts."""
+    """Return the entries of a ``plan.json`` that are the same for all parts."""
     return {key: value for key, value in told.items() if key != PART}
 
 
 def _copy(part: BatchFolder, merged: BatchFolder) -> None:
-    """Copy the runs of a part, their rows, and what they have spent."""
+    """Copy the runs of a part, their rows, and their spending."""
     for each in sorted(part.path.iterdir()):
         if each.is_dir():
             shutil.copytree(each, merged.path / each.name, dirs_exist_ok=True)

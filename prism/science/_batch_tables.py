@@ -1,4 +1,4 @@
-"""The tables of a batch, by run and by round, and what the logs of a feed add to them."""
+"""The tables of a batch, by run and by round, and the measures from the logs of a feed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def run_row(
     """Return the row of one run: its parameters, its totals, and its final measures.
 
     Args:
-        head: What comes first: run, configuration, arm, seed.
+        head: The first columns: run, configuration, arm, seed.
         parameters: Its parameters.
         results: The results in ``run.json``; empty if there are none.
     """
@@ -46,7 +46,7 @@ def round_rows(
     head: Mapping[str, Any], parameters: Mapping[str, Any], results: Mapping[str, Any]
 ) -> Iterator[Row]:
     """Yield a row for each round of one run; see `run_row`."""
-    # the same in every row but for the round
+    # the same in every row except for the round
     first = _joined({**head, "round": None}, ("parameter", _flat(parameters)))
     for each in results.get("rounds", ()):
         counts = {name: value for name, value in each.items() if name not in ("round", "measures")}
@@ -60,8 +60,8 @@ def round_rows(
 def table_of(rows: Sequence[Row]) -> pl.DataFrame:
     """Return rows as a table with all their columns, in the order of their first appearance.
 
-    The numbers of agents by state stand together. They are 0 in rounds without the state, as a
-    chart with regions can have different states in each round.
+    The numbers of agents by state are next to each other. They are 0 in rounds without the state,
+    as a chart with regions can have different states in each round.
     """
     import polars as pl
 
@@ -79,7 +79,7 @@ def write_tables(folder: Path, tables: Mapping[str, pl.DataFrame]) -> None:
     """Write each table as CSV and as Parquet.
 
     Raises:
-        OSError: If that fails.
+        OSError: If it cannot be written.
     """
     for name, table in tables.items():
         with replacing(folder / f"{name}.csv") as file:
@@ -89,7 +89,7 @@ def write_tables(folder: Path, tables: Mapping[str, pl.DataFrame]) -> None:
 
 
 def _joined(head: Mapping[str, Any], *parts: tuple[str, Mapping[str, Any]]) -> Row:
-    """Put columns side by side; a name that is there already is told with what it is."""
+    """Join groups of columns; a name that already exists gets the name of its group."""
     row = dict(head)
     for kind, columns in parts:
         for name, value in columns.items():
@@ -99,7 +99,7 @@ def _joined(head: Mapping[str, Any], *parts: tuple[str, Mapping[str, Any]]) -> R
 
 
 def _flat(values: Mapping[str, Any], before: str = "") -> Row:
-    """Return numbers and texts alone: what is in a group has its name before it."""
+    """Return only numbers and texts; nested ones get the name of their group as a prefix."""
     found: Row = {}
     for name, value in values.items():
         if isinstance(value, dict):
@@ -114,13 +114,13 @@ def _flat(values: Mapping[str, Any], before: str = "") -> Row:
 
 FOLDER_NAME = "measures"
 _ALSO_IN_RESULTS = ("agents", "agent_ticks", "transitions", "timeouts", "decisions", "fallbacks")
-"""Measures that ``run.json`` tells, too."""
+"""Measures that are also in ``run.json``."""
 
 
 def measure_run(batch: Path, run: str) -> list[Mapping[str, Any]]:
-    """Return what `prism.analysis.run_measures` says of a run, by round and, last, in all.
+    """Return `prism.analysis.run_measures` of a run, by round and, in the last row, overall.
 
-    It is computed once, by the process that carried out the run, and kept beside the runs.
+    The process that carried out the run computes it once, and keeps it beside the runs.
 
     Args:
         batch: The folder of the batch.
@@ -128,7 +128,7 @@ def measure_run(batch: Path, run: str) -> list[Mapping[str, Any]]:
 
     Raises:
         MissingExtraError: If polars is not installed.
-        OSError: If it cannot be kept.
+        OSError: If it cannot be written.
     """
     kept = batch / FOLDER_NAME / f"{run}.json"
     if kept.exists():
@@ -143,7 +143,7 @@ def measure_run(batch: Path, run: str) -> list[Mapping[str, Any]]:
 
 
 def measure_log(run: Path) -> list[Mapping[str, Any]]:
-    """Return what `prism.analysis.run_measures` says of a run, by round and, last, in all.
+    """Return `prism.analysis.run_measures` of a run, by round and, in the last row, overall.
 
     Args:
         run: Its folder.
@@ -154,7 +154,7 @@ def measure_log(run: Path) -> list[Mapping[str, Any]]:
     analysis = library("prism.analysis")
     rows = analysis.run_measures(analysis.read_log(run), by_round=True).to_dicts()
 
-    # as it is read from a file
+    # in the form in which it is read from a file
     again: list[Mapping[str, Any]] = orjson.loads(orjson.dumps(rows))
     return again
 

@@ -39,7 +39,7 @@ def values_at(
 
     Args:
         plan: The plan.
-        names: The parameters, one a coordinate.
+        names: The parameters, one for each coordinate.
         points: The points.
 
     Raises:
@@ -53,7 +53,7 @@ def values_at(
 
 
 def _scale(plan: Plan, name: str) -> Callable[[float], float]:
-    """Return the function from coordinates, 0 to 1, to values of a parameter.
+    """Return the function that maps coordinates from 0 to 1 to values of a parameter.
 
     Raises:
         InputError: If the parameter holds no numbers.
@@ -75,7 +75,7 @@ def _scale(plan: Plan, name: str) -> Callable[[float], float]:
     width = 1 if step is None else step
     last = floor((most - least) / width + 1e-9)
 
-    # the first and last value are as likely as the others
+    # so that the first and last value are as likely as the others
     return lambda coordinate: least + width * min(floor((last + 1) * coordinate), last)
 
 

@@ -1,4 +1,4 @@
-"""Estimate, from a run's decisions, a policy that can take the model's place."""
+"""Estimate, from the decisions of runs, a policy that can replace the model."""
 
 from __future__ import annotations
 
@@ -49,29 +49,30 @@ def calibrate(
 ) -> Policy:
     """Estimate a policy from the decisions of runs.
 
-    ``markov`` takes the share of each choice for each state, event and group, the estimates of
-    maximum likelihood of a multinomial. It tests with G, twice the log-likelihood ratio (Wilks
-    1938), whether the groups differ. ``logit`` also fits a multinomial logit (McFadden 1974) for
-    each state and event, with an intercept for each group and the covariates, and tests it against
-    one with intercepts only and one with groups only.
+    ``markov`` uses the share of each choice for each state, event and group, which is the
+    maximum-likelihood estimate of a multinomial. It tests whether the groups differ with G, twice
+    the log-likelihood ratio (Wilks 1938). ``logit`` also fits a multinomial logit (McFadden 1974)
+    for each state and event, with an intercept for each group and the covariates, and tests it
+    against one with intercepts only and one with groups only.
 
-    What the decisions do not identify is listed as ``unidentified``: states in which nobody
+    Whatever the decisions cannot identify is listed in ``unidentified``: states in which no agent
     decided, options that were never offered, options that were never chosen (whose estimate is 0),
     groups with fewer than ``least`` decisions, covariates that do not vary, and logits without a
     finite maximum (Albert and Anderson 1984).
 
-    Agents have tendencies of their own, so there are two standard errors: one as if all decisions
+    Decisions of one agent are correlated, so there are two standard errors: one as if all decisions
     were independent, and one clustered by agent (Liang and Zeger 1986). The tests assume
     independence.
 
     Args:
         logs: The runs, from `prism.analysis.read_log`. Decisions that fell back are left out.
         model: ``markov`` or ``logit``.
-        by: What agents are grouped by: ``archetype``, or an attribute.
+        by: How to group agents: by ``archetype``, or by an attribute.
         covariates: What choices may depend on in a logit: keys of ``post.weighed`` in the
             log, of the decision or its context, or attributes of agents.
         least: Fewest decisions that identify a cell.
-        charts: Charts of the agents, which say what could have been decided; the feed's is known.
+        charts: Charts of the agents, which define what could have been decided. The feed's is
+            known.
 
     Raises:
         FieldValueError: If there is no such model, or ``least`` is below 1.
@@ -143,7 +144,7 @@ def _frequencies(choices: Choices, number: int, point: Point, least: int, found:
         found.unidentified += unclear
 
     together = np.concatenate(list(counts.values()))
-    # what is never chosen by anybody is told of the groups already
+    # options that nobody ever chose are already reported for the groups
     found.cells.append(_cell(point, None, together, least)[0])
     test = _homogeneity(point, [rows.sum(axis=0).tolist() for rows in counts.values() if len(rows)])
     if test is not None:
@@ -222,7 +223,7 @@ def _homogeneity(point: Point, rows: Sequence[Sequence[int]]) -> RatioTest | Non
 
 
 def _together(tests: Sequence[RatioTest]) -> RatioTest:
-    """Sum independent tests of one pair of models."""
+    """Add up independent tests of one pair of models."""
     statistic, df = sum(test.statistic for test in tests), sum(test.df for test in tests)
     known = [test.least_expected for test in tests if test.least_expected is not None]
     p = float(library("scipy.stats").chi2.sf(statistic, df))
@@ -244,7 +245,7 @@ def _logits(choices: Choices, least: int, found: _Found) -> None:
 
 
 def _never_met(choices: Choices, charts: Sequence[Statechart[Any]]) -> Iterator[Unidentified]:
-    """Yield what the charts allow but never occurred in the decisions."""
+    """Yield what the charts allow but the decisions never contain."""
     offered: dict[tuple[str, str], set[str]] = {}
     for state, event, options in choices.points:
         offered.setdefault((state, event), set()).update(options)
@@ -260,7 +261,7 @@ def _never_met(choices: Choices, charts: Sequence[Statechart[Any]]) -> Iterator[
 
 
 def _familiar() -> Iterator[Statechart[Any]]:
-    """Yield the charts of the feed, which runs follow without saying how they are defined."""
+    """Yield the charts of the feed, which logs name without their definitions."""
     for make in (social_media_chart, social_feed_chart):
         yield from (make(), make(acts=True))
 

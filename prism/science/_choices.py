@@ -1,4 +1,4 @@
-"""The decisions of runs as choices: who chose which option, and what that may depend on."""
+"""The decisions of runs as choices: who chose which option, with possible covariates."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from prism.analysis import RunLogs
 
 Point = tuple[str, str, tuple[str, ...]]
-"""Where it is decided: state, event and options."""
+"""A decision point: state, event and options."""
 
 _WHEN = ("run", "agent_id", "round", "tick")
 _NO_RUN = ""
@@ -30,10 +30,10 @@ class Choices:
     """Decisions of one run or several.
 
     Args:
-        table: One row a decision: ``run``, ``agent_id``, ``state``, ``event``, ``options``,
+        table: One row per decision: ``run``, ``agent_id``, ``state``, ``event``, ``options``,
             ``chosen``, ``group``, ``point`` (a number), and the covariates, null where unknown.
-        points: The points of decision, by number.
-        by: What agents are grouped by.
+        points: The decision points, by number.
+        by: How agents are grouped.
         groups: All groups, including those without decisions.
         covariates: Names of the covariates.
         sources: The runs.
@@ -54,12 +54,12 @@ def read_choices(
 ) -> Choices:
     """Read the decisions of runs.
 
-    Decisions that fell back, where nobody chose, and those whose choice is not among their options
-    are left out and counted.
+    Decisions that took the fallback, and those whose choice is not among their options, are left
+    out and counted.
 
     Args:
         logs: The runs.
-        by: What agents are grouped by: ``archetype``, or an attribute.
+        by: How to group agents: by ``archetype``, or by an attribute.
         covariates: What choices may depend on: keys of ``post.weighed``, such as ``relevance``, of
             the decision or its context, or attributes of agents.
 
@@ -104,7 +104,7 @@ def read_choices(
 
 
 def _charts(logs: RunLogs, agents: pl.DataFrame) -> tuple[str, ...]:
-    """Return the names of the charts that agents follow: that of the run, or their own."""
+    """Return the names of the agents' charts: that of the run, or their own."""
     started = logs.scan(RUN_STARTED).collect()
     found = {*_column(started, "chart"), *_column(agents, "chart")}
     return tuple(sorted(name for name in found if name is not None))
@@ -165,7 +165,7 @@ def _with_covariates(
     found = weighed.select(
         *_WHEN, *(pl.col(name).cast(pl.Float64).alias(f"post_{name}") for name in of_post)
     )
-    # an agent weighs one post a tick
+    # an agent weighs one post per tick
     joined = decided.join(
         found.collect().unique(_WHEN, keep="last"),
         on=list(_WHEN),

@@ -32,10 +32,10 @@ from prism.science._design import (
 )
 
 RESAMPLES = 9_999
-"""Bootstrap samples, unless told otherwise."""
+"""The default number of bootstrap samples."""
 
 LEVEL = 0.05
-"""The level of significance that notes speak of."""
+"""The significance level used in notes."""
 
 NONE = "one group has no run with it"
 
@@ -61,7 +61,7 @@ def compare(
     parameter are compared. If runs have assigned posts to arms, these arms are compared, in pairs
     within each run.
 
-    Runs with the same seed share their random numbers, so differences within a pair come from what
+    Runs with the same seed share their random numbers, so differences within a pair are due to what
     distinguishes the groups. Each measure gets the difference of the means with a bootstrap
     interval (BCa), a test (Wilcoxon's signed-rank test for pairs, else Mann and Whitney's U;
     Kolmogorov and Smirnov's D for distributions), Holm's correction over all tests, and an effect
@@ -71,14 +71,15 @@ def compare(
         groups: For each group a run's folder or log, a folder with runs below it, a pattern such as
             ``runs/warned-*``, or several of these. In a single folder that is not a batch, each
             folder that holds runs is a group.
-        by: What the groups of a batch are: ``arm``, or a parameter that the plan varies.
+        by: What distinguishes the groups of a batch: ``arm``, or a parameter that the plan varies.
         within: Parameters of a batch that are held fixed in each comparison; by default all others.
-            The runs of a seed are averaged over those that are left out.
+            Runs of a seed are averaged over those that are not named.
         paired: Whether to pair runs by seed. By default they are paired if no seed occurs twice in
             a group and most runs of both groups have a partner.
-        measures: The measures to compare, by name: the fewer tests, the milder the correction. None
-            for all; for a batch, those its plan names, or else the measures of the world.
-        from_round: The first round that counts, such as the first after a burn-in.
+        measures: Names of the measures to compare. The fewer tests, the milder the correction.
+            Defaults to all; for a batch, to those that its plan names, or else the measures of the
+            world.
+        from_round: First round to include, such as the first after a burn-in.
         to_round: Last round to include. By default, all runs must have the same rounds.
         confidence: Coverage of the intervals, between 0 and 1.
         resamples: Bootstrap samples.
@@ -167,7 +168,7 @@ class _Pair:
 
 
 def _design_of(groups: Sequence[Source | Sequence[Source]], asked: _Asked) -> Design | None:
-    """Return the design of a batch, or of the arms within the runs of one group; else None."""
+    """Return the design of a batch, or of the arms within the runs of one group, if any."""
     if len(groups) != 1:
         return None
 
@@ -208,7 +209,7 @@ def _by_design(design: Design, asked: _Asked) -> Comparison:
     kinds = _of_batch(_kinds(measured), asked.measures, design.wanted)
     asked.notes.extend(design.notes)
     rows = _contrasts(design, factor, kinds, asked, [strata])
-    # a figure shows the effect over each parameter, whatever the others are
+    # a figure shows the effect over each parameter, averaged over the others
     each = [[name] for name in strata] if len(strata) > 1 else []
     over = _contrasts(design, factor, kinds, asked, each)
     last = asked.to_round or max(run.run.rounds for run in chain(*measured.values()))
@@ -283,11 +284,11 @@ def _label(factor: str, level: Any) -> str:
 def _of_batch(
     kinds: Mapping[str, MeasureKind], asked: Sequence[str] | None, planned: Sequence[str]
 ) -> dict[str, MeasureKind]:
-    """Return the measures of a batch that are compared: by default few, as each is a test."""
+    """Return the measures of a batch to compare, by default few, since each adds a test."""
     if asked is not None or planned:
         return _wanted(kinds, planned if asked is None else asked)
 
-    # what a measure came to in the end, and not its mean over the rounds, too
+    # only the final value of a measure, not its mean over the rounds as well
     own = [name for name, kind in kinds.items() if kind == "own" and not name.endswith("_mean")]
     return {name: kinds[name] for name in own or kinds}
 
@@ -312,7 +313,7 @@ def _long_enough(label: str, runs: Sequence[Measured], last: int, asked: _Asked)
     """Return the runs that have completed a round, and note those that have not.
 
     Raises:
-        InputError: If no run has.
+        InputError: If no run has completed it.
     """
     kept = [each for each in runs if each.run.rounds >= last]
     if not kept:
@@ -332,7 +333,7 @@ def _common_rounds(measured: Mapping[str, Sequence[Measured]]) -> int:
     """Return the rounds of all runs.
 
     Raises:
-        InputError: If runs that have ended differ in them.
+        InputError: If complete runs have different numbers of rounds.
     """
     runs = [each.run for each in chain(*measured.values())]
     lengths = {run.rounds: run for run in runs if run.ended}
@@ -364,7 +365,7 @@ def _wanted(
     names = dict.fromkeys(kinds if measures is None else measures)
     unknown = [name for name in names if name not in kinds]
     if unknown:
-        # it loads pydantic, for a message only
+        # imported here as it loads pydantic, which is needed only for the message
         from prism.files._declarations import meant
 
         close = meant(unknown[0], kinds)
@@ -376,10 +377,10 @@ def _wanted(
 
 
 def _paired(first: _Side, second: _Side, asked: _Asked) -> _Pair:
-    """Pair runs by their seeds, if they are to be paired, and note what is left out.
+    """Pair runs by their seeds, if they should be paired, and note what is left out.
 
     Raises:
-        InputError: If they cannot be, though they are to be.
+        InputError: If they should be paired but cannot be.
     """
     alone = _Pair(first, second, paired=False)
     if asked.paired is False:
@@ -399,7 +400,7 @@ def _paired(first: _Side, second: _Side, asked: _Asked) -> _Pair:
 
 
 def _alone_in(side: _Side, other: _Side) -> Iterator[str]:
-    """Say which runs of one side have no partner on the other, if there are any."""
+    """Yield a note on runs of one side that have no partner on the other, if any."""
     alone = [str(seed) for seed in side.by_seed if seed not in other.by_seed]
     if alone:
         which = f"runs of {side.label} with seed {', '.join(alone)}"
@@ -412,14 +413,14 @@ def _unpairable(first: _Side, second: _Side, *, wanted: bool) -> str:
         return problem
 
     shared = len(first.by_seed.keys() & second.by_seed.keys())
-    # pairs of a few of the runs would throw the others away
+    # pairing only a few of the runs would discard the others
     is_enough = shared > 0 if wanted else 2 * shared > max(len(first.runs), len(second.runs))
 
     return "" if is_enough else f"{first.label} and {second.label} share {shared or 'no'} seeds"
 
 
 def _seeds_unfit(runs: Sequence[Measured]) -> str:
-    """Return why runs cannot be told apart by their seeds; empty if they can."""
+    """Return why seeds do not identify the runs; empty if they do."""
     found: dict[int, Path] = {}
     for run in (each.run for each in runs):
         if run.seed is None:
@@ -479,7 +480,7 @@ def _of_values(row: Difference, pair: _Pair, asked: _Asked) -> Difference:
 
 def _values(name: str, kind: MeasureKind, pair: _Pair) -> tuple[list[float], list[float]]:
     """Return the values of two groups, from the runs, or pairs, that have the measure."""
-    # a state in which nobody is has no share in a log
+    # a log has no share for a state without agents
     missing = 0.0 if kind == "state" else None
     one, other = ([run.values.get(name, missing) for run in side.runs] for side in pair.sides)
     if pair.paired:
@@ -530,7 +531,7 @@ def _of_distribution(row: Difference, pair: _Pair, asked: _Asked) -> Difference:
 
 
 def _what_is_possible(rows: Sequence[Difference]) -> list[str]:
-    """Return notes where too few runs, or too many tests, rule out any significance."""
+    """Return notes if too few runs, or too many tests, rule out any significance."""
     tested = {row: row.least_p for row in rows if row.least_p is not None}
     few = [row for row, least_p in tested.items() if least_p > LEVEL]
     notes = list(dict.fromkeys(map(_too_few, few)))
@@ -559,6 +560,6 @@ def _too_few(row: Difference) -> str:
     bound = f"below {row.least_p:.3g}" if row.least_p != 1 else "but 1"
 
     return (
-        f"{size}: no p-value {bound} is possible, whatever the runs say; at least {least} are "
+        f"{size}: no p-value {bound} is possible, whatever their results; at least {least} are "
         f"needed for {LEVEL:g}"
     )

@@ -26,9 +26,9 @@ _HEADINGS = {
 
 _EFFECTS = (
     "Every difference from the first group on one scale: in standard deviations of the runs, which "
-    "is the root of the mean of both groups' variances (Cohen's d_av, Cumming 2012), with its "
-    "{:.0%} bootstrap interval (BCa, Efron 1987; Hesterberg 2015). A filled point is significant "
-    "at .05 after Holm's correction (1979) for all {} tests."
+    "is the square root of the mean of both groups' variances (Cohen's d_av, Cumming 2012), with "
+    "its {:.0%} bootstrap interval (BCa, Efron 1987; Hesterberg 2015). A filled point is "
+    "significant at .05 after Holm's correction (1979) for all {} tests."
 )
 _DIFFERENCES = (
     "Second mean minus first, with the bootstrap interval. Pairs are tested by Wilcoxon's "
@@ -50,10 +50,10 @@ _ROUNDS = (
     "distribution."
 )
 _DISTRIBUTIONS = (
-    "The share of all values that are at least so large, all runs of a group together. The effect "
+    "The share of all values that are at least this large, over all runs of a group. The effect "
     "is the greatest distance of the two curves, Kolmogorov and Smirnov's D; its p-value comes "
-    "from permuting whole runs, since what stands in one run is not independent. For that reason "
-    "the interval of the difference of the means draws whole runs, too."
+    "from permuting whole runs, since values of one run are not independent. For the same reason "
+    "the interval of the difference of the means also resamples whole runs."
 )
 
 
@@ -157,7 +157,7 @@ def _model(comparison: Comparison) -> list[Section]:
 def _differences(comparison: Comparison) -> Section:
     rows = comparison.table().filter(pl.col("kind") != "distribution")
     told = rows.filter(pl.col("test").is_not_null())
-    # counts that are 0 in every run are those of other worlds, such as likes
+    # counts that are 0 in every run belong to other worlds, such as likes
     is_nothing = (pl.col("remark") == SAME) & (pl.col("mean_first") == 0)
     untested = rows.filter(pl.col("test").is_null() & ~is_nothing.fill_null(value=False))
     rest = Markup("").join(
@@ -207,7 +207,7 @@ def _distributions(comparison: Comparison, figures: PageFigures) -> list[Section
         figures.add_chart(
             f"distribution-{number}",
             draw_distribution(name, comparison, figures),
-            f"The share of {name} that is at least so large, by group",
+            f"The share of {name} that is at least this large, by group",
         )
         for number, name in enumerate(rows["measure"].unique(maintain_order=True), start=1)
     ]
@@ -229,12 +229,12 @@ def _table(comparison: Comparison, rows: pl.DataFrame, *more: str) -> pl.DataFra
     if (rows["remark"] != "").any():
         names.append("remark")
 
-    # a column in which nothing stands has no kind, and is not set as numbers
+    # an empty column has no type, and is not set as numbers
     return pl.DataFrame(rows.select(names).to_dict(as_series=False))
 
 
 _MOST_DRAWN = 24
-"""Most measures whose rounds are drawn."""
+"""Maximum number of measures whose rounds are drawn."""
 
 _ROW = 17
 _WIDEST = 8
@@ -252,7 +252,7 @@ _TOOLTIP = [
 
 def _colours_of(comparison: Comparison) -> dict[str, str]:
     """Return the colour of each group."""
-    # after ten they come again in another shade
+    # after ten, the colours repeat in another shade
     places = [
         _PLACES[place % len(_PLACES)] + len(_PLACES) * (place // len(_PLACES))
         for place in range(len(comparison.groups))

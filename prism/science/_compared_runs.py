@@ -56,13 +56,13 @@ def measure_run(path: Path, from_round: int, to_round: int | None) -> Measured:
     Args:
         path: Its folder or log.
         from_round: First round to include.
-        to_round: The last round that counts; None counts all.
+        to_round: Last round to include; None for all.
 
     Raises:
         InputError: If it cannot be read, or its log contains several runs or none.
     """
     logs = read_log(path)
-    # read once for all that is measured of it, as a log may be long
+    # read once for all measures, since a log may be long
     happened = what_happened(logs, *PARTS, from_round=from_round, to_round=to_round)
     if len(logs.runs) != 1:
         problem = f"contains {len(logs.runs)} runs: compare logs with one run each"
@@ -71,8 +71,11 @@ def measure_run(path: Path, from_round: int, to_round: int | None) -> Measured:
     run = logs.runs[0]
     both = measured_of(happened, 1)
     last = both["round"].max()
+    # no round is left of a run that ended before the first one to include
+    if last is None and run.ended:
+        last = run.rounds
     completed = last if isinstance(last, int) else 0
-    # the last round of a log that broke off may be half of one
+    # the last round of an incomplete log may be incomplete, too
     if not run.ended and completed != to_round:
         completed = max(0, completed - 1)
     measured = Measured(ComparedRun(path, run.seed, completed, run.ended))
@@ -120,7 +123,7 @@ def _add_states(measured: Measured, counts: pl.DataFrame) -> None:
 
 
 def _add_costs(measured: Measured, table: pl.DataFrame) -> None:
-    """Add what models cost, if any was asked."""
+    """Add the use of models, if any was asked."""
     for name in _COSTS if table.height else ():
         if table[name].null_count() < table.height:
             measured.add("cost", f"model_{name}", table[name].sum())
@@ -140,7 +143,7 @@ def _add_distributions(measured: Measured, happened: Happened) -> None:
         measured.distributions["posts_of_cascade"] = _counts(grown["size"])
         measured.distributions["posts_of_agent"] = _counts(written["posts"].fill_null(0))
 
-    # a round's end cuts visits short
+    # the end of a round cuts visits short
     whole = happened.counting("transitions").filter(pl.col("trigger") != ROUND_ENDS)
     kept = whole.filter(pl.col("from_state") != pl.col("to_state")).drop_nulls("ticks_in_state")
     names = [name for name in ("chart",) if kept["chart"].n_unique() > 1]
@@ -151,7 +154,7 @@ def _add_distributions(measured: Measured, happened: Happened) -> None:
 
 
 def _add_agents(measured: Measured, table: pl.DataFrame) -> None:
-    """Add what was measured of agents in the last round: of each, or the quantiles of many."""
+    """Add the measures of agents in the last round: all values, or the quantiles of many."""
     last = table.filter(pl.col("round") == pl.col("round").max())
     for (kind, name), rows in last.group_by(["kind", "measure"], maintain_order=True):
         found = rows.drop_nulls("quantile")
@@ -188,7 +191,7 @@ def runs_of(source: Source) -> list[Path]:
     if not path.is_dir() or any((path / name).is_file() for name in LOG_NAMES):
         return [path]
 
-    # a set, as a folder may hold a log both plain and packed
+    # a set, since a folder may hold a log both plain and compressed
     below = {log.parent for name in LOG_NAMES for log in path.rglob(name)}
     if not below:
         raise InputError("holds no runs: give a run, or a folder with runs below it", path=path)
@@ -215,7 +218,7 @@ def _by_folder(runs: Sequence[Path]) -> dict[str, list[Path]]:
 
 
 def _in_planned_order(sources: Sequence[Source], runs: Sequence[Path]) -> Sequence[Path]:
-    """Return the runs of a batch in the order of its plan, whose first arm is the first group."""
+    """Return the runs of a batch in the order of its plan, so the first arm is the first group."""
     batch = BatchFolder(Path(sources[0]))
     if len(sources) > 1 or not batch.is_begun:
         return runs

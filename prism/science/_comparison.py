@@ -28,7 +28,7 @@ MeasureKind: TypeAlias = Literal["own", "run", "state", "cost", "distribution"]
 Source: TypeAlias = PathLike[str] | str
 
 SAME = "the same in every run"
-"""The remark on a measure that has one value only."""
+"""The remark on a measure that has only one value."""
 
 _PRINTED = (
     *("measure", "setting", "first", "second", "mean_first", "mean_second", "difference"),
@@ -66,7 +66,7 @@ class Measured:
         run: The run.
         kinds: The kind of every measure, in their order.
         values: The value of each measure over the whole run.
-        by_round: The same in each round, by its number.
+        by_round: The value of each measure in each round, by round number.
         distributions: How often each value occurs, by the name of the distribution.
     """
 
@@ -102,7 +102,7 @@ class ComparedGroup:
 
     @property
     def seeds(self) -> tuple[int, ...]:
-        """The seeds of its runs, as far as their logs have them."""
+        """The seeds of its runs, where their logs contain them."""
         return tuple(run.seed for run in self.runs if run.seed is not None)
 
 
@@ -119,30 +119,31 @@ class Difference:
         second: Label of the second.
         paired: Whether runs of the same seed were compared with each other.
         runs_first: Runs of the first group that have the measure; the number of pairs if paired.
-        runs_second: The same of the second.
+        runs_second: Runs of the second group that have the measure.
         mean_first: Mean of the first group; for a distribution, of all its values.
         mean_second: Mean of the second.
         difference: The second mean minus the first.
         low: Lower end of the bootstrap interval of the difference; None for groups of one run.
         high: Its upper end.
         standardised: The difference in units of the runs' standard deviation (Cohen's d_av); None
-            where that is 0 or unknown.
+            if that is 0 or unknown.
         standardised_low: ``low`` in the same units.
         standardised_high: ``high`` in the same units.
         test: ``Wilcoxon``, ``Mann-Whitney`` or ``Kolmogorov-Smirnov``; None if there was none.
         statistic: W+, U of the second group, or D.
         p: Two-sided p-value of the test.
-        p_holm: The same, corrected for all tests of the comparison.
+        p_holm: The p-value, corrected for all tests of the comparison.
         effect: Matched-pairs rank-biserial correlation, Cliff's delta, or D.
-        superiority: Probability that a run of the second group has more (ties are halves).
-        least_p: The smallest p-value possible with so many runs.
+        superiority: Probability that a run of the second group has more; ties count one half.
+        least_p: The smallest p-value that is possible with this number of runs.
         t_low: Lower end of Student's interval of the difference for pairs, or Welch's for groups.
         t_high: Its upper end.
-        t_p: The p-value of the same t-test.
+        t_p: The p-value of the corresponding t-test.
         deviation: Standard deviation of the differences of pairs; of groups, that of the difference
             between two single runs.
-        setting: The values of other parameters of a batch, such as ``friends=4``; else empty.
-        remark: Why there is no test, or which runs lack the measure; empty if all is well.
+        setting: The values of other parameters of a batch, such as ``friends=4``, or empty.
+        remark: Why there is no test, or which runs lack the measure; empty if there is nothing to
+            say.
     """
 
     measure: str
@@ -180,15 +181,15 @@ class Comparison:
     """The results of a comparison, from `compare`.
 
     Args:
-        groups: The groups, or the arms of a batch; every one is compared with the first.
-        differences: A row for each measure, setting and group but the first.
+        groups: The groups, or the arms of a batch. Each of them is compared with the first.
+        differences: A row for each measure, setting and group except the first.
         notes: Remarks on the runs and the tests.
-        from_round: The first round that counted.
-        to_round: The last round.
+        from_round: The first round included.
+        to_round: The last round included.
         confidence: Confidence level of the intervals.
         measured: The measures of each run of each group.
         page_of: Makes its page.
-        model: Main effects and interactions of what a batch varies: a row for each measure and
+        model: Main effects and interactions of the factors of a batch: a row for each measure and
             term, with ``df``, ``df_residual``, ``f``, ``p``, ``p_holm`` and ``eta_squared``, by
             analysis of variance of type II, with seeds as blocks. None if the runs are not a batch.
         over: The differences at each value of each parameter, averaged over the others.
@@ -261,7 +262,7 @@ class Comparison:
         """Return the mean of each group in each round.
 
         Args:
-            measures: The measures; None for all that have rounds.
+            measures: The measures. Defaults to all that have rounds.
 
         Returns:
             ``measure``, ``group``, ``round``, ``runs``, ``mean``, ``low`` and ``high``: the
@@ -330,7 +331,7 @@ class Comparison:
 
     @property
     def pairing(self) -> str:
-        """How runs were compared, in words: in pairs of the same seed, as groups, or as either."""
+        """How runs were compared, in words: in pairs of the same seed, as groups, or both."""
         from prism.science._paper import counted
 
         pairs = sorted({row.runs_first for row in self.differences if row.paired})
@@ -379,7 +380,7 @@ class Comparison:
 
     @property
     def failures(self) -> Mapping[str, str]:
-        """Why figures could not be drawn, by name; usually empty."""
+        """The reasons why figures could not be drawn, by name; usually empty."""
         return self._document.failures
 
     @cached_property
@@ -413,7 +414,7 @@ class Comparison:
 def kinds_of(measured: Sequence[Sequence[Measured]]) -> dict[str, MeasureKind]:
     """Return the measures of all runs with their kinds, without distributions."""
     found: dict[str, MeasureKind] = {}
-    # the first run that has a measure gives it its place and its kind
+    # the first run that has a measure determines its place and its kind
     for run in chain(*measured):
         found |= {name: kind for name, kind in run.kinds.items() if name not in found}
 

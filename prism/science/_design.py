@@ -1,4 +1,4 @@
-"""The design of an experiment: what the runs of a batch vary, and which runs are pairs."""
+"""The design of an experiment: the factors that a batch varies, and which runs are pairs."""
 
 from __future__ import annotations
 
@@ -87,13 +87,13 @@ class Design:
         return [cell.measured for cell in self.cells if cell.levels[factor] == level]
 
     def runs_at(self, levels: Mapping[str, Any]) -> list[Measured]:
-        """Return the runs at some levels, averaged by seed over all that differs besides."""
+        """Return the runs at some levels, averaged by seed over all other factors."""
         found: dict[int | None, list[Measured]] = {}
         for cell in self.cells:
             if all(cell.levels[name] == level for name, level in levels.items()):
                 found.setdefault(cell.measured.run.seed, []).append(cell.measured)
 
-        # runs that lack a partner at some level would be weighed otherwise than the rest
+        # runs that lack a partner at some level would get another weight than the rest
         most = max(map(len, found.values()), default=0)
         return [averaged(runs) for runs in found.values() if len(runs) == most]
 
@@ -115,7 +115,7 @@ def design_of_batch(
         folder: The folder of the batch.
         measures: The measures to read; None for all.
         from_round: First round to include.
-        to_round: The last round that counts.
+        to_round: Last round to include.
 
     Raises:
         InputError: If the batch is damaged.
@@ -167,7 +167,7 @@ def _measured(
     from_round: int,
     to_round: int | None,
 ) -> list[Measured]:
-    """Measure runs by the tables of their batch; where these lack a measure, by logs."""
+    """Measure runs from the tables of their batch, or from logs if these lack a measure."""
     paths = [folder / run.name for run in runs]
     summaries = BatchFolder(folder).summaries([run.name for run in runs])
     found = [
@@ -212,7 +212,7 @@ def _of_summary(
 def in_arms(runs: Sequence[tuple[Mapping[str, Any], Path, int | None]]) -> Design | None:
     """Return the arms in runs that have assigned posts as a design; None if none has.
 
-    The arms of a run share all but their treatment, so they are paired by the run.
+    The arms of a run differ only in their treatment, so they are paired by run.
 
     Args:
         runs: Levels of other factors, path and seed of each run.

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 BINS = 4
 SPLITS = 200
 REFITS = 20
-"""Splits for which a policy is calibrated anew, which takes longer than counting."""
+"""Most splits for which a policy is calibrated anew, which takes longer than counting."""
 
 _TAIL = 0.025
 
@@ -50,16 +50,16 @@ def divergence(
     the model's decisions: overall, and by group, state and bin of relevance.
 
     Small samples from one distribution diverge as well. The ``floor`` shows by how much: the agents
-    of the model are split into random halves many times, and it is the mean divergence of the two.
-    ``halves`` is the mean divergence of such a half from the policy, at the same sample size, so it
-    can be compared with the floor. ``divergence`` uses all decisions.
+    of the model are split into random halves many times, and the floor is the mean divergence of
+    the two halves. ``halves`` is the mean divergence of such a half from the policy, at the same
+    sample size, so it can be compared with the floor. ``divergence`` uses all decisions.
 
     Args:
         logs: The runs of the model.
-        policy: The runs of the policy. Or the policy itself, whose probabilities for the model's
-            questions are used; since it draws nothing, ``halves`` is smaller. Or ``markov`` or
+        policy: The runs of the policy; or the policy itself, whose probabilities for the model's
+            questions are used (since it draws nothing, ``halves`` is smaller); or ``markov`` or
             ``logit``, to calibrate such a policy on one half of the agents and compare it with the
-            other.
+            other half.
         by: How to group agents; by default as the policy does, or by ``archetype``.
         least: The smallest number of decisions that identifies a cell, if a policy is calibrated.
         bins: Number of bins of relevance, of equal width from 0 to 1.
@@ -159,7 +159,7 @@ def _table(
         grid: The cells.
         own: Counts of the model, a row per agent.
         theirs: Counts of the policy.
-        drawn: Both in bootstrap samples, a row per sample.
+        drawn: Both counts in bootstrap samples, a row per sample.
         halves: A half of the model and one of the policy, a row per split.
         floors: Both halves of the model.
         smoothing: Added to each count.
@@ -189,7 +189,7 @@ def _table(
     }
     found = pl.DataFrame(columns).with_columns(pl.col(pl.Float64).fill_nan(None))
 
-    # null if either is
+    # null if either half is
     return found.with_columns(above=pl.col("halves") > pl.col("floor_high"))
 
 

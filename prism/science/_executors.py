@@ -13,7 +13,7 @@ from prism.worlds._addresses import module_at
 
 
 def executor_named(name: str) -> AbstractContextManager[Executor]:
-    """Return an executor that its block closes.
+    """Return a context manager of an executor, which is closed at the end of the block.
 
     Args:
         name: ``dask:ADDRESS`` of a scheduler; ``ray:ADDRESS`` of a cluster, ``ray:auto`` for one
@@ -73,7 +73,7 @@ class _Ray(Executor):
             raise InputError(f"ray:{address}: {error}", field="on") from None
 
     def submit(self, task: Callable[..., Any], /, *args: Any, **more: Any) -> Any:
-        # the driver sends again what was lost
+        # the driver submits lost runs again
         remote = self._ray.remote(max_retries=0, num_cpus=1)(task)
         return remote.remote(*args, **more).future()
 

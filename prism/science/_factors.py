@@ -28,7 +28,7 @@ def model_of(design: Design, measures: Sequence[str]) -> pl.DataFrame:
     """Return main effects of all factors, and interactions of two, on each measure.
 
     A linear model has every factor as categories, all interactions of two, and the seed as a block,
-    as runs of the same seed share their random numbers (Fisher 1935, The Design of Experiments).
+    since runs of the same seed share their random numbers (Fisher 1935, The Design of Experiments).
     Each term is tested by F with sums of squares of type II, by statsmodels.
 
     Args:
@@ -39,8 +39,8 @@ def model_of(design: Design, measures: Sequence[str]) -> pl.DataFrame:
         A row for each measure and term: ``measure``, ``term`` (such as ``arm`` or ``arm x
         friends``), ``df``, ``df_residual``, ``f``, ``p``, ``p_holm`` (Holm's correction over all
         rows) and ``eta_squared`` (partial: the term's share of what it and the residuals explain).
-        There is none for a measure that is the same in all runs or that factors and seeds explain
-        completely, nor for a design with too few runs.
+        There is no row for a measure that is the same in all runs or that factors and seeds explain
+        completely, and none for a design with too few runs.
     """
     rows = [row for name in measures for row in _terms(design, name)]
     corrected = holm([row["p"] for row in rows])
@@ -85,7 +85,7 @@ def _anova(design: Design, measure: str) -> tuple[Any, float, int] | None:
         warnings.simplefilter("ignore")
         formula = f"y ~ ({' + '.join(factors)})**2{block}"
         fitted = library("statsmodels.formula.api").ols(formula, frame).fit()
-        # where factors and seeds explain everything, what remains is rounding, and no yardstick
+        # if factors and seeds explain everything, the residuals are only rounding errors
         if fitted.df_resid < 1 or not fitted.ssr > _ROUNDING * fitted.centered_tss:
             return None
         table = library("statsmodels.stats.anova").anova_lm(fitted, typ=2)

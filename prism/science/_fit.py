@@ -55,8 +55,8 @@ class Fit:
         parameters: The parameters that are fitted.
         seed: Seed for drawing the samples.
         samples: Samples of the first generation; each later one has half as many.
-        generations: The most generations there may be.
-        points: Each sample as a point of the unit cube, a coordinate a parameter.
+        generations: Maximum number of generations.
+        points: Each sample as a point of the unit cube, with a coordinate per parameter.
         odds: The density with which each was drawn.
     """
 
@@ -70,7 +70,7 @@ class Fit:
 
     @property
     def is_complete(self) -> bool:
-        """Whether all samples have been run and no generation is to follow."""
+        """Whether all samples have been run and no generation follows."""
         is_over = all(each.status in (COMPLETE, FAILED) for each in self.batch.runs)
         return is_over and not self._search.is_to_grow
 
@@ -136,7 +136,7 @@ class Fit:
         """Write ``estimates``, ``posterior`` and ``targets`` into the folder, as CSV and Parquet.
 
         Raises:
-            OSError: If that fails.
+            OSError: If they cannot be written.
         """
         tables = {"estimates": self.estimates(), "posterior": self.posterior()}
         write_tables(self.batch.folder, {**tables, "targets": self.targets()})
@@ -146,10 +146,11 @@ class Fit:
 
         Args:
             kind: Format of the figures.
-            folder: Where to, created if it does not exist; by default its own folder.
+            folder: The folder for them, created if it does not exist. Defaults to the fit's own
+                folder.
 
         Raises:
-            MissingExtraError: If what draws is not installed.
+            MissingExtraError: If the drawing library is not installed.
             OSError: If they cannot be written.
         """
         from prism.report._figures.page_figures import styled
@@ -218,7 +219,7 @@ class Fit:
         """The samples that are kept.
 
         Raises:
-            InputError: If fewer than two are there whose runs are complete.
+            InputError: If fewer than two samples have complete runs.
         """
         return self._found.population
 
@@ -271,9 +272,9 @@ def fit(
     """Find parameters whose runs match given figures.
 
     The plan has ``bounds``, which are flat priors (of logarithms, on a logarithmic scale), and
-    ``target``, the figures. Each sample is run in every arm with seeds of its own, as many as the
-    plan has, and its figures are means over these runs. The method is a sequential ABC: each
-    generation draws around the nearest points of the last.
+    ``target``, the figures. Each sample is run in every arm with its own seeds, as many as the plan
+    has, and its figures are means over these runs. The method is a sequential ABC: each generation
+    draws around the nearest points of the last.
 
     Args:
         plan: The plan, or its file.
@@ -281,8 +282,8 @@ def fit(
         samples: Samples of the first generation; each later one has half as many.
         generations: The most generations. The fit ends earlier if hardly any new sample is nearer.
         seed: Seed for drawing the samples.
-        keep: What is kept of each run, as for `batch`.
-        workers: How many processes; by default as many as there are processors.
+        keep: What to keep of each run, as for `batch`.
+        workers: Number of processes. Defaults to the number of processors.
         executor: Carries out the runs instead; see `batch`.
         checkpoint_every: Seconds between checkpoints of a run.
         observer: Receives the progress of the batch.
@@ -326,18 +327,18 @@ def resume_fit(
     checkpoint_every: float = DEFAULT_SECONDS_BETWEEN,
     observer: BatchObserver | None = None,
 ) -> Fit:
-    """Resume a fit that was stopped, in whatever way, to the same bytes; see `resume_batch`.
+    """Resume a fit that was stopped, with the same results to the byte; see `resume_batch`.
 
     Args:
         folder: Where it is kept.
-        workers: How many processes; by default as many as there are processors.
+        workers: Number of processes. Defaults to the number of processors.
         executor: Carries out the runs instead; see `batch`.
         hosts: Addresses of its servers with user names and passwords, which a batch does not keep.
         checkpoint_every: Seconds between checkpoints of a run.
         observer: Receives the progress of the batch.
 
     Raises:
-        InputError: If the folder holds none, or it cannot be resumed.
+        InputError: If the folder holds no fit, or it cannot be resumed.
     """
     read_fit(folder)
     how = Carrying(workers, executor, checkpoint_every, observer, hosts, grow=_grown)
@@ -352,7 +353,7 @@ def read_fit(folder: Path | str) -> Fit:
         folder: Where it is kept.
 
     Raises:
-        InputError: If the folder holds none.
+        InputError: If the folder holds no fit.
     """
     return _fit_of(_read_batch(folder))
 
@@ -373,7 +374,7 @@ def _written(batch: Batch) -> Fit:
 
 
 def _grown(batch: Batch) -> Mapping[str, Any]:
-    """Return what one more generation changes in ``plan.json``; nothing if the fit is over."""
+    """Return the changes of one more generation in ``plan.json``; nothing if the fit is over."""
     found = _fit_of(batch)
     if not found._found.is_to_grow:
         return {}

@@ -1,4 +1,4 @@
-"""The figures of a fit: what is left of each parameter, and what comes of it beside the targets."""
+"""The figures of a fit: the posterior of each parameter, and the results beside the targets."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def posterior_figure(
 
 
 def targets_figure(targets: pl.DataFrame) -> dict[str, Any]:
-    """Draw each target with its spread, and what comes of the fit with its interval.
+    """Draw each target with its spread, and the figure of the fit with its interval.
 
     Args:
         targets: What `Fit.targets` returns.

@@ -1,4 +1,4 @@
-"""Libraries of the extra, which are loaded where they are used."""
+"""Libraries of the extra ``science``, which are loaded when they are used."""
 
 from functools import partial
 

@@ -1,7 +1,7 @@
 """What a paper needs from an experiment: tables, a methods paragraph, and a page on the world.
 
 The description follows the ODD protocol (Grimm et al. 2020, Journal of Artificial Societies and
-Social Simulation 23(2) 7), as far as the world declares what it asks for.
+Social Simulation 23(2) 7), as far as the world declares the required information.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ def write_paper(
         folder: The folder, made if it does not exist. Files of the same names are replaced.
         tables: The tables, by name.
         methods: The paragraph.
-        world: Where the world is; None or ``social`` for the feed, which its page describes.
+        world: Address of the world. None or ``social`` for the feed, which is described in its own
+            page.
 
     Returns:
         The paths of the files.
@@ -58,7 +59,7 @@ def write_paper(
 def latex_of(table: pl.DataFrame) -> str:
     """Return a table as LaTeX with the rules of booktabs; numbers have three digits."""
     said = table.with_columns(pl.col(pl.Boolean).replace_strict([True, False], ["yes", "no"]))
-    # as objects, so that whole numbers beside missing ones stay whole
+    # as objects, so that whole numbers stay whole in columns with missing values
     frame = library("pandas").DataFrame(said.to_dict(as_series=False), dtype=object)
     text: str = frame.to_latex(
         index=False,
@@ -96,7 +97,7 @@ def odd_page(world: str) -> str:
     """Return a description of a world by the ODD protocol, as Markdown.
 
     Args:
-        world: Where it is, such as ``file.py:Name``.
+        world: Its address, such as ``file.py:Name``.
 
     Raises:
         InputError: If there is no such world.

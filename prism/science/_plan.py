@@ -85,7 +85,7 @@ class Plan:
         Relative paths in the plan are relative to its folder.
 
         Raises:
-            InputError: If it cannot be read or is not a valid plan; names the line and key.
+            InputError: If it cannot be read or is not a valid plan; the message names line and key.
         """
         found = plan_path(path)
         file = Source.read(found, "toml")
@@ -110,7 +110,7 @@ class Plan:
         return dict(self.data.get("budget", {}))
 
     def with_seeds(self, seeds: int | Sequence[int]) -> Self:
-        """Return the same plan with other seeds: a list, or how many to count from 0."""
+        """Return the same plan with other seeds: a list, or their number, counted from 0."""
         given = seeds if isinstance(seeds, int) else list(seeds)
         return replace(self, data={**self.data, "seeds": given})
 
@@ -201,14 +201,15 @@ class Plan:
             configurations: The configurations to check; by default all.
 
         Raises:
-            InputError: If there are problems; names lines and keys if the plan is a file.
+            InputError: If there are problems; the message names lines and keys if the plan is a
+                file.
         """
         problems = Problems(self.source)
         tried: set[str] = set()
         for each in configurations or self.configurations():
             is_new = (kind := _kind_of(each)) not in tried
             tried.add(kind)
-            # a problem of the plan itself comes up in every configuration
+            # a problem of the plan itself occurs in every configuration
             _Trial(self, problems).look_at(each, is_new=is_new)
 
         _look_at_measures(self, configurations or self.configurations(), problems)
@@ -264,7 +265,7 @@ def inputs_of(plan: Plan) -> dict[str, str]:
     found: dict[str, str] = {}
     for each in _kinds(plan):
         found.update(plan.options(each, plan.seeds[0]).to_config()["inputs"])
-    # a file of models is read into the options, which do not name it any more
+    # options contain the contents of a file of models, but not its name
     for settings in (plan.data, *plan.data.get("arm", ())):
         models = settings.get("reasoner", {}).get("models")
         if models is not None:
@@ -277,7 +278,7 @@ _OF_FEED = {"preset": "preset", "posts": "first_posts"}
 """Keys of plans for the feed, and the feed's own names for them."""
 
 _OF_RUNS = ("agents", "rounds", "ticks", "columns", "log_agents", "log")
-"""Keys of a plan that a run has, too."""
+"""Keys of a plan that a run has as well."""
 
 _OF_PLAN = (
     *("name", "description", "seeds", "parameters", "vary", "arm", "budget", "bounds"),
@@ -303,7 +304,7 @@ def _configuration(
 ) -> Configuration:
     common = {key: value for key, value in data.items() if key not in _OF_PLAN}
     own = {key: value for key, value in arm.items() if key not in ("name", "parameters")}
-    # an arm adds to what all have
+    # an arm adds to the treatments of all arms
     for key in ("treatments", "treatment"):
         if key in own:
             own[key] = [*common.get(key, ()), *own[key]]
@@ -358,7 +359,7 @@ def _treatments(plan: Plan, configuration: Configuration) -> tuple[str | Treatme
 
 def _name_of(arm: Mapping[str, Any], varied: Mapping[str, Any]) -> str:
     parts = [arm["name"]] if "name" in arm else []
-    # a file of agents by its name: where it lies says nothing
+    # a file of agents appears by its name, without its folder
     told = {
         key: Path(value).name if key == "agents" and isinstance(value, str) else value
         for key, value in varied.items()
@@ -377,7 +378,7 @@ def _shown(value: Any) -> str:
 
 def _named_apart(found: Sequence[Configuration]) -> Iterator[Configuration]:
     """Yield the configurations with distinct names; those that clash get numbers."""
-    # names are folders, and some file systems do not tell A from a
+    # names become folders, and some file systems ignore case
     seen: set[str] = set()
     for each in found:
         name, number = each.name, 1
@@ -404,7 +405,7 @@ _LEFT_OUT = ("preset", "reasoner", "agents", "posts", "keep", "rounds", "ticks")
 
 @dataclass(frozen=True, slots=True)
 class _Trial:
-    """Tries out the configurations of a plan, and notes the problems of their runs."""
+    """Tries out the configurations of a plan, and collects the problems of their runs."""
 
     plan: Plan
     problems: Problems
@@ -428,7 +429,7 @@ class _Trial:
                 return
 
             where = self._note(configuration, error)
-            # there may be more problems: check again without this one
+            # check again without this one, since there may be more problems
             if (left := _without(configuration, str(where[-1]))) is not None:
                 self.look_at(left, is_new=is_new)
         except PrismError as error:
@@ -477,7 +478,7 @@ class _Trial:
         except PrismError as error:
             if not treatments:
                 raise
-            # raises if the treatments are not to blame
+            # raises if the treatments are not the cause
             _make(options.replace(treatments=()))
             jointly = str(error)
 
@@ -494,7 +495,7 @@ class _Trial:
                 self.problems.add(where, problem)
                 found = True
 
-        # each works on its own
+        # each treatment works on its own
         if not found:
             self.problems.add(_keys_in(self.plan, configuration, "treatment"), jointly)
 

@@ -1,4 +1,4 @@
-"""What a plan file holds: its declaration, what contradicts itself, and where its files lie."""
+"""Plan files: their declaration, contradictions in them, and the paths of their files."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from prism.worlds._treatment_tables import treatment_schema
 
 SCHEMA_NAME = "plan.schema.json"
 FEED = "feed"
-"""What plans call the social feed."""
+"""The name of the social feed in plans."""
 
 VARIED_SETTINGS = ("agents", "rounds", "ticks", "preset")
-"""What may be varied besides parameters of the world."""
+"""Settings that may be varied besides parameters of the world."""
 
 _SHIPPED = Path(__file__).with_name("plans")
 _OF_BUDGET = ("max_calls", "max_tokens", "deadline")
@@ -44,13 +44,13 @@ Treatments = Annotated[
 
 
 class TreatmentTable(Declaration):
-    """A treatment, which is read when its world is known."""
+    """A treatment, which is read once its world is known."""
 
     model_config = ConfigDict(extra="allow")
 
     @classmethod
     def __get_pydantic_json_schema__(cls, _schema: Any, _handler: Any) -> dict[str, Any]:
-        """Return the schema of the treatments of the feed, and little about those of others."""
+        """Return the schema of the feed's treatments; of others it describes only the round."""
         return treatment_schema(Feed)
 
 
@@ -74,7 +74,7 @@ def _elsewhere(_value: Any) -> Any:
 
 
 _InBudget = Annotated[Any, BeforeValidator(_elsewhere), WithJsonSchema({"not": {}})]
-"""What a table of a model may not say, and why."""
+"""Keys that a table of a model may not have, and why."""
 
 
 def _of_setting(setting: Setting) -> Any:
@@ -130,7 +130,7 @@ class Writer(Declaration):
 
 
 class Budget(Declaration):
-    """What all runs together may spend on models."""
+    """The limits on models for all runs together."""
 
     max_calls: Optionally[Count] = Field(
         None, description="Requests that all runs may make together."
@@ -153,9 +153,9 @@ class Sizes(Declaration):
 
 
 class Arm(Sizes):
-    """An arm of the experiment: what is different in it."""
+    """An arm of the experiment: the settings in which it differs."""
 
-    name: str = Field(description="What the arm is called in tables and folders.")
+    name: str = Field(description="Name of the arm in tables and folders.")
     parameters: Parameters = Field({})
     treatments: Treatments = ()
     treatment: Tables = ()
@@ -163,13 +163,13 @@ class Arm(Sizes):
 
 
 class Bound(Declaration):
-    least: float = Field(description="The least value.")
+    least: float = Field(description="The smallest value.")
     most: float = Field(description="The largest value.")
     scale: Literal["linear", "log"] = Field(
         "linear", description="Whether values, or their logarithms, are spread evenly."
     )
     step: Optionally[float] = Field(
-        None, gt=0, description="Take only the least value and those so far apart."
+        None, gt=0, description="Distance between the values to take, from the smallest on."
     )
 
 
@@ -186,7 +186,7 @@ class Vary(Declaration):
 
 
 class Target(Declaration):
-    """A figure that the runs of a fit are held against."""
+    """A figure that the runs of a fit are compared with."""
 
     measure: str = Field(description="Column of the results, or of the rounds.")
     value: float = Field(description="The figure.")
@@ -195,14 +195,14 @@ class Target(Declaration):
     )
     statistic: Literal["mean", "sd"] = Field(
         "mean",
-        description="Of the runs of a sample: their mean, or the standard deviation between them.",
+        description="Statistic of the runs of a sample: their mean, or their standard deviation.",
     )
-    arm: Optionally[str] = Field(None, description="The arm that it is a figure of.")
+    arm: Optionally[str] = Field(None, description="The arm to which the figure applies.")
     round: Optionally[Count] = Field(
-        None, description="The round that it is a figure of; by default the last."
+        None, description="The round to which the figure applies; by default the last."
     )
     held_out: bool = Field(
-        False, description="Leave it out of the fit, and say how near the fit comes to it."
+        False, description="Leave it out of the fit, and report how near the fit comes to it."
     )
     source: Optionally[str] = Field(None, description="Where it was published.")
 
@@ -210,22 +210,22 @@ class Target(Declaration):
 class PlanFile(Sizes):
     """A plan of an experiment: parameters, arms and seeds."""
 
-    name: Optionally[str] = Field(None, description="What the plan is called.")
-    description: Optionally[str] = Field(None, description="What it is for.")
+    name: Optionally[str] = Field(None, description="Name of the plan.")
+    description: Optionally[str] = Field(None, description="Purpose of the plan.")
     world: str = Field(FEED, description="A short name, package.module:Name, or file.py:Name.")
     posts: Optionally[str] = Field(
-        None, description="File of posts that the social feed begins with."
+        None, description="File of posts with which the social feed begins."
     )
     keep: Listed[str] = Field((), description="Columns of the file of agents to keep.")
     columns: bool = Field(False, description="Compile the steps, and hold agents as columns.")
     log_agents: Optionally[Count] = Field(
-        None, description="How many agents the logs cover, a sample that each seed draws."
+        None, description="Number of agents that the logs cover, a sample drawn by each seed."
     )
     log: Literal["plain", "zstd", "rounds"] = Field(
         "plain", description="How the logs are written."
     )
     seeds: Count | Annotated[Listed[int], Field(min_length=1)] = Field(
-        1, description="How many seeds, from 0 on, or a list of them."
+        1, description="Number of seeds, counted from 0, or a list of seeds."
     )
     parameters: Parameters = Field({})
     vary: Optionally[Vary] = None
@@ -239,7 +239,7 @@ class PlanFile(Sizes):
         {}, description="Bounds of the parameters that a sensitivity analysis or a fit samples."
     )
     target: Optionally[Listed[Target]] = Field(
-        None, min_length=1, description="Figures that a fit looks for parameters of."
+        None, min_length=1, description="Figures that a fit should reproduce."
     )
     measures: Listed[str] = Field(
         (), description="Columns of the results that a sensitivity analysis explains."
@@ -258,7 +258,7 @@ def require_plan(source: Source) -> None:
         source: The document.
 
     Raises:
-        InputError: If there are problems; names them all, by line and key.
+        InputError: If there are problems; the message lists them all, by line and key.
     """
     read_document(PlanFile, source, checks=(lambda _plan: contradictions(source.value),))
 
@@ -287,14 +287,14 @@ def contradictions(data: Mapping[str, Any]) -> Iterator[tuple[Where, str]]:
 
 
 def _said_outside(data: Mapping[str, Any], table: str, name: str) -> Iterator[tuple[Where, str]]:
-    """Yield a setting that a table varies although the plan sets it."""
+    """Yield the settings that a table varies although the plan sets them."""
     if name in VARIED_SETTINGS and name in data:
         problem = f"is also set outside [{table}] ({data[name]!r}): leave one out"
         yield (table, name), problem
 
 
 def _not_of_the_feed(data: Mapping[str, Any]) -> Iterator[tuple[Where, str]]:
-    """Yield the keys that only the social feed has, in a plan for another world."""
+    """Yield keys of the social feed in a plan for another world."""
     world = data.get("world", FEED)
     if world == FEED:
         return
@@ -367,7 +367,7 @@ def _wrong_arm_of_target(arm: str | None, arms: Sequence[str]) -> str | None:
 
 
 def limits_of(bound: Any) -> tuple[float, float, str]:
-    """Return the least value, the largest and the scale of a bound in a plan."""
+    """Return the smallest value, the largest value and the scale of a bound in a plan."""
     if isinstance(bound, Mapping):
         return bound["least"], bound["most"], bound.get("scale", "linear")
 
@@ -385,7 +385,7 @@ def placed(data: Mapping[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def _beside(given: Any, folder: Path) -> Any:
-    # "12" is a number of agents, as the command line has it
+    # "12" is a number of agents, as on the command line
     return str(folder / given) if isinstance(given, str) and not _is_number(given) else given
 
 
@@ -428,7 +428,7 @@ def plan_path(given: Path | str) -> Path:
     """Return the path of a plan: the given file, or a plan that comes with prism.
 
     Raises:
-        InputError: If there is neither.
+        InputError: If neither exists.
     """
     path = Path(given)
     if not path.exists() and str(given) in shipped_plans():

@@ -13,7 +13,7 @@ from prism.science._libraries import library
 
 
 def policy_probabilities(policy: Policy) -> pl.DataFrame:
-    """Return the shares of a policy: one row for each option of each cell.
+    """Return the probabilities of a policy: one row for each option of each cell.
 
     Args:
         policy: The policy.
@@ -85,9 +85,10 @@ def policy_tests(policy: Policy) -> pl.DataFrame:
         policy: The policy.
 
     Returns:
-        One row each: ``state`` and ``event`` (null for all points of decision together), ``null``,
-        ``alternative``, ``statistic``, ``df``, ``p`` and ``least_expected``, the least count that
-        the smaller model expects in a cell: below 5 the approximation is poor (Cochran 1954).
+        One row each: ``state`` and ``event`` (null for all decision points together), ``null``,
+            ``alternative``, ``statistic``, ``df``, ``p`` and ``least_expected``, the smallest count
+            that the smaller model expects in a cell. Below 5, the approximation is poor (Cochran
+            1954).
     """
     names = ("state", "event", "null", "alternative", "statistic", "df", "p", "least_expected")
     return _table_of(RatioTest, policy.tests, names)
@@ -101,7 +102,7 @@ def policy_unidentified(policy: Policy) -> pl.DataFrame:
 
     Returns:
         One row each: ``what``, ``state``, ``event``, ``group``, ``name``, ``n``, ``reason``, and
-        ``upper``, the upper end of the interval of what was never chosen.
+        ``upper``, the upper end of the interval for an option that was never chosen.
     """
     names = ("what", "state", "event", "group", "name", "n", "reason", "upper")
     return _table_of(Unidentified, policy.unidentified, names)

@@ -63,7 +63,7 @@ def preset_figures(
         A row for each target: ``measure``, ``statistic`` (the ``mean`` of the seeds, or their
         standard deviation ``sd``), ``published``, ``spread``, ``source`` and ``held_out``; then
         ``found`` (the statistic of these runs; null for the ``sd`` of a single run), ``least`` and
-        ``most`` (of the runs), and ``distance`` (of what was found, in spreads).
+        ``most`` (of the runs), and ``distance`` (of ``found`` from ``published``, in spreads).
 
     Raises:
         FieldValueError: If no plan fits a preset of that name.
@@ -74,7 +74,7 @@ def preset_figures(
 
 
 def _plan_of(preset: str) -> Mapping[str, Any]:
-    """Return the plan that fits a preset, which has its name."""
+    """Return the plan to which a preset was fitted, which has the same name."""
     known = [name for name in PRESETS if _is_fitted(name)]
     if preset not in known:
         raise FieldValueError(f"preset must be one of {', '.join(known)}, got {preset!r}")

@@ -52,10 +52,10 @@ class Parted:
 
 @dataclass(frozen=True, slots=True)
 class Rerun:
-    """A counterfactual that has come to its end.
+    """A completed counterfactual.
 
     Args:
-        outcome: The outcome of the run; None if it was complete already.
+        outcome: The outcome of the run; None if it was already complete.
         folder: Where it is kept.
         run: The run that was repeated.
         from_round: First round in which something is different.
@@ -99,10 +99,10 @@ def rerun(
 ) -> Rerun:
     """Repeat a run with treatments from some round on.
 
-    The rounds before are repeated with the same random numbers, to the same bytes of the log. If
-    a model decided, its answers are taken from the log up to the first question that differs from
-    the log. From there on the model is asked, or the policy. Repeated answers cost nothing, though
-    the log has what they once cost.
+    The rounds before are repeated with the same random numbers, to the same bytes of the log. If a
+    model decided, its answers are taken from the log up to the first question that differs. From
+    there on, the model or the policy is asked. Repeated answers cost nothing, although the log
+    contains their original cost.
 
     Args:
         run: The folder of a complete run.
@@ -110,7 +110,7 @@ def rerun(
         from_round: First round in which something is different.
         treatments: Treatments of that round or later ones; without any, the new run equals the old
             one.
-        then: Who decides from the first difference on, in a run whose model decided.
+        then: What decides from the first difference on, in a run whose model decided.
         hosts: Addresses of its servers with user names and passwords, which no run keeps.
         on_round: Called with every round as it ends, after it has been kept.
         checkpoint_every: Seconds between checkpoints, written when a round ends.
@@ -118,8 +118,8 @@ def rerun(
 
     Raises:
         InputError: If the folder holds no complete run of the feed or of a world, one of its files
-            has changed, a treatment is due in an earlier round, or the rounds before came out
-            differently.
+            has changed, a treatment is due in an earlier round, or the rounds before differ from
+            the original.
     """
     source, target = Path(run), Path(folder)
     options = _changed(source, from_round, tuple(treatments), then, hosts)
@@ -139,7 +139,7 @@ def resume_rerun(
     checkpoint_every: float = DEFAULT_SECONDS_BETWEEN,
     observer: Observer | None = None,
 ) -> Rerun:
-    """Resume a counterfactual that was stopped, in whatever way, and carry it to its end.
+    """Resume a counterfactual that was stopped, however it was stopped, and complete it.
 
     Args:
         folder: Where it is kept.
@@ -178,7 +178,7 @@ def read_change(file: Path | str, run: Path | str, from_round: int) -> tuple[str
         from_round: First round in which something is different.
 
     Raises:
-        InputError: If it cannot be read or is invalid; names line and key.
+        InputError: If it cannot be read or is invalid; the message names line and key.
     """
     folder = Path(run)
     cls = Run.from_config(read_summary(folder)["config"], folder / SUMMARY_NAME).world_class
@@ -204,7 +204,7 @@ def _changed(
         raise InputError("has not ended: resume it first", path=source)
 
     config, file = summary["config"], source / SUMMARY_NAME
-    Run.from_config(config, file)  # what has changed is said first
+    Run.from_config(config, file)  # refuses changed files first
     options: Run[Any] = Run.from_config(with_credentials(config, hosts, file), file)
     rounds = options.rounds
     if not 1 <= from_round <= rounds:
@@ -227,7 +227,7 @@ def _changed(
 
 
 def _decider(options: Run[Any], source: Path, then: Literal["model", "policy"]) -> DeciderOptions:
-    """Return what decides; in a run with a model, the log as long as it has the answers."""
+    """Return the reasoner; in a run with a model, its log for as long as it has the answers."""
     reasoner: DeciderOptions = options.reasoner
     writer = options.writer
     if isinstance(reasoner, ReplayOptions):
@@ -258,7 +258,7 @@ def _too_early(number: int, from_round: int) -> str:
 
 @contextmanager
 def _noted(folder: Path, note: Mapping[str, Any]) -> Iterator[None]:
-    """Record the purpose of a folder before its run begins; undo that if none does."""
+    """Record the purpose of a folder before its run begins, and undo that if none does."""
     RunFolder.for_new(folder)
     make_folder(folder)
     _note(folder, note)
@@ -267,7 +267,7 @@ def _noted(folder: Path, note: Mapping[str, Any]) -> Iterator[None]:
     finally:
         if not (folder / SUMMARY_NAME).exists():
             (folder / RERUN_NAME).unlink(missing_ok=True)
-            # what else is in the folder stays, and the folder with it
+            # if the folder holds anything else, it stays
             with suppress(OSError):
                 folder.rmdir()
 
@@ -283,7 +283,7 @@ def _told(outcome: Outcome[Any] | None, folder: Path, run: Path, from_round: int
     early = [each for each in (decision, transition) if each and each.round < from_round]
     if early:
         problem = (
-            f"its rounds before round {from_round} came out differently, first in round "
+            f"its rounds before round {from_round} differ from the original, first in round "
             f"{min(each.round for each in early)}: another version of prism made it, or its world "
             "is not repeatable (see prism world check)"
         )

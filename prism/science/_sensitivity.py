@@ -1,4 +1,4 @@
-"""Sensitivity analysis: which parameters the outcomes of runs depend on, by a batch of samples."""
+"""Sensitivity analysis: on which parameters the outcomes depend, by a batch of samples."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ SensitivityMethod = Literal["morris", "sobol"]
 
 DEFAULT_SAMPLES = 16
 _LEVELS = 4
-"""Levels of the grid that Morris's trajectories go on, as Campolongo et al. (2007) have them."""
+"""Levels of the grid of Morris's trajectories, as in Campolongo et al. (2007)."""
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 _MOST_NAME = 120
-"""Characters of an outcome in the name of its figure's file, which cannot have many more."""
+"""Most characters of an outcome in the name of its figure's file."""
 
 _CONFIDENCE = 0.95
 _TABLE = "sensitivity"
@@ -46,7 +46,7 @@ _INDICES: Mapping[SensitivityMethod, Mapping[str, str | None]] = {
     "morris": {"mu": None, "mu_star": "mu_star_conf", "sigma": None},
     "sobol": {"S1": "S1_conf", "ST": "ST_conf"},
 }
-"""For each index of SALib's what it calls the half width of its interval, if it has one."""
+"""SALib's name for the half width of the interval of each index that has one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Sensitivity:
         batch: The batch of its runs.
         method: ``morris`` or ``sobol``.
         parameters: The parameters that were sampled.
-        points: Each sample as a point of the unit cube, a coordinate a parameter.
+        points: Each sample as a point of the unit cube, with a coordinate per parameter.
     """
 
     batch: Batch
@@ -68,8 +68,8 @@ class Sensitivity:
     def outcomes(self) -> dict[str, list[float]]:
         """Return the outcomes to explain: for each sample the mean over its seeds.
 
-        These are the plan's ``measures``; else the measures of the world that are numbers in every
-        run; else the totals of the runs.
+        These are the plan's ``measures``. Without those, they are the measures of the world that
+        are numbers in every run, or if there are none, the totals of the runs.
 
         Raises:
             InputError: If a run is not complete, or has no number for a measure of the plan.
@@ -86,29 +86,29 @@ class Sensitivity:
         )
 
     def _explained(self, table: pl.DataFrame) -> list[str]:
-        """Return the columns of the results that are to be explained."""
+        """Return the columns of the results to explain."""
         wanted = self.batch.plan.data.get("measures", ())
         known = dict.fromkeys((*self.batch.outcomes(), *wanted))
         whole = [name for name in known if _is_whole(table, name)]
         if missing := [name for name in wanted if name not in whole]:
             raise self._has_no_number(missing[0], table, whole)
 
-        # totals stand for measures only where there are none
+        # totals replace measures only if there are none
         named = wanted or self.batch.measures() or whole
         return list(filter(whole.__contains__, named))
 
     def indices(self) -> pl.DataFrame:
-        """Return the indices: one row an outcome, index and parameter.
+        """Return the indices: one row per outcome, index and parameter.
 
         Columns are ``outcome``, ``index``, ``parameter``, ``other`` (of an interaction), ``value``
         and ``interval``, the half width of the 95 % confidence interval by bootstrap.
 
-        Morris (1991) gives for each parameter the mean of its elementary effects ``mu``, that of
-        their sizes ``mu_star`` (Campolongo et al. 2007) and their deviation ``sigma``, in units of
-        the outcome for the whole range of the parameter. Sobol (2001) gives the share of the
-        outcome's variance that is a parameter's alone (``S1``), with all interactions (``ST``;
-        Saltelli et al. 2010), and of pairs (``S2``). Where the outcome is the same in all samples,
-        they are null.
+        For each parameter, Morris (1991) gives the mean ``mu`` of its elementary effects, the mean
+        ``mu_star`` of their absolute values (Campolongo et al. 2007) and their standard deviation
+        ``sigma``, in units of the outcome for the whole range of the parameter. Sobol (2001) gives
+        the share of the outcome's variance due to a parameter alone (``S1``), including all its
+        interactions (``ST``; Saltelli et al. 2010), and due to pairs (``S2``). They are null if the
+        outcome is the same in all samples.
 
         Raises:
             InputError: If a run is not complete.
@@ -161,7 +161,7 @@ class Sensitivity:
 
         Raises:
             InputError: If a run is not complete.
-            MissingExtraError: If what draws is not installed.
+            MissingExtraError: If the drawing library is not installed.
             OSError: If they cannot be written.
         """
         from prism.report._figures.page_figures import styled
@@ -216,20 +216,20 @@ def sensitivity(
     checkpoint_every: float = DEFAULT_SECONDS_BETWEEN,
     observer: BatchObserver | None = None,
 ) -> Sensitivity:
-    """Find out which parameters the outcomes of a plan's runs depend on.
+    """Find out on which parameters the outcomes of a plan's runs depend.
 
     The parameters in the plan's ``bounds`` are sampled by SALib; each sample is run with every seed
-    of the plan, as a batch, which can be resumed. A parameter with a whole default and whole bounds
-    takes only whole numbers.
+    of the plan, as a batch, which can be resumed. A parameter takes only whole numbers if its
+    default and its bounds are whole.
 
     Args:
         plan: The plan, or its file.
         folder: Where to keep the batch.
-        method: ``morris``, which screens many parameters with few runs (``samples`` trajectories
-            of one run more than there are parameters), or ``sobol``, which decomposes the variance
-            (``samples`` times two and twice the number of parameters).
-        samples: How many; for Sobol a power of 2.
-        workers: How many processes; by default as many as there are processors.
+        method: ``morris``, which screens many parameters with few runs (``samples`` trajectories,
+            each with one run more than there are parameters), or ``sobol``, which decomposes the
+            variance (``samples`` times (2 + 2 x the number of parameters) runs).
+        samples: The number that ``method`` refers to; for Sobol a power of 2.
+        workers: Number of processes. Defaults to the number of processors.
         executor: Carries out the runs instead; see `batch`.
         checkpoint_every: Seconds between checkpoints of a run.
         observer: Receives the progress of the batch.
@@ -244,7 +244,7 @@ def sensitivity(
         wanted = "2 or more" if method == "morris" else "a power of 2"
         raise InputError(f"must be {wanted} for {method}, got {samples}", field="samples")
 
-    # what is wrong without any bound is said before thousands of samples are drawn
+    # problems that do not involve bounds are reported before thousands of samples are drawn
     given.check(given.samples([{}]))
     points = _points(method, names, samples, _seed_of(given))
     values = values_at(given, names, points)
@@ -268,14 +268,14 @@ def resume_sensitivity(
 
     Args:
         folder: Where it is kept.
-        workers: How many processes; by default as many as there are processors.
+        workers: Number of processes. Defaults to the number of processors.
         executor: Carries out the runs instead; see `batch`.
         hosts: Addresses of its servers with user names and passwords, which a batch does not keep.
         checkpoint_every: Seconds between checkpoints of a run.
         observer: Receives the progress of the batch.
 
     Raises:
-        InputError: If the folder holds none, or it cannot be resumed.
+        InputError: If the folder holds no sensitivity analysis, or it cannot be resumed.
     """
     read_sensitivity(folder)
     go_on(Path(folder), Carrying(workers, executor, checkpoint_every, observer, hosts))
@@ -290,7 +290,7 @@ def read_sensitivity(folder: Path | str) -> Sensitivity:
         folder: Where it is kept.
 
     Raises:
-        InputError: If the folder holds none.
+        InputError: If the folder holds no sensitivity analysis.
     """
     told = BatchFolder(Path(folder)).read().get(_TABLE)
     if told is None:
@@ -303,7 +303,7 @@ def read_sensitivity(folder: Path | str) -> Sensitivity:
 
 
 def _written(found: Sensitivity) -> Sensitivity:
-    # where runs failed there is a table of these, and none of indices
+    # if runs failed, there is a table of the failures and none of indices
     if found.batch.is_complete:
         found.write()
 
@@ -341,13 +341,13 @@ def _analyse(
     analyse = library(f"SALib.analyze.{method}").analyze
     settings: dict[str, Any] = {"conf_level": _CONFIDENCE, "seed": seed}
     with warnings.catch_warnings(), np.errstate(all="ignore"):
-        # of an outcome that is always the same
+        # for an outcome that is always the same
         warnings.simplefilter("ignore")
         if method == "morris":
             settings["num_levels"] = _LEVELS
             found = analyse(_problem(names), np.array(points), np.array(values), **settings)
         else:
-            # SALib takes a seed of 0 for none, and draws other intervals each time
+            # SALib treats a seed of 0 as no seed, and would draw other intervals each time
             settings["seed"] = seed or _SEED_INSTEAD_OF_0
             found = analyse(_problem(names), np.array(values), **settings)
 
@@ -381,7 +381,7 @@ _SHOWN: Mapping[str, tuple[str, str]] = {
 
 
 def _dot(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return one index as the figure has it, with the ends of its interval."""
+    """Return the data of one index in the figure, with the ends of its interval."""
     margin = row["interval"] or 0.0
     return {
         "parameter": row["parameter"],
@@ -393,7 +393,7 @@ def _dot(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _figure(outcome: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Draw the indices of one outcome: a dot each, with its 95 % interval where it has one.
+    """Draw the indices of one outcome as dots, with their 95 % intervals, if any.
 
     Args:
         outcome: The outcome.
@@ -433,6 +433,6 @@ def _figure(outcome: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _by_importance(rows: Sequence[Mapping[str, Any]], index: str) -> list[str]:
-    """Return the parameters; the one that matters most by an index comes first."""
+    """Return the parameters, sorted by an index, the most important first."""
     sizes = {row["parameter"]: row["value"] or 0 for row in rows if row["index"] == index}
     return sorted(sizes, key=lambda name: -sizes[name])

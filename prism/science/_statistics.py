@@ -20,17 +20,17 @@ Counts: TypeAlias = Array
 TestName: TypeAlias = Literal["Wilcoxon", "Mann-Whitney", "Kolmogorov-Smirnov"]
 
 RESAMPLES = 9_999
-"""Bootstrap samples, and permutations where they are too many to go through all."""
+"""Number of bootstrap samples, and of permutations if there are too many to try all."""
 
 _MOST_ALL = 20_000
-"""Most permutations that are gone through one by one."""
+"""Largest number of permutations that are all tried."""
 
 _BAND_SAMPLES = 999
 
 _MOST_EXACT = 50
-"""Most runs a group for which the exact distribution without ties is tabulated."""
+"""Most runs per group for which the exact distribution without ties is tabulated."""
 
-# Differences of computed shares that are equal but for the last bits would count as distinct.
+# Differences of computed shares that differ only in the last bits would count as distinct.
 _DIGITS = 12
 
 
@@ -44,9 +44,9 @@ class Tested:
             group, or the greatest distance D.
         p: Its two-sided p-value.
         effect: Its effect size: the matched-pairs rank-biserial correlation, Cliff's delta, or D.
-        superiority: Probability that a run of the second group has more, ties being half; of pairs,
-            within a pair. None of distributions.
-        least_p: The least p-value that is possible with so many runs.
+        superiority: Probability that a run of the second group has more, where ties count one half;
+            for pairs, within a pair. None for distributions.
+        least_p: The smallest p-value that is possible with this number of runs.
     """
 
     test: TestName
@@ -110,15 +110,14 @@ def interval(
 
     The interval is bias-corrected and accelerated (BCa; Efron 1987, Journal of the American
     Statistical Association 82(397)). It draws pairs, or else runs within each group. With few runs
-    it would be too narrow, so its level is expanded, as Student's t and the divisor of the variance
-    do for normal values (Hesterberg 2015, The American Statistician
-    69(4)).
+    it would be too narrow, so its level is expanded, just as Student's t and the divisor of the
+    variance widen intervals of normal values (Hesterberg 2015, The American Statistician 69(4)).
     The scale is sqrt((s1^2 + s2^2) / 2), with which the difference is Cohen's d_av (Cumming 2012,
     Understanding the New Statistics); it does not depend on how the runs are paired.
 
     Args:
         first: The values of the first group.
-        second: Those of the second; of pairs, in the same order.
+        second: The values of the second group; for pairs, in the same order.
         paired: Whether they are pairs.
         confidence: Coverage of the interval, 0 to 1.
         resamples: Bootstrap samples.
@@ -151,13 +150,13 @@ def pooled_interval(
     """Return the difference of the means of all values, with its bootstrap interval.
 
     Values of one run depend on each other, so whole runs or pairs are drawn, and each mean is a
-    ratio of two sums over runs. Otherwise it is the interval of `interval`, with its level expanded
-    by the linearised ratios (Davison and Hinkley 1997, Bootstrap Methods and their Application,
-    2.7.2). It has no scale, as the distributions are not those of runs.
+    ratio of two sums over runs. Apart from that, the interval is that of `interval`, with its level
+    expanded by the linearised ratios (Davison and Hinkley 1997, Bootstrap Methods and their
+    Application, 2.7.2). It has no scale, since the distributions are not those of runs.
 
     Args:
         first: Counts of each value (columns) in each run (rows) of the first group.
-        second: The same of the second; of pairs, in the same order.
+        second: The counts of the second group; for pairs, in the same order.
         values: The values.
         paired: Whether they are pairs.
         confidence: Coverage of the interval, 0 to 1.
@@ -177,10 +176,10 @@ def pooled_interval(
 def _ratio_ends(
     sides: Sequence[tuple[Any, Any]], paired: bool, confidence: float, resamples: int, seed: int
 ) -> tuple[float | None, float | None]:
-    """Return the ends of the interval of a difference of two ratios; None where nothing varies.
+    """Return the ends of the interval of a difference of two ratios; None if nothing varies.
 
     Args:
-        sides: Of each group the sums of its runs, and how many values these are of.
+        sides: For each group, the sums of its runs, and the number of values in each sum.
         paired: As for `interval`.
         confidence: As for `interval`.
         resamples: As for `interval`.
@@ -203,7 +202,7 @@ def _ratio_ends(
         return sums[drawn].sum(axis=axis) / np.maximum(1, totals[drawn].sum(axis=axis))
 
     def between(other: Any, one: Any, axis: int = -1) -> Any:
-        # samples with the same difference as the runs count as such, also in the last bits
+        # samples count as equal to the runs even if they differ in the last bits
         return _rounded(mean(1, other, axis) - mean(0, one, axis), size)
 
     level = _expanded(confidence, samples)
@@ -255,12 +254,13 @@ def _rounded(differences: Values, size: float) -> Values:
 def student(first: Values, second: Values, *, paired: bool, confidence: float) -> Student:
     """Return Student's interval of a difference of means, and its p-value.
 
-    Of pairs it is that of the differences (Student 1908), of groups Welch's (1947, Biometrika 34),
-    which does not assume equal variances. There is none for a single run, or if nothing varies.
+    For pairs it is that of the differences (Student 1908), and for groups it is Welch's (1947,
+    Biometrika 34), which does not assume equal variances. There is none for a single run, or if
+    nothing varies.
 
     Args:
         first: The values of the first group.
-        second: Those of the second; of pairs, in the same order.
+        second: The values of the second group; for pairs, in the same order.
         paired: Whether they are pairs.
         confidence: Coverage of the interval, 0 to 1.
     """
@@ -306,11 +306,11 @@ def runs_for(half_width: float, deviation: float, *, paired: bool, confidence: f
 def wilcoxon(first: Values, second: Values) -> Tested:
     """Test pairs by Wilcoxon's signed-rank test (1945, Biometrics Bulletin 1(6)).
 
-    Pairs without a difference are left out, as Wilcoxon does. The p-value is exact up to 50 pairs
-    without ties, and up to 14 with them, by going through all signs; else that of the normal
-    distribution, corrected for ties. The effect is the matched-pairs rank-biserial correlation: the
-    share of the ranks of positive differences minus that of negative ones (Kerby 2014,
-    Comprehensive Psychology 3).
+    Pairs without a difference are left out, as Wilcoxon did. The p-value is exact for up to 50
+    pairs without ties, and for up to 14 with ties, by trying all signs. Otherwise it is that of the
+    normal distribution, corrected for ties. The effect is the matched-pairs rank-biserial
+    correlation: the share of the ranks of positive differences minus that of negative ones (Kerby
+    2014, Comprehensive Psychology 3).
     """
     differences = differences_of(first, second)
     moved = differences[differences != 0]
@@ -337,11 +337,11 @@ def wilcoxon(first: Values, second: Values) -> Tested:
 def mann_whitney(first: Values, second: Values) -> Tested:
     """Test two groups by Mann and Whitney's U (1947, Annals of Mathematical Statistics 18(1)).
 
-    The p-value is exact up to 50 runs a group without ties, and with them as long as the groups can
-    be drawn in at most 20,000 ways, by going through all; else that of the normal distribution,
-    corrected for ties and continuity. The effect is Cliff's delta (1993, Psychological Bulletin
-    114(3)), and ``superiority`` the common-language effect size (McGraw and Wong 1992,
-    Psychological Bulletin 111(2)) with ties as halves (Vargha and Delaney 2000).
+    The p-value is exact for up to 50 runs per group without ties, and with ties if the groups can
+    be drawn in at most 20,000 ways, by trying all of them. Otherwise it is that of the normal
+    distribution, corrected for ties and continuity. The effect is Cliff's delta (1993,
+    Psychological Bulletin 114(3)), and ``superiority`` the common-language effect size (McGraw and
+    Wong 1992, Psychological Bulletin 111(2)) where ties count one half (Vargha and Delaney 2000).
     """
     both = np.concatenate([first, second])
     ways = comb(both.size, first.size)
@@ -360,7 +360,7 @@ def mann_whitney(first: Values, second: Values) -> Tested:
         return Tested("Mann-Whitney", one.size * other.size / 2, 1.0, 0.0, 0.5, least)
 
     if has_ties and min(one.size, other.size) == 1:
-        # scipy permutes nothing where a group has one run: each run is that one in turn
+        # scipy does not permute groups of one run, so each run takes that place in turn
         ranks = stats.rankdata(places)
         own = ranks[0] if one.size == 1 else ranks[-1]
         p = 2 * min(np.mean(ranks <= own), np.mean(ranks >= own))
@@ -377,20 +377,20 @@ def mann_whitney(first: Values, second: Values) -> Tested:
 def kolmogorov_smirnov(first: Counts, second: Counts, *, paired: bool, seed: int) -> Tested:
     """Test whether two sets of runs have the same distribution, by Kolmogorov and Smirnov's D.
 
-    D is the greatest distance of the two cumulative distributions, each of all that its runs hold.
-    The values of one run are not independent, so the p-value comes from permuting whole runs,
-    within pairs if there are any: all permutations if there are at most 9,999, else so many at
-    random (Phipson and Smyth 2010). A single run per group leaves nothing to permute. The p-value
-    then treats the values as independent (`scipy.stats.ks_2samp`), and is about these two runs
-    only.
+    D is the greatest distance between the two cumulative distributions, each of all values of its
+    runs. The values of one run are not independent, so the p-value comes from permuting whole runs,
+    within pairs if there are any: all permutations if there are at most 9,999, or else 9,999 random
+    ones (Phipson and Smyth 2010). A single run per group leaves nothing to permute. The p-value
+    then treats the values as independent (`scipy.stats.ks_2samp`), and applies only to these two
+    runs.
 
     Args:
         first: Counts of each value (columns, rising) in each run (rows) of the first group.
-        second: The same of the second; of pairs, in the same order.
+        second: The counts of the second group; for pairs, in the same order.
         paired: Whether they are pairs.
         seed: Seed of the permutations.
     """
-    # rows of numbers of runs are permuted, and their counts looked up
+    # the indices of runs are permuted, and their counts are looked up
     counts = np.concatenate([first, second])
     reached = counts.cumsum(axis=1)
     totals = counts.sum(axis=1)
@@ -406,13 +406,13 @@ def kolmogorov_smirnov(first: Counts, second: Counts, *, paired: bool, seed: int
     runs = (np.arange(len(first)), np.arange(len(first), len(counts)))
     observed = float(distance(*runs))
     ways = 2 ** len(first) if paired else comb(len(counts), len(first))
-    # both ways round are the same distance, unless groups differ in size
+    # swapping the groups gives the same distance, unless they differ in size
     mirrored = 2 if len(first) == len(second) else 1
     least = min(1.0, max(mirrored / ways, 0.0 if ways <= RESAMPLES else 1 / (RESAMPLES + 1)))
     if len(counts) == 2:
         p, least = _p_of_single_runs(counts), 0.0
     elif min(len(first), len(second)) == 1:
-        # scipy permutes nothing where a group has one run: each run is that one in turn
+        # scipy does not permute groups of one run, so each run takes that place in turn
         others = [np.delete(np.arange(len(counts)), place) for place in range(len(counts))]
         distances = distance(np.arange(len(counts))[:, None], np.array(others))
         p = float(np.mean(distances >= observed * (1 - 1e-14)))
@@ -437,7 +437,7 @@ def _p_of_single_runs(counts: Counts) -> float:
     values = np.arange(counts.shape[1])
     samples = [np.repeat(values, row) for row in counts]
     with warnings.catch_warnings():
-        # where the exact p-value cannot be computed the asymptotic one is taken
+        # use the asymptotic p-value if the exact one cannot be computed
         warnings.simplefilter("ignore", RuntimeWarning)
         return float(stats.ks_2samp(*samples).pvalue)
 
@@ -446,7 +446,7 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
     """Correct p-values for their number by Holm's method (1979, Scandinavian J. of Stat. 6(2)).
 
     Args:
-        p_values: The p-values of all tests; None, where there was no test, does not count.
+        p_values: The p-values of all tests. None stands for no test and does not count.
     """
     known = [p for p in p_values if p is not None]
     if not known:
@@ -461,14 +461,14 @@ def band(values: Values, *, confidence: float, seed: int) -> tuple[Values, Value
     """Return the mean of runs in each round, with the percentiles of its bootstrap distribution.
 
     Args:
-        values: A row a run, a column a round; NaN where there is nothing.
+        values: A row per run and a column per round; NaN where there is no value.
         confidence: Coverage of the interval, 0 to 1.
         seed: Seed of the bootstrap, which draws whole runs.
     """
     drawn = np.random.default_rng(seed).integers(len(values), size=(_BAND_SAMPLES, len(values)))
     tail = (1 - confidence) / 2
     with warnings.catch_warnings():
-        # rounds without any value have none in the mean, either
+        # rounds without any value have no mean, either
         warnings.simplefilter("ignore", RuntimeWarning)
         mean = np.nanmean(values, axis=0)
         if len(values) < 2:

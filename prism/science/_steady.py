@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 Unit = Literal["round", "tick"]
 
 LEAST_LEFT = 10
-"""Batches that must be left after the burn-in."""
+"""Fewest batches that must be left after the burn-in."""
 
 LEAST_TESTED = 30
-"""Batches that the tests need; of fewer, noise and drifts can hardly be told apart."""
+"""Fewest batches for the tests; with fewer, noise can hardly be told from drift."""
 
 MEASURES = (
     *("posts", "replies", "reshares", "likes", "views"),
     *("browsing", "silent", "gini", "transitions", "timeouts", "decisions"),
 )
-"""What `steady_state` looks at by default, besides a world's own measures."""
+"""Measures that `steady_state` examines by default, besides a world's own."""
 
 _BATCH: Mapping[Unit, int] = {"round": 1, "tick": 5}
 _DECIDED = 0.05
@@ -47,11 +47,11 @@ class Steady:
         burn_in: Observations to leave out at its beginning; None if the series is too short.
         mean: Mean of the others.
         sd: Standard deviation of the others.
-        adf_p: p-value of the augmented Dickey-Fuller test, under which the series has a unit root.
-        kpss_p: p-value of the KPSS test, under which it is stationary; between .01 and .1, beyond
-            which the test has no tables.
+        adf_p: p-value of the augmented Dickey-Fuller test, whose null hypothesis is a unit root.
+        kpss_p: p-value of the KPSS test, whose null hypothesis is stationarity. It is between .01
+            and .1, since the test's tables end there.
         verdict: ``no drift seen``, ``drifting`` if the KPSS test rejects at .05, or ``too short``
-            if less than 30 batches are left after the burn-in.
+            if fewer than 30 batches are left after the burn-in.
     """
 
     observations: int
@@ -64,20 +64,20 @@ class Steady:
 
 
 def mser(series: Sequence[float], *, batch: int = 5) -> int | None:
-    """Return how many observations at the beginning of a series to leave out.
+    """Return the number of observations to leave out at the beginning of a series.
 
     This is the marginal standard error rule (White 1997, Simulation 69(6)) on the means of batches:
-    of all lengths of the beginning, it takes that with the least variance of the rest divided by
-    the length of the rest. With batches of five it is MSER-5 (White, Cobb and Spratt 2000). It
-    takes time linear in the length.
+    it chooses the length of the beginning that minimises the variance of the rest divided by the
+    length of the rest. With batches of five it is MSER-5 (White, Cobb and Spratt 2000). It takes
+    linear time.
 
     Args:
         series: The observations, in order.
-        batch: Observations that are averaged, 1 or more; those that fill no batch at the end are
-            left out.
+        batch: Number of observations to average, 1 or more. An incomplete batch at the end is left
+            out.
 
     Returns:
-        A multiple of ``batch``. None if the series is too short: if the least lies in its second
+        A multiple of ``batch``. None if the series is too short: if the minimum is in its second
         half, or fewer than ten batches would be left.
 
     Raises:
@@ -89,14 +89,14 @@ def mser(series: Sequence[float], *, batch: int = 5) -> int | None:
     means = [
         fmean(series[start : start + batch]) for start in range(0, len(series) - batch + 1, batch)
     ]
-    # a variance of fewer than these would be small by chance
+    # the variance of fewer batches could be small by chance
     cuts = len(means) - LEAST_LEFT // 2
     if cuts < 1:
         return None
 
     errors = _standard_errors(means)
     best = min(range(cuts), key=errors.__getitem__)
-    # White's rule: a least value in the second half says that the series has not settled
+    # White's rule: a minimum in the second half means that the series has not settled
     if 2 * best > len(means) or len(means) - best < LEAST_LEFT:
         return None
 
@@ -113,7 +113,7 @@ def steadiness(series: Sequence[float], *, batch: int = 1) -> Steady:
     Returns:
         The burn-in by `mser`, and tests of the batches that are left: the augmented
         Dickey-Fuller test (Said and Dickey 1984) and the KPSS test (Kwiatkowski, Phillips, Schmidt
-        and Shin 1992), both by statsmodels, where 30 or more are left. A drift may exist without
+        and Shin 1992), both by statsmodels, if 30 or more are left. A drift may exist without
         being seen. A series that does not vary has no drift and no tests.
 
     Raises:
@@ -139,7 +139,8 @@ def steadiness(series: Sequence[float], *, batch: int = 1) -> Steady:
         return replace(known, verdict="too short")
 
     with warnings.catch_warnings():
-        # of KPSS at the ends of its tables, which `Steady` tells, and of another form of results
+        # KPSS warns at the ends of its tables, which `Steady` mentions, and of a new form of
+        # results
         warnings.simplefilter("ignore")
         kpss_p = _p_value(tests.kpss(means, regression="c", nlags="auto"))
         adf_p = _p_value(tests.adfuller(means, regression="c", autolag="AIC"))
@@ -166,17 +167,17 @@ def steady_state(
 
     Args:
         logs: The logs, from `prism.analysis.read_log`.
-        by: ``round``, where an observation is a measure of a round (`prism.analysis.run_measures`);
+        by: ``round``, where an observation is a measure of a round (`prism.analysis.run_measures`),
             or ``tick``, where it is the number of posts, replies, reshares and likes in a tick, or
-            of agents in a state at its end. If agents begin anew in each round, rounds have a
+            of agents in a state at its end. If agents start over in each round, ticks have a
             rhythm, which observations by round average out.
-        measures: Names of the measures; by default what is done in a round (such as ``posts`` and
-            ``views``) and the measures of the world, or all of a tick.
+        measures: Names of the measures; by default the counts of a round (such as ``posts`` and
+            ``views``) and the measures of the world, or all measures of a tick.
         batch: As for `mser`; 1 by rounds and 5 by ticks by default.
 
     Returns:
         A row for each run and ``measure``, with the fields of `Steady`; observations without a
-        value are left out. With ``run`` first if there are several.
+        value are left out. If there are several runs, ``run`` is the first column.
 
     Raises:
         FieldValueError: If there is no such unit or measure, or ``batch`` is not 1 or more.
@@ -206,7 +207,7 @@ def steady_state(
 
 def _standard_errors(means: Sequence[float]) -> list[float]:
     """Return the squared standard error of the mean of the rest after each cut."""
-    # Welford's recurrence (1962) from the end: exact where all that is left is one value
+    # Welford's recurrence (1962) from the end is exact if all remaining values are equal
     errors, mean, squares = [0.0] * len(means), 0.0, 0.0
     for place in range(len(means) - 1, -1, -1):
         value, left = means[place], len(means) - place

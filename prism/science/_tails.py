@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from prism.analysis import RunLogs
 
 LEAST_IN_TAIL = 50
-"""Fewer values in the tail say too little of its form (Clauset, Shalizi and Newman 2009, 3.3)."""
+"""Fewest values in a tail that determine its form (Clauset, Shalizi and Newman 2009, 3.3)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,23 +28,23 @@ class Tail:
     """The tail of a distribution of whole numbers.
 
     Args:
-        values: How many numbers there are above 0.
+        values: Number of values above 0.
         largest: The largest of them.
         xmin: Where the tail begins.
-        in_tail: How many are in it.
+        in_tail: Number of values in the tail.
         exponent: The exponent alpha of the power law p(x) ~ x^-alpha.
         exponent_se: Its standard error.
         ks: Kolmogorov's distance of the tail from the power law, 0 to 1.
-        ks_p: Share of bootstrap samples of the power law that are as far from their own fits; at .1
-            or below the power law is ruled out. None without a bootstrap.
-        lognormal: The likelihood ratio against a lognormal, normalized: above 0 where the power law
-            is the better one.
-        lognormal_p: Two-sided p-value of that: above .1 neither of them is better.
-        exponential: The same against an exponential.
-        exponential_p: Two-sided p-value of that.
+        ks_p: Share of bootstrap samples of the power law that are at least as far from their own
+            fits. At .1 or below, the power law is ruled out. None without a bootstrap.
+        lognormal: The normalized likelihood ratio against a lognormal, above 0 if the power law
+            fits better.
+        lognormal_p: Its two-sided p-value. Above .1, neither of them fits better.
+        exponential: The normalized likelihood ratio against an exponential.
+        exponential_p: Its two-sided p-value.
         verdict: ``power law`` if it is better than an exponential and not worse than a lognormal
             (at p = .1) and ``ks_p`` does not rule it out, ``lognormal`` or ``exponential`` if that
-            is better than it, ``undecided``, or ``too little data``.
+            fits better, ``undecided``, or ``too little data``.
     """
 
     values: int
@@ -65,13 +65,13 @@ class Tail:
 def fit_tail(values: Sequence[int], *, bootstrap: int = 0, seed: int = 0) -> Tail:
     """Fit a power law to the tail of some whole numbers, and compare it with other distributions.
 
-    The exponent is that of the greatest likelihood, and the tail begins where the power law fits
-    best by Kolmogorov's distance (Clauset, Shalizi and Newman 2009, SIAM Review 51(4)); the
-    likelihood ratios are those of Vuong (1989, Econometrica 57(2)), by the package powerlaw
-    (Alstott, Bullmore and Plenz 2014, PLoS ONE 9(1)). The bootstrap draws as many numbers, those of
-    the tail from the power law and the others from what lies below it, and fits them anew (Clauset,
-    Shalizi and Newman 2009, section 4.1); their p-value is within .01 of the true one with 2,500
-    samples.
+    The exponent maximises the likelihood, and the tail begins where the power law fits best by
+    Kolmogorov's distance (Clauset, Shalizi and Newman 2009, SIAM Review 51(4)); the likelihood
+    ratios are those of Vuong (1989, Econometrica 57(2)), by the package powerlaw (Alstott, Bullmore
+    and Plenz 2014, PLoS ONE 9(1)). The bootstrap draws the same number of values, those of the tail
+    from the power law and the others from the values below it, and fits them again (Clauset,
+    Shalizi and Newman 2009, section 4.1). With 2,500 samples, the p-value is within .01 of the true
+    one.
 
     Args:
         values: Sizes or counts; zeros are left out.
@@ -79,11 +79,11 @@ def fit_tail(values: Sequence[int], *, bootstrap: int = 0, seed: int = 0) -> Tai
         seed: Seed of their random numbers.
 
     Returns:
-        The fit; without numbers and with the verdict ``too little data`` where fewer than 50
-        numbers, or fewer than three different ones, are in the tail.
+        The fit. If fewer than 50 values, or fewer than three different ones, are in the tail, it
+        has no numbers and the verdict ``too little data``.
 
     Raises:
-        FieldValueError: If a number, or that of the samples, is below 0.
+        FieldValueError: If a value, or the number of samples, is below 0.
         MissingExtraError: If powerlaw is not installed, which the extra ``science`` brings.
     """
     library("powerlaw")
@@ -122,7 +122,7 @@ def _judged(known: Tail, fit: Any, values: Sequence[int], bootstrap: int, seed: 
     found = replace(
         known,
         exponent=_number(exponent),
-        # their formula 3.2; the package has moved its own
+        # their formula 3.2; the package uses a shifted one
         exponent_se=_number((exponent - 1) / sqrt(known.in_tail or 0)),
         ks=_number(distance),
         ks_p=_bootstrapped(values, exponent, int(fit.xmin), distance, bootstrap, seed),
@@ -145,13 +145,13 @@ def tails(
 
     Returns:
         A row for each run and ``what``: sizes of ``cascades``; sizes of ``reshares`` (trees of
-        reshares alone); what each agent has ``written`` (posts, replies and reshares); ``likes``
-        that each post got; ``views`` of each post; ``reactions``, the number of different agents
-        who replied to, reshared or liked an agent's posts, which is its degree in the network of
-        interactions; and, in all, ``followers`` of each agent, if the log tells who follows whom
-        (the feed's parameter ``logs_follows``). Then the fields of `Tail`. With ``run`` first if
-        there are several, and ``round`` with ``by_round`` (null in all). Nothing of worlds without
-        posts.
+        reshares alone); the number of posts, replies and reshares ``written`` by each agent;
+        ``likes`` of each post; ``views`` of each post; ``reactions``, the number of different
+        agents who replied to, reshared or liked an agent's posts, which is its degree in the
+        network of interactions; and, over all rounds, ``followers`` of each agent, if the log says
+        who follows whom (the feed's parameter ``logs_follows``). The fields of `Tail` follow.
+        ``run`` comes first if there are several runs, and ``round`` with ``by_round`` (null for all
+        rounds). There are no rows for worlds without posts.
 
     Raises:
         MissingExtraError: If powerlaw or polars is not installed, which the extra ``science``
@@ -192,7 +192,7 @@ def _fitted(values: Sequence[int]) -> Any:
         values,
         discrete=True,
         estimate_discrete=False,
-        # unless it is told, it looks for exponents up to 3 alone
+        # by default, the package considers only exponents up to 3
         parameter_ranges={"alpha": _EXPONENTS},
         verbose=False,
     )
@@ -201,7 +201,7 @@ def _fitted(values: Sequence[int]) -> Any:
 def _bootstrapped(
     values: Sequence[int], exponent: float, xmin: int, distance: float, samples: int, seed: int
 ) -> float | None:
-    """Return the share of samples that are as far from their fits as the numbers from their own."""
+    """Return the share of samples at least as far from their fits as the values from their own."""
     if not samples:
         return None
 
@@ -237,7 +237,7 @@ def _power_law(count: int, exponent: float, xmin: int, rng: Any) -> Any:
 
 
 def _distributions(happened: Any) -> dict[str, pl.DataFrame]:
-    """Return what is counted in each round and in all."""
+    """Return the distributions in each round and over all rounds."""
     from prism.analysis._tables.cascades import reshare_trees, trees
     from prism.analysis._tables.happened import IN_ALL, acts, and_in_all
 
@@ -266,7 +266,7 @@ def _distributions(happened: Any) -> dict[str, pl.DataFrame]:
 
 
 def _followers(logs: RunLogs) -> dict[str, pl.DataFrame]:
-    """Return how many follow each agent, if the logs tell."""
+    """Return the number of followers of each agent, if the logs contain it."""
     from prism.analysis._tables.networks import pairs_of
 
     pairs = pairs_of(logs)
@@ -292,7 +292,7 @@ def _verdict(tail: Tail) -> str:
 
 
 def _sure_ratio(ratio: float | None, p: float | None) -> float:
-    """Return a likelihood ratio whose sign is sure, else 0."""
+    """Return a likelihood ratio if its sign is certain, or else 0."""
     return ratio if ratio is not None and p is not None and p < _DECIDED else 0.0
 
 
@@ -302,7 +302,7 @@ def _number(value: Any) -> float | None:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    # it prints its progress, and warns where a lognormal is as good as its own limit
+    # the package prints its progress, and warns if a lognormal is as good as its own limit
     with warnings.catch_warnings(), redirect_stdout(StringIO()):
         warnings.simplefilter("ignore")
         yield

@@ -43,12 +43,13 @@ def activities(agents: Sequence[SocialAgent], parameters: Parameters, seed: int)
     """Return how active each agent is, as a multiple of the population's mean.
 
     The population as a whole follows exactly the distribution that the parameters name: the n-th
-    agent of a ranking gets the n-th part of its Lorenz curve. Where agents have archetypes,
-    superusers rank first and lurkers last. Otherwise the ranks are drawn, keyed by (seed, agent).
+        agent of a ranking gets the n-th part of its Lorenz curve. If agents have archetypes,
+        superusers rank first and lurkers last. Otherwise, the ranks are drawn, keyed by (seed,
+        agent).
 
     Args:
         agents: The agents.
-        parameters: The distribution: its kind, its width, the silent share and the largest value.
+        parameters: The kind of the distribution, its width, the silent share and the largest value.
         seed: Seed of the run.
     """
     size = len(agents)
@@ -80,7 +81,7 @@ def _rank(agent: SocialAgent, seed: int) -> tuple[int, float]:
 
 
 def _shares(size: int, parameters: Parameters) -> list[float]:
-    """Return each agent's share of all that is written, the largest first."""
+    """Return each agent's share of all writing, the largest first."""
     if parameters.activity == "equal":
         return [1 / size] * size
 
@@ -89,7 +90,7 @@ def _shares(size: int, parameters: Parameters) -> list[float]:
 
 
 def _of_the_first(part: float, parameters: Parameters) -> float:
-    """Return the share of the most active part of a population: the Lorenz curve from above.
+    """Return the share of the most active part of a population: the Lorenz curve from the top.
 
     For a lognormal it is ``Phi(Phi^-1(p) + sigma)``, for a Pareto ``p ** (1 - 1 / exponent)``
     (Kleiber and Kotz 2003, sections 4.5 and 3.3).
@@ -120,7 +121,7 @@ def _of_classes(part: float, parameters: Parameters) -> float:
 
 
 def _limited(shares: list[float], most: float) -> list[float]:
-    """Limit every share, and spread what is cut over the others."""
+    """Limit every share, and distribute the excess over the others."""
     if most * len(shares) <= 1:
         return [1 / len(shares)] * len(shares)
 
@@ -194,7 +195,7 @@ def _frequency(agent: SocialAgent) -> tuple[float, ...]:
         )
 
     most = max(numbers)
-    # who was never seen at any hour is awake at none: it takes no step
+    # an agent with zeros for all hours is never awake, and takes no step
     return tuple(number / most if most else 0.0 for number in numbers)
 
 

@@ -37,16 +37,16 @@ class Composer(Protocol):
         """Write something.
 
         Args:
-            agent: Who writes.
+            agent: The agent that writes.
             post: The post it was looking at when it decided to write.
-            stream: Random numbers for this text alone, so that it does not depend on how many
+            stream: Random numbers for this text only, so that it does not depend on how many
                 numbers the agent's decisions have used.
         """
         ...
 
 
 class TemplateComposer:
-    """Writes from a few fixed sentences, without a model: enough to pass topics on.
+    """Writes a few fixed sentences without a model, which is enough to pass topics on.
 
     Args:
         parameters: How often a composing agent replies, reshares with commentary, or writes a post
@@ -83,7 +83,7 @@ class TemplateComposer:
         topics: tuple[str, ...],
         stream: RandomStream,
     ) -> Draft:
-        """Draw a sentence on the topics of a post that an agent writes of its own accord."""
+        """Draw a sentence on the topics of a post that an agent writes on its own initiative."""
         return _drafted("post", topics, stream)
 
 
@@ -104,21 +104,21 @@ _COMMON_TOPICS: tuple[str, ...] = (
     *("hospitals", "vaccines", "sleep", "space", "robots", "phones", "internet", "privacy"),
     *("energy", "recycling", "forests", "oceans", "airports"),
 )
-"""Common topics in the order in which the parameter ``common_topics`` takes them; 60 in all."""
+"""60 common topics, in the order in which the parameter ``common_topics`` uses them."""
 
 _HUNDRED = 100
-"""Agents for which ``common_topics`` says how many topics they share."""
+"""The number of agents to which ``common_topics`` refers."""
 
 
 def common_topic(agents: int, number: int, stream: RandomStream) -> str:
     """Draw one of the topics that a population shares.
 
-    A larger population has more of them, so that each is shared by as many agents and feeds are as
-    busy as in a small one.
+    A larger population has more topics, so each is shared by the same number of agents, and feeds
+    are as busy as in a small population.
 
     Args:
         agents: Size of the population.
-        number: Topics for each hundred agents or part of a hundred, above 0.
+        number: Topics per hundred agents, or part of a hundred, above 0.
         stream: Random numbers.
     """
     place = stream.index(number * ceil(agents / _HUNDRED))
@@ -138,14 +138,14 @@ def share_topics(agents: Sequence[SocialAgent], number: int, seed: int) -> None:
 def topic_of_ones_own(
     agent: SocialAgent, agents: int, number: int, share: float, stream: RandomStream
 ) -> tuple[str, ...]:
-    """Draw the topic of a post of an agent's own accord: a common one, or an interest.
+    """Draw the topic of a post on an agent's own initiative: a common one, or an interest.
 
     Args:
-        agent: Who writes.
+        agent: The agent that writes.
         agents: Size of the population.
-        number: Common topics for each hundred agents; 0 for none.
+        number: Common topics per hundred agents; 0 for none.
         share: Probability of a common one.
-        stream: Random numbers for this text alone.
+        stream: Random numbers for this text only.
     """
     if stream.chance(share) and number:
         return (common_topic(agents, number, stream),)

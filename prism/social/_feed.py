@@ -1,4 +1,4 @@
-"""The social feed as a world, which can be given parameters, treatments and measures."""
+"""The social feed as a world, to which you can add parameters, treatments and measures."""
 
 from __future__ import annotations
 
@@ -81,11 +81,11 @@ _OWN: Mapping[str, Any] = {
     "model_acts": True,
     "writer_prompt": None,
 }
-"""Arguments of a feed that are no parameters, with their defaults."""
+"""Arguments of a feed that are not parameters, with their defaults."""
 
 
 class PeopleFile(AgentTable):
-    """A file of social agents in any form that `load_population` reads; it is read with the run.
+    """A file of social agents in any format of `load_population`; it is read with the run.
 
     Args:
         path: The file.
@@ -101,8 +101,8 @@ class Feed(FeedSteps):
     """Social agents who read, weigh, write, like and reshare posts.
 
     In each tick, every agent takes one step: its time-out if one is due, otherwise the step of its
-    state. All decisions of a tick are asked together and applied in the order of turns, so a run
-    depends only on the seed and the answers, never on which answer came first.
+    state. All decisions of a tick are asked together and applied in the order of turns. A run
+    therefore depends only on the seed and the answers, never on which answer came first.
 
     Derive from it to declare parameters, state, measures and treatments as in any world, to log
     events of your own, or to decide who engages and what is written::
@@ -122,20 +122,20 @@ class Feed(FeedSteps):
                 return sum(post.kind == "reply" for post in self.posts)
 
     As in any world, each state has a step, which your own feed can override. A step gets a
-    `Reader`, which stands for the social agent.
+    `Reader`, which represents the social agent.
 
     Args:
-        parameters: The numbers that set the feed's behaviour: all of them, or some by name while
-            the preset sets the others.
+        parameters: The numbers that set the feed's behaviour: all of them, or some by name, with
+            the others from the preset.
         preset: Name of a preset; by default ``conversation``.
         first_posts: Posts from before the first round, oldest first: `SeedPost` objects, or a file
             of them. By default the parameter ``opening`` makes them.
         composer: Drafts what agents publish; a `TemplateComposer` by default.
-        engages: The ``should_engage`` of `social_media_chart`, for agents whose own method does not
-            take a post.
+        engages: The ``should_engage`` of `social_media_chart`, for agents whose own method takes no
+            post.
         model_acts: Whether a model chooses among replying, resharing, writing a new post and
-            liking. If not, the model only chooses to write, and the parameters decide by chance
-            what is written, as they do for a policy.
+            liking. If not, the model only chooses to write, and chance decides what, by the
+            parameters, as for a policy.
         writer_prompt: Template of the writer's prompt, with ``{fields}`` such as ``{task}``,
             ``{thread}`` and ``{reason}``; None for the default prompt.
 
@@ -160,7 +160,7 @@ class Feed(FeedSteps):
 
     parameters: Parameters = DEFAULTS
 
-    if TYPE_CHECKING:  # slots, which are no parameters
+    if TYPE_CHECKING:  # slots, not parameters
         preset: str | None = None
         first_posts: Sequence[SeedPost] | Path | str | None = None
         composer: Composer | None = None
@@ -176,7 +176,7 @@ class Feed(FeedSteps):
 
     @property
     def posted(self) -> Network:
-        """Posts, likes and feeds."""
+        """The posts, likes and feeds."""
         return self._played().network
 
     @property
@@ -193,7 +193,7 @@ class Feed(FeedSteps):
         """Return the agent with an id.
 
         Raises:
-            FieldValueError: If there is none.
+            FieldValueError: If there is no such agent.
         """
         return self._played().network.reader(agent_id).agent
 
@@ -202,7 +202,7 @@ class Feed(FeedSteps):
         return self._played().network.likes.get(post.post_id, 0)
 
     def publish(self, author: SocialAgent | str, text: str, topics: Iterable[str] = ()) -> Post:
-        """Publish a post in an agent's name; for treatments and the hooks of a round.
+        """Publish a post in an agent's name. For treatments and the hooks of a round.
 
         Args:
             author: The agent, or its id.
@@ -224,12 +224,12 @@ class Feed(FeedSteps):
         return post
 
     def vote(self, post: Post, *, likes: int = 0, dislikes: int = 0) -> None:
-        """Give a post likes or dislikes that come from no agent; for treatments.
+        """Give a post likes or dislikes that come from no agent. For treatments.
 
         Args:
             post: The post.
-            likes: How many likes.
-            dislikes: How many dislikes.
+            likes: Number of likes.
+            dislikes: Number of dislikes.
 
         Raises:
             SimulationError: Between rounds, or in a measure.
@@ -243,7 +243,7 @@ class Feed(FeedSteps):
         return self._played().network.score(post)
 
     def remove(self, agent: SocialAgent | str) -> None:
-        """Remove an agent, which takes no further step; for treatments and the hooks of a round.
+        """Remove an agent, which takes no further step. For treatments and the hooks of a round.
 
         From then on it follows nobody and nobody follows it. Its posts stay.
 
@@ -269,7 +269,7 @@ class Feed(FeedSteps):
         )
 
     def follow(self, agent: SocialAgent | str, other: SocialAgent | str) -> None:
-        """Have an agent follow another one, whose posts it is shown from now on.
+        """Make an agent follow another one, whose posts it sees from now on.
 
         Like `unfollow`, `mute` and `unmute`, it is for treatments, for the hooks of a round, and
         for steps of the agent itself.
@@ -285,11 +285,11 @@ class Feed(FeedSteps):
         self._change("follow", agent, other)
 
     def unfollow(self, agent: SocialAgent | str, other: SocialAgent | str) -> None:
-        """Have an agent stop following another one; see `follow`."""
+        """Make an agent stop following another one; see `follow`."""
         self._change("unfollow", agent, other)
 
     def mute(self, agent: SocialAgent | str, other: SocialAgent | str) -> None:
-        """Hide another agent's posts from an agent, whoever shares them; see `follow`."""
+        """Hide another agent's posts from an agent, even if others share them; see `follow`."""
         self._change("mute", agent, other)
 
     def unmute(self, agent: SocialAgent | str, other: SocialAgent | str) -> None:
@@ -305,7 +305,7 @@ class Feed(FeedSteps):
         """
         self._played().of_posts.append(treatment)
 
-    # What a feed of your own may say
+    # What your own feed may override
 
     def populate(self, agents: int) -> Iterable[SocialAgent]:
         """Make the population of a run that was given only a number; by default a synthetic one."""
@@ -318,13 +318,13 @@ class Feed(FeedSteps):
         try:
             population = loaded(table.path, now, seed, tuple(dict.fromkeys((*table.keep, *hours))))
         except InputError as error:
-            # of a column that nobody has asked for by that option
+            # the column was not requested by that option
             if error.field != "keep" or not hours or repr(FREQUENCY) not in error.problem:
                 raise
             lacks = f"which {table.path} does not have"
             raise InputError(f"hours = 'file' needs the field {FREQUENCY}, {lacks}") from None
 
-        # such a file need not hold posts
+        # such a file may lack posts
         if population.posts and self.first_posts is None:
             object.__setattr__(self, "first_posts", population.posts)
 
@@ -342,16 +342,16 @@ class Feed(FeedSteps):
         return opened_by(self.agents, now.opening, now.opening_bias, self._played().seed)
 
     def should_engage(self, agent: Any, post: Post) -> bool:
-        """Return whether a post is relevant enough for an agent; by default ask the agent."""
+        """Return whether a post is relevant enough for an agent. By default, the agent decides."""
         return bool(agent.should_engage(post))
 
     def compose(self, agent: SocialAgent, post: Post, stream: RandomStream) -> Draft:
-        """Write what an agent publishes; by default with the feed's composer.
+        """Write what an agent publishes. By default, the feed's composer does.
 
         Args:
-            agent: Who writes.
+            agent: The agent that writes.
             post: The post it was looking at when it decided to write.
-            stream: Random numbers for this text alone.
+            stream: Random numbers for this text only.
         """
         return self._composing().compose(agent, post, stream)
 
@@ -360,14 +360,14 @@ class Feed(FeedSteps):
     ) -> Draft:
         """Write a reply or reshare, which the agent has already chosen to publish.
 
-        By default the composer writes it. From one that draws the kind itself, only the words are
-        taken.
+        By default, the composer writes it. If the composer draws the kind itself, only its words
+        are used.
 
         Args:
-            agent: Who writes.
+            agent: The agent that writes.
             post: The post it was looking at when it decided to write.
             kind: ``reply`` or ``reshare``.
-            stream: Random numbers for this text alone.
+            stream: Random numbers for this text only.
         """
         write: Any = getattr(self._composing(), "compose_as", None)
         if write is None or type(self).compose is not Feed.compose:
@@ -379,14 +379,14 @@ class Feed(FeedSteps):
     def compose_post(
         self, agent: SocialAgent, topics: tuple[str, ...], stream: RandomStream
     ) -> Draft:
-        """Write what an agent publishes of its own accord; by default with the composer.
+        """Write what an agent publishes on its own initiative. By default, the composer does.
 
         Args:
-            agent: Who writes.
+            agent: The agent that writes.
             topics: Its topics.
-            stream: Random numbers for this text alone.
+            stream: Random numbers for this text only.
         """
-        # a composer of the user's own may write about posts only
+        # the user's own composer may write only about posts
         composer: Any = self._composing()
         write = getattr(composer, "compose_post", TemplateComposer(self.parameters).compose_post)
         draft: Draft = write(agent, topics, stream)
@@ -401,13 +401,14 @@ class Feed(FeedSteps):
     ) -> Iterable[Post]:
         """Return posts in the order in which an agent's feed shows them.
 
-        By default the parameter ``feed`` chooses the ranking. Override this method for your own.
+        By default, the parameter ``feed`` selects the ranking. Override this method to use your
+        own.
 
         Args:
-            agent: Whose feed it is.
+            agent: The agent whose feed it is.
             posts: The newest posts that it has not seen, newest first: up to ``candidates`` by
-                authors whom it follows, and as many by anybody.
-            stream: Random numbers for this feed alone.
+                authors whom it follows, and the same number by anybody.
+            stream: Random numbers for this feed only.
         """
         return posts
 
@@ -416,7 +417,7 @@ class Feed(FeedSteps):
     def _prism_take(
         self, own: Mapping[str, Any], parameters: Mapping[str, Any]
     ) -> Mapping[str, Any]:
-        """Take the arguments that are not parameters; return the parameters of the preset."""
+        """Store the arguments that are not parameters, and return the parameters of the preset."""
         for name, default in _OWN.items():
             if name in own or not hasattr(self, name):
                 value = own.get(name, default)
@@ -435,7 +436,7 @@ class Feed(FeedSteps):
             raise InputError(problem, field="preset") from None
 
     def _prism_told(self) -> dict[str, Any]:
-        """Return the arguments that are not parameters, without those that have their defaults."""
+        """Return the arguments that are not parameters, except those with default values."""
         return {
             name: value
             for name, default in _OWN.items()
@@ -450,7 +451,7 @@ class Feed(FeedSteps):
         return {**files, **(code_in(functions) if functions else {})}
 
     def _prism_fallback(self) -> tuple[AgentState, str]:
-        """Return what an agent does when a model gives no valid answer, and its chart."""
+        """Return the act of an agent when a model gives no valid answer, and its chart."""
         return AgentState.SCROLLING, self.parameters.chart
 
     @classmethod
@@ -465,7 +466,7 @@ class Feed(FeedSteps):
         raise NotImplementedError
 
     def guard(self) -> Guard | None:
-        """Return what decides whether a post is relevant enough; None if each agent does."""
+        """Return the function that judges whether a post is relevant; None if each agent does."""
         given = self.engages
         if type(self).should_engage is Feed.should_engage:
             return given
@@ -500,7 +501,7 @@ class Feed(FeedSteps):
         """Return the run, if the feed may change now.
 
         Raises:
-            SimulationError: If nothing may.
+            SimulationError: If it may not.
         """
         playing = self._played(doing)
         reason = playing.host.refusing or playing.host.late
@@ -518,12 +519,12 @@ class Feed(FeedSteps):
     # The run's side: beginning
 
     def _prism_logger(self, setting: Any) -> Any:
-        """Return the logger of events, which may hold them until the words of a post arrive."""
+        """Return the logger of events, which may delay them until the words of a post arrive."""
         writes = setting.answerers.has_writer
         return HoldingLogger(setting.logger, setting.clock) if writes else setting.logger
 
     def _prism_begin(self, setting: Any, host: Any) -> None:
-        """Note the parts of the run."""
+        """Store the parts of the run."""
         now, answerers = self.parameters, setting.answerers
         setting.clock.seconds_per_tick = SECONDS_PER_HOUR / now.ticks_per_hour
         acts, chooses_acts_for = acts_with(answerers.reasoner, self.model_acts)
@@ -574,7 +575,7 @@ class Feed(FeedSteps):
         object.__setattr__(self, "_opening", opening)
 
     def _prism_described(self, told: dict[str, Any]) -> dict[str, Any]:
-        """Describe the feed for the log; only a feed of the user's own has a name."""
+        """Describe the feed for the log; only the user's own feed has a name."""
         if type(self) is Feed:
             del told["world"]
         return told
@@ -627,7 +628,7 @@ class Feed(FeedSteps):
         """Continue with the parameters that a treatment has set.
 
         Raises:
-            FieldValueError: If it has changed one from which population or chart was made.
+            FieldValueError: If it has changed one that determined the population or the chart.
         """
         before = self._playing.parameters
         changed = [each for each in SETTLED if getattr(now, each) != getattr(before, each)]
@@ -649,7 +650,7 @@ class Feed(FeedSteps):
         for reader in playing.network.readers:
             reader.ideas, probability = None, rate * reader.activity
             if probability:
-                # apart from what a policy draws, which a replay of the run does not
+                # separate from the draws of a policy, which a replay of the run does not make
                 stream = RandomStream(playing.seed, "ideas", reader.agent_id, number)
                 reader.ideas = waits(probability, stream)
                 reader.before_idea = next(reader.ideas)
@@ -682,13 +683,13 @@ class Feed(FeedSteps):
     # Resuming
 
     def _prism_recall(self, event: Mapping[str, Any]) -> None:
-        """Publish, like, follow and remove as the log says."""
+        """Repeat the publishing, liking, following and removing in the log."""
         recall = _RECALLED.get(event["event"])
         if recall is not None:
             recall(self._playing.network, event)
 
     def _prism_recalled(self) -> None:
-        """Let agents continue reading and writing where they were."""
+        """Let agents continue to read and write where they stopped."""
         network = self._playing.network
         for reader in network.readers:
             reader.take_up(network.posts)
@@ -741,7 +742,7 @@ _RECALLED: Mapping[str, Callable[[Network, Mapping[str, Any]], object]] = {
     FOLLOW_CHANGED: _recall_follow,
     AGENT_REMOVED: lambda network, event: network.remove(event["agent_id"]),
 }
-"""What is done again of each event, on resuming."""
+"""The handler of each event that is repeated on resuming."""
 
 
 @lru_cache(maxsize=1024)

@@ -28,28 +28,28 @@ from prism.social._publishing import Network
 from prism.social._readers import Reader
 
 Rank = Callable[[SocialAgent, Sequence[Post], RandomStream], Iterable[Post]]
-"""Who says in which order an agent is shown posts that it has not seen."""
+"""Orders the posts that an agent has not seen."""
 
 INTERESTS = "interests"
 MIXED = "mixed"
 
 _OF_ALL = ("chronological", INTERESTS, "random")
-"""Rankings that leave out no post that a reader has not seen, whatever others think of it."""
+"""Rankings that eventually show every unseen post, whatever others think of it."""
 
 _DRAWS = 10
-"""Draws for each place of a random feed before what is left is shuffled."""
+"""Number of draws for each place of a random feed before the rest is shuffled."""
 
 _number = attrgetter("number")
 
 
 @dataclass(frozen=True, slots=True)
 class _Refresh:
-    """A feed in the making.
+    """A feed that is being made.
 
     Args:
         reader: Its reader.
-        parameters: The parameters as they are now.
-        stream: Random numbers for this feed alone.
+        parameters: The current parameters.
+        stream: Random numbers for this feed only.
         chosen: Numbers of the posts in it.
     """
 
@@ -72,7 +72,7 @@ class _Refresh:
 
 
 Ranking = Callable[[_Refresh, bool | None], Iterable[Post]]
-"""Yields the posts of a feed in their order: those of the followed, of others, or of both."""
+"""Yields the posts of a feed in order: by followed authors, by others, or by both."""
 
 
 class Feeds:
@@ -82,8 +82,8 @@ class Feeds:
         network: The posts.
         seed: Seed of the run.
         clock: The run's clock.
-        parameters: Returns the parameters as they are now.
-        rank: A ranking of the user's own, in place of those that the parameters name.
+        parameters: Returns the current parameters.
+        rank: The user's own ranking, which replaces those that the parameters name.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class Feeds:
             "random": self._random,
             "collaborative": self._collaborative,
         }
-        # what is misspelt is refused before the run begins
+        # misspelt names are refused before the run begins
         for kind in self._taking_part(parameters())[0]:
             self._ranking(kind)
 
@@ -134,12 +134,12 @@ class Feeds:
         return bool(reader.unread)
 
     def _stays_empty(self, reader: Reader, now: Parameters) -> bool:
-        """Return whether a feed that was empty still is: nothing has arrived that it may show."""
+        """Return whether an empty feed stays empty, because no post for it has arrived."""
         if now.feed not in _OF_ALL or self._rank is not None:
             return False
         if now.beyond_follows == 0:
             return not reader.pool or reader.pool[-1].number < reader.seen_until
-        # else each place is drawn anew
+        # otherwise, each place is drawn anew
         if now.beyond_follows in (None, 1):
             return len(self._network.posts) == reader.seen_until
 
@@ -159,7 +159,7 @@ class Feeds:
                 posts = self._ranking(kind)(refresh, is_followed)
                 source = sources[kind, is_followed] = refresh.fitting(posts, is_followed)
 
-            # a place whose ranking has no more stays empty: else the shares would not hold
+            # a place whose ranking is exhausted stays empty, or the shares would not hold
             post = next(source, None)
             if post is not None:
                 yield post
@@ -219,7 +219,7 @@ class Feeds:
         return hot
 
     def _random(self, refresh: _Refresh, is_followed: bool | None) -> Iterable[Post]:
-        """Return posts in a random order, each as likely as the others."""
+        """Return posts in a random order, all equally likely."""
         if is_followed:
             return refresh.stream.shuffled(refresh.reader.pool)
         return _at_random(self._network.posts, refresh)
@@ -228,7 +228,7 @@ class Feeds:
         """Return what similar readers like, then what is popular."""
         hot = self._hot.at(refresh.parameters.hot_half_life)
         yield from liked_by_similar(refresh.reader, self._network, refresh.parameters, hot.key)
-        # a reader who likes what nobody else does is told what everybody is
+        # a reader whose likes nobody shares gets what is popular
         yield from hot
 
     def _own(self, rank: Rank, refresh: _Refresh, is_followed: bool | None) -> Iterable[Post]:
@@ -261,9 +261,9 @@ def _mix(kind: str) -> str:
 
 
 def _at_random(posts: Sequence[Post], refresh: _Refresh) -> Iterator[Post]:
-    """Yield all posts in a random order; the reader skips those that come again."""
+    """Yield all posts in a random order; the reader skips repeated ones."""
     stream = refresh.stream
-    # few are drawn twice as long as few have been drawn, and a feed takes few
+    # repeats are rare while few posts have been drawn, and a feed takes few
     for _ in range(_DRAWS * refresh.parameters.feed_length if posts else 0):
         yield posts[stream.index(len(posts))]
 
@@ -271,19 +271,19 @@ def _at_random(posts: Sequence[Post], refresh: _Refresh) -> Iterator[Post]:
 
 
 Key = tuple[float, float, int]
-"""Hot score, a number of the post's own for ties, and its place in the order of publication."""
+"""Hot score, a random number per post for ties, and the index in the order of publication."""
 
 
 def hot_score(score: int, published: float, half_life: float) -> float:
     """Return Reddit's hot score (Salihefendic 2010), in the units described below.
 
-    It is ``sign(s) * log10(max(|s|, 1)) + t / 45000`` for likes less dislikes ``s`` and a time of
-    publication ``t`` in seconds. Multiplied by ``log2(10)``, which changes no order, that is
-    ``sign(s) * log2(max(|s|, 1)) + t / h`` with ``h = 45000 * log10(2)`` seconds: a post that is
+    It is ``sign(s) * log10(max(|s|, 1)) + t / 45000`` for likes minus dislikes ``s`` and a time of
+    publication ``t`` in seconds. Multiplied by ``log2(10)``, which does not change the order, that
+    is ``sign(s) * log2(max(|s|, 1)) + t / h`` with ``h = 45000 * log10(2)`` seconds: a post that is
     older by h needs twice the score.
 
     Args:
-        score: Likes less dislikes.
+        score: Likes minus dislikes.
         published: When it was published, in ticks.
         half_life: Ticks in which a score loses half its value.
     """
@@ -307,11 +307,11 @@ class HotPosts:
         self._half_life = 0.0
         self._ties: list[float] = []
         self._keys: list[Key] = []
-        # the best last: most votes are for posts near the end, where little has to make room
+        # the best last: most votes are for posts near the end, where insertion moves little
         self._ordered: list[Key] = []
 
     def at(self, half_life: float) -> HotPosts:
-        """Return the posts in their present order."""
+        """Return the posts in their current order."""
         if half_life != self._half_life:
             self._half_life = half_life
             self._keys, self._ordered = [], []
@@ -330,7 +330,7 @@ class HotPosts:
         return (posts[number] for _, _, number in reversed(self._ordered))
 
     def _catch_up(self) -> None:
-        """Take in the votes and posts since the last time."""
+        """Process the votes and posts since the last call."""
         network, ordered = self._network, self._ordered
         for number in network.voted:
             if number < len(self._keys):
@@ -362,18 +362,18 @@ class HotPosts:
 def liked_by_similar(
     reader: Reader, network: Network, parameters: Parameters, otherwise: Callable[[Post], Any]
 ) -> list[Post]:
-    """Return the posts that similar readers like, the likeliest first.
+    """Return the posts that similar readers like, the highest rated first.
 
-    Filtering by the nearest neighbours (Resnick et al. 1994): the similarity of two readers is the
-    cosine of their likes (Breese, Heckerman and Kadie 1998), ``|A & B| / sqrt(|A| * |B|)``, and a
-    post's rating is the sum of the similarities of the nearest readers who like it. Only the newest
-    likes of a reader and of a post count, which bounds the work.
+    This is collaborative filtering by nearest neighbours (Resnick et al. 1994): the similarity of
+    two readers is the cosine of their likes (Breese, Heckerman and Kadie 1998), ``|A & B| /
+    sqrt(|A| * |B|)``, and a post's rating is the sum of the similarities of the nearest readers who
+    like it. Only the newest likes of a reader and of a post count, which bounds the work.
 
     Args:
-        reader: For whom.
+        reader: The reader of the feed.
         network: The posts, with who likes them.
-        parameters: How many neighbours and likes count.
-        otherwise: Orders posts of the same rating; the largest first.
+        parameters: The numbers of neighbours and likes that count.
+        otherwise: Sort key for posts of the same rating, the largest first.
     """
     most = parameters.likes_compared
     own = reader.liked[-most:]

@@ -1,4 +1,4 @@
-"""Who follows whom, where a network replaces the population's own follows."""
+"""Follow networks, which replace the population's own follows."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ from prism.worlds._networks import (
 GIVEN = "given"
 
 _MOST_FAILED = 1000
-"""Draws in a row that find no pair before blocks do not matter: there is none left then."""
+"""Failed draws in a row after which blocks are ignored, because no pair is left in them."""
 
 
 class _Making:
-    """What a network is made of.
+    """The ingredients of a network.
 
     Args:
         agents: The agents.
-        parameters: What the network should be like.
-        stream: Random numbers for the network alone.
+        parameters: The properties of the network.
+        stream: Random numbers for the network only.
 
     Attributes:
         size: Number of agents.
-        links: Pairs of agents in which at least one follows the other.
-        mutual: The pairs that follow each other.
+        links: Number of pairs in which at least one agent follows the other.
+        mutual: Number of pairs that follow each other.
     """
 
     def __init__(
@@ -55,10 +55,10 @@ class _Making:
 
 
 def follow_network(agents: Sequence[SocialAgent], parameters: Parameters, seed: int) -> None:
-    """Have agents follow each other as the parameters say; by default the follows stay as they are.
+    """Make agents follow each other by the parameters; by default, their follows do not change.
 
-    The network depends on the seed and the ids of the agents, not on their order, so no place in a
-    list makes an agent popular.
+    The network depends on the seed and the ids of the agents, not on their order, so the place in a
+    list does not make an agent popular.
 
     Args:
         agents: The population; their ``following`` is replaced.
@@ -87,7 +87,7 @@ def follow_network(agents: Sequence[SocialAgent], parameters: Parameters, seed: 
 
 
 def _follows(making: _Making) -> Iterable[Pair]:
-    """Return who follows whom, as places."""
+    """Return who follows whom, as pairs of indices."""
     kind = making.parameters.network
     make = _KINDS.get(kind)
     if make is None:
@@ -104,7 +104,7 @@ def _follows(making: _Making) -> Iterable[Pair]:
 
 
 def _answered(pairs: Sequence[Pair], mutual: int, stream: RandomStream) -> list[Pair]:
-    """Have some of the followed agents follow back."""
+    """Make some of the followed agents follow back."""
     back = stream.sample(pairs, min(mutual, len(pairs)))
     return [*pairs, *((other, one) for one, other in back)]
 
@@ -113,7 +113,7 @@ def _answered(pairs: Sequence[Pair], mutual: int, stream: RandomStream) -> list[
 
 
 def _scale_free(making: _Making) -> list[Pair]:
-    """Return a network whose numbers of followers have a power law."""
+    """Return a network whose numbers of followers follow a power law."""
     exponent = making.parameters.follower_exponent
     return scale_free_pairs(making.size, making.links, exponent, making.stream)
 
@@ -126,7 +126,7 @@ def _small_world(making: _Making) -> list[Pair]:
 
 
 def _random(making: _Making) -> list[Pair]:
-    """Return so many random pairs, in random directions."""
+    """Return random pairs, in random directions."""
     stream = making.stream
     pairs = random_pairs(making.size, making.links, stream)
     return [pair if stream.chance(0.5) else pair[::-1] for pair in pairs]
@@ -135,7 +135,7 @@ def _random(making: _Making) -> list[Pair]:
 def _blocks(making: _Making) -> list[Pair]:
     """Return a stochastic block model (Holland, Laskey and Leinhardt 1983).
 
-    On average, an agent of a small block has as many follows as one of a large block.
+    On average, agents of small and large blocks have the same number of follows.
     """
     number, name = making.parameters.blocks, making.parameters.block_by
     blocks = [
@@ -148,9 +148,9 @@ def _blocks(making: _Making) -> list[Pair]:
 
 
 def _random_pairs(making: _Making, blocks: Sequence[str], within: float) -> list[Pair]:
-    """Return distinct random pairs, a share of them within one block.
+    """Return distinct random pairs, a share of which is within one block.
 
-    Pairs that do not fit in a block join any agents.
+    Pairs that do not fit in a block connect any agents.
     """
     size, stream = making.size, making.stream
     inside = round(making.links * within)
@@ -170,7 +170,7 @@ def _random_pairs(making: _Making, blocks: Sequence[str], within: float) -> list
         others = members[block] if is_inside and not is_full else everybody
         other = others[stream.index(len(others))]
 
-        # a pair as one number is quicker to look up than a tuple
+        # looking up a pair as one number is faster than as a tuple
         pair = min(one, other) * size + max(one, other)
         is_of_one = blocks[other] == block
         if one == other or pair in taken or not (is_full or is_of_one == is_inside):
@@ -219,13 +219,13 @@ def _from_elsewhere(kind: str, making: _Making) -> list[Pair]:
 
 
 def _pairs_of(graph: Any, making: _Making) -> list[Pair]:
-    """Return who follows whom in a graph; where it has no directions, they are drawn."""
+    """Return who follows whom in a graph; directions are drawn if it has none."""
     pairs = pairs_in(graph, _places_in(graph, making), making.size)
     is_directed = getattr(graph, "is_directed", None)
     if is_directed is None or is_directed():
         return pairs
 
-    # of the pairs that are connected, a share of 2M / (2M + S) follows is answered
+    # with M mutual and S single pairs, a share of 2M / (2M + S) of the follows is returned
     reciprocity = making.parameters.reciprocity
     mutual = round(len(pairs) * reciprocity / (2 - reciprocity))
     stream = making.stream
@@ -235,7 +235,7 @@ def _pairs_of(graph: Any, making: _Making) -> list[Pair]:
 
 
 def _places_in(graph: Any, making: _Making) -> dict[Any, int]:
-    """Return agents' places by their names in a graph: ids, or else the order of the nodes."""
+    """Return the agents' indices by their names in a graph: ids, or else the order of the nodes."""
     places: dict[Any, int] = {agent.agent_id: n for n, agent in enumerate(making.agents)}
     nodes = list(getattr(graph, "nodes", ()))
     if all(node in places for node in nodes):

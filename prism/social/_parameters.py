@@ -41,8 +41,9 @@ def _of(
         default: Its value in ``conversation``, the default preset.
         least: Its least value.
         most: Its greatest value.
-        among: The texts it accepts.
-        settled: Whether population, chart or clock depend on it, so no treatment can change it.
+        among: The accepted texts.
+        settled: Whether the population, the chart or the clock depends on it, so no treatment can
+            change it.
     """
     known = {"least": least, "most": most, "among": among, "settled": settled}
     return field(default=default, metadata=known)
@@ -55,7 +56,7 @@ _INCLINED = {
     "liking": AgentState.ENGAGING_LIKE.value,
     "composing": AgentState.COMPOSING.value,
 }
-"""Options by what the inclinations towards them are called."""
+"""Options by the names of the inclinations towards them."""
 
 
 def _inclination(kind: Archetype, option: str) -> float:
@@ -68,13 +69,13 @@ DIURNAL = (
 )
 """The share of agents awake in each hour of the day, from midnight on.
 
-Its shape, with the trough at four in the morning and the peak in the evening, is that of the posts
-of a day in Golder and Macy (2011, Science 333, figure 1); the numbers are read off for a model.
+Its shape, with a trough at four in the morning and a peak in the evening, is that of the posts of a
+day in Golder and Macy (2011, Science 333, figure 1). The numbers are approximate readings.
 """
 
 
 LIBRARY = "networkx"
-"""Before the colon, what makes a network by a function of that library's."""
+"""The prefix, before the colon, of networks made by a function of networkx."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,22 +86,21 @@ class Parameters:
     treatment changes them, by ``self.parameters = replace(self.parameters, feed="random")``.
 
     Args:
-        carries_over: Whether agents continue in the next round with what they were doing; otherwise
-            drafts are published at the end of a round, and all agents return to IDLE.
-        ticks_per_hour: Ticks in an hour, from 1 on: the length of a tick on the run's clock, for
-            ``hours``, and for the times in the log. A tick is five minutes by default.
+        carries_over: Whether agents continue their activity in the next round. Otherwise, drafts
+            are published at the end of a round, and all agents return to IDLE.
+        ticks_per_hour: Ticks in an hour, from 1 on. This sets the length of a tick for ``hours``
+            and for the times in the log; by default, it is five minutes.
         hours: When agents are awake: ``always``; ``file``, by the attribute
-            ``activity_level_frequency`` of each agent, 24 numbers, the largest of which is awake
-            all hour; or ``diurnal``, the curve of the day below.
-        diurnal_curve: The share of agents awake in each hour of the day, 24 numbers from midnight
-            on, 0 to 1, with ``diurnal``. By default its trough is at four and its peak at nine in
-            the evening (after Golder and Macy 2011).
-        first_hour: Hour of the day in which the run begins, 0 to 23; None for one that the seed
-            draws.
-        posts_per_tick: Mean number of posts of an agent's own accord in a tick awake, 0 to 1.
-        activity: How much more some agents write than others: ``equal``, ``lognormal``, ``pareto``,
-            or ``classes``, three of equal agents each. Where agents have archetypes, superusers
-            come first, lurkers last.
+            ``activity_level_frequency`` of each agent (24 numbers, the largest of which means the
+            whole hour); or ``diurnal``, by ``diurnal_curve``.
+        diurnal_curve: The share of agents awake in each hour of the day with ``diurnal``: 24
+            numbers from midnight on, 0 to 1. The default has its trough at four and its peak at
+            nine in the evening (after Golder and Macy 2011).
+        first_hour: Hour of the day in which the run begins, 0 to 23; None to draw it by the seed.
+        posts_per_tick: Mean number of posts on an agent's own initiative per tick awake, 0 to 1.
+        activity: Distribution of how much agents write: ``equal``, ``lognormal``, ``pareto``, or
+            ``classes``, three classes of equal agents. If agents have archetypes, superusers rank
+            first and lurkers last.
         activity_sigma: Standard deviation of the logarithm of a lognormal activity, above 0.
         activity_exponent: Exponent of the distribution function of a Pareto activity, above 1.
         top_agents: Share of the agents in the first class (Nielsen 2006: 1 %).
@@ -108,102 +108,104 @@ class Parameters:
             the third.
         top_share: Share of all writing by the first class (van Mierlo 2014: .747).
         next_share: Share of all writing by the second class (van Mierlo 2014: .240).
-        silent_share: Share of the agents that write nothing at all.
+        silent_share: Share of the agents that never write.
         most_active: Largest activity, as a multiple of the mean; 0 for no limit.
-        common_topics: Topics that all agents share, for each hundred agents, 0 to 60. Each agent
-            takes an interest in one of them, so none is without interests.
-        common_share: Probability that a post of an agent's own accord is on a common topic.
-        engagement: Factor on the agents' engagement thresholds, from 0 (every post may be decided
-            on) to 1 (as agents have them).
-        compose_chance: Probability that an agent of mean activity writes about a post that it
-            weighs, of relevance 0.
-        like_chance: The same for liking a post. If either chance is None, the inclinations of
-            archetypes decide.
+        common_topics: Topics that all agents share, per hundred agents, 0 to 60. Each agent is
+            interested in one of them, so none is without interests.
+        common_share: Probability that a post on an agent's own initiative is on a common topic.
+        engagement: Factor on the agents' engagement thresholds, from 0 (agents may decide on every
+            post) to 1 (unchanged).
+        compose_chance: Probability that an agent of mean activity writes about a post of relevance
+            0 that it weighs.
+        like_chance: The same probability for liking the post. If either chance is None, the
+            inclinations of archetypes decide.
         dislike_chance: Probability that an agent dislikes a post that it has weighed and scrolled
             past.
-        virality_sigma: Standard deviation of the logarithm of a root's virality, which has a median
-            of 1: a factor on the chance of writing about the root, and once more for each step from
-            it. The larger it is, the heavier the tails of the sizes and depths of cascades.
-        visit_chance: Probability that an agent at leisure opens its feed in a tick.
+        virality_sigma: Standard deviation of the logarithm of a root's virality, whose median is 1.
+            The virality is a factor on the chance of writing about the root, applied once more for
+            each step from it. The larger it is, the heavier the tails of the sizes and depths of
+            cascades.
+        visit_chance: Probability that an idle agent opens its feed in a tick.
         most_chance: Largest probability that an agent writes about a post.
-        relevance_pull: What a post's relevance of 1 adds to the utility of writing and liking;
-            where chances are given, the logarithm of a factor on them.
-        herding: What a score (likes minus dislikes) of 1 adds to the utility of liking a post, and
-            takes from the utility of disliking it. A score of n counts log2(1 + n) times as much.
-        herding_down: What a score of -1 takes from the utility of liking a post, and adds to the
-            utility of disliking it. If this is below 0, agents correct a bad score (Muchnik, Aral
-            and Taylor 2013); None for the same as ``herding``.
+        relevance_pull: Amount that a relevance of 1 adds to the utility of writing and liking; if
+            chances are given, the logarithm of a factor on them.
+        herding: Amount that a score (likes minus dislikes) of 1 adds to the utility of liking a
+            post, and subtracts from that of disliking it. A score of n counts log2(1 + n) times as
+            much.
+        herding_down: Amount that a score of -1 subtracts from the utility of liking a post, and
+            adds to that of disliking it. If it is below 0, agents correct a bad score (Muchnik,
+            Aral and Taylor 2013). None for the value of ``herding``.
         fading: Factor on the chances of writing about a post, for each step from its root.
-        reply_share: Weight of replies among what is written about a post.
+        reply_share: Weight of replies among texts about a post.
         reshare_share: Weight of reshares.
         post_share: Weight of an agent's own posts.
         reshares_once: Whether an agent reshares a root at most once.
         replies_per_cascade: Most replies of an agent in one cascade; None for any number.
         resting_ticks: Longest time in RESTING, in ticks, from 1 on (the chart's is 2).
-        opening: Who has posted before the first round, where no posts are given: ``each`` agent
-            with interests, the ``hub`` that has the most followers, one ``drawn`` by its
+        opening: Authors of posts from before the first round, if no posts are given: ``each`` agent
+            with interests, the ``hub`` with the most followers, one agent ``drawn`` by its
             followers, or ``none``.
-        opening_bias: Exponent with which followers count in ``drawn``: 0 draws anybody, a large one
-            the hub.
+        opening_bias: Exponent of the number of followers in ``drawn``: 0 draws any agent, a large
+            value draws the hub.
         feed: How feeds are made: ``interests``, ``chronological``, ``popular``, ``random``,
             ``collaborative``, ``mixed``, or a function as ``package.module:function``.
         feed_length: Most posts in a feed, from 1 on.
-        candidates: Newest posts of a source that a feed looks at, from 1 on.
-        beyond_follows: Share of the places for posts of authors who are not followed; None for no
-            fixed share.
+        candidates: Number of newest posts of each source to consider for a feed, from 1 on.
+        beyond_follows: Share of places reserved for authors who are not followed; None for no fixed
+            share.
         mix_chronological: Weight of the chronological order in a mixed feed, from 0 on.
         mix_interests: Weight of the order by interests.
         mix_popular: Weight of the order by hot score.
         mix_random: Weight of a random order.
         mix_collaborative: Weight of the order by what similar agents like.
         hot_half_life: Ticks by which a post with half the score must be younger to rank equally,
-            above 0. Reddit's 45,000 seconds for a tenth of the score are 45 ticks of the default
-            length for half.
+            above 0. Reddit's 45,000 seconds for a tenth of the score correspond to 45 ticks of the
+            default length.
         similar_agents: Agents whose likes a collaborative feed uses, from 1 on.
         likes_compared: Latest likes that are compared between agents, from 1 on.
-        network: Who follows whom: as ``given``; else generated, ``scale_free``, ``small_world``,
-            ``blocks`` or ``random``, ``networkx:name(arguments)``, or ``package.module:function``.
-        mean_follows: Mean number of agents that one follows, from 0 on, of a generated network.
+        network: Who follows whom: as ``given``, or generated by ``scale_free``, ``small_world``,
+            ``blocks``, ``random``, ``networkx:name(arguments)`` or ``package.module:function``.
+        mean_follows: Mean number of agents that an agent follows in a generated network, from 0 on.
         reciprocity: Probability that a follow is returned (Kwak et al. 2010: 22.1 % of the pairs).
         follower_exponent: Exponent of the numbers of followers of a scale-free network, above 2.
         rewired: Share of rewired follows of a small world.
         within_block: Share of the follows that stay within a block.
-        blocks: Number of blocks of equal size; 0 for the blocks that ``block_by`` makes.
+        blocks: Number of blocks of equal size; 0 for blocks by ``block_by``.
         block_by: Attribute whose values are the blocks; empty for the first interest.
         most_keywords: Most interests of an agent of a Twitter file, taken from its most frequent
             words.
-        community_size: Agents of a community of a made-up population, from 1 on.
-        community_topics: Topics of such a community, 1 to 15.
-        most_interests: Most interests of a made-up agent, from 1 on.
-        least_follows: Fewest draws of agents for a made-up agent to follow, from 0 on.
-        most_follows: Most such draws.
-        hub_share: Probability that a draw is among the community's contributors and superusers;
-            otherwise it is among all agents.
-        lurker_share: Weight of lurkers among agents whose archetype no file names.
+        community_size: Agents in a community of a synthetic population, from 1 on.
+        community_topics: Topics of a community, 1 to 15.
+        most_interests: Most interests of a synthetic agent, from 1 on.
+        least_follows: Fewest draws of agents for a synthetic agent to follow, from 0 on.
+        most_follows: Most draws of agents to follow.
+        hub_share: Probability that a draw is among the community's contributors and superusers,
+            rather than among all agents.
+        lurker_share: Weight of lurkers among agents without an archetype in a file.
         lurker_threshold: Relevance from which lurkers engage.
         lurker_timeout: Longest dwell time of lurkers in one state, in ticks, from 1 on.
-        lurker_scrolling: Utility of scrolling on for lurkers, where no chances are given.
+        lurker_scrolling: Utility of scrolling on for lurkers, if no chances are given.
         lurker_liking: Utility of liking for lurkers.
         lurker_composing: Utility of writing for lurkers.
-        contributor_share: Weight of contributors among agents whose archetype no file names.
+        contributor_share: Weight of contributors among agents without an archetype in a file.
         contributor_threshold: Relevance from which contributors engage.
         contributor_timeout: Longest dwell time of contributors in one state, in ticks, from 1 on.
-        contributor_scrolling: Utility of scrolling on for contributors, where no chances are given.
+        contributor_scrolling: Utility of scrolling on for contributors, if no chances are given.
         contributor_liking: Utility of liking for contributors.
         contributor_composing: Utility of writing for contributors.
-        superuser_share: Weight of superusers among agents whose archetype no file names.
+        superuser_share: Weight of superusers among agents without an archetype in a file.
         superuser_threshold: Relevance from which superusers engage.
         superuser_timeout: Longest dwell time of superusers in one state, in ticks, from 1 on.
-        superuser_scrolling: Utility of scrolling on for superusers, where no chances are given.
+        superuser_scrolling: Utility of scrolling on for superusers, if no chances are given.
         superuser_liking: Utility of liking for superusers.
         superuser_composing: Utility of writing for superusers.
         shows_scores: Whether questions, prompts and ``post.weighed`` include likes, dislikes, score
             and relevance.
-        shows_activity: Whether a model is told how much its agent writes, compared with the mean:
-            nothing else makes a model keep to an agent's activity.
-        logs_follows: Whether ``agent.joined`` lists whom an agent follows.
+        shows_activity: Whether prompts say how much the agent writes, compared with the mean.
+            Without it, a model does not keep to an agent's activity.
+        logs_follows: Whether ``agent.joined`` lists whom the agent follows.
 
-    The numbers of an archetype hold for the agents that have it. An agent with its own thresholds
+    The numbers of an archetype apply to the agents that have it. An agent with its own thresholds
     keeps them.
 
     Raises:
@@ -311,11 +313,11 @@ class Parameters:
 
         self._check_curve()
         self._check_shares()
-        # refuses what no community can be
+        # refuses impossible communities
         self.communities()
 
     def communities(self) -> Communities:
-        """Return what the communities of a made-up population are like."""
+        """Return the settings of the communities of a synthetic population."""
         return Communities(
             size=self.community_size,
             topics=self.community_topics,
@@ -369,7 +371,7 @@ class Parameters:
             FieldValueError: If there is no such preset.
             TypeError: If there is no such parameter.
         """
-        # a module of data, which needs this one
+        # a module of data that imports this one
         from prism.social._presets import preset_named
 
         return cls(**{**preset_named(name).values, **changed})
@@ -386,7 +388,7 @@ class Parameters:
 
     @property
     def chart(self) -> str:
-        """Name of the agents' chart, which has one more event if they post of their own accord."""
+        """Name of the agents' chart, which has one more event if they post unprompted."""
         return "social_feed" if self.posts_per_tick else "social_media"
 
     def changes(self) -> Mapping[str, Any]:
@@ -408,21 +410,21 @@ SECONDS_PER_HOUR = 3600
 SETTLED: tuple[str, ...] = tuple(
     each.name for each in fields(Parameters) if each.metadata.get("settled")
 )
-"""Parameters that make population and chart, so that no treatment can change them any more."""
+"""Parameters that determine population and chart, so no treatment can change them."""
 
 DEFAULTS = Parameters()
-"""The parameters of a feed of which nothing else is said, the preset ``conversation``."""
+"""The default parameters of a feed, the preset ``conversation``."""
 
 
 def made_up(size: int, now: Parameters, seed: int) -> Population:
-    """Return a synthetic population, as the parameters say."""
+    """Return a synthetic population by the parameters."""
     return synthetic_population(
         size, seed=seed, archetypes=now.archetypes(), communities=now.communities()
     )
 
 
 def loaded(file: Path, now: Parameters, seed: int, keep: Sequence[str]) -> Population:
-    """Return the population of a file, completed as the parameters say."""
+    """Return the population of a file, completed by the parameters."""
     archetypes = now.archetypes()
     return load_population(
         file, seed=seed, keep=keep, archetypes=archetypes, most_keywords=now.most_keywords

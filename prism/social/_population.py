@@ -30,31 +30,31 @@ NEEDS = (
     "ticks_in_state",
     "state_history",
 )
-"""What the feed uses of an agent, besides what the chart does."""
+"""What the feed uses of an agent, besides what the chart uses."""
 
 KINDS_OF_ACTS: Mapping[AgentState, PostKind] = {
     AgentState.ENGAGING_REPLY: "reply",
     AgentState.ENGAGING_RESHARE: "reshare",
 }
-"""What an agent publishes by the acts that only a model chooses from."""
+"""The kinds of posts that an agent publishes by acts that only a model can choose."""
 
 
 def acts_with(reasoner: Any, model_acts: bool) -> tuple[bool, Callable[[Any], bool]]:
-    """Return whether agents may choose among all acts, and which of them a model decides for.
+    """Return whether agents may choose among all acts, and for which of them a model decides.
 
     Args:
-        reasoner: Who decides.
-        model_acts: Whether agents should, where a model decides.
+        reasoner: Makes the decisions.
+        model_acts: Whether agents should choose among all acts if a model decides.
     """
     acts = bool(getattr(reasoner, "chooses_acts", False)) and model_acts
     return acts, getattr(reasoner, "chooses_acts_for", lambda _agent: acts)
 
 
 _ENGAGING = (AgentState.COMPOSING, AgentState.ENGAGING_LIKE)
-"""Where only those go from EVALUATING whom a post concerns enough."""
+"""Targets from EVALUATING for agents to whom a post is relevant enough."""
 
 _ACTS = tuple(KINDS_OF_ACTS)
-"""Where these go besides, if they choose between all acts."""
+"""Further targets for them, if they choose among all acts."""
 
 
 def feed_chart(
@@ -66,10 +66,10 @@ def feed_chart(
     """Return the chart of a feed's agents.
 
     Args:
-        parameters: They set whether agents write of their own accord, how long they rest, and how
-            much of an agent's engagement threshold counts.
-        guard: Decides whether a post is relevant enough; None if each agent does.
-        acts: Whether agents choose among all acts, where a model decides.
+        parameters: They set whether agents write on their own initiative, how long they rest, and
+            how much of an agent's engagement threshold counts.
+        guard: Decides whether a post is relevant enough; None if each agent decides.
+        acts: Whether agents choose among all acts if a model decides.
     """
     resting = parameters.resting_ticks
     if parameters.posts_per_tick:
@@ -79,12 +79,12 @@ def feed_chart(
         if resting != DEFAULTS.resting_ticks:
             chart = chart.extended(timeouts={AgentState.RESTING: resting})
 
-    # a guard of the user's own has the last word
+    # the user's own guard takes precedence
     if guard is not None or parameters.engagement == 1:
         return chart
 
     engaging = (*_ENGAGING, *(_ACTS if acts else ()))
-    # so the chart still needs of agents what it needed
+    # so the chart needs the same attributes of agents as before
     scaled = _Scaled(parameters.engagement)
     return chart.extended(
         guards={(DECIDES, AgentState.EVALUATING, target): scaled for target in engaging}
@@ -92,7 +92,7 @@ def feed_chart(
 
 
 class _Scaled:
-    """Guard: whether an agent engages with a post if a part of its threshold counts.
+    """A guard: whether an agent engages with a post if a part of its threshold counts.
 
     An agent without a relevance or a threshold decides by itself.
 
@@ -106,13 +106,13 @@ class _Scaled:
     __name__ = "should_engage"
 
     def __call__(self, agent: Any, post: Any) -> bool:
-        # what it has found a moment ago it would find again
+        # reuse the result of a moment ago
         if type(agent).should_engage is SocialAgent.should_engage:
             weighed = agent.weighed_relevance(post)
             if weighed is not None:
                 return bool(weighed >= self._scale * agent.engagement_threshold)
 
-        # asked in any case, as it notes the relevance that the log tells
+        # called in any case, since it stores the relevance that is logged
         engages = bool(agent.should_engage(post))
         if engages:
             return True
@@ -148,7 +148,7 @@ def take_archetypes(agents: Iterable[SocialAgent], archetypes: Mapping[str, Arch
 def opened_by(
     agents: Sequence[SocialAgent], opening: str, bias: float, seed: int
 ) -> list[SeedPost]:
-    """Make the posts from before the first round, where none are given.
+    """Make the posts from before the first round, if none are given.
 
     Args:
         agents: The population.
@@ -168,7 +168,7 @@ def opened_by(
     if opening == "hub":
         author = min(names, key=lambda name: (-followers[name], name))
     else:
-        # where nobody is followed, anybody may be drawn
+        # if nobody is followed, anybody may be drawn
         weights = [followers[name] ** bias for name in names] if followers else [1.0] * len(names)
         author = names[RandomStream(seed, "opening").weighted_index(weights)]
 
@@ -179,7 +179,7 @@ def check_population(agents: Sequence[SocialAgent], posts: Sequence[SeedPost]) -
     """Refuse an empty population, repeated ids, and posts by unknown authors.
 
     Raises:
-        FieldValueError: If there are any. The message names them.
+        FieldValueError: If there is such a problem; the message names it.
     """
     if not agents:
         raise FieldValueError("a simulation needs at least one agent")

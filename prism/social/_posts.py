@@ -24,16 +24,15 @@ class Post:
 
     Args:
         post_id: Unique id.
-        author_id: Who published it.
+        author_id: Id of its author.
         text: Its text.
         topics: Its topics.
         kind: ``post``, ``reply`` or ``reshare``.
         parent: The post that it replies to or reshares; None for a new post.
         number: Place in the order of publication, from 0.
-        template: The composer's draft, where a model writes the text. A post is weighed by its
-            draft, so that words change no transition.
-        source: Who wrote the text in that case, as in `prism.statechart.Written`; None until it
-            arrives.
+        template: The composer's draft, if a model writes the text. A post is weighed by its draft,
+            so the words change no transition.
+        source: The source of that text, as in `prism.statechart.Written`; None until it arrives.
 
     Attributes:
         root: The post at the beginning of the cascade; a new post is its own root.
@@ -55,7 +54,7 @@ class Post:
     terms: Terms = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Work out where the post stands in its cascade."""
+        """Compute the post's position in its cascade."""
         parent = self.parent
         object.__setattr__(self, "root", self if parent is None else parent.root)
         object.__setattr__(self, "depth", 0 if parent is None else parent.depth + 1)
@@ -73,11 +72,11 @@ def _terms_of(post: Post) -> Terms:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What a composing agent is about to publish.
+    """A text that a composing agent is about to publish.
 
     Args:
         kind: A ``reply`` to the post it looked at, a ``reshare`` of it, or a new ``post``.
-        text: What it will say.
+        text: Its text.
         topics: Its topics.
         template: As for `Post`.
         source: As for `Post`.
@@ -91,16 +90,16 @@ class Draft:
 
 
 class Words:
-    """The words of a draft, which a model has yet to write.
+    """The words of a draft, which a model has not written yet.
 
     Args:
-        draft: What the composer has drafted.
+        draft: The composer's draft.
 
     Attributes:
         written: The text; None until it arrives.
-        post: The post, if it is published already.
+        post: The post, if it has been published.
         text: The text of its event.
-        source: Who wrote it, in its event.
+        source: The source of the text, in its event.
     """
 
     __slots__ = ("_draft", "post", "source", "text", "written")
@@ -113,17 +112,17 @@ class Words:
         self.source: Later = Later()
 
     def arrive(self, written: Written) -> None:
-        """Take the words, and put them into the post if it has been published."""
+        """Store the words, and put them into the post if it has been published."""
         self.written = written
         if self.post is not None:
             self.post.word(str(written.value), written.source)
 
-        # the source first, as the text lets the event go
+        # the source first, since the text releases the event
         self.source.know(written.source)
         self.text.know(written.value)
 
     def told_of(self, post: Post) -> dict[str, Any]:
-        """Take the published post, and return what its event says about its words."""
+        """Store the published post, and return the data about its words for its event."""
         self.post = post
         return {"text": self.text, "source": self.source, "template": post.template}
 
@@ -137,7 +136,7 @@ class Words:
 
 
 class Later:
-    """A value of an event that is known only later.
+    """A value of an event that becomes known later.
 
     Attributes:
         is_known: Whether it is.
@@ -153,17 +152,17 @@ class Later:
         self.told: Callable[[], object] | None = None
 
     def know(self, value: Any) -> None:
-        """Give the value."""
+        """Set the value."""
         self.is_known, self.value = True, value
         if self.told is not None:
             self.told()
 
 
 class HoldingLogger(RelayLogger):
-    """Passes events on in order; an event that waits for a value holds back those after it.
+    """Passes events on in order; an event that waits for a value delays those after it.
 
     Args:
-        given: The logger that gets them in the end.
+        given: The logger that finally receives them.
         clock: The run's clock.
     """
 

@@ -11,7 +11,7 @@ from typing import Any
 from prism.errors import FieldValueError
 
 DEFAULT_PRESET = "conversation"
-"""The preset of a feed of which nothing else is said: people answer each other, however few."""
+"""The default preset, in which people answer each other even if there are few of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class Preset:
 
     Args:
         name: The name.
-        about: What it is calibrated to, the source, and what it does not reproduce.
+        about: The figures to which it is calibrated, their source, and what it does not reproduce.
         values: The parameters that differ from the defaults, which are ``conversation``.
     """
 
@@ -48,7 +48,7 @@ def preset_named(name: str) -> Preset:
     """Return the preset with a name.
 
     Raises:
-        FieldValueError: If there is none.
+        FieldValueError: If there is no such preset.
     """
     if name not in PRESETS:
         raise FieldValueError(f"preset must be one of {', '.join(PRESETS)}, got {name!r}")

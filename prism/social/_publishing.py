@@ -17,29 +17,29 @@ from prism.social._posts import Draft, Post
 from prism.social._readers import Reader
 
 Action = Literal["follow", "unfollow", "mute", "unmute"]
-"""What an agent does about another one."""
+"""Acts of an agent towards another one."""
 
 _MOST_SHUFFLED = 200
-"""Opening posts of which a first feed is shuffled; of more, as many are drawn as it holds."""
+"""Most opening posts that are shuffled for a first feed; from more, its length is drawn."""
 
 
 class Network:
     """All posts of a run, and the feeds made from them.
 
     A new post goes into the pools of its author's followers and into the list of each of its
-    topics, so making a feed looks at only the newest few posts of each.
+    topics, so a new feed needs only the newest few posts of each.
 
     Args:
         readers: The agents at their feeds.
-        candidates: How many posts by authors whom it follows an agent's feed may choose from.
+        candidates: Number of posts by followed authors from which an agent's feed may choose.
 
     Attributes:
         readers: The agents at their feeds.
         posts: All posts, oldest first.
         published: When each was published, in seconds since the epoch.
         likes: Likes of each post that has any, by its id.
-        dislikes: Dislikes, likewise.
-        voted: Numbers of the posts whose votes have changed since they were ranked.
+        dislikes: Dislikes of each post that has any, by its id.
+        voted: Numbers of the posts whose votes changed since they were ranked.
         removed: Ids of the agents that were removed.
         now: The time, in seconds since the epoch; the caller sets it.
     """
@@ -126,7 +126,7 @@ class Network:
 
         Args:
             post: The post.
-            reader: Who likes it, if an agent does.
+            reader: The agent that likes it, if any.
         """
         self.likes[post.post_id] += 1
         self.voted[post.number] = None
@@ -176,7 +176,7 @@ class Network:
             self._followers[author_id].pop(self._of[agent_id], None)
 
     def change(self, reader: Reader, action: Action, author_id: str) -> None:
-        """Have an agent follow, unfollow, mute or unmute another one.
+        """Make an agent follow, unfollow, mute or unmute another one.
 
         A feed shows what a followed author publishes from then on, and hides muted authors.
         """
@@ -205,8 +205,8 @@ class Network:
         gets its own draw.
 
         Args:
-            reader: Whose feed it is.
-            length: Most posts in it.
+            reader: The reader of the feed.
+            length: Maximum number of posts in it.
             seed: Seed of the run.
 
         Returns:
@@ -216,7 +216,7 @@ class Network:
         for posts in reader.sources:
             if posts and posts[-1].number >= since:
                 break
-        else:  # as most of the time
+        else:  # the usual case
             return bool(reader.unread)
 
         newest: Iterable[Post] = _newest(reader, since, length)
@@ -240,7 +240,7 @@ class Network:
         stream = RandomStream(seed, "opening", reader.agent_id)
         later = (post for post in newest if post.number >= opened)
         counts = [bisect_left(posts, opened, key=_number) for posts in reader.sources]
-        # so many that they cannot all fit, in whatever number of sources each of them is
+        # too many to fit, however many sources each of them is in
         if sum(counts) > max(_MOST_SHUFFLED, len(counts) * length):
             return chain(later, _in_random_order(reader, counts, stream))
 
@@ -309,7 +309,7 @@ def _in_random_order(reader: Reader, counts: Sequence[int], stream: RandomStream
 
     Args:
         reader: The reader.
-        counts: How many opening posts are at the beginning of each of its sources.
+        counts: Number of opening posts at the beginning of each of its sources.
         stream: Random numbers.
     """
     edges = [0, *accumulate(counts)]
@@ -319,13 +319,13 @@ def _in_random_order(reader: Reader, counts: Sequence[int], stream: RandomStream
         place = stream.index(edges[-1])
         source = bisect_right(edges, place) - 1
         post = reader.sources[source][place - edges[source]]
-        # a post stands in several sources, and counts in the first of them alone
+        # a post is in several sources, but counts only in the first of them
         first = 0 if post.number in pool else _first_source(reader, post)
         if source == first and post.number not in told:
             told[post.number] = None
             yield post
 
-    # a reader who mutes nearly everybody is still looking
+    # a reader who mutes nearly everybody needs more draws
     left = {
         post.number: post
         for posts, count in zip(reader.sources, counts, strict=True)

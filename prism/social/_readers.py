@@ -1,4 +1,4 @@
-"""A reader: the world's agent that stands for a social agent at its feed."""
+"""A reader: the world's agent that represents a social agent at its feed."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ from prism.worlds._guest import Proxy
 
 
 class Reader(Proxy[SocialAgent]):
-    """An agent at its feed: what it has yet to read, is reading, and is writing.
+    """An agent at its feed: its unread posts, the post it is reading, and its draft.
 
     Attributes:
         agent: The social agent.
         topics: Its interests, as topics are indexed.
         follows: Ids of the authors that it follows.
-        muted: Ids of the authors whose posts it is not shown.
+        muted: Ids of the authors whose posts it does not see.
         pool: The newest posts by authors that it follows, oldest first.
-        sources: What its feed by interests is made from: the pool, and the posts on each topic.
+        sources: The sources of its feed by interests: the pool, and the posts on each topic.
         unread: Its feed, in the order in which it is shown.
-        post: The post it looks at.
+        post: The post that it is looking at.
         passed: A post that it has decided to scroll past, and may still dislike.
         draft: What it is about to publish.
-        words: The words of the draft, where a model writes them.
+        words: The words of the draft, if a model writes them.
         seen_until: Number of the first post that its feed has not taken in yet.
         seen: Numbers of the posts that it has looked at.
-        nothing_by: The parameters with which its feed was empty when it was last made.
+        nothing_by: The parameters with which its last feed was empty.
         liked: The posts that it has liked, in order.
         reshared: Numbers of the roots from whose cascades it has reshared a post.
         replied: How often it has replied in a cascade, by the number of its root.
         activity: How much it writes, as a multiple of the population's mean.
         ideas: Idle steps before each of its ideas in this round; None if it has none.
         before_idea: Idle steps until the next one.
-        has_chosen: Whether it has chosen among all acts, because a model decides for it.
+        has_chosen: Whether it chose among all acts, because a model decides for it.
         reason: The reason given by the model.
     """
 
@@ -79,7 +79,7 @@ class Reader(Proxy[SocialAgent]):
     _subject = agent
 
     def choose(self, said: str | None, *, by_model: bool = False) -> None:
-        """Note what an agent's decision means for its next act.
+        """Store the consequences of an agent's decision for its next act.
 
         Args:
             said: The reason given for it.
@@ -88,7 +88,7 @@ class Reader(Proxy[SocialAgent]):
         self.has_chosen, self.reason = by_model, said
 
     def note_written(self, post: Post) -> None:
-        """Note what the agent has published in which cascade."""
+        """Record what the agent has published in which cascade."""
         root = post.root.number
         if post.kind == "reshare":
             self.reshared.add(root)
@@ -96,12 +96,12 @@ class Reader(Proxy[SocialAgent]):
             self.replied[root] = self.replied.get(root, 0) + 1
 
     def look_at_next(self) -> Post:
-        """Take the first post of the feed, and return it."""
+        """Take the first post from the feed, and return it."""
         self.post = post = self.unread.popleft()
         self.seen.add(post.number)
         return post
 
-    # Keeping: the log tells posts, likes, histories, and who follows whom
+    # Checkpoints: posts, likes, histories and follows are in the log
 
     @property
     def _kept(self) -> list[Any]:
@@ -117,17 +117,17 @@ class Reader(Proxy[SocialAgent]):
             [self.has_chosen, self.reason],
             _drafted(self.draft, self.words),
             attributes_of(agent),
-            # of others the log tells it
+            # for other agents, it is in the log
             *([] if is_told else [sorted(self.seen)]),
         ]
 
     @_kept.setter
     def _kept(self, data: list[Any]) -> None:
-        # posts are there when the log has been read
+        # the posts exist once the log has been read
         self.restored = data
 
     def take_up(self, posts: Sequence[Post]) -> None:
-        """Continue where the agent was, now that all posts are there."""
+        """Continue where the agent was, now that all posts exist."""
         if self.restored is None:
             return
 
@@ -142,7 +142,7 @@ class Reader(Proxy[SocialAgent]):
         self.has_chosen, self.reason = chosen
         if drafted is not None:
             self.draft, self.words = _restored(*drafted)
-        # an agent of another engine may have none
+        # an agent of another engine may lack it
         if hasattr(agent, "attributes"):
             agent.attributes = own
         self.restored = None
@@ -150,7 +150,7 @@ class Reader(Proxy[SocialAgent]):
 
 def attributes_of(agent: SocialAgent) -> dict[str, Any]:
     """Return an agent's attributes, which the user's code may have changed."""
-    # an agent of another engine may have none
+    # an agent of another engine may lack it
     own = getattr(agent, "attributes", None)
     return plain_attributes(own) if own else {}
 
@@ -163,7 +163,7 @@ def _drafted(draft: Draft | None, words: Words | None) -> list[Any] | None:
     if draft is None:
         return None
 
-    # at the end of a round every text that was asked for is there
+    # at the end of a round, every requested text has arrived
     written = None if words is None or words.written is None else words.written
     told = None if written is None else [written.text, written.source, written.value]
 

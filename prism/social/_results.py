@@ -57,7 +57,7 @@ class Activity:
         self.fallback_examples = {**other.fallback_examples, **self.fallback_examples}
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the counts as plain data; examples only where there are any."""
+        """Return the counts as plain data, with examples only if there are any."""
         counts = {name: getattr(self, name) for name in count_names()}
         counts["timeouts"] = dict(sorted(self.timeouts.items()))
         counts["fallbacks"] = dict(sorted(self.fallbacks.items()))
@@ -83,7 +83,7 @@ class RoundSummary:
         states: Agents in each state at the round's last tick, before ``round_ends`` sends them to
             IDLE.
         activity: What happened in the round.
-        measures: The measures of your own feed, by name; None where there was nothing to measure.
+        measures: The measures of your own feed, by name; None if there was nothing to measure.
     """
 
     number: int
@@ -92,7 +92,7 @@ class RoundSummary:
     measures: Mapping[str, Measured] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the round as plain data; measures only where there are any."""
+        """Return the round as plain data, with measures only if there are any."""
         return {
             "round": self.number,
             "states": dict(self.states),
@@ -111,7 +111,7 @@ class Cascade:
         text: Its text.
         size: Posts in it, including the root.
         depth: Most steps from the root to any post.
-        breadth: Most posts at any one depth.
+        breadth: Largest number of posts at any one depth.
     """
 
     root_id: str
@@ -149,7 +149,7 @@ class Results(Measuring):
 
 
 def summarize(network: Network, rounds: Iterable[RoundSummary]) -> Results:
-    """Put the results of a run together."""
+    """Return the results of a run."""
     done = tuple(rounds)
     totals = Activity()
     for summary in done:
@@ -171,7 +171,7 @@ def largest_cascades(posts: Iterable[Post], most: int = LARGEST_CASCADES) -> tup
         for root_id, root in roots.items()
         if depths[root_id].total() > 1
     ]
-    # the sort is stable: of cascades as large and as deep, the earlier comes first
+    # the sort is stable, so of equal cascades, the earlier one comes first
     found.sort(key=lambda cascade: (-cascade.size, -cascade.depth))
 
     return tuple(found[:most])

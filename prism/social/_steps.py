@@ -56,7 +56,7 @@ _STEPS_TO_FINISH = 2
 MEANINGS_OF_ACTS: Mapping[AgentState, str] = {
     AgentState.COMPOSING: "Write a post of your own",
 }
-"""What options mean where they stand beside replying and resharing."""
+"""Meanings of the options beside replying and resharing."""
 
 _COUNTERS = {"post": "posts", "reply": "replies", "reshare": "reshares"}
 
@@ -69,7 +69,7 @@ class Playing:
         host: The run.
         seed: Seed of every random number.
         clock: The run's clock.
-        parameters: The parameters as they were when this tick began.
+        parameters: The parameters at the beginning of this tick.
         acts: Whether agents may choose among all acts.
         chooses_acts_for: Returns the agents for which a model decides.
         texts: The requests to the writer; None without a writer.
@@ -80,7 +80,7 @@ class Playing:
         network: The posts, and the readers they reach.
         feeds: Makes the readers' feeds.
         hours: When agents are awake; None for always.
-        counts: What has happened in this round.
+        counts: The counts of this round.
         of_posts: The treatments of posts as they are published.
     """
 
@@ -114,7 +114,7 @@ class FeedSteps(World[Any]):
     parameters: Parameters = DEFAULTS
 
     if TYPE_CHECKING:
-        # a slot, and no field that anybody gives
+        # a slot, not a field that users set
         _playing: ClassVar[Playing]
 
     @during(AgentState.IDLE)
@@ -136,7 +136,7 @@ class FeedSteps(World[Any]):
 
     @during(AgentState.EVALUATING)
     def weigh_post(self, reader: Reader) -> Running | None:
-        """Decide what to do about a post, if there is a choice."""
+        """Decide how to react to a post, if there is a choice."""
         agent, post, playing = reader.agent, reader.post, self._playing
         options = reader._chart.enabled_targets(agent, DECIDES, post)
         is_model = playing.acts and playing.chooses_acts_for(agent)
@@ -149,7 +149,7 @@ class FeedSteps(World[Any]):
             meanings = MEANINGS_OF_ACTS if is_model else None
             return self._decide(reader, self._question(reader, options, details, meanings))
 
-        # one option leaves nothing to decide
+        # with one option, there is nothing to decide
         reader.fire(IGNORES, post)
         if playing.parameters.dislike_chance and post is not None:
             self._pass_by(reader, post)
@@ -206,7 +206,7 @@ class FeedSteps(World[Any]):
         """Reshare the post, with a comment."""
         return self._publish_draft(reader, "reshare")
 
-    # What a feed says, and one of the user's own in another way
+    # Methods of a feed, which the user's own feed may override
 
     def compose(self, agent: SocialAgent, post: Post, stream: RandomStream) -> Draft:
         """Write what an agent publishes."""
@@ -221,13 +221,13 @@ class FeedSteps(World[Any]):
     def compose_post(
         self, agent: SocialAgent, topics: tuple[str, ...], stream: RandomStream
     ) -> Draft:
-        """Write what an agent publishes of its own accord."""
+        """Write what an agent publishes on its own initiative."""
         raise NotImplementedError
 
     # Ideas
 
     def _has_idea(self, reader: Reader) -> bool:
-        """Have an agent begin a post of its own accord, if one is due."""
+        """Make an agent begin a post on its own initiative, if one is due."""
         ideas = reader.ideas
         if ideas is None:
             return False
@@ -263,13 +263,13 @@ class FeedSteps(World[Any]):
         return kind is None or (is_model and self._may_write(kind, reader))
 
     def _weighed(self, reader: Reader, *, is_open: bool) -> Mapping[str, Any]:
-        """Log how an agent weighs a post; return what a question says about it."""
+        """Log how an agent weighs a post, and return the data for a question about it."""
         agent, post, playing = reader.agent, reader.post, self._playing
         logger, now = active_logger(playing.host.logger), playing.parameters
         if post is None or not (is_open or logger is not None):
             return {}
 
-        # an agent of another engine may weigh in a way of its own
+        # an agent of another engine may weigh posts in its own way
         weighed = getattr(agent, "weighed_relevance", None)
         relevance = None if weighed is None else weighed(post)
         votes = playing.network.votes(post) if now.shows_scores else {}
@@ -318,7 +318,7 @@ class FeedSteps(World[Any]):
     def _odds(
         self, reader: Reader, pulls: Mapping[Any, float] | None
     ) -> Mapping[AgentState, float] | None:
-        """Return the probabilities of the options, where the parameters give them."""
+        """Return the probabilities of the options, if the parameters give them."""
         post, now = reader.post, self._playing.parameters
         if now.compose_chance is None or post is None:
             return None
@@ -336,12 +336,12 @@ class FeedSteps(World[Any]):
         decision, is_own_choice = asked.decision, question.meanings is not None
         reader.choose(decision.said, by_model=is_own_choice)
         if decision.chosen is AgentState.COMPOSING:
-            # what an agent was about to do before a time-out is no part of what it does now
+            # a time-out discards what the agent was about to do
             reader.agent.pending_action = "post" if is_own_choice else None
 
         is_own = decision.chosen is AgentState.SCROLLING and decision.source != "fallback"
         if is_own and self._playing.parameters.dislike_chance:
-            # others may be further already: a dislike is for its next turn
+            # other agents may already be further, so a dislike is left for its next turn
             reader.passed = question.context
 
     def _pass_by(self, reader: Reader, post: Post) -> None:
@@ -349,7 +349,7 @@ class FeedSteps(World[Any]):
         playing = self._playing
         now = playing.parameters
 
-        # a stream of its own: whether anybody dislikes anything shifts no other number
+        # a separate stream, so dislikes shift no other random number
         stream = RandomStream(playing.seed, "dislikes", reader.agent_id, post.post_id)
         pulls = herding_pulls(now, playing.network, post)
         if stream.random() >= dislike_odds(now.dislike_chance, pulls):
@@ -366,10 +366,10 @@ class FeedSteps(World[Any]):
     # Writing
 
     def _drafted(self, reader: Reader) -> Draft | None:
-        """Return what an agent is about to publish; None if there is nothing."""
+        """Return what an agent is about to publish, or None."""
         agent, post, now = reader.agent, reader.post, self._playing.parameters
         stream = self._text_stream(reader)
-        # where a model decides, composing is a post of one's own already
+        # if a model decides, composing already means a post on its own initiative
         if post is not None and not reader.has_chosen:
             return self.compose(agent, post, stream)
         if agent.pending_action == "post":
@@ -380,13 +380,13 @@ class FeedSteps(World[Any]):
         return None
 
     def _text_stream(self, reader: Reader) -> RandomStream:
-        """Return random numbers for one text, so that drawing more of them changes no decision."""
+        """Return random numbers for one text; drawing more of them changes no decision."""
         playing = self._playing
         clock = playing.clock
         return RandomStream(playing.seed, reader.agent_id, clock.round, clock.tick)
 
     def _may_write(self, kind: PostKind, reader: Reader) -> bool:
-        """Return whether an agent may write about a cascade once more."""
+        """Return whether an agent may write about a cascade again."""
         if kind == "post" or reader.post is None:
             return True
 
@@ -406,7 +406,7 @@ class FeedSteps(World[Any]):
     def _publish_draft(self, reader: Reader, kind: PostKind) -> Running | None:
         agent, post, playing, running = reader.agent, reader.post, self._playing, None
         if reader.draft is None and post is not None and reader.has_chosen:
-            # it has chosen this act itself, and so has drafted nothing before
+            # it has chosen this act itself, so there is no draft yet
             reader.draft = self.compose_as(agent, post, kind, self._text_stream(reader))
             if playing.texts is not None:
                 running = self._ask_for_words(reader, playing.texts)
@@ -453,7 +453,7 @@ class FeedSteps(World[Any]):
     # The end of a round
 
     def _prism_last_step(self) -> Callable[[Any, Any], Any] | None:
-        """Return a step that publishes drafts and sends agents to IDLE, unless they continue."""
+        """Return a step that publishes drafts and sends agents to IDLE, unless they carry over."""
         return None if self._playing.parameters.carries_over else _finish
 
 

@@ -68,7 +68,7 @@ class _Votes(SharedTreatment):
         meant = {post.post_id: post for post in posts if self._is_meant(feed, post)}
         arms = self.arms_of(world)
         for post_id in arms.assign("post_id", meant, self.experiment, self.name):
-            # a class is called as what it gives
+            # a class is named after what it gives
             feed.vote(meant[post_id], **{self.kind: self.number})
 
     def _is_meant(self, feed: Any, post: Post) -> bool:
@@ -84,9 +84,9 @@ class _Votes(SharedTreatment):
 class Likes(_Votes):
     """Likes for a share of the posts as they are published, from a round on.
 
-    They come from no agent: the log has them as ``post.voted``, and the agents' likes do not
-    include them. The opening posts are published in round 1. Muchnik, Aral and Taylor (2013) and
-    the herd experiment of OASIS (Yang et al. 2024) call such posts up-treated.
+    They come from no agent: the log records them as ``post.voted``, and the likes of agents do not
+        include them. The opening posts are published in round 1. Muchnik, Aral and Taylor (2013)
+        and the herd experiment of OASIS (Yang et al. 2024) call such posts up-treated.
 
     Args:
         round: The round at whose beginning the treatment starts.
@@ -135,7 +135,7 @@ class PublishPost(Treatment):
         author: Id of the agent.
         text: Its text.
         topics: Its topics.
-        name: What the log calls it; ``post`` by default.
+        name: Its name in the log; ``post`` by default.
     """
 
     kind: ClassVar[str] = "post"
@@ -156,7 +156,7 @@ class PublishPost(Treatment):
         require_agents(world, self.name, [self.author])
 
     def apply(self, world: World[Any]) -> None:
-        """Publish the post; the log has its id."""
+        """Publish the post. Its id is in the log."""
         feed: Any = world
         post = feed.publish(self.author, self.text, self.topics)
         arms = world._hosted("a treatment").assignments
@@ -166,17 +166,17 @@ class PublishPost(Treatment):
 
 @dataclass(frozen=True, slots=True)
 class RemoveAgents(SharedTreatment):
-    """Agents who leave: they take no further step, follow nobody, and nobody follows them.
+    """Agents that leave: they take no further step, follow nobody, and nobody follows them.
 
     They and their posts stay in the log.
 
     Args:
         round: The round at whose beginning they leave.
-        share: The share of the agents who leave, above 0 and at most 1.
-        agents: Ids of the agents who may leave; by default all.
+        share: The share of the agents that leave, above 0 and at most 1.
+        agents: Ids of the agents that may leave; by default all.
         where: Attributes that these agents have.
         experiment: Name of the experiment; by default the treatment's own name.
-        name: What the log calls it; ``remove`` by default.
+        name: Its name in the log; ``remove`` by default.
     """
 
     kind: ClassVar[str] = "remove"
@@ -190,12 +190,12 @@ class RemoveAgents(SharedTreatment):
 
 @dataclass(frozen=True, slots=True)
 class SwitchFeed(Treatment):
-    """Another feed from a round on: a short form of changing the feed's parameter ``feed``.
+    """Another ranking of feeds from a round on, short for changing the parameter ``feed``.
 
     Args:
         round: The round at whose beginning the ranking changes.
-        feed: How they are ranked.
-        name: What the log calls it; ``feed`` by default.
+        feed: The new ranking, a value of the parameter ``feed``.
+        name: Its name in the log; ``feed`` by default.
     """
 
     kind: ClassVar[str] = "feed"

@@ -1,4 +1,4 @@
-"""How an agent weighs a post: chances of acts, others' votes, the past."""
+"""How an agent weighs a post: chances of acts, votes of others, and its memory."""
 
 from __future__ import annotations
 
@@ -20,11 +20,10 @@ _NORMAL = NormalDist()
 def herding_pulls(
     parameters: Parameters, network: Network, post: Post | None
 ) -> Mapping[AgentState, float] | None:
-    """Return what a post's score adds to the utility of liking it; None for nothing.
+    """Return the amount that a post's score adds to the utility of liking it; None for nothing.
 
     Earlier votes attract further ones, and a score below 0 may be corrected (Muchnik, Aral and
-    Taylor 2013). Each further vote adds less. The form is chosen so that a weight is the utility of
-    one vote.
+    Taylor 2013). Each further vote adds less. A weight is the utility of the first vote.
 
     Args:
         parameters: How strongly agents follow others.
@@ -51,7 +50,7 @@ def odds_of(
     pulls: Mapping[Any, float] | None,
     virality: float = 1.0,
 ) -> Mapping[AgentState, float] | None:
-    """Return the probability of each option in EVALUATING; None where archetypes decide.
+    """Return the probability of each option in EVALUATING; None if archetypes decide.
 
     Args:
         parameters: The chances of an agent of mean activity.
@@ -59,8 +58,8 @@ def odds_of(
         relevance: How relevant the post is to it.
         post: The post.
         pulls: Further utilities of options.
-        virality: Factor on the chance of writing about the root of this cascade, and once more for
-            each step from it.
+        virality: Factor on the chance of writing about the root of this cascade, applied once more
+            for each step from it.
     """
     composes, likes = parameters.compose_chance, parameters.like_chance
     if composes is None or likes is None:
@@ -87,7 +86,7 @@ def virality_of(parameters: Parameters, seed: int, post: Post) -> float:
         return 1.0
 
     drawn = RandomStream(seed, "virality", post.root.post_id).random()
-    # the logarithm is normal, and 0 has none
+    # the logarithm is normal, and 0 has no logarithm
     return exp(sigma * _NORMAL.inv_cdf(max(drawn, 2.0**-53)))
 
 
@@ -95,9 +94,9 @@ def dislike_odds(chance: float, pulls: Mapping[Any, float] | None) -> float:
     """Return the probability that an agent dislikes a post that it scrolls past.
 
     Args:
-        chance: The probability for a post without a score, or where agents do not follow votes.
-        pulls: What the score adds to the utility of liking the post, and takes from the utility of
-            disliking it.
+        chance: The probability for a post without a score, or if agents ignore votes.
+        pulls: Amount that the score adds to the utility of liking the post, and subtracts from that
+            of disliking it.
     """
     pull = pulls.get(AgentState.ENGAGING_LIKE, 0.0) if pulls else 0.0
     return min(1.0, chance * exp(-pull))
@@ -109,25 +108,25 @@ _DONE = {
     AgentState.ENGAGING_RESHARE: "reshared it",
     AgentState.COMPOSING: "posted yourself",
 }
-"""What an agent has done that leaves a state because it is done."""
+"""The act that an agent has completed when it leaves a state."""
 
 
 def recollect(network: Network, agent: Any, most: int) -> Sequence[str]:
-    """Return the last posts that an agent saw and what it did about them, oldest first.
+    """Return the last posts that an agent saw, and how it reacted, oldest first.
 
     The post that it is weighing is left out.
 
     Args:
         network: The posts.
         agent: The agent.
-        most: How many at most.
+        most: Maximum number of posts.
     """
     history = list(getattr(agent, "state_history", None) or ())
     written = reversed(network.posts_by(agent.agent_id))
     told: list[str] = []
     done = ""
 
-    # the newest first: of what the agent wrote, the last belongs to the last time it did so
+    # newest first: the last text that the agent wrote belongs to the last act of writing
     for record in reversed(history):
         if record.trigger == SEES_POST:
             post = network.post(str((record.context or {}).get("post_id")))
@@ -145,7 +144,7 @@ def recollect(network: Network, agent: Any, most: int) -> Sequence[str]:
 def _done(record: Any, written: Iterator[Post]) -> str:
     """Return the act that a transition completes."""
     if record.trigger == COMPOSE_DONE and record.to_state is not AgentState.RESTING:
-        # on its way to a reply or a reshare, or nothing came of it
+        # on its way to a reply or a reshare, or without a result
         return ""
 
     what = _DONE.get(record.from_state, "")

@@ -28,7 +28,7 @@ _RULE = (
 )
 
 MOST_OF_A_THREAD = 8
-"""How many posts above the one that is answered a writer is told."""
+"""Number of posts above the answered one that a prompt includes."""
 
 _FIELDS: Mapping[str, Callable[[Reader, Post | None, Draft], str]] = {
     "name": lambda reader, _post, _draft: str(reader.agent.name),
@@ -50,7 +50,7 @@ class PostTexts:
     Args:
         wording: Their length and language.
         prompt: Template of the writer's prompt; None for the default prompt.
-        tells_thread: Whether the default prompt has the thread and the reason.
+        tells_thread: Whether the default prompt includes the thread and the reason.
 
     Raises:
         FieldValueError: If the template names an unknown field.
@@ -67,9 +67,9 @@ class PostTexts:
         """Return the call for the words of a reader's draft.
 
         Args:
-            reader: Who writes.
-            post: The post it was looking at when it decided to write; None for a post of its own
-                accord.
+            reader: The reader that writes.
+            post: The post it was looking at when it decided to write; None for a post on its own
+                initiative.
         """
         agent, draft = reader.agent, reader.draft
         assert draft is not None
@@ -92,13 +92,13 @@ class PostTexts:
 
 
 def call_for(agent: SocialAgent, post: Post | None, draft: Draft, wording: Wording) -> TextCall:
-    """Return the call for the words of a draft whose act no model has chosen.
+    """Return the call for the words of a draft if no model chose the act.
 
     Args:
-        agent: Who writes.
-        post: The post it was looking at when it decided to write; None for a post of its own
-            accord.
-        draft: The composer's draft, which is used if no words come.
+        agent: The agent that writes.
+        post: The post it was looking at when it decided to write; None for a post on its own
+            initiative.
+        draft: The composer's draft, which is used if no words arrive.
         wording: Length and language.
     """
     told = f"{_persona_of(agent)}\n\n{task_of(post, draft)}"
@@ -116,7 +116,7 @@ def task_of(post: Post | None, draft: Draft) -> str:
 def thread_above(post: Post | None) -> str:
     """Return the thread above a post, from its first post on, indented by depth.
 
-    A long thread is cut to its first and last posts, with the number left out.
+    A long thread is cut to its first and last posts, with the number of those left out.
     """
     above: list[Post] = []
     while post is not None and post.parent is not None:
@@ -138,7 +138,7 @@ def writer_template(prompt: str) -> Any:
     Raises:
         FieldValueError: If it is empty, or names unknown fields. The message lists them.
     """
-    # only a run with a prompt of its own needs it
+    # only a run with its own prompt needs it
     from prism.statechart.reasoner._own_prompts import DOTTED_NAME, Template
 
     if not prompt.strip():
@@ -176,13 +176,13 @@ def _own(reader: Reader, name: str) -> str:
 
 
 def _what_was_read(post: Post | None, kind: PostKind) -> str:
-    """Return the thread that an agent has read, where its task does not include it."""
+    """Return the thread that an agent has read, if its task does not include it."""
     if post is None:
         return ""
 
     lines = [thread_above(post)] if post.parent is not None else []
     if kind == "post":
-        # the task says nothing of the post that it was decided on
+        # the task does not mention the post on which the decision was made
         lines.append(f"{'  ' * post.depth}{post.author_id}: {_quoted(post)}")
 
     return "\n".join(("You have just read this thread:", *lines)) if lines else ""
@@ -198,7 +198,7 @@ def _topics_of(post: Post | None, draft: Draft) -> str:
 
 
 def _quoted(post: Post | None) -> str:
-    # in quotation marks of JSON, so that a post cannot end its own quotation
+    # quoted as JSON, so a post cannot end its own quotation
     return "" if post is None else dumps(post.text, ensure_ascii=False)
 
 

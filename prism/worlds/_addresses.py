@@ -28,7 +28,7 @@ FEED = "prism.social:Feed"
 
 def known_worlds() -> dict[str, str]:
     """Return the addresses of the shipped and installed worlds by their short names."""
-    # it reads the metadata of all packages, which no shipped world needs
+    # imported here as it reads the metadata of all packages, which shipped worlds do not need
     from importlib.metadata import entry_points
 
     installed = {each.name: each.value for each in entry_points(group=GROUP)}
@@ -87,7 +87,7 @@ def _named(name: str) -> str:
     if name not in known:
         known = known_worlds()
     if name not in known:
-        # it loads pydantic, which a run needs only to say what is wrong
+        # imported here as it loads pydantic, which a run needs only for its error messages
         from prism.files._declarations import meant
 
         listed = ", ".join(known)
@@ -190,13 +190,13 @@ def _load_file(path: Path) -> ModuleType:
             path=path,
         )
 
-    # as for a script: what lies beside it can be imported
+    # as for a script, the modules in its folder can be imported
     folder = str(path.absolute().parent)
     if folder not in sys.path:
         sys.path.insert(0, folder)
 
     module = importlib.util.module_from_spec(spec)
-    # classes of the file are found again by the name of their module
+    # classes of the file are looked up later by the name of their module
     sys.modules[path.stem] = module
     try:
         spec.loader.exec_module(module)
@@ -209,7 +209,7 @@ def _load_file(path: Path) -> ModuleType:
 
 def _loaded(path: Path) -> ModuleType | None:
     """Return the module that was loaded from a file, if there is one."""
-    # there are thousands of modules, and a batch asks for each of its runs
+    # there may be thousands of modules, and a batch calls this for each of its runs
     file = os.path.abspath(path)  # noqa: PTH100
     likely = sys.modules.get(path.stem)
     others = (each for each in list(sys.modules.values()) if each is not likely)
@@ -229,7 +229,7 @@ def _address_of_class(cls: type[World[Any]]) -> str:
             field="world",
         )
     if cls.__module__ != "__main__":
-        # a package shows what its modules of its own define
+        # a package exports what its own modules define
         public = cls.__module__.partition("._")[0]
         is_shown = getattr(sys.modules[public], cls.__name__, None) is cls
         return f"{public if is_shown else cls.__module__}:{cls.__name__}"
@@ -237,7 +237,7 @@ def _address_of_class(cls: type[World[Any]]) -> str:
     file = getattr(module, "__file__", None)
     if file is None:
         raise InputError(
-            f"{cls.__name__} is not defined in a file, which resuming a run needs: put it in one",
+            f"{cls.__name__} is not defined in a file, which a resume requires: put it in one",
             field="world",
         )
 
@@ -293,7 +293,7 @@ def _is_alone(path: Path, top: str) -> bool:
 
 def _reached(path: Path, root: Path, top: str, package: str) -> list[Path]:
     """Return a file and everything below a folder that it imports, each once, in order."""
-    # the packages around a module are run before it
+    # importing a module first runs the packages that contain it
     waiting, found = [(path, package), *_files_of(package, root)], dict[Path, None]()
     while waiting:
         file, inside = waiting.pop()
@@ -303,7 +303,7 @@ def _reached(path: Path, root: Path, top: str, package: str) -> list[Path]:
         found[file] = None
         for name in _names_imported(file, inside):
             first = name.partition(".")[0]
-            # beside a world in a checkout of prism lies prism itself
+            # in a checkout of prism, the folder of a world also contains prism itself
             if first == top or (not top and first != _OWN_PACKAGE):
                 waiting += list(_files_of(name, root))
 
@@ -321,11 +321,11 @@ def _names_imported(file: Path, package: str) -> Iterator[str]:
             above = package.split(".")[: package.count(".") + 2 - level]
             start = ".".join(filter(None, [*above, start]))
         yield start
-        # what is imported may be a module itself
+        # an imported name may be a module itself
         yield from (f"{start}.{name}" for name in names)
 
 
-# a run asks on beginning, on resuming and for its summary; a batch does for each of its runs
+# a run calls this when it begins, when it resumes and for its summary; a batch, for every run
 @lru_cache(maxsize=512)
 def _imports_in(code: bytes) -> tuple[tuple[int, str, tuple[str, ...]], ...]:
     """Return the level, module and names of each import."""

@@ -192,7 +192,7 @@ class Agent(_Parts, metaclass=Fields):
             """Current state; read only."""
 
     else:
-        # in C, as steps look at the states of others all the time
+        # attrgetter runs in C: steps read the states of other agents all the time
         state = property(attrgetter("_state"), doc="Current state; read only.")
 
     @property
@@ -298,8 +298,8 @@ class Agent(_Parts, metaclass=Fields):
             trigger: Name of the event.
             context: What it is about, such as another agent.
             weights: Relative probabilities of the targets if no model decides. By default, all are
-                equally likely. Those of targets that are closed now, or open in other states only,
-                count for nothing; a state to which the event never leads is refused.
+                equally likely. Weights of targets that the event cannot reach from the current
+                state are ignored; a state that it can never reach is refused.
             prompt: What to tell a model, in addition to who the agent is and what the targets mean.
 
         Returns:
@@ -437,14 +437,14 @@ class Agent(_Parts, metaclass=Fields):
         """
         if self._host is not None and self._host.phase is not Phase.SETTING_UP:
             raise SimulationError(
-                f"agent {self.agent_id!r} is under way: begin_in belongs in setup or populate, "
-                "afterwards, its state changes by fire"
+                f"agent {self.agent_id!r} has begun to act: begin_in belongs in setup or populate; "
+                "afterwards, change its state with fire"
             )
 
         chart = type(self).chart
         leaves = state.leaves if isinstance(state, Configuration) else (state,)
         own = all(any(leaf is each for each in chart.definition.states) for leaf in leaves)
-        # one leaf of several regions is not all that is active
+        # a single leaf does not determine the configuration of a chart with regions
         if not own or state not in chart._rows:
             raise DefinitionError(f"chart {chart.name!r} of {type(self).__name__} has no {state!r}")
 
@@ -504,12 +504,13 @@ class Waited:
 
     Attributes:
         agent: The agent that is asked.
-        owner: Whose step it is.
+        owner: The agent whose step it is.
         running: The step.
-        was_late: Whether another question of the same agent went before it.
-        is_open: Whether it is a question that is asked in this wave.
-        answer: What was chosen or written, or what the step goes on with if nothing was asked.
-        called_at: The code that called the method of the agent, and where in its instructions.
+        was_late: Whether it had to wait for an earlier question of the same agent.
+        is_open: Whether it is asked in this wave.
+        answer: The chosen state or the written text, or the value with which the step continues if
+            nothing was asked.
+        called_at: The code that called the agent's method, and the position in its instructions.
     """
 
     __slots__ = ("agent", "answer", "called_at", "is_open", "owner", "running", "was_late")
@@ -523,14 +524,14 @@ class Waited:
     was_late: bool
 
     def put(self) -> Any:
-        """Return what somebody is to answer; None if there is nothing to ask."""
+        """Return the question or text call to answer, or None if there is nothing to ask."""
 
 
 _TO_CALLER = 3
-"""Calls between `_begin_waiting` and who called the method of the agent."""
+"""Number of calls between `_begin_waiting` and the caller of the agent's method."""
 
 WAITING: Any = object()
-"""In place of an agent's last transition, where it makes none before it has its answer."""
+"""Stands in for an agent's last transition if the agent cannot move before its answer arrives."""
 
 
 class Asked(Waited):
@@ -563,7 +564,7 @@ class Asked(Waited):
         "weights",
     )
 
-    # as a `Question` has them, for who draws without one
+    # in the form of a `Question`, for policies that draw without one
     pulls: Mapping[Any, float] | None = None
     relevance_pull: float = DEFAULT_PULL
 
@@ -600,7 +601,7 @@ class Asked(Waited):
         return (yield self) if settled is self else settled
 
     def put(self) -> Any:
-        """Return the question, if it is open and nobody draws the answer without one."""
+        """Return the question, if it is open and no policy draws the answer without it."""
         return self.question if self.is_open else None
 
 
@@ -633,7 +634,7 @@ class Writing(Waited):
         return written.value if self._only_value else written
 
     def put(self) -> Any:
-        """Return the call, on the occasion of this tick."""
+        """Return the call, with the current tick."""
         return replace(self.call, occasion=self.agent._host.ticks)
 
 

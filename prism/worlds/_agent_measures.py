@@ -11,10 +11,10 @@ from prism.errors import SimulationError
 from prism.randomness import RandomStream
 
 MOST_MEASURED = 500
-"""Agents of a kind up to which the value of each is kept."""
+"""The largest number of agents of a kind for which every agent's value is kept."""
 
 FOLLOWED = 20
-"""Agents of a larger kind whose values are kept beside the quantiles of all."""
+"""Number of agents of a larger kind whose values are kept, besides the quantiles of all."""
 
 _STEPS = 20
 
@@ -113,7 +113,7 @@ def require_number(value: Any, what: str, owner: Any = None) -> float | int | bo
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, Real) and isfinite(value):
-        # numbers of numpy, for which JSON has no form, and those that are too large for it
+        # numbers of numpy, which JSON cannot represent, and numbers that are too large for it
         number: Any = value
         is_whole = isinstance(value, Integral) and abs(number) < _LARGEST_WHOLE
         return int(number) if is_whole else float(number)

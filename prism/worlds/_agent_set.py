@@ -20,7 +20,7 @@ _MISSING: Any = object()
 
 
 class AgentSet(tuple[AgentT, ...]):
-    """Agents in a fixed order, to choose and draw from and to look at together.
+    """Agents in a fixed order, from which you can select, draw and compute sums.
 
     ``world.agents`` and ``agent.neighbours`` are such sets, and their methods return further sets:
     ``world.agents.where(state=Mind.SPREADER).sample(5)``. A set never changes, even if its agents
@@ -124,7 +124,7 @@ class AgentSet(tuple[AgentT, ...]):
             return self.sum(of) / len(self)
         if default is _MISSING:
             raise FieldValueError(
-                f"mean({of!r}) of nobody: say what it is then, mean({of!r}, default=0)"
+                f"mean({of!r}) of an empty set: give a default, mean({of!r}, default=0)"
             )
 
         return default
@@ -153,7 +153,7 @@ class AgentSet(tuple[AgentT, ...]):
         return self._some(in_state(self._listed(), self._known(state)))
 
     def _known(self, state: Any) -> Any:
-        """Return a state, or a tuple of several, once the run's charts are known to have them."""
+        """Return a state, or a tuple of several, after checking that the run's charts have them."""
         is_one = isinstance(state, (Enum, str, Configuration))
         states = (state,) if is_one else tuple(state)
         host = getattr(self[0], "_host", None) if self else None
@@ -164,15 +164,15 @@ class AgentSet(tuple[AgentT, ...]):
         return state if is_one else states
 
     def _some(self, agents: Iterable[AgentT]) -> AgentSet[AgentT]:
-        """Return a set of some of them."""
+        """Return a set of some of these agents."""
         return type(self)(agents)
 
     def _listed(self) -> Iterator[AgentT]:
-        """Iterate over them in their order, whatever the class's loops do."""
+        """Iterate over the agents in their own order, even if the class loops in another."""
         return super().__iter__()
 
     def __repr__(self) -> str:
-        """Show their number and the first few."""
+        """Show the number of agents, and the first few."""
         shown = [*map(repr, self[:3]), *["..."] * (len(self) > 3)]
         return f"<{len(self)} agents{': ' * bool(self)}{', '.join(shown)}>"
 
@@ -193,7 +193,7 @@ class Backwards(AgentSet[AgentT]):
 def in_state(agents: Iterable[Any], state: Any) -> list[Any]:
     """Return the agents in a state, in one of several, or in one nested inside."""
     agents = tuple(agents)
-    # by identity, as states of two charts with one text are equal
+    # by identity, since states of two charts are equal if they have the same text
     if isinstance(state, Configuration):
         own = type(state.leaves[0])
         return [

@@ -29,7 +29,7 @@ from prism.worlds._world import World
 DEFAULT_AGENT_ID = "agent"
 
 NOBODY = "nobody"
-"""What ``run.json`` says where no model is asked."""
+"""The entry of ``run.json`` for a run that asks no model."""
 
 Event = Mapping[str, Any]
 ToldT = TypeVar("ToldT")
@@ -48,12 +48,12 @@ class Alone(World[Any]):
     __slots__ = ("agent",)
     _prism_is_alone = True
 
-    if TYPE_CHECKING:  # a slot, which is no parameter
+    if TYPE_CHECKING:  # a slot, not a parameter
         agent: Any
 
     @classmethod
     def of(cls, **held: Any) -> Self:
-        """Make such a world, with the values that its class has slots for."""
+        """Make such a world, with values for the slots of its class."""
         # type checkers take slots for parameters
         world: Self = cast(Any, cls)()
         for name, value in held.items():
@@ -66,7 +66,7 @@ class Alone(World[Any]):
         return {name: told[name] for name in ("chart", "agents")}
 
     def _prism_joined(self, agent: Any) -> Mapping[str, Any]:
-        """Return only the state, as there is nothing else to tell."""
+        """Return only the state, since there is nothing else to log."""
         return {"state": agent._state.value}
 
     def _prism_summary(self, summary: Any) -> Any:  # noqa: ARG002 - the agent knows more
@@ -99,7 +99,7 @@ class AloneRun(Run[Any]):
         kinds: The types of each key.
         later_kinds: The same for keys that runs of earlier releases lack.
         paths: The fields that are files or folders.
-        brought: What an application may provide.
+        brought: Names of what an application may provide.
         file: The file that the agent is read from.
         rounds: Number of rounds.
         agent_id: Name of the agent.
@@ -233,7 +233,7 @@ class AloneRun(Run[Any]):
         with naming(path):
             run = cls(kept.pop("file"), reasoner=read_reasoner(config), **kept)
 
-        # what was there is looked at first: a file that has changed may not even load
+        # compare the digests first: a file that has changed may not even load
         inputs = config["inputs"]
         require_unchanged(inputs, {name: run._digest(name) for name in inputs}, path)
         require_unchanged(inputs, run._digests(), path)

@@ -2,9 +2,9 @@
 
 A decision belongs to the tick in which it was asked. A reasoner that answers at once is asked about
 a whole tick at a time. A slower one is asked each question as it comes up. Meanwhile the agents
-continue with the next tick, in their order, up to the first that still waits for its own answer. So
-no agent sees anything that it would not have seen otherwise. Since the log is put back into the
-order of ticks, both ways write the same bytes.
+continue with the next tick, in their order, up to the first one that still waits for its own
+answer. As a result, no agent sees anything that it would not have seen otherwise. The log is put
+back into the order of ticks, so both ways write the same bytes.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ Apply = Callable[[Any, Any], Put | None]
 """Carries out an answer; returns what the agent asks next in the same tick, if anything."""
 
 Buffer = list[tuple[Moment, Level, str, dict[str, Any]]]
-"""Events that wait for earlier ones: when each happened, how serious it is, its name and keys."""
+"""Events that wait for earlier ones: the time, level, name and keys of each."""
 
 
 class TemplateWriter(BaseWriter):
@@ -99,7 +99,7 @@ class Answerers:
     @property
     def policy(self) -> PolicyReasoner | None:
         """The policy that draws all decisions; None if somebody else decides."""
-        # one that is derived from it may answer in its own way
+        # a derived class may answer in its own way
         reasoner = self.reasoner
         return reasoner if type(reasoner) is PolicyReasoner else None
 
@@ -121,7 +121,7 @@ class Answerers:
         if not calls:
             return await self._decisions(questions, logger)
 
-        # announced only when the decisions are, so that the log does not tell which was faster
+        # logged only after the decisions, so the log does not depend on which came first
         texts = self._writer.answer(calls)
         if questions:
             decisions, written = await all_of([self._decisions(questions, logger), texts])
@@ -169,7 +169,7 @@ def asking_with(answerers: Answerers, logger: EventLogger | None, clock: Simulat
 
 
 class Asking:
-    """Handles the open questions of a run, a whole tick at a time.
+    """Asks the open questions of a run, a whole tick at a time.
 
     This suits a reasoner and a writer that answer at once.
 
@@ -178,7 +178,7 @@ class Asking:
         logger: Where the run's events go.
 
     Attributes:
-        logger: The logger for the run's events in the meantime.
+        logger: The logger for the run's events while questions are open.
         next_agent: The first agent that must wait for its answer before its next step.
         apply: Applies a decision. Set it before the first question.
         open_questions: Number of questions without an answer. Other threads may read it.
@@ -315,7 +315,7 @@ class AsTheyCome(Asking):
         self._clock = clock
         self._open: deque[_Open] = deque()
         self._asked: deque[_Open] = deque()
-        # of the questions that are settled, the first ones' answers are written already
+        # answers of the first settled questions have already been written
         self._settled: list[_Wave] = []
         self._later: Buffer = []
 
@@ -332,14 +332,14 @@ class AsTheyCome(Asking):
         asked = self._open[0]
         await asked.answered
         self._open.popleft()
-        # texts are announced behind all decisions of their wave
+        # texts are logged after all decisions of their wave
         self._ordered.write(asked.waves[0].decisions, at=asked.moment)
         self._keep(asked)
         self._go_on()
 
     async def end_tick(self) -> None:
         """Make this tick's questions the ones to wait for."""
-        # those of the tick before are settled, as all agents have taken their steps
+        # questions of the previous tick are settled, since all agents have taken their steps
         self._open, self._asked = self._asked, deque()
         self._go_on()
 
@@ -354,7 +354,7 @@ class AsTheyCome(Asking):
         for answer in answers:
             answer.cancel()
 
-        # also retrieves what they raised, of which the run has already raised the first
+        # this also retrieves their exceptions, the first of which the run has already raised
         await asyncio.gather(*answers, return_exceptions=True)
         self._open.clear()
         self._asked.clear()
@@ -416,7 +416,7 @@ class AsTheyCome(Asking):
             if task is None or task.cancelling():
                 raise
 
-            # the run would take it for its own cancellation
+            # the run would mistake it for its own cancellation
             raise ReasonerError(
                 "the reasoner raised CancelledError, though nobody had cancelled it"
             ) from error
@@ -452,4 +452,4 @@ class Remembering(Protocol):
     """A reasoner whose answers depend on its earlier ones, such as one that replays a log."""
 
     def remember(self, answer: Event) -> None:
-        """Take in a decision or a text from before the run was interrupted."""
+        """Store a decision or a text from before the run was interrupted."""

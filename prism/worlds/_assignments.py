@@ -9,10 +9,10 @@ from prism.errors import FieldValueError
 from prism.randomness import RandomStream
 
 CONTROL = "control"
-"""The arm of those whom an experiment does not treat."""
+"""The arm of subjects that an experiment does not treat."""
 
 Unit = Literal["agent_id", "post_id"]
-"""What is assigned, as the log calls it."""
+"""The kinds of subjects, as named in the log."""
 
 _ROUNDING = 1e-9
 
@@ -21,8 +21,8 @@ class Assignments:
     """Assigns subjects to the arms of experiments.
 
     Each subject has one number per experiment, uniform in [0, 1) and keyed by (seed, experiment,
-    subject). The arms divide this interval in their order. So an assignment shifts no other draw of
-    a run and does not depend on other subjects.
+    subject). The arms divide this interval in their order. An assignment therefore shifts no other
+    draw of a run and does not depend on other subjects.
 
     Args:
         seed: Seed of the run.
@@ -30,9 +30,9 @@ class Assignments:
 
     def __init__(self, seed: int) -> None:
         self._seed = seed
-        # of each experiment, what slice of [0, 1) an arm has
+        # by experiment: the slice of [0, 1) that each arm has
         self._experiments: dict[str, dict[str, tuple[float, float]]] = {}
-        # the arm of each experiment, kind of subject and subject, until the log has it
+        # the arm by experiment, kind of subject and subject, until it has been logged
         self._waiting: dict[tuple[str, Unit, str], str] = {}
 
     def add_arm(self, experiment: str, arm: str, share: float) -> None:
@@ -61,7 +61,7 @@ class Assignments:
                 f"at most 1, got {end:.4g}"
             )
 
-        # rounding must leave nobody out of arms that come to 1
+        # with shares that add up to 1, rounding must leave nobody out
         slices[arm] = (begin, 2.0 if end > 1 - _ROUNDING else end)
 
     def assign(self, unit: Unit, subjects: Iterable[str], experiment: str, arm: str) -> list[str]:
@@ -81,7 +81,7 @@ class Assignments:
                 chosen.append(subject)
                 self._waiting[key] = arm
             else:
-                # another arm of the experiment may still come to it
+                # another arm of the experiment may still treat this subject
                 self._waiting.setdefault(key, CONTROL)
 
         return chosen

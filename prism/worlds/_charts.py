@@ -1,4 +1,4 @@
-"""The states of several charts, and what to say of one that none of them has."""
+"""The states of several charts, and messages about states that none of them has."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from prism.statechart.states import state_text
 
 
 def states_of(chart: Definition[Any]) -> Sequence[Any]:
-    """Return all states of a chart, those with states inside, too."""
+    """Return all states of a chart, including composite states."""
     if chart.tree is None:
         return chart.states
 
@@ -21,7 +21,7 @@ def states_of(chart: Definition[Any]) -> Sequence[Any]:
 
 def has_state(charts: Iterable[Definition[Any]], state: Any) -> bool:
     """Return whether one of several charts has a state."""
-    # by identity, as states of two charts with one text are equal
+    # by identity, since states of two charts are equal if they have the same text
     return any(state is each for chart in charts for each in states_of(chart))
 
 
@@ -39,7 +39,7 @@ def _is_for(written: Any, trigger: str) -> bool:
 
 
 def never_reached(state: Any, trigger: str, targets: Iterable[Any]) -> str:
-    """Return what is wrong with a weight of a state to which a trigger never leads."""
+    """Return the problem with a weight for a state that a trigger never leads to."""
     return (
         f"name {state_text(state)!r}, to which no transition of {trigger!r} ever leads: leave it "
         f"out; its targets are {', '.join(map(state_text, targets))}"
@@ -47,13 +47,13 @@ def never_reached(state: Any, trigger: str, targets: Iterable[Any]) -> str:
 
 
 def unknown_among(state: Any, charts: Iterable[Definition[Any]]) -> str:
-    """Return how a message goes on that names an unknown state: what is meant, and what there is.
+    """Return the part of a message about an unknown state: a suggestion, and the known states.
 
     Args:
         state: The state.
         charts: The charts that lack it.
     """
-    # it loads pydantic, which a run needs only to say what is wrong
+    # imported here as it loads pydantic, which a run needs only for its error messages
     from prism.files._declarations import meant
 
     known = {named(each): each for chart in charts for each in states_of(chart)}
@@ -66,5 +66,5 @@ def unknown_among(state: Any, charts: Iterable[Definition[Any]]) -> str:
 
 
 def named(state: Any) -> str:
-    """Return a state as code names it."""
+    """Return a state as it is written in code."""
     return f"{type(state).__name__}.{state.name}"

@@ -121,7 +121,7 @@ def _declared(method: str, *values: Any, drawn: str = "") -> Declared:
     """
     drawn_from = methodcaller(method, *values)
     try:
-        # once, so that what is out of its range is refused where it is written
+        # draw once, to refuse values out of range where they are written
         drawn_from(RandomStream(0))
     except (TypeError, ValueError) as error:
         raise DefinitionError(str(error)) from None

@@ -39,7 +39,7 @@ MISSING: Any = object()
 Draw = Callable[[RandomStream], Any]
 
 _HINTS: WeakKeyDictionary[type, dict[str, Any]] = WeakKeyDictionary()
-"""The types of classes where all could be resolved, which takes a millisecond a class."""
+"""The types of classes whose types could all be resolved, which takes a millisecond per class."""
 
 _MUTABLE = (list, dict, set, frozenset, deque, bytearray)
 _CLASS_VARIABLE = re.compile(r"^(?:typing\.|t\.)?ClassVar\b")
@@ -160,7 +160,7 @@ def param(
     return cast(ValueT, Declared(default, help=help, least=least, most=most))
 
 
-# for type checkers `uniform(0, 1)` is a default like any other, so they are told of no specifiers
+# to a type checker, `uniform(0, 1)` is an ordinary default, so no field specifiers are named
 @dataclass_transform(kw_only_default=True, eq_default=False)
 class Fields(type):
     """The metaclass of classes whose objects have slots for exactly their declared fields."""
@@ -241,7 +241,7 @@ def check_value(field: Field, hint: Any, value: Any) -> None:
     if not is_a(hint, value):
         raise FieldTypeError(f"{where} must be {words_of_type(hint)}, got {value!r}")
 
-    # where None is a value, it has no place in the range
+    # None, where it is allowed, is not checked against the range
     if value is None:
         return
 
@@ -257,7 +257,7 @@ def check_value(field: Field, hint: Any, value: Any) -> None:
 def unknown_field(cls: Fields, name: str) -> str:
     """Return the error for an undeclared field, which says what to do."""
     return (
-        f"{cls.__name__} has no field {name!r}, and what is not declared would be lost on "
+        f"{cls.__name__} has no field {name!r}, and undeclared values would be lost on "
         f"resuming: declare  {name}: int = state(...)  with its type"
         + did_you_mean(name, list(cls.fields))
         * bool(cls.fields)
@@ -329,7 +329,7 @@ def _annotations_of(namespace: Mapping[str, Any]) -> Mapping[str, Any]:
     if "__annotations__" in namespace or sys.version_info < (3, 14):
         return cast(Mapping[str, Any], namespace.get("__annotations__", {}))
 
-    # from Python 3.14 on annotations are evaluated when they are asked for
+    # since Python 3.14, annotations are evaluated on access
     library: Any = import_module("annotationlib")
     annotate = library.get_annotate_from_class_namespace(namespace)
     if annotate is None:
@@ -399,7 +399,7 @@ def is_a(hint: Any, value: Any) -> bool:
         return isinstance(value, origin) and _items_are(origin, get_args(hint), value)
     if not isinstance(hint, type):
         return True
-    # True is an int, but no number
+    # True is an int, but not a number here
     if hint in (int, float) and isinstance(value, bool):
         return False
 
@@ -459,7 +459,7 @@ def read_value(hint: Any, value: Any) -> Any:
         return _of_text(kind, value)
 
     given = parse_json(value) if isinstance(value, str) else value
-    # a text of JSON may be a text itself
+    # a JSON string may represent a text itself
     if isinstance(given, str):
         return _of_text(kind, given)
 
@@ -504,7 +504,7 @@ def _of_several(members: Sequence[Any], value: Any) -> Any:
     if is_nothing and NoneType in members:
         return None
 
-    # a text is a text only if it is nothing else
+    # a text stays a text only if no other type fits
     for member in sorted(members, key=lambda each: each is str):
         try:
             found = read_value(member, value)

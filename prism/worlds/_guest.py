@@ -43,7 +43,7 @@ class Participant(Protocol):
         """Take a turn, once per tick. It may be async, and wait for decisions and texts."""
 
     def snapshot(self) -> Any:
-        """Return what to keep of the object between two rounds: values that a field may hold."""
+        """Return the object's state between two rounds, made of values that a field may hold."""
 
     def restore(self, data: Any) -> None:
         """Restore the object to what it was when `snapshot` returned the data."""
@@ -52,8 +52,8 @@ class Participant(Protocol):
 class Proxy(Agent, Generic[ObjectT]):
     """An agent that represents an object of another class, with the object's state and history.
 
-    Attributes that the proxy lacks are looked up in the object. Its attribute ``_kept`` names what
-    is kept besides its fields.
+    Attributes that the proxy lacks are looked up in the object. Its attribute ``_kept`` names the
+    values that are kept besides its fields.
 
     Args:
         object: The object.
@@ -116,7 +116,7 @@ class Proxy(Agent, Generic[ObjectT]):
 
     @property
     def _state_history(self) -> Sequence[Any]:
-        # of an object without a history, its state says whether it has moved
+        # if the object has no history, its state shows whether it has moved
         return getattr(self.object, "state_history", None) or (self._state,)
 
 
@@ -169,7 +169,7 @@ def as_agent(someone: Any, where: str, kinds: dict[Any, type]) -> Agent:
 
 
 def join(guests: Iterable[Any], lend: Callable[[BaseWriter], Lent]) -> None:
-    """Give objects of other classes what they need, once, before anything happens.
+    """Give objects of other classes access to the run, once, before the first round.
 
     Raises:
         AgentError: If an object cannot be restored from its snapshot.
@@ -266,8 +266,8 @@ def _invited(someone: Any, where: str) -> Guest[Any]:
 
 _WANTED: Mapping[str, str] = {
     "act": "act(self, world), its turn in every tick",
-    "snapshot": "snapshot(self), which returns what to keep of it, as plain data",
-    "restore": "restore(self, data), which restores it from that data",
+    "snapshot": "snapshot(self), which returns the object's state as plain data",
+    "restore": "restore(self, data), which restores the object from that data",
 }
 
 

@@ -63,7 +63,7 @@ _RESERVED = ("event", "timestamp", "round", "tick")
 _ALWAYS_GUARDED, _OF_SO_MANY = 40, 32
 _UNGUARDED = nullcontext()
 _BYTES_OF_MT19937 = 625 * 4
-"""Its words and its position among them."""
+"""A generator's words and its position among them."""
 
 
 class RunHost:
@@ -166,7 +166,7 @@ class RunHost:
         self._turn_random: RandomStream | None = None
         self._networks = 0
         self._guarded = 0
-        # events of setup wait for those that begin the run
+        # events of setup are written after those that begin the run
         self._buffer: list[tuple[str, dict[str, Any]]] | None = []
 
     @cached_property
@@ -332,7 +332,7 @@ class RunHost:
                 "must not matter: draw from agent.random in steps"
             )
         if self._world_random is None:
-            # a part more than a decision's key has, as an agent may be called "world"
+            # one part longer than the key of a decision, since an agent may be called "world"
             self._world_random = RandomStream(self.seed, "world", self._part, self.round)
 
         return self._world_random
@@ -351,7 +351,7 @@ class RunHost:
 
     def chart_stream_of(self, agent: Any) -> RandomStream:
         """Return the random stream for an agent's chart in this round."""
-        # few charts draw, so an agent has the stream of its chart when it first does
+        # few charts draw, so an agent gets its chart's stream at its first draw
         kept: tuple[int, RandomStream] | None = agent._chart_random
         if kept is None or kept[0] != self.epoch:
             stream = RandomStream(self.seed, "chart", agent.agent_id, self._part, self.round)
@@ -367,12 +367,13 @@ class RunHost:
         keys: tuple[int, ...] = agent._keys
         return keys
 
-    # What agents and the world ask for
+    # What agents and the world call
 
     def guarding(self) -> AbstractContextManager[None]:
-        """Refuse other random numbers inside the block, if it is one of the first or in a sample.
+        """Refuse other random numbers inside the first few blocks, and in a sample of later ones.
 
-        Checking takes longer than an agent's step, and code that uses them will do so again.
+        A check takes longer than an agent's step, and code that uses such numbers will use them
+        again.
         """
         if self.world._prism_is_alone:
             return _UNGUARDED
@@ -403,7 +404,7 @@ class RunHost:
 
     def count(self, state: Any) -> int:
         """Return the number of agents in a state."""
-        # in an overlap world, a step that looks at others is refused there
+        # in an overlap world, this refuses a step that looks at other agents
         looks = self.world.overlap and self.acting is not None
         if self.roster is None or self.has_proxies or looks:
             return len(in_state(self.agents, state))
@@ -559,7 +560,7 @@ class RunHost:
                 f"{unknown_among(state, self.charts)}"
             )
 
-        # kept, so that no other object gets its place in memory
+        # keep a reference, so that no other object gets the same address
         self._states[id(state)] = state
 
     def end_setup(self, *, is_resumed: bool) -> None:
@@ -583,7 +584,7 @@ class RunHost:
                 told = AttributeError(unknown_field(cls, found[2]))
             elif "property 'state'" in str(error):
                 told = AttributeError(
-                    f"{error}: it changes by fire and decide, in setup by begin_in"
+                    f"{error}: change it with fire or decide, and in setup with begin_in"
                 )
 
             self._note_place(error)
@@ -599,7 +600,7 @@ class RunHost:
         note_place(error, self.acting, self.round, self.tick)
 
     def _class_named(self, name: str) -> Fields | None:
-        # Things are found below their base, the only class of fields without a base of its own
+        # Thing is the only class with fields that has no base of its own
         things = (each for each in object.__subclasses__() if isinstance(each, Fields))
         below = (each for thing in things for each in _classes_below(thing))
         classes = [type(self.world), *{type(agent) for agent in self.agents}, *below]
@@ -649,7 +650,7 @@ def _weights_by_option(asked: Any, options: Sequence[Any]) -> Mapping[Any, float
 
     if kind.has_regions:
         common = frozenset.intersection(*map(leaves_in, options))
-        # beside those of the leaves, since it may come to a second question
+        # keep it besides those of the leaves, since a second question may follow
         of_options = {option: _weight_of(option, weights, common) for option in options}
         weights = {**weights, **of_options}
 
@@ -728,8 +729,8 @@ def _blame(generator: str) -> None:
         )
 
     warnings.warn(
-        f"somebody has drawn from {generator} while the world ran: it, or another thread "
-        f"({', '.join(others[:3])}). Where the world has, it gives different numbers on "
+        f"while the world ran, it or another thread drew from {generator} "
+        f"({', '.join(others[:3])}). If it was the world, its numbers will differ on "
         "resuming: run prism world check to find out",
         RuntimeWarning,
         stacklevel=2,
@@ -737,7 +738,7 @@ def _blame(generator: str) -> None:
 
 
 def _may_draw(thread: threading.Thread) -> bool:
-    # those of compiled libraries have no name of their own, and do not draw
+    # threads of compiled libraries have no names of their own, and do not draw
     is_known = thread.name.startswith(("prism-", "Dummy-"))
     return thread is not threading.current_thread() and not is_known
 
@@ -747,7 +748,7 @@ def _python_state() -> Any:
     if not _is_readable(generator):
         return random.getstate()
 
-    # read where they are, as Python takes ten times as long to make a tuple of its words
+    # read in place, since Python takes ten times as long to make a tuple of the words
     return _words_of(generator), generator.gauss_next
 
 
@@ -757,7 +758,7 @@ def _words_of(generator: Any) -> bytes:
 
 @lru_cache(maxsize=1)
 def _is_readable(generator: Any) -> bool:
-    """Return whether a generator keeps its position and its words behind the head of the object."""
+    """Return whether a generator stores its position and its words behind the object's header."""
     if sys.implementation.name != "cpython" or type(generator) is not random.Random:
         return False
 
@@ -774,10 +775,10 @@ def _numpy_state() -> Any:
     if type(generator) is not library.MT19937:
         return repr(generator.state), _gauss()
 
-    # read where they are, as numpy takes a hundred times as long to copy its words
+    # read in place, since numpy takes a hundred times as long to copy the words
     words = string_at(generator.ctypes.state_address, _BYTES_OF_MT19937)
     gauss = _gauss_after(words)
-    # one that is kept may be taken without any other change
+    # a stored number may be used without any other change
     return words, _gauss() if gauss[0] else gauss
 
 
@@ -787,13 +788,13 @@ def _gauss_after(_words: bytes) -> tuple[int, float]:
 
 
 def _gauss() -> tuple[int, float]:
-    """Return whether numpy keeps a normal number for the next draw, and which."""
+    """Return whether numpy has stored a normal number for the next draw, and its value."""
     state = sys.modules["numpy.random"].get_state(legacy=False)
     return state["has_gauss"], state["gauss"]
 
 
 MOST_NOTES = 50
-"""Notes that an agent keeps; as many as transitions."""
+"""Number of notes that an agent keeps, the same as that of its transitions."""
 
 
 def add_note(agent: Any, time: float, text: str) -> None:
@@ -807,7 +808,7 @@ def add_note(agent: Any, time: float, text: str) -> None:
     if agent._notes is None:
         agent._notes = deque(maxlen=MOST_NOTES)
 
-    # with it the number of transitions at the same instant before, which puts both in one order
+    # the number of earlier transitions at the same instant puts notes and transitions in one order
     same = takewhile(lambda record: _time_of(record) == time, reversed(agent._state_history))
     agent._notes.append((time, sum(1 for _ in same), " ".join(text.split())))
 
@@ -815,7 +816,7 @@ def add_note(agent: Any, time: float, text: str) -> None:
 def remembered(agent: Any) -> Callable[[int], Sequence[str]]:
     """Return a function that tells an agent's last notes and transitions as of now.
 
-    They are not read when the prompt is made, since messages may arrive in the meantime.
+    The function does not read them when the prompt is made, since messages may arrive before that.
     """
     things = _in_order(agent)
     return lambda most: things[-most:]

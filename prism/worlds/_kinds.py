@@ -38,10 +38,10 @@ from prism.worlds._world import (
 
 Step = Callable[..., Any]
 Rate = float | str | Callable[[Any, Any], float]
-"""A number, the name of a field of the world, or what returns the rate of an agent."""
+"""A number, the name of a field of the world, or a function that returns the rate of an agent."""
 
 NEVER: int = 2**63
-"""A tick that no run gets to."""
+"""A tick that no run reaches."""
 
 _MARKS = (STEP, MEASURE, TREATMENT, PICTURE)
 _HOOKS = (
@@ -123,7 +123,7 @@ class Kind:
         self.has_limits = bool(self.due_after)
         self.has_regions = _has_regions(self.chart)
         self.is_ticked = _is_ticked(self.cls, self.chart)
-        # whoever is ticked has a turn in every tick, whatever its state
+        # an agent whose chart is ticked has a turn in every tick, whatever its state
         self.visited = frozenset(() if self.is_ticked else self.steps)
 
     def targets_of(self, agent: Any, trigger: str, context: Any) -> tuple[Any, ...]:
@@ -154,7 +154,7 @@ class Kind:
 
     def begin_counting(self) -> None:
         """Begin with no agent in any state."""
-        # of configurations there may be thousands, of which few are ever seen
+        # there may be thousands of configurations, few of which ever occur
         states = self.definition.states
         self.counts = Counter() if self.has_regions else dict.fromkeys(states, 0)
 
@@ -176,7 +176,7 @@ class Kind:
         if not self.has_regions:
             return self.counts
 
-        # in the order of the chart, since that in which they were seen is not kept
+        # in the order of the chart, since the order in which they occurred is not kept
         found = sorted(filter(self.counts.get, self.counts), key=self._place_of)
         return {state: self.counts[state] for state in found}
 
@@ -336,7 +336,7 @@ def _meaning_problems(world: World[Any], classes: Sequence[type[Agent]]) -> Iter
         return
 
     charts = charts_of(world, classes)
-    # by their texts: a model is told those
+    # by their texts, since prompts contain those
     known = {state_text(each) for chart in charts for each in states_of(chart)}
     for key in world.meanings:
         if not {state_text(each) for each in leaves_in(key)} <= known:
@@ -404,7 +404,7 @@ def _give_step(
                 "an agent is done: take it out of @during, or out of final_states"
             )
         other = by_class[cls].setdefault(each, method)
-        # at rates, several things may happen to those in a state
+        # at rates, a state may have several events
         if other is not method and not by_rate:
             where = f"{cls.__name__} in {state_text(each)!r}"
             yield f"{owner} has two steps of a {where}: {other.__name__} and {name}"
@@ -424,7 +424,7 @@ def treatments_by_round(
     Raises:
         FieldValueError: If a treatment or a round does not exist.
     """
-    # of a shorter run than the class has in mind, the later ones are not part
+    # a run that is shorter than the class expects leaves out later treatments
     found: dict[int, list[str]] = {}
     for name, at in parts.treatments.items():
         if at:
@@ -477,7 +477,7 @@ def _method_problems(cls: type[Any], name: str, method: Any) -> Iterator[str]:
     marks = [mark for mark in _MARKS if hasattr(method, mark)]
     for mark in marks:
         yield from _argument_problems(cls, name, method, mark)
-    # a step alone has something to wait for
+    # only a step has something to wait for
     is_plain = name in _HOOKS or bool({*marks} - {STEP})
     if is_plain and inspect.iscoroutinefunction(method):
         yield f"{cls.__name__}.{name} is async, but has nothing to wait for"
@@ -487,7 +487,7 @@ def _method_problems(cls: type[Any], name: str, method: Any) -> Iterator[str]:
 
 
 def _argument_problems(cls: type[Any], name: str, method: Any, mark: str) -> Iterator[str]:
-    # agents have measures, but no activation
+    # agents have measures but no activation
     activation = getattr(cls, "activation", "all")
     wanted = {
         STEP: ["an agent", "another"] if activation == "pair" else ["an agent"],
@@ -573,7 +573,7 @@ def chart_name(cls: type[Agent]) -> str:
 def _limited(definition: Definition[Any]) -> Collection[Any]:
     """Return the leaves in which a limit of the chart can cause a time-out."""
     tree = definition.tree
-    # a limit in one region is an event to all
+    # a time-out in one region is an event for all of them
     if tree is not None and tree.tree.has_regions and definition.timeouts:
         return definition.states
 
@@ -586,7 +586,7 @@ def _has_regions(chart: Statechart[Any]) -> bool:
 
 
 def _is_ticked(cls: type[Agent], chart: Statechart[Any]) -> bool:
-    # what an object of another class does in time is up to its own turn
+    # an object of another class handles time in its own turn
     return not issubclass(cls, Proxy) and (chart._schedule is not None or _has_regions(chart))
 
 
@@ -606,7 +606,7 @@ def _timed_steps(cls: type[Agent], steps: dict[Any, Step]) -> dict[Any, Step]:
 def _limits_of(cls: type[Agent]) -> dict[Any, int]:
     """Return the number of ticks after which an agent times out, by state."""
     definition = cls.chart.definition
-    # what an object of another class does in time is up to its own turn
+    # an object of another class handles time in its own turn
     has_timeouts = any(each.trigger == TIMEOUT for each in definition.transitions)
     if not has_timeouts or issubclass(cls, Proxy) or _is_ticked(cls, cls.chart):
         return {}

@@ -52,15 +52,15 @@ COLUMNS = "prism.columns"
 _ONLY_LOOKS = "a measure must not change anything: use a hook, such as round_ends"
 
 BEGUN_IN_ANOTHER_FORMAT = (
-    "was begun by an earlier version in another format: start a new run; "
-    "prism log and prism report read what this one has"
+    "was begun by an earlier version in another format: start a new run "
+    "(prism log and prism report can still read this one)"
 )
 
 MANY = 100_000
-"""Agents up to which the log tells of each, unless it is asked for less."""
+"""The largest number of agents for which the log covers each by default."""
 
 LOGGED_OF_MANY = 1_000
-"""Of how many it tells of more, unless it is asked for others."""
+"""Number of agents that the log of a larger run covers by default."""
 
 
 class Loop:
@@ -137,7 +137,7 @@ class Loop:
             world, self._parts, seed, ticks, self.clock, logger, self._answerers, sampling
         )
         make: Any = column_stage() if columns else AgentStage
-        # a policy never waits: let an interruption, and others in the event loop, have a turn
+        # a policy never waits, so yield to interruptions and to other tasks in the event loop
         self.pace: Callable[[], Awaitable[object]] = partial(asyncio.sleep, 0)
         try:
             self._stage: AgentStage = make(setting)
@@ -147,7 +147,7 @@ class Loop:
             raise
 
         self._host = self._stage.host
-        # fields of the user's own may hold what no checkpoint can keep
+        # the user's fields may hold values that no checkpoint can keep
         has_own = len(type(world).fields) > len(self._groups) or bool(self._parts.measures)
         self._is_to_be_checked = self._stage.has_fields or has_own
 
@@ -189,7 +189,7 @@ class Loop:
         """Run the remaining rounds; the async twin of `run`.
 
         Raises:
-            SimulationError: If it has been run before: the agents are not what they were.
+            SimulationError: If it was run before, which has changed the agents.
         """
         if self.has_run:
             raise SimulationError(
@@ -274,7 +274,7 @@ class Loop:
             raise InputError(BEGUN_IN_ANOTHER_FORMAT)
 
         self._host.end_setup(is_resumed=True)
-        # the time first, as agents have been in their states since some tick
+        # restore the time first: agents have been in their states since some tick
         self.clock.go_on_at(snapshot["moment"])
         self._restore_fields(snapshot)
         self._host.assignments.restore(snapshot.get("arms", {}))
@@ -336,7 +336,7 @@ class Loop:
             await self.pace()
             if tick % _TICKS_BETWEEN_COLLECTIONS == 0:
                 self._collect()
-            # where agents go on while others wait, no tick has an end of its own
+            # if agents continue while others wait, ticks have no common end
             if not world.overlap and host.is_to_end():
                 break
 
@@ -379,7 +379,7 @@ class Loop:
         if not self._is_to_be_checked:
             return self._taken()
 
-        # the fields are compared once, and show what no later checkpoint could keep, too
+        # compared once; this also finds values that no later checkpoint could keep
         self._is_to_be_checked = False
         of_agents_too = self._stage.has_fields
         before = self._held(of_agents=of_agents_too)
@@ -459,8 +459,8 @@ class Loop:
             world.network.restore(snapshot["network"])
 
     def _noted(self, events: Iterable[Event]) -> Iterator[Event]:
-        """Pass events on to a reasoner that replays, and to the world those that it logged."""
-        # a log may be long, so it is read once, for all
+        """Pass events on to a reasoner that replays, and the world's own events to the world."""
+        # a log may be long, so it is read once for both
         replaying = {DECISION: self.reasoner, TEXT_WRITTEN: self.writer}
         for event in events:
             name = event["event"]
@@ -469,7 +469,7 @@ class Loop:
                 if isinstance(answerer, Remembering):
                     answerer.remember(event)
             elif name.startswith(WORLD_EVENTS) and event["round"] > 0:
-                # setup, which runs again, does itself what its events tell
+                # setup runs again, so its events need not be recalled
                 self.world.recall(event)
 
             yield event
@@ -521,7 +521,7 @@ def sampling_of(agents: Any, asked: int | None) -> Sampling | None:
     if asked is not None:
         return Sampling(asked)
 
-    # how many a file of social agents holds is known when the run has read it
+    # the number of agents in a file of social agents is known once the run has read it
     is_of_many = agents > MANY if isinstance(agents, int) else isinstance(agents, AgentTable)
     return Sampling(LOGGED_OF_MANY, MANY) if is_of_many else None
 
@@ -533,8 +533,8 @@ def _leave_it() -> None:
 @contextmanager
 def _collecting_now_and_then() -> Iterator[Callable[[], object]]:
     """Switch automatic garbage collection off, and yield a function that collects after a round."""
-    # the collector would search the growing history of all agents again and again, which took a
-    # fifth of the time at 10,000 agents
+    # the collector would scan the growing history of all agents again and again, which took a fifth
+    # of the time at 10,000 agents
     was_enabled = gc.isenabled()
     gc.disable()
     try:

@@ -17,11 +17,11 @@ Pair = tuple[int, int]
 """Places of two agents that are connected."""
 
 MOST_DRAWN = 2_000
-"""Agents up to which a log is told of their connections."""
+"""The largest number of agents whose connections are logged."""
 
 
 class Populated(Protocol[AgentT_co]):
-    """A world, as far as a network needs it."""
+    """The part of a world that a network needs."""
 
     @property
     def agents(self) -> Sequence[AgentT_co]:
@@ -53,7 +53,7 @@ class Network(Generic[AgentT]):
         self.has_changed: bool = False
         self.width: int | None = None
         self._agents = agents
-        # a dict is a set that keeps its order
+        # a dict serves as a set that keeps its order
         self._links: list[dict[int, None]] = [{} for _ in agents]
         for one, other in pairs:
             self._link(one, other)
@@ -270,7 +270,7 @@ def scale_free(world: Populated[AgentT], neighbours: int, exponent: float = 3.0)
     if not exponent > 2:
         raise FieldValueError(f"exponent must be above 2, got {exponent!r}")
 
-    # the first have fewer before them than they would connect to
+    # the first agents have fewer predecessors than connections to make
     links = neighbours * (size - 1) - neighbours * (neighbours - 1) // 2
 
     return Network(world.agents, scale_free_pairs(size, links, exponent, _stream(world)))
@@ -344,7 +344,7 @@ def _place(agent: Any) -> int:
     return cast(int, agent._place)
 
 
-# Pairs of places, which any generator of a network begins with
+# Pairs of places, from which every network is made
 
 
 def _require_even(size: int, neighbours: int) -> None:
@@ -406,7 +406,7 @@ def _rewired(size: int, pairs: Sequence[Pair], rewired: float, stream: RandomStr
     result = []
     for one, other in pairs:
         target = other
-        # an agent that knows everybody has nobody to turn to
+        # an agent that is connected to all others cannot be rewired
         if stream.chance(rewired) and len(links[one]) < size - 1:
             while target == one or target in links[one]:
                 target = stream.index(size)
@@ -442,7 +442,7 @@ def scale_free_pairs(size: int, links: int, exponent: float, stream: RandomStrea
     pairs: list[Pair] = []
     chosen_before: list[int] = []
     for one in range(1, size):
-        # the first have few before them, whose connections the others make up for
+        # the first agents have few predecessors; later ones make up for their missing connections
         share = (links - len(pairs)) / (size - one)
         wanted = min(one, int(share) + stream.chance(share % 1))
         chosen: dict[int, None] = {}
@@ -514,7 +514,7 @@ def _around(
             yield y * width + x
 
 
-# a lattice of six neighbours has every second row moved by a half, one of three is a wall of bricks
+# with six neighbours, every second row is shifted by half a place; with three, it is a brick wall
 _STEPS: Mapping[int, Callable[[int, int], Sequence[Pair]]] = {
     3: lambda row, column: [(1, 0)] if (row + column) % 2 else [(1, 0), (0, 1)],
     4: lambda _row, _column: [(1, 0), (0, 1)],

@@ -47,14 +47,14 @@ class OverlapTicks(Ticks):
         asking: Asking,
     ) -> None:
         super().__init__(world, host, answerers, logger)
-        # who is asked while others go on is asked a question, a policy, too
+        # if agents continue while others wait, a policy is asked like any reasoner
         host.draws = None
         asking.apply = self._answered
         self._asking = asking
         self._running: dict[int, Waited] = {}
         self._in_turn = InTurn(self.roster, self._time_out)
         self._busy: set[int] = set()
-        # an object that an agent stands for has one step, whatever its state
+        # the object that an agent represents has one step, whatever its state
         self._proxied: dict[Any, Step] = {
             kind: next(iter(kind.steps.values()))
             for kind in self.roster.kinds
@@ -84,7 +84,7 @@ class OverlapTicks(Ticks):
         host.enter(Phase.STEPPING)
         try:
             with host.explaining():
-                # others may go on meanwhile, whose random numbers are not the world's
+                # other tasks may run meanwhile, whose random numbers are not the world's
                 guarding = nullcontext() if isinstance(asking, AsTheyCome) else host.guarding()
                 with guarding:
                     await self._turns_of_all()
@@ -123,10 +123,10 @@ class OverlapTicks(Ticks):
 
     async def _turns_of_all(self) -> None:
         asking, busy = self._asking, self._busy
-        # an agent changes itself alone, so that nobody gets anything to do in another's turn
+        # an agent changes only itself, so no agent gets a turn during another's
         self.roster.begin_tick(self._host.ticks, self._host.round)
         for agent in self._in_order_of_places():
-            # who waits takes no turn before its step has ended
+            # an agent that waits takes no turn before its step has ended
             while id(agent) in busy:
                 await asking.settle_next()
 
@@ -134,7 +134,7 @@ class OverlapTicks(Ticks):
             if question is not None:
                 await asking.ask(question)
 
-        # of those whose answers came in time, or who have no turn now
+        # of agents whose answers came in time, or that have no turn now
         while asking.next_agent is not None:
             await asking.settle_next()
 
@@ -144,7 +144,7 @@ class OverlapTicks(Ticks):
         if self._proxied:
             return self._all_in_order()
 
-        # those whose answers are out have their turns when they have gone on
+        # agents that wait for an answer have their turn once they have continued
         away = host.gone | host.asleep
         ordered = self._in_turn.agents(each.owner for each in list(self._running.values()))
         return (each for each in ordered if each._place not in away) if away else ordered

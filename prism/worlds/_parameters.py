@@ -23,7 +23,7 @@ from prism.worlds._fields import (
 )
 
 _MOST_LISTED = 20
-"""Parameters that are all named where one is misspelt, rather than only the most similar."""
+"""The largest number of parameters that a message about an unknown one lists in full."""
 
 
 @dataclass(frozen=True, slots=True)

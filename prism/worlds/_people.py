@@ -92,7 +92,7 @@ class AgentTable:
         made = list(world.populate(len(self)))
         if others := [agent for agent in made if not isinstance(agent, Agent)]:
             raise InputError(
-                f"is for the agents of a world; {type(others[0]).__name__} takes nothing from it",
+                f"is for the agents of a world; {type(others[0]).__name__} cannot use it",
                 path=self.path,
             )
         if len(made) != len(self):

@@ -7,8 +7,8 @@ from enum import StrEnum
 from prism.statechart import Statechart, Transition
 
 OVERLAP_RULE = (
-    "in an overlap world agents go on while others wait, so that a step looks at its own agent "
-    "alone; leave  overlap = True  out, or let a hook such as round_begins do it"
+    "in an overlap world, agents continue while others wait, so a step may look only at its own "
+    "agent; leave out  overlap = True, or do it in a hook such as round_begins"
 )
 
 
@@ -54,16 +54,12 @@ run_chart: Statechart[Phase] = Statechart(
     initial=Phase.SETTING_UP,
     name="run",
 )
-"""What a run may do after what; `RunHost.enter` refuses everything else."""
+"""The chart of a run's phases; `RunHost.enter` refuses every other change."""
 
 ALLOWED: frozenset[tuple[Phase, Phase]] = frozenset(
     (Phase(each.source), each.target) for each in run_chart.definition.transitions
 )
-"""The changes of phase that the chart allows, by which `RunHost.enter` sets what agents may do.
-
-They are looked up rather than fired: an observer of transitions would see those of the run itself
-among those of its agents.
-"""
+"""The changes of phase that the chart allows, as `RunHost.enter` looks them up."""
 
 UNABLE_TO_FIRE: frozenset[Phase] = frozenset((Phase.SETTING_UP, Phase.LOOKING))
 """Phases in which no agent may fire an event."""

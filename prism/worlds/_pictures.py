@@ -22,7 +22,7 @@ class Look:
         colour: A colour as ``#rrggbb``, or the name of a group, which gets a colour of its own.
             Defaults to the colour of the agent's state.
         size: The relative area of the agent: 2 is twice as large as 1.
-        label: What a reader who points at it sees, besides its id and state.
+        label: Text to show besides its id and state when a reader points at it.
 
     Raises:
         FieldValueError: If the size is not a number of at least 0.

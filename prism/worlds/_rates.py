@@ -34,11 +34,11 @@ class ByRate:
         self._roster = roster
         self._time_out = time_out
         self._host = host
-        # in an order of kinds that is not that of the list, either
+        # the order of kinds must not depend on the list, either
         kinds = dict.fromkeys(agent._kind for agent in host.canonical())
         self._channels = [channel for kind in kinds for channel in kind.channels]
         self._step: Step | None = None
-        # for a rate of each agent's own: the sums of the rates up to each
+        # if each agent has its own rate: the cumulative sums of the rates
         self._sums: dict[int, list[float]] = {}
 
     def batches(self) -> Iterator[Iterable[Any]]:
@@ -46,7 +46,7 @@ class ByRate:
         host, roster = self._host, self._roster
         roster.end_turns()
         if host.tick == 1:
-            # a run that is resumed between two rounds finds them in the same order
+            # so a run that is resumed between two rounds finds them in the same order
             roster.list_members(host.canonical())
 
         due = [agent for *_, agent in roster.timing_out()]

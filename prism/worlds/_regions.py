@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     from prism.statechart._tree.hierarchy import Hierarchy
 
 MOST_TURNS = 20_000
-"""Configurations whose turns a run keeps."""
+"""Number of configurations whose turns a run keeps."""
 
 _Step = Callable[..., Any]
 
 
 class Listing(list[Any]):
-    """The agents in one state of a chart with regions, which are in others as well."""
+    """The agents in one state of a chart with regions, where each agent is in several states."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -62,7 +62,7 @@ class Turn:
             if hasattr(running, "send") and number < len(self._steps):
                 return self._wait(running, Turn(self._steps[number:]), world, agent, *others)
             if running is not None or agent._host.unawaited is not None:
-                # whoever gives turns takes it, or says what is wrong with it
+                # the caller awaits it, or reports what is wrong with it
                 return running
 
         return None

@@ -113,7 +113,7 @@ def rehearse(
             keep=tuple(keep),
         )
         parts = parts_of(cls)
-        # a population of its own may be of other kinds; it is looked at when it is made
+        # a world's own populate may make other kinds, which are checked when they are made
         if cls.populate is World.populate and (kinds := kinds_of(cls)):
             make_kinds(options.world_with_parameters, kinds, parts, None, lambda: 0.0)
     except DefinitionError as error:
@@ -172,7 +172,7 @@ class _Rehearsal:
         found = list(map(Finding, heard))
         if by_process := self._difference(_SECOND):
             found += self._of_process(by_process)
-        # a call that answers otherwise in each process does so after a resume, too
+        # a call that differs between processes also differs after a resume
         if not by_process or self._changed or not self._calls:
             found += self._of_resume()
 
@@ -181,11 +181,11 @@ class _Rehearsal:
     def _of_failure(self, error: Mapping[str, Any]) -> Finding:
         kind = "" if error["type"] in _EXPLAINED else f"{error['type']}: "
         where = error["place"] or ""
-        # a draw is found when the tick has ended
+        # a draw is detected at the end of the tick
         if not where and "draws from" in error["message"]:
             where = ", ".join(place for _, place in self._draws())
 
-        # what failed did so in the round after the last that was finished
+        # a failure happened in the round after the last completed one
         return Finding(f"{kind}{error['message']}", "", where, error["round"] + 1)
 
     def _of_process(self, found: _Difference) -> list[Finding]:
@@ -229,7 +229,7 @@ class _Rehearsal:
 
         rule, when = "the order of", "when loops go through the agents from the last to the first"
         mend = (
-            "draw for each agent from its own random, settle ties by agent_id, or say  "
+            "draw for each agent from its own random, break ties by agent_id, or set  "
             'order = "listed"'
         )
         if self._cls.together:
@@ -269,7 +269,7 @@ class _Rehearsal:
             one, other = (self._read(each, str(number)) for each in (_FIRST, name))
             error = self._read(name, "error")
             if one is None and other is None and error is None:
-                # the world has ended before its last round, in both
+                # in both runs, the world ended before its last round
                 return None
             if one is None or other is None:
                 return _Difference(number, "the run", error)
@@ -315,7 +315,7 @@ class _Rehearsal:
 def _place_of(one: Any, other: Any, *, is_backwards: bool) -> str:
     """Return the first field or line in which two rounds differ, or nothing if they agree."""
     if is_backwards:
-        # sums of the same numbers in another order differ in their last digits
+        # sums of the same numbers in another order can differ in their last digits
         return _other_field(one["fields"], other["fields"], _is_close)
 
     where = _other_field(one["fields"], other["fields"], eq)

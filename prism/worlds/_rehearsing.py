@@ -1,7 +1,7 @@
 """One run of a rehearsal, in a process of its own: ``python -m prism.worlds._rehearsing FOLDER``.
 
-It notes what a world does without prism: calls whose result differs each time, and values kept
-elsewhere.
+It records what a world does outside of prism: calls whose result differs each time, and values that
+    are stored elsewhere.
 
 For each round, a file holds the fields at its end and what was logged in it. A straight run goes
 through all rounds, as does a backward one, whose loops begin with the last agent. A resumed run
@@ -45,15 +45,15 @@ _TELLING: Mapping[str, re.Pattern[str]] = {
         r"time\.(?!sleep|struct_time|mktime|strptime|tzset)\w+|datetime\.(now|today|utcnow)|date\.today"
     ),
     ENTROPY: re.compile(r"(uuid|secrets)\.[a-z]\w*|\w+\.urandom|random\.SystemRandom\.[a-z]\w*"),
-    # numpy's are not seen here, but their states are compared
+    # calls to numpy's generators are not visible here, but their states are compared
     GENERATOR: re.compile(r"random\.(?!getstate)[a-z]\w*"),
 }
-"""Calls that give another answer each time, as `_named` names them."""
+"""Calls that return something different each time, as `_named` names them."""
 
 _DEEPEST = 3
 
 Note = tuple[str, str, str]
-"""What kind of call, its name, and the file and line it is in."""
+"""The kind of call, its name, and its file and line."""
 
 
 class _Enough(BaseException):
@@ -64,14 +64,14 @@ class Rehearsal:
     """One run of a world, all of it or a round at a time.
 
     Args:
-        out: A folder called as the way of running, which holds the options as ``job.json``; what
-            comes of it is written there.
+        out: A folder named after the way of running. It holds the options as ``job.json``, and the
+            results are written into it.
     """
 
     def __init__(self, out: Path) -> None:
         self.out, self.way = out, out.name
         self._padding = _padding(5 if self.way == "second" else 0)
-        # no model is asked, also where an agent's turn is to write
+        # no model is asked, even for texts
         options: Run[Any] = Run.from_config(self._read("job"), out / "run.json")
         self.options = options.replace(writer=NobodyWriter())
         self.last = self.options.rounds
@@ -201,13 +201,13 @@ def _unkept(run: Loop) -> Iterator[tuple[str, Any]]:
                 continue
             code = Encoder(run._host.agents, type(run.world).__module__)
             those = [each for each in owners if type(each) is cls]
-            with suppress(SimulationError):  # there is no form for it
+            with suppress(SimulationError):  # it cannot be represented
                 yield f"{cls.__name__}.{name}", code.column(those, attrgetter(name), name)
 
 
 @contextmanager
 def watching(files: Collection[str]) -> Iterator[dict[Note, None]]:
-    """Note calls in some files of what gives another answer each time: time and random numbers.
+    """Record calls in some files whose results always differ, such as the time and random numbers.
 
     Args:
         files: Names of the files, as their code objects have them.
@@ -233,7 +233,7 @@ def watching(files: Collection[str]) -> Iterator[dict[Note, None]]:
             if pattern.fullmatch(asked):
                 notes[kind, f"{asked}()", f"{Path(file).name}:{caller.f_lineno}"] = None
 
-    # every call of the run passes through it, which takes its time: not where nothing is watched
+    # this slows down every call of the run, so it is skipped if nothing is watched
     sys.setprofile(look if files else None)
     try:
         yield notes
@@ -243,7 +243,7 @@ def watching(files: Collection[str]) -> Iterator[dict[Note, None]]:
 
 @contextmanager
 def hearing() -> Iterator[list[str]]:
-    """Note warnings for programmers, such as a trigger without a transition."""
+    """Record warnings for programmers, such as a trigger without a transition."""
     said: list[str] = []
     handler = logging.Handler(logging.WARNING)
     handler.emit = lambda record: said.append(record.getMessage())  # type: ignore[method-assign]
@@ -312,7 +312,7 @@ def _text(value: Any, depth: int = 0) -> str:
         return ""
 
     shown, parts = "", list[Any]()
-    # a user's own repr may fail, and not every object says what it is made of
+    # a user's repr may fail, and not every object reveals its parts
     with suppress(Exception):
         shown = repr(value)
     with suppress(Exception):
@@ -337,7 +337,7 @@ def _parts(value: Any) -> Iterable[Any]:
 
 
 def _enclosed(function: FunctionType) -> list[Any]:
-    # an empty cell is equal to an empty one alone
+    # an empty cell equals only another empty cell
     cells = [cell for cell in function.__closure__ or () if cell != CellType()]
     return [cell.cell_contents for cell in cells]
 

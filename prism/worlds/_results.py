@@ -173,7 +173,7 @@ class WorldResults(Measuring):
 def _told_fallbacks(
     fallbacks: Mapping[str, int], examples: Mapping[str, str]
 ) -> dict[str, dict[str, Any]]:
-    """Return them as plain data, only where there are any."""
+    """Return the fallbacks as plain data, or nothing if there are none."""
     if not fallbacks:
         return {}
 

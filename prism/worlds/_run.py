@@ -65,7 +65,7 @@ ResultsT_co = TypeVar("ResultsT_co", bound=RunResults, covariant=True)
 ResultsT = TypeVar("ResultsT", bound=RunResults)
 
 Askers = tuple[Decider | None, BaseWriter | None]
-"""Who decides and who writes."""
+"""The reasoner and the writer."""
 
 POLICY = "policy"
 
@@ -107,7 +107,7 @@ class Arguments(TypedDict, total=False):
 
 
 class Ending(Protocol[ResultsT_co]):
-    """A world, which says to type checkers what its runs come to."""
+    """A world that tells type checkers the type of its runs' results."""
 
     def _prism_comes_to(self) -> ResultsT_co: ...
 
@@ -195,11 +195,11 @@ class Run(Generic[WorldT_co]):
         FieldValueError: If a number is out of range.
     """
 
-    # type checkers would take what __new__ returns for what a run is
+    # type checkers would infer the type of a run from what __new__ returns
     if not TYPE_CHECKING:
 
         def __new__(cls, world: Any = None, *_agents: Any, **_given: Any) -> Any:
-            """Make a run; of an agent in a file, one of that agent alone."""
+            """Make a run, or an `AloneRun` if the world is the file of an agent."""
             is_file = isinstance(world, (str, Path))
             key = _KEYS.get(Path(world).suffix.lower()) if is_file else None
             return super().__new__(cls if key is None else _alone(key))
@@ -251,7 +251,7 @@ class Run(Generic[WorldT_co]):
         self._is_class = made is None
         self._parameters = _read_parameters(self._class, parameters, made)
         self._world: World[Any] | None = made or _made(self._class, self._parameters)
-        # as they are before a treatment changes them
+        # their values before any treatment changes them
         self._values = parameter_values(self._world)
         self.world_with_parameters: World[Any] = self._world
         self._arguments = self._world._prism_told()
@@ -363,11 +363,11 @@ class Run(Generic[WorldT_co]):
             given["reasoner"] = None
         if "reasoner" in changes and "model" not in changes:
             given["model"] = None
-        # both were one client, or are to be
+        # both were one client, or will be
         return type(self)(**given)
 
     def __repr__(self) -> str:
-        """Say what is run."""
+        """Show the world, the rounds and the seed."""
         return f"<Run of {self._class.__name__}, {self.rounds} rounds, seed {self.seed}>"
 
     # As plain data
@@ -379,12 +379,12 @@ class Run(Generic[WorldT_co]):
 
     @property
     def deadline(self) -> float | None:
-        """Seconds that the run may ask a model for; None without a limit."""
+        """Seconds for which the run may ask a model; None without a limit."""
         return deadline_of(self.reasoner, self.writer)
 
     @property
     def made_up(self) -> int | None:
-        """How many agents the world is to make; None if they are given, or in a file."""
+        """The number of agents for the world to make; None if they are given, or in a file."""
         return self._agents if isinstance(self._agents, int) else None
 
     def replaying(self, recorded: Path) -> Self:
@@ -392,7 +392,7 @@ class Run(Generic[WorldT_co]):
         return self.replace(reasoner=ReplayOptions(recorded), writer=replayed_writer(self.writer))
 
     def prepare(self, logger: EventLogger | None) -> Loop:
-        """Make all that the run needs, before anything is written.
+        """Make everything that the run needs, before anything is written.
 
         Args:
             logger: Where its events go.
@@ -429,7 +429,7 @@ class Run(Generic[WorldT_co]):
             "treatments": tables_of(self.treatments),
             **({"reasoner": POLICY} if self.reasoner is None else self.reasoner.to_config()),
             **({} if self.writer is None else {"writer": self.writer.to_config()}),
-            # only where it is given: other runs are described as they always were
+            # written only if given, so other runs are described as before
             **({"keep": list(columns)} if columns else {}),
             **({"columns": True} if self.columns else {}),
             **({} if self.log_agents is None else {"log_agents": self.log_agents}),
@@ -443,10 +443,10 @@ class Run(Generic[WorldT_co]):
 
         Args:
             config: The run as plain data.
-            path: Where it stands, for messages.
+            path: The file that it comes from, for messages.
 
         Raises:
-            InputError: If it is something else, or a file that the run reads, such as the world's
+            InputError: If it is not such data, or a file that the run reads, such as the world's
                 code, has changed.
         """
         is_old = "world" not in config
@@ -474,7 +474,7 @@ class Run(Generic[WorldT_co]):
             )
 
         began, now = config["inputs"], run._digests()
-        # runs of the feed were kept without its code
+        # runs of the feed are kept without its code
         known = {name: each for name, each in now.items() if not is_old or name in began}
         require_unchanged(began, known, path)
 
@@ -487,17 +487,17 @@ class Run(Generic[WorldT_co]):
 
     @property
     def place(self) -> str:
-        """The module or file that the world's class is in."""
+        """The module or file of the world's class."""
         return self._where().rpartition(":")[0]
 
     def _where(self) -> str:
-        """Return where the world's class is found again."""
+        """Return the address of the world's class."""
         if self._address is None:
             self._address = address_of(self._class)
         return self._address
 
     def _undescribed(self) -> Iterator[tuple[str, str]]:
-        """Yield what a folder cannot keep, each with what is wrong with it."""
+        """Yield the arguments that a folder cannot keep, each with the problem."""
         if not isinstance(self._agents, (int, AgentTable)):
             yield (
                 "agents",
@@ -512,7 +512,7 @@ class Run(Generic[WorldT_co]):
                 yield name, "is only for a run that is not kept: leave it out, or call run()"
 
     def _all_parameters(self) -> dict[str, Any]:
-        """Return the parameters, those with their defaults, too, as JSON has them."""
+        """Return all parameters as JSON, including those with their defaults."""
         found = {name: _plain(self._class, name, value) for name, value in self._values.items()}
         for name, value in found.items():
             require_writable(name, value)
@@ -543,21 +543,21 @@ class Run(Generic[WorldT_co]):
 
     @property
     def loop(self) -> Loop:
-        """What carries it out, for a look at it."""
+        """The loop that carries out the run, for inspection."""
         if self._loop is None:
             self.prepare(self._logger or LateLogger())
         assert self._loop is not None
         return self._loop
 
     def _make(self, logger: EventLogger | None) -> Loop:
-        """Make the world, its agents, and whoever decides and writes."""
+        """Make the world, its agents, the reasoner and the writer."""
         if self._world is None:
             self._world = _made(self._class, self._parameters)
         world = self._world
         if isinstance(self.writer, WriterOptions) and self.writer.prompt is not None:
             world._prism_take({"writer_prompt": self.writer.prompt}, {})
         if self._is_described:
-            # another one is made for the next time
+            # the next run makes a new one
             self._world = None
 
         decides, writes = self._askers(world)
@@ -580,11 +580,11 @@ class Run(Generic[WorldT_co]):
 
     @property
     def _is_described(self) -> bool:
-        """Whether world and agents are made anew whenever the run is carried out."""
+        """Whether each carrying out of the run makes a new world and new agents."""
         return self._is_class and isinstance(self._agents, (int, AgentTable))
 
     def _askers(self, world: World[Any]) -> Askers:
-        """Make who decides and who writes, if anybody was named."""
+        """Make the reasoner and the writer, if any were given."""
         own_reasoner = self.reasoner if _is_own(self.reasoner) else None
         own_writer = self.writer if isinstance(self.writer, BaseWriter) else None
         options, later = (None, {}) if own_reasoner is not None else (self.reasoner, self._later())
@@ -592,7 +592,7 @@ class Run(Generic[WorldT_co]):
         if options is None and writer is None and not later:
             return own_reasoner, own_writer
 
-        # what asks a model is loaded by runs that have one
+        # the code that asks a model is loaded only by runs that have one
         from prism.runs._makers import make_askers
 
         fallback, chart = world._prism_fallback()
@@ -603,11 +603,11 @@ class Run(Generic[WorldT_co]):
         return own_reasoner or decides, own_writer or writes
 
     def _later(self) -> Mapping[str, ModelAssignment]:
-        """Return the models that are asked in the course of the run."""
+        """Return the models to which the run switches later."""
         return later_models(self.treatments) if self.treatments else {}
 
     def _require_askers(self) -> None:
-        """Refuse who could not decide or write."""
+        """Refuse a reasoner or a writer that cannot do its work."""
         if self.treatments:
             require_models(self.reasoner, self.treatments)
         if isinstance(self.writer, WriterOptions) and self.writer.prompt is not None:
@@ -634,8 +634,8 @@ def resume(
 
     Args:
         folder: The folder of the run.
-        hosts: Addresses of its servers with names and passwords, which no run keeps. Those that
-            are missing here are taken from the environment variable ``OLLAMA_HOST``.
+        hosts: Addresses of its servers with names and passwords, which no run keeps. Missing ones
+            are taken from the environment variable ``OLLAMA_HOST``.
         model: The client of another library that the run asks. No run keeps it.
         application: What the application provides for a single agent. No run keeps it.
         on_round: Called with every round as it ends, after it has been kept.
@@ -694,7 +694,7 @@ def replay(
         ReplayError: If the log does not hold a decision that is needed.
         OSError: If the new run cannot be written. It can be resumed.
     """
-    # a log stands for its folder
+    # the path of a log means its folder
     path = Path(recorded)
     path = path if path.is_dir() or not path.exists() else path.parent
     return repeat(
@@ -712,13 +712,13 @@ _ALONE = {
     "workflow": ("prism.workflow._run", "WorkflowRun"),
     "cognition": ("prism.cognition._run", "CognitiveRun"),
 }
-"""Where runs of an agent alone are, by the key that ``run.json`` has of them alone."""
+"""The classes of runs of a single agent, by the key of ``run.json`` that only they have."""
 
 _KEYS = {".yaml": "workflow", ".yml": "workflow", ".json": "cognition"}
 
 
 def _kind(config: Mapping[str, Any]) -> Any:
-    """Return what reads what a run was."""
+    """Return the class that reads a ``run.json``."""
     return next((_alone(key) for key in _ALONE if key in config), Run)
 
 
@@ -728,13 +728,13 @@ def _alone(key: str) -> Any:
 
 
 def _of_the_feed(config: Mapping[str, Any], path: Path) -> dict[str, Any]:
-    """Return what earlier versions kept of a run of the feed, as it is kept now.
+    """Convert what earlier versions kept of a run of the feed to the current form.
 
     Raises:
         InputError: If it is something else.
     """
     if not {"agents", "ticks_per_round"} <= config.keys():
-        raise InputError("holds a run of something else than a world", path=path)
+        raise InputError("does not hold a run of a world", path=path)
 
     given = {"preset": "classic", **config.get("parameters", {})}
     if config.get("posts") is not None:
@@ -746,7 +746,7 @@ def _of_the_feed(config: Mapping[str, Any], path: Path) -> dict[str, Any]:
 
 
 def _found(world: Any) -> tuple[World[Any] | None, type[World[Any]], str | None]:
-    """Return the world that was made already, if one was, its class, and where it was found."""
+    """Return the existing world, if one was given, its class, and its address."""
     if isinstance(world, World):
         return world, type(world), None
     if isinstance(world, type):
@@ -761,10 +761,10 @@ def _found(world: Any) -> tuple[World[Any] | None, type[World[Any]], str | None]
 
 
 def _read_parameters(cls: type[World[Any]], given: Any, made: World[Any] | None) -> dict[str, Any]:
-    """Return parameters whose texts stand for values of other types.
+    """Return parameters, with texts converted to the types of the parameters.
 
     Raises:
-        InputError: If there is no such parameter, or it cannot be what is given.
+        InputError: If there is no such parameter, or a text cannot be converted.
     """
     if not given:
         return {}
@@ -781,7 +781,7 @@ def _read_parameters(cls: type[World[Any]], given: Any, made: World[Any] | None)
 
 
 def _as_group(cls: type[World[Any]], given: Any) -> dict[str, Any]:
-    """Return parameters that are given as a whole by the name of their group."""
+    """Return the parameters of a group that was given as a whole."""
     hints = hints_of(cls)
     groups = [name for name in groups_of(cls) if hints[name] is type(given)]
     if not groups:
@@ -794,7 +794,7 @@ def _require_columns(cls: type[World[Any]]) -> None:
     """Refuse a world that cannot be compiled.
 
     Raises:
-        DefinitionError: Saying all that is in the way, by file and line.
+        DefinitionError: If it cannot be compiled; the message lists all reasons by file and line.
     """
     if problems := import_module(COLUMNS).problems_of(cls):
         raise DefinitionError("\n".join(problems))
@@ -807,7 +807,7 @@ def _made(cls: type[World[Any]], parameters: Mapping[str, Any]) -> World[Any]:
 
 @contextmanager
 def _naming_parameters() -> Iterator[None]:
-    """Say that what is wrong is a parameter."""
+    """Name the parameter in errors that are raised inside the block."""
     try:
         yield
     except (DefinitionError, InputError):
@@ -817,7 +817,7 @@ def _naming_parameters() -> Iterator[None]:
 
 
 def _population(cls: type[World[Any]], agents: Any, keep: Sequence[str]) -> Any:
-    """Return the agents of a run: how many, a table of them, or themselves."""
+    """Return the agents of a run: their number, a table, or the agents themselves."""
     if agents is None:
         agents = cls._prism_agents
     if isinstance(agents, (bool, AgentTable)) or not isinstance(agents, (int, str, Path)):
@@ -833,10 +833,10 @@ def _population(cls: type[World[Any]], agents: Any, keep: Sequence[str]) -> Any:
 
 
 def decider(model: Any, reasoner: Any) -> Any:
-    """Return who decides.
+    """Return the reasoner or the model that decides.
 
     Raises:
-        InputError: If two are to.
+        InputError: If both were given.
     """
     if model is None:
         return reasoner
@@ -849,22 +849,22 @@ def decider(model: Any, reasoner: Any) -> Any:
 
 
 def _writer(decides: Any, writer: Any) -> Any:
-    """Return who writes: a writer of the user's own, or how a model does."""
+    """Return the writer: the user's own, or the options of a model that writes."""
     if writer is None or isinstance(writer, (WriterOptions, BaseWriter)):
         return writer
 
     asked = Model.of(writer)
-    # one that does both is one client
+    # a client that decides and writes is only one client
     return WriterOptions(None if asked == decides else asked)
 
 
 def _is_own(asked: Any) -> bool:
-    """Return whether who decides or writes is an object of the user's."""
+    """Return whether the reasoner or the writer is the user's own object."""
     return asked is not None and not hasattr(asked, "to_config")
 
 
 def number_or_file(agents: int | str | Path) -> int | str:
-    """Return what run.json has: a number of agents, or the name of a file of them."""
+    """Return the entry of run.json: a number of agents, or the name of a file."""
     text = str(agents)
     try:
         number = float(text)
@@ -888,7 +888,7 @@ def _plain(cls: type[World[Any]], name: str, value: Any) -> Any:
         return plain
 
     raise InputError(
-        f"{cls.__name__}.{name} must be a number, a text, an enum, None, or a tuple of such, as "
+        f"{cls.__name__}.{name} must be a number, a text, an enum, None, or a tuple of these, as "
         f"run.json keeps it; got {value!r}",
         field="parameters",
     )
@@ -898,23 +898,23 @@ def kept_treatments(config: Any, cls: type[World[Any]], path: Path) -> tuple[Any
     """Read the tables of treatments in ``run.json``.
 
     Raises:
-        InputError: If it has been changed into what cannot be.
+        InputError: If the file was edited and is no longer valid.
     """
     if config == []:
         return ()
 
-    # pydantic takes a while to import, and most runs have no treatments
+    # pydantic is slow to import, and most runs have no treatments
     from prism.worlds._treatment_tables import treatments_in
 
     return treatments_in(config, cls, path)
 
 
 def _log_form(log: LogForm, log_agents: int | None) -> LogForm:
-    """Return how a log is written.
+    """Return the form of the log.
 
     Raises:
-        InputError: If that is unknown, or leaves out the agents that it is to tell of.
-        MissingExtraError: If it takes zstd, which is not installed.
+        InputError: If it is unknown, or leaves out the agents that it should cover.
+        MissingExtraError: If it needs zstd, which is not installed.
     """
     if log not in get_args(LogForm):
         raise InputError(f"must be {', '.join(get_args(LogForm))}, got {log!r}", field="log")
@@ -933,7 +933,7 @@ def require_count(name: str, value: int) -> int:
     """Return a number of rounds or ticks.
 
     Raises:
-        FieldValueError: If it is none from 1 on.
+        FieldValueError: If it is not a whole number of at least 1.
     """
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
         raise FieldValueError(f"{name} must be a whole number, 1 or more, got {value!r}")
@@ -945,7 +945,7 @@ def require_seed(value: int) -> int:
     """Return a seed.
 
     Raises:
-        FieldValueError: If it is no whole number.
+        FieldValueError: If it is not a whole number.
         InputError: If it is too large.
     """
     if not isinstance(value, int) or isinstance(value, bool):

@@ -1,7 +1,7 @@
 """Fields as JSON, and back: what a checkpoint keeps of agents, Things and the world.
 
 A column holds one field of all agents of a kind, so that a field of plain numbers or texts costs
-hardly anything. Whatever JSON has no form for is an object with one key that says what it is::
+hardly anything. A value that JSON lacks is an object with one key that names its type::
 
     {"t": [...]}    a tuple             {"a": 7}              the eighth agent
     {"q": [...]}    a deque             {"o": 3}              the fourth Thing
@@ -56,7 +56,7 @@ class Encoder:
         self._home = home
         self._things: dict[int, int] = {}
         self._waiting: list[Thing] = []
-        # kept alive, so that no other object gets an address that is noted
+        # kept alive, so that no other object gets an address that was recorded
         self._seen: dict[int, tuple[Any, str]] = {}
         self._where = ""
 
@@ -64,7 +64,7 @@ class Encoder:
         """Return one field of several objects.
 
         Raises:
-            SimulationError: If a value cannot be kept; names class, object and field.
+            SimulationError: If a value cannot be kept; the message names class, object and field.
         """
         values = list(map(read, owners))
         if _is_plain(values):
@@ -85,9 +85,9 @@ class Encoder:
         return done
 
     def things(self) -> list[list[Any]]:
-        """Return the Things that were met, in that order, and those that these refer to."""
+        """Return the Things encountered so far, in order, and the Things that they refer to."""
         done: list[list[Any]] = []
-        # a Thing that is written may refer to others, which come last
+        # a Thing may refer to others, which are appended
         while len(done) < len(self._waiting):
             thing = self._waiting[len(done)]
             fields = [
@@ -102,7 +102,7 @@ class Encoder:
         """Return one value.
 
         Raises:
-            CannotKeepError: If there is no form for it.
+            CannotKeepError: If it cannot be represented.
         """
         kind = type(value)
         if kind in _PLAIN or kind is float:
@@ -124,8 +124,8 @@ class Encoder:
         known = self._seen.get(id(container))
         if known is not None:
             raise CannotKeepError(
-                f"it is the same {type(container).__name__} as that in {known[1]}, and resuming "
-                "would make two of them: put it in a Thing, or in the world"
+                f"it is the same {type(container).__name__} as in {known[1]}, and resuming "
+                "would turn it into two: put it in a Thing, or in the world"
             )
 
         self._seen[id(container)] = container, self._where
@@ -170,7 +170,7 @@ class Decoder:
         self._agents = agents
         self._home = home
         described = list(things)
-        # all exist before any is filled, as they may refer to each other
+        # make all of them before filling any, since they may refer to each other
         self._things = [self._empty(name) for name, _ in described]
         for thing, (_, values) in zip(self._things, described, strict=True):
             for name, value in zip(type(thing).fields, values, strict=True):
@@ -190,16 +190,14 @@ class Decoder:
     def _empty(self, name: str) -> Thing:
         cls = find_class(name, self._home)
         if not (isinstance(cls, type) and issubclass(cls, Thing)):
-            raise SimulationError(
-                f"the run to resume has Things of a class {name!r}: there is none"
-            )
+            raise SimulationError(f"the run to resume has Things of an unknown class {name!r}")
 
         return cls.__new__(cls)
 
     def _member(self, content: Sequence[str]) -> Enum:
         cls = find_class(content[0], self._home)
         if not (isinstance(cls, type) and issubclass(cls, Enum)):
-            raise SimulationError(f"the run to resume has an enum {content[0]!r}: there is none")
+            raise SimulationError(f"the run to resume has an unknown enum {content[0]!r}")
 
         return cls[content[1]]
 
@@ -236,7 +234,7 @@ def find_class(name: str, home: str) -> Any:
 
 
 def _is_plain(values: Sequence[Any]) -> bool:
-    """Return True if JSON gives values back as they are."""
+    """Return True if values survive JSON unchanged."""
     kinds = set(map(type, values))
 
     def of(kind: type) -> Sequence[Any]:
@@ -256,7 +254,7 @@ def _number_of_no_json(value: Any) -> dict[str, str]:
     """Return the representation of a number that JSON lacks, or None for a text."""
     if isinstance(value, str):
         raise CannotKeepError(
-            f"{_shown(value)} holds half a character (a lone surrogate), which no file has: read "
+            f"{_shown(value)} holds half a character (a lone surrogate), which no file can: read "
             'texts with errors="replace"'
         )
 
@@ -264,9 +262,9 @@ def _number_of_no_json(value: Any) -> dict[str, str]:
 
 
 def _are_whole(texts: Iterable[str]) -> bool:
-    """Return False if a text has a character that UTF-8 does not have."""
+    """Return False if a text has a character that UTF-8 cannot encode."""
     try:
-        # all at once, as a column may have a text for each of thousands of agents
+        # all at once, since a column may have thousands of texts
         "".join(texts).encode()
     except UnicodeEncodeError:
         return False
@@ -289,7 +287,7 @@ def _mend(value: Any) -> str:
     if type(value).__module__.partition(".")[0] == "numpy":
         return "convert it with .item() or .tolist()"
     if callable(value):
-        return "keep a name, and look it up"
+        return "store its name, and look it up"
 
     return (
         "fields can hold numbers, texts, enums, lists, dicts, tuples, deques, agents and Things: "

@@ -77,7 +77,7 @@ class Space(Thing, Generic[AgentT]):
         around = [(row + down, column + right) for down in (-1, 0, 1) for right in (-1, 0, 1)]
         found: list[Any] = [self._at(*place) for place in around]
 
-        # of a small space that wraps, some places are the same
+        # in a small space that wraps, some of these cells are the same
         return AgentSet(other for other in dict.fromkeys(found) if other not in (None, agent))
 
     def pictured(self, agents: Sequence[AgentT], *, first: bool) -> dict[str, Any]:
@@ -111,7 +111,7 @@ class Plane(Thing, Generic[AgentT]):
     Attributes:
         width: Its width.
         height: Its height.
-        reach: The distance within which neighbours are mostly looked for.
+        reach: The usual distance within which you look for neighbours.
         wraps: Whether one side is beside the opposite one.
         positions: The position of each agent. Change it with `put`.
     """
@@ -208,7 +208,7 @@ class Plane(Thing, Generic[AgentT]):
         return right, down
 
     def _grid(self) -> dict[Cell, dict[AgentT, None]]:
-        """Return who is in which cell; made again from the positions where a run is resumed."""
+        """Return the agents in each cell, recomputed from the positions when a run is resumed."""
         found: dict[Cell, dict[AgentT, None]] | None = getattr(self, "_cells", None)
         if found is None:
             if not (0 < self.width < inf and 0 < self.height < inf and self.reach > 0):
@@ -223,14 +223,14 @@ class Plane(Thing, Generic[AgentT]):
 
     def _cell(self, x: float, y: float) -> Cell:
         columns, rows = self._size()
-        # the far side belongs to the last cell
+        # the far edge belongs to the last cell
         return (
             min(int(x / self.width * columns), columns - 1),
             min(int(y / self.height * rows), rows - 1),
         )
 
     def _size(self) -> tuple[int, int]:
-        """Return the number of columns and rows, of cells that are larger than the reach."""
+        """Return the number of columns and rows of cells, which are larger than the reach."""
         return max(1, ceil(self.width / self.reach) - 1), max(1, ceil(self.height / self.reach) - 1)
 
     def _cells_around(self, x: float, y: float, distance: float) -> Iterator[Iterable[AgentT]]:
@@ -239,7 +239,7 @@ class Plane(Thing, Generic[AgentT]):
         column, row = self._cell(x, y)
         across = self._span(column, columns, distance / self.width)
         along = self._span(row, rows, distance / self.height)
-        # a long way round is a look at everybody
+        # a large distance covers everybody
         if len(across) * len(along) > len(cells):
             yield from cells.values()
             return
@@ -249,7 +249,7 @@ class Plane(Thing, Generic[AgentT]):
                 yield cell
 
     def _span(self, middle: int, number: int, share: float) -> Sequence[int]:
-        """Return the columns, or rows, that a distance reaches from one of them."""
+        """Return the columns, or rows, within a distance of one of them."""
         # a position at the edge of a cell may be rounded into the next one
         away = int(share * number + _ROUNDING) + 1
         if 2 * away + 1 >= number:
@@ -261,7 +261,7 @@ class Plane(Thing, Generic[AgentT]):
 
 
 def _wrapped(value: float, length: float) -> float:
-    # of a tiny negative number, the rest is rounded to the length itself
+    # the remainder of a tiny negative number is rounded to the length itself
     rest = value % length
     return 0.0 if rest == length else rest
 

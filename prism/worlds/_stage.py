@@ -58,13 +58,13 @@ if TYPE_CHECKING:
     from prism.statechart._tree.hierarchy import Hierarchy
 
 _MOST_DRAWN = 10_000
-"""Agents up to which their picture is logged."""
+"""The largest number of agents whose picture is logged."""
 
 
 _OF_AN_AGENT = frozenset(
     (AGENT_JOINED, TRANSITION, DECISION, ANSWER_DISCARDED, TEXT_WRITTEN, POST_WEIGHED)
 )
-"""Events that only those agents have whom the log tells of."""
+"""Events that are logged only for the agents that the log covers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,15 +72,15 @@ class Sampling:
     """How many agents a log covers.
 
     Args:
-        most: The number of agents that it covers.
-        above: It covers all agents unless there are more than these.
+        most: The number of agents in the sample.
+        above: The largest population that it covers completely.
     """
 
     most: int
     above: int = 0
 
     def of(self, agents: int) -> int | None:
-        """Return how many of so many agents the log covers, or None for all."""
+        """Return how many agents of a population the log covers, or None for all."""
         return min(self.most, agents) if agents > self.above else None
 
 
@@ -110,10 +110,10 @@ class Setting:
 
 
 class SampledLogger(RelayLogger):
-    """Passes on what happens to some agents, and all that is about nobody's.
+    """Passes on the events of some agents, and all events that belong to no agent.
 
     Args:
-        given: Where events go in the end.
+        given: Where the events finally go.
 
     Attributes:
         logged: Ids of the agents whose events are passed on; None for all.
@@ -130,19 +130,19 @@ class SampledLogger(RelayLogger):
 
 
 class AgentStage:
-    """The agents of a run: how they begin, act and are counted, and what is kept of them.
+    """The agents of a run: how they begin, act, are counted and are kept.
 
-    The loop knows rounds, ticks, treatments and measures. Which classes the agents have, what they
-    do in a tick and how their answers are applied is known to the stage only.
+    The loop knows rounds, ticks, treatments and measures. Only the stage knows the agents' classes,
+    what they do in a tick and how their answers are applied.
 
     Args:
-        setting: What the run is made of besides.
+        setting: The other parts of the run.
 
     Attributes:
-        host: The run, as agents and world see it.
-        has_fields: True, as agents hold what their class declares.
+        host: The run, as its agents and its world see it.
+        has_fields: True, since agents have the fields that their class declares.
         host_class: The class of the run.
-        logger: Where events go meanwhile.
+        logger: Where events currently go.
         ticks: What runs the ticks, from the end of `setup` on.
     """
 
@@ -166,7 +166,7 @@ class AgentStage:
         self._asking = (
             asking_with(setting.answerers, given, setting.clock) if world.overlap else None
         )
-        # in a world that overlaps, events wait there for those of earlier decisions
+        # in an overlap world, events wait there for those of earlier decisions
         self.logger: EventLogger | None = given if self._asking is None else self._asking.logger
         self.host: RunHost = self.host_class(
             world,
@@ -180,7 +180,7 @@ class AgentStage:
 
     @property
     def open_questions(self) -> int:
-        """Number of questions without an answer; other threads may look."""
+        """Number of questions without an answer. Other threads may read it."""
         return self.ticks.open_questions
 
     # Beginning
@@ -197,7 +197,8 @@ class AgentStage:
         if (most := self.logged_agents()) is not None:
             self.tell_of(agent.agent_id for agent in self.host.canonical()[:most])
         for kind in self._kinds.values():
-            # every agent has a state, and one of each kind is enough: all have the same slots
+            # every agent has a state, and agents of a kind have the same slots, so one of each kind
+            # is enough
             if kind.chart.definition.needs or issubclass(kind.cls, Guest):
                 require_fit([kind.agents[0]._subject], kind.chart.definition)
 
@@ -357,7 +358,7 @@ class AgentStage:
         self._world._prism_announce()
 
     def enter(self) -> None:
-        """Let agents enter their initial states, if their charts have entry actions."""
+        """Run the entry actions of the agents' initial states, if their charts have any."""
         kinds = [
             kind
             for kind in self._kinds.values()
@@ -407,7 +408,7 @@ class AgentStage:
 
     def states(self) -> dict[str, int]:
         """Return the number of agents in each state."""
-        # the one that there is says itself where it is, and its chart may have hundreds of states
+        # a single agent knows its own state, and its chart may have hundreds of states
         if self._world._prism_is_alone:
             return {state_text(self.host.agents[0]._state): 1}
 
@@ -513,11 +514,11 @@ class AgentStage:
 
         attributes = [dict(agent._attributes) for agent in self.host.agents]
 
-        # only where a table has been read: others are kept as they always were
+        # written only if a table was read, so other snapshots stay as before
         return {"kinds": kinds, **({"attributes": attributes} if any(attributes) else {})}
 
     def held(self, code: Encoder) -> list[dict[str, Any]]:
-        """Return the agents' inboxes, notes and fields, by kind: what the user's code sets."""
+        """Return what the user's code sets, by kind: the agents' inboxes, notes and fields."""
         return [
             {
                 "inboxes": self._inboxes(kind, code),
@@ -594,7 +595,7 @@ def population(world: World[Any], agents: int | Iterable[Any] | AgentTable) -> I
     Raises:
         FieldTypeError: If they are something else.
     """
-    # True counts as 1 in Python, and the letters of a text as its items
+    # in Python, True counts as 1, and a text is a sequence of letters
     if isinstance(agents, (bool, str)) or not isinstance(agents, (int, Iterable, AgentTable)):
         raise FieldTypeError(
             "agents must be a whole number, the agents themselves, or an AgentTable of a file, "
@@ -628,7 +629,7 @@ def _require_overlapping(cls: type[World[Any]]) -> None:
     """Refuse features that are impossible in a world whose agents do not wait for each other.
 
     Raises:
-        DefinitionError: If it has it.
+        DefinitionError: If the world uses one.
     """
     hooks = [name for name in ("tick_begins", "tick_ends") if defines(cls, name)]
     if hooks or cls.together:
@@ -668,7 +669,7 @@ def _inside(tree: Hierarchy) -> dict[str, list[str]]:
 
 
 def _arrows(tree: Hierarchy) -> list[list[str]]:
-    """Return source, target and trigger of each transition; a history is its composite state."""
+    """Return source, target and trigger of each transition; a history counts as its composite."""
     arrows: dict[tuple[str, str, str], None] = {}
     for arc in tree.arcs:
         trigger = trigger_text(arc.written.trigger)
@@ -697,7 +698,7 @@ def _history_of(agent: Any) -> Any:
 
 
 def _kept_histories(kind: Kind, logged: frozenset[str] | None) -> dict[str, Any]:
-    """Return what a checkpoint keeps of histories: those of the agents that the log leaves out."""
+    """Return the histories that a checkpoint keeps: those of agents that the log does not cover."""
     if logged is None or issubclass(kind.cls, Guest):
         return {}
 

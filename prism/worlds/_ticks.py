@@ -31,7 +31,7 @@ Running = Coroutine[Any, Any, Any]
 Advance = Callable[[Any, Running, Any], None]
 
 MOST_WAVES = 10_000
-"""Waves of one tick; a step that asks again and again would go on for ever."""
+"""Most waves in one tick, since a step that keeps asking would never end."""
 
 
 @dataclass(slots=True)
@@ -78,13 +78,13 @@ class Ticks:
     Args:
         world: The world.
         host: Its run.
-        answerers: Who decides and writes.
+        answerers: The reasoner and the writer.
         logger: Where events go.
 
     Attributes:
-        roster: Where the agents are.
-        counts: What has happened in this round.
-        open_questions: Number of questions without an answer; other threads may look.
+        roster: The states of the agents.
+        counts: The counts of this round.
+        open_questions: Number of questions without an answer. Other threads may read it.
     """
 
     def __init__(
@@ -160,7 +160,8 @@ class Ticks:
             self._steps(agents)
             return
 
-        # one after another, as an object of another class may await what changes the world
+        # one after another, since an object of another class may await something that changes the
+        # world
         for agent in agents:
             self._steps((agent,))
             await self._elsewhere.settle(self._advance)
@@ -168,7 +169,7 @@ class Ticks:
     def _steps(self, agents: Iterable[Any]) -> None:
         host, world, step_of = self._host, self._world, self._activation.step_of
         for agent in agents:
-            # now, as an agent before this one may have changed its state
+            # look up now, since an earlier agent may have changed this one's state
             step = step_of(agent)
             if step is None:
                 continue
@@ -183,14 +184,14 @@ class Ticks:
     def _time_out(self, world: Any, agent: Any) -> Any:
         """Fire the time-out that is due; if no transition applies, run the step instead."""
         if agent._kind.is_ticked:
-            # what is to be done is that of the state in which the turn begins
+            # the step is that of the state in which the turn begins
             step = self._activation.own_step_of(agent)
             self._tick(agent)
             return None if step is None else step(world, agent)
 
         state = agent._state
         has_fired = agent._chart.fire(agent, TIMEOUT) is not None
-        # a transition to the state itself leaves it due, as does a guard that lets none pass
+        # it stays due after a transition to the same state, or if a guard blocks every transition
         self.roster.put_off(agent)
         if has_fired:
             self.counts.timeouts[state_text(state)] += 1
@@ -256,7 +257,7 @@ class Ticks:
             try:
                 await self._wave(wave)
             except BaseException:
-                # those that have gone on are closed already, or wait
+                # steps that have continued are already closed, or wait
                 for each in wave:
                     each.running.close()
                 raise
@@ -291,7 +292,7 @@ class Ticks:
         self.counts.decisions_answered += len(asked)
 
     async def _go_on(self, wave: Sequence[Waited], late: set[int]) -> None:
-        # those who wait for a message that nobody will send any more get none
+        # agents that wait for a message that nobody will send get None
         is_quiet = all(type(each) is Receiving and not each.agent.inbox for each in wave)
         host, elsewhere = self._host, self._elsewhere
 
@@ -314,7 +315,7 @@ class Ticks:
         return self._wrote(waited) if type(waited) is Writing else waited.answer
 
     def _open(self, wave: Sequence[Waited]) -> set[int]:
-        """Choose what is asked in a wave: one question an agent; return those that are too late.
+        """Choose the questions of a wave, one per agent, and return those that must wait.
 
         A second question to an agent waits for the first one's answer. If the agent has moved by
         then, it is not asked at all.
@@ -347,7 +348,7 @@ class Ticks:
             return
 
         self.open_questions = len(asked)
-        # whose step went on last has nothing to do with who decides now
+        # the agent whose step continued last is unrelated to the one that decides now
         self._host.acting = None
         self._host.enter(Phase.WAITING)
         try:
@@ -391,7 +392,7 @@ class Ticks:
         return written
 
     def _discard(self, asked: Asked, chosen: Any) -> None:
-        # two may turn to one agent in a tick, which is nothing to warn a programmer of
+        # two agents may address the same agent in a tick, which deserves no warning
         logger, agent = active_logger(self._logger), asked.agent
         if logger is None:
             return
@@ -419,8 +420,8 @@ class Ticks:
         place = place_in(*left.called_at)
         where = "" if place is None else f"{place}: "
         raise SimulationError(
-            f"{where}agent {left.agent.agent_id!r}: {call} was not awaited, so that nothing came "
-            "of it: write  await  before it, in a step that is  async def"
+            f"{where}agent {left.agent.agent_id!r}: {call} was not awaited, so it had no effect: "
+            "write  await  before it, in a step that is  async def"
         )
 
 
@@ -437,8 +438,8 @@ def _has_moved(asked: Asked) -> bool:
 class Elsewhere:
     """The turn of a guest that awaits something of the event loop, such as a process.
 
-    The run waits for it before anybody else goes on, so that what is told and changed does not
-    depend on how long it takes.
+    The run waits for it before any other agent continues, so events and changes do not depend on
+    how long it takes.
 
     Attributes:
         is_open: Whether there is one.
@@ -464,7 +465,7 @@ class Elsewhere:
             try:
                 await (asyncio.sleep(0) if wanted is None else asyncio.wait([wanted]))
             except asyncio.CancelledError as error:
-                # for asyncio.timeout inside of the turn, or for the run: the turn knows
+                # meant for asyncio.timeout inside the turn, or for the run: the turn can tell
                 self._turn, running = None, cast(Running, _Cancelled(running, error))
             else:
                 self._turn = None

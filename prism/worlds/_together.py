@@ -1,7 +1,7 @@
 """Ticks of a world whose agents all act on the state at the beginning of the tick.
 
-What an agent fires, sends and writes into its own fields takes effect at the end of the tick: after
-its turn, the fields have their earlier values again until all agents have acted.
+What an agent fires, sends and writes into its own fields takes effect at the end of the tick. After
+its turn, its fields get their earlier values back until all agents have acted.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from prism.worlds._world import World
 _CONTAINERS = frozenset((list, dict, deque, tuple))
 
 _TICK: Any = object()
-"""In place of a trigger: a tick of the agent's chart."""
+"""Stands in for a trigger: a tick of the agent's chart."""
 
 
 class TogetherTicks(Ticks):
@@ -48,7 +48,7 @@ class TogetherTicks(Ticks):
         host, world, step_of = self._host, self._world, self._activation.step_of
         host.receive_events(self._put_off)
         host.sends = self._put_off_message
-        # at the end of the tick, when what they do is carried out, all have had their turn
+        # actions are carried out at the end of the tick, when all agents have had their turn
         turns = list(agents)
         for agent in reversed(turns) if host.is_permuted else turns:
             host.acting = agent
@@ -69,10 +69,10 @@ class TogetherTicks(Ticks):
         host.acting = None
 
     def _time_out(self, world: Any, agent: Any) -> Any:
-        """Put a time-out that is due off to the end of the tick, in place of the step.
+        """Defer a due time-out, which replaces the step, to the end of the tick.
 
-        A tick of the chart is put off, too, and then comes the step, as nobody knows yet whether
-        the tick moves the agent.
+        A tick of the chart is deferred, too, but the step still runs, since it is not yet known
+        whether the tick will move the agent.
         """
         if not agent._kind.is_ticked:
             self._put_off(agent, TIMEOUT, None, None)
@@ -116,7 +116,7 @@ class TogetherTicks(Ticks):
         self._sent.append((self._place(message.sender), message, to))
 
     def _finish(self) -> None:
-        """Write, fire and send, in the order of the agents' places."""
+        """Carry out what agents wrote, fired and sent, in the order of their places."""
         self._host.receive_events(None)
         self._host.sends = self._host.acting = None
         for agent, values in self._written.values():
@@ -177,7 +177,7 @@ class _OwnFields:
         return values
 
     def write(self, agent: Any, values: Sequence[Any]) -> None:
-        """Set all fields, past the guard."""
+        """Set all fields, bypassing the guard."""
         for slot, value in zip(self._slots, values, strict=True):
             slot.__set__(agent, value)
 
@@ -239,7 +239,7 @@ def _differs(new: Any, old: Any) -> bool:
     if type(new) is not dict:
         return any(map(differ, new, old))
 
-    # the order of a dict is kept, too
+    # a dict with another order differs, too
     return any(map(is_not, new, old)) or any(map(differ, new.values(), old.values()))
 
 

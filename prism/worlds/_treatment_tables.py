@@ -29,14 +29,14 @@ OWN = "own"
 """The kind of a table that names a treatment of the world's own class."""
 
 TABLE = "treatment"
-"""What the tables of a file are called."""
+"""The name of the tables in a file."""
 
 OF_ALL: Sequence[type[Treatment]] = (SetParameters, SwitchModel)
 """Ready-made treatments of every world."""
 
 
 class _Table(Declaration):
-    # a class of treatments of one's own may have fields of any type
+    # the user's own class of treatments may have fields of any type
     model_config = ConfigDict(allow_inf_nan=True, arbitrary_types_allowed=True)
 
 
@@ -49,7 +49,7 @@ class _Own(Declaration):
 
 
 class _Other(Declaration):
-    """A treatment of a class that your own world lists."""
+    """A treatment of a class that the world lists in ``treatment_classes``."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -71,10 +71,11 @@ def read_treatment_file(
     Args:
         path: The file.
         cls: The world's class.
-        round_number: The round of tables that do not say theirs; without it they have to.
+        round_number: The round of tables that do not name theirs. If None, every table must.
 
     Raises:
-        InputError: If it cannot be read, or says what cannot be; names all of it by line and key.
+        InputError: If it cannot be read or is invalid; the message lists all problems by line and
+            key.
     """
     source = Source.read(path, "toml")
     problems = Problems(source)
@@ -99,7 +100,7 @@ def treatments_in(config: Any, cls: type[World[Any]], path: Path) -> tuple[Any, 
     """Read the tables of treatments in ``run.json``.
 
     Raises:
-        InputError: If it has been changed into what cannot be.
+        InputError: If the file was edited and is no longer valid.
     """
     problems = Problems(Source.of(config, path))
     if not isinstance(config, list):
@@ -124,9 +125,9 @@ def read_treatments(
     Args:
         tables: The tables, as TOML or JSON has them; a text such as ``warning@12`` is one, too.
         cls: The world's class.
-        problems: Receives everything that is wrong; tables with a problem are left out.
-        where: Returns where a table stands in its document.
-        round_number: The round of tables that do not say theirs; without it they have to.
+        problems: Collects the problems; tables with a problem are left out.
+        where: Returns the place of a table in its document.
+        round_number: The round of tables that do not name theirs. If None, every table must.
     """
     found: list[str | Treatment] = []
     for place, given in enumerate(tables):
@@ -158,7 +159,8 @@ def treatments_schema(cls: type[World[Any]]) -> dict[str, Any]:
 def treatment_schema(cls: type[World[Any]]) -> dict[str, Any]:
     """Return the JSON Schema of one table of a treatment.
 
-    Of kinds that a world of one's own knows (``treatment_classes``) it says no more than the round.
+    For kinds that only a world of your own knows (``treatment_classes``), it describes only the
+    round.
 
     Args:
         cls: The world's class.
@@ -173,7 +175,7 @@ def treatment_schema(cls: type[World[Any]]) -> dict[str, Any]:
 
 @cache
 def table_class(cls: type[Treatment]) -> Any:
-    """Return what declares the tables of a class of treatments, made from its fields.
+    """Return the pydantic model for the tables of a class of treatments, made from its fields.
 
     Bounds that a type cannot say are in the fields' metadata, as ``declared``.
     """
@@ -191,7 +193,7 @@ def table_class(cls: type[Treatment]) -> Any:
         model_config = ConfigDict(json_schema_extra=schema)
 
     with warnings.catch_warnings():
-        # a field may be called as one of pydantic's methods
+        # a field may have the name of one of pydantic's methods
         warnings.simplefilter("ignore", UserWarning)
         return create_model(cls.__name__, __base__=Table, **keys)
 
@@ -199,7 +201,7 @@ def table_class(cls: type[Treatment]) -> Any:
 def _field(cls: type[Treatment], each: Field[Any]) -> Any:
     is_required = each.default is MISSING and each.default_factory is MISSING
     setting = model_settings_of(cls).get(each.name)
-    # the class itself fills in what a table leaves out
+    # the class itself fills in values that a table leaves out
     limits = {
         "default": ... if is_required else None,
         "ge": None if setting is None else setting.least,

@@ -35,7 +35,7 @@ from prism.worlds._world import World
 
 _PLAIN: Mapping[str, Any] = {"type": ["string", "number", "boolean"]}
 _WANTED: Mapping[str, Any] = {"anyOf": [_PLAIN, {"type": "array", "items": _PLAIN}]}
-"""What agents may be chosen by: a value, or several."""
+"""A condition on an attribute: a value, or several."""
 
 _NEEDED: Mapping[str, Any] = {"default": ..., "json_schema_extra": {"minProperties": 1}}
 
@@ -45,8 +45,8 @@ class Treatment(ABC):
     """A change to a world at the beginning of a round.
 
     Your own class has fields for its settings, a ``kind`` that names it in files and tables, and a
-    method `apply`. One treatment may be given to several worlds, and whatever it remembers is lost
-    on resuming, so it should only change parameters, state, or the agents.
+    method `apply`. A treatment may be given to several worlds, and anything that it stores itself
+    is lost on resuming, so it should only change parameters, state, or the agents.
 
     Args:
         round: The round at whose beginning it is applied, from 1 on.
@@ -80,7 +80,7 @@ class Treatment(ABC):
             raise InputError(f"{CONTROL} is the arm without treatment", field="name")
 
     def check(self, world: World[Any]) -> None:  # noqa: B027  (most have nothing to refuse)
-        """Refuse a treatment that the world cannot have, before its first round.
+        """Refuse a treatment that does not fit the world, before its first round.
 
         Args:
             world: The world, after its ``setup``.
@@ -120,10 +120,10 @@ class Treatment(ABC):
 
 
 def require_count(name: str, value: Any) -> None:
-    """Refuse what is no whole number from 1 on.
+    """Refuse a value that is not a whole number of at least 1.
 
     Raises:
-        InputError: If it is none; names the field.
+        InputError: If it is not; the message names the field.
     """
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
         raise InputError(f"must be a whole number, 1 or more, got {value!r}", field=name)
@@ -133,7 +133,7 @@ def require_agents(world: World[Any], treatment: str, names: Iterable[str]) -> N
     """Refuse agents that a run does not have.
 
     Raises:
-        FieldValueError: If there is one.
+        FieldValueError: If an agent is not in the run.
     """
     known = {agent.agent_id for agent in world.agents}
     if strangers := [name for name in names if name not in known]:
@@ -162,9 +162,9 @@ def settings_of(cls: type[Treatment]) -> list[Field[Any]]:
 class SharedTreatment(Treatment):
     """A treatment of some agents, or of what some of them publish.
 
-    Who is treated is drawn by (seed, experiment, subject), which shifts no other random number of
-    the run and is the same in every run with this seed. Treatments of one ``experiment`` are its
-    arms: nobody is in two of them, and those in none are its control group.
+    The draw is keyed by (seed, experiment, subject): it shifts no other random number of the run
+        and is the same in every run with this seed. Treatments of one ``experiment`` are its
+    arms: nobody is in two of them, and subjects in none are the control group.
 
     Args:
         round: The round at whose beginning it is applied, from 1 on.
@@ -223,7 +223,7 @@ class SharedTreatment(Treatment):
         return all(_fits(_attribute(agent, name), wanted) for name, wanted in self.where.items())
 
     def treated(self, world: World[Any], candidates: Iterable[Any]) -> list[Any]:
-        """Return the treated agents among some, and log who is treated.
+        """Return the treated agents among the candidates, and log who is treated.
 
         Args:
             world: The world.
@@ -234,7 +234,7 @@ class SharedTreatment(Treatment):
         return [by_id[name] for name in chosen]
 
     def arms_of(self, world: World[Any]) -> Assignments:
-        """Return what assigns arms in a run."""
+        """Return the assignments of a run."""
         return world._hosted("a treatment").assignments
 
     def to_table(self) -> dict[str, Any]:
@@ -261,7 +261,7 @@ class SetParameters(Treatment):
     parameters: Mapping[str, Any] = field(default_factory=dict, metadata={"declared": _NEEDED})
 
     def __post_init__(self) -> None:
-        """Refuse to change nothing."""
+        """Refuse a treatment that changes nothing."""
         Treatment.__post_init__(self)
         if not self.parameters:
             raise InputError("must set something: parameters = {name = value}", field="parameters")
@@ -276,10 +276,10 @@ class SetParameters(Treatment):
 
 
 def check_parameters(world: World[Any], parameters: Mapping[str, Any], treatment: str) -> None:
-    """Refuse parameters that a world has not, and values that they cannot have.
+    """Refuse unknown parameters, and invalid values.
 
     Raises:
-        FieldTypeError: If there is no such parameter, or it is of another type.
+        FieldTypeError: If a parameter is unknown, or a value has the wrong type.
         FieldValueError: If a value is out of its range.
     """
     cls = type(world)
@@ -291,11 +291,11 @@ def check_parameters(world: World[Any], parameters: Mapping[str, Any], treatment
 
 
 _MISSING = object()
-"""What an agent has that has no such attribute."""
+"""Stands in for an attribute that an agent lacks."""
 
 
 def _attribute(agent: Any, name: str) -> Any:
-    """Return what an agent has by a name: of a kind or archetype, the name."""
+    """Return an attribute of an agent; for a kind or an archetype, its name."""
     if name == "kind":
         return type(agent).__name__
 
@@ -320,14 +320,14 @@ class Treating:
 
     Args:
         world: The world.
-        parts: What its class marks.
-        given: Treatments that the run asks for: of the world's class as ``warning@12``, and
+        parts: The marked methods of its class.
+        given: The treatments of the run: those of the world's class as ``warning@12``, and
             ready-made ones.
         rounds: Number of rounds.
 
     Raises:
-        FieldValueError: If there is no such treatment, or no such round; or two that assign have
-            one name.
+        FieldValueError: If a treatment or its round does not exist, or two treatments that assign
+            agents have the same name.
     """
 
     def __init__(
@@ -354,7 +354,7 @@ class Treating:
         _refuse_twins(self.made)
 
     def check(self) -> None:
-        """Refuse what cannot be done to the world, once it is set up."""
+        """Refuse treatments that do not fit the world, once it is set up."""
         for each in self.made:
             try:
                 each.check(self._world)
@@ -387,13 +387,13 @@ class Treating:
         tell_assigned(host, emit)
 
     def go_on(self, rounds: int, host: RunHost) -> None:
-        """Go on with what lasts, in a run that is resumed after some rounds."""
+        """Restore lasting effects in a run that is resumed after some rounds."""
         for number in range(1, rounds + 1):
             for each in self._by_round.get(number, ()):
                 if isinstance(each, Treatment):
                     each.go_on(self._world)
 
-        # the log has told of them already
+        # they are already in the log
         list(host.assignments.drain())
 
     def _carry_out(self, each: str | Treatment) -> None:
@@ -412,7 +412,7 @@ def _refuse_twins(made: Iterable[Treatment]) -> None:
 
 
 def _placed(treatment: Treatment, error: PrismError) -> PrismError:
-    """Return an error about a treatment that says where it was read, if anywhere."""
+    """Return an error about a treatment that names its file and line, if it has any."""
     if treatment.place is None:
         return error
 
@@ -421,13 +421,13 @@ def _placed(treatment: Treatment, error: PrismError) -> PrismError:
 
 
 def tell_assigned(host: RunHost, emit: Emit) -> None:
-    """Have the log say who has been assigned since the last time."""
+    """Log the assignments since the last call."""
     for keys in host.assignments.drain():
         emit(TREATMENT_ASSIGNED, **keys)
 
 
 def _settings(treatment: Treatment) -> dict[str, Any]:
-    """Return what a ready-made treatment is, without what its event says already."""
+    """Return the settings of a ready-made treatment, without those that its event already has."""
     table = treatment.to_table() if getattr(treatment, "reasoner", None) is None else {}
     return {name: value for name, value in table.items() if name not in ("round", "name")}
 
@@ -446,12 +446,12 @@ class SwitchModel(AgentSettings, SharedTreatment):
         hosts: Addresses of its servers; by default the run's.
         server: As for `prism.llm.Model`, and so are the other settings: ``mode``,
             ``pick``, ``think``, ``temperature``, ``concurrency``, ``timeout`` and ``patience``.
-        reasoner: What decides instead, in a run made from Python with a reasoner.
-        share: The share of the agents that get it, above 0 and at most 1.
+        reasoner: The reasoner to switch to, in a run made from Python with a reasoner.
+        share: The share of the agents that get the new model, above 0 and at most 1.
         agents: Ids of the agents that may be drawn; by default all.
         where: Attributes that these agents have.
         experiment: Name of the experiment; by default the treatment's own name.
-        name: What the log calls it; ``model`` by default.
+        name: Its name in the log; ``model`` by default.
     """
 
     kind: ClassVar[str] = "model"
@@ -461,7 +461,7 @@ class SwitchModel(AgentSettings, SharedTreatment):
     reasoner: BaseReasoner | None = field(default=None, compare=False, repr=False, kw_only=True)
 
     def __post_init__(self) -> None:
-        """Refuse to switch nothing, and addresses that no file may have."""
+        """Refuse a switch that changes nothing, and addresses that no file may contain."""
         SharedTreatment.__post_init__(self)
         AgentSettings.__post_init__(self)
         if self.reasoner is None and not self._settings():
@@ -529,7 +529,7 @@ class SwitchModel(AgentSettings, SharedTreatment):
 
 
 def later_models(treatments: Iterable[Any]) -> Mapping[str, ModelAssignment]:
-    """Return the models that a run switches to, by what its log calls them."""
+    """Return the models that a run switches to, by their names in the log."""
     return {
         each.title: each.assignment()
         for each in treatments
@@ -538,10 +538,10 @@ def later_models(treatments: Iterable[Any]) -> Mapping[str, ModelAssignment]:
 
 
 def require_models(reasoner: Any, treatments: Iterable[Any]) -> None:
-    """Refuse models that cannot be asked, before anything is made.
+    """Refuse models that cannot be used, before anything is made.
 
     Raises:
-        InputError: If there is one; names the key.
+        InputError: If there is one; the message names the key.
     """
     for assignment in later_models(treatments).values():
         if reasoner is None or isinstance(reasoner, PolicyOptions):
@@ -551,7 +551,7 @@ def require_models(reasoner: Any, treatments: Iterable[Any]) -> None:
 
 
 def with_reasoners(reasoner: Decider, treatments: Iterable[Any]) -> Decider:
-    """Return who decides in a run whose treatments bring reasoners of their own.
+    """Return the reasoner of a run whose treatments have reasoners of their own.
 
     Raises:
         FieldValueError: If they have budgets of their own.

@@ -19,18 +19,18 @@ from prism.worlds._host import RunHost
 from prism.worlds._kinds import NEVER, Kind, Step
 
 ALWAYS = -1
-"""When an agent is due whose chart is ticked."""
+"""When an agent with a ticked chart is due."""
 
 _BEFORE, _AFTER = -1, 2**64
 """Places before the first turn of a tick, and after the last."""
 
 
 class Roster:
-    """Where agents are: how many are in each state, since when, and who has something to do.
+    """The states of all agents: how many are in each, since when, and who has something to do.
 
     In a tick every agent has a place: a number of its own, keyed by seed, tick and id, or its place
-    in the list. So places are computed only for those who have a turn, and an agent that is given
-    something to do has its turn in the same tick if its place is yet to come.
+    in the list. Places are computed only for agents that have a turn. An agent that gets something
+    to do has its turn in the same tick if its place is still to come.
 
     Args:
         agents: The population.
@@ -38,8 +38,8 @@ class Roster:
 
     Attributes:
         now: The tick, counted from the beginning of the run.
-        at: The place of the turn under way.
-        newcomers: Those who have got a turn in this tick meanwhile, with their places.
+        at: The place of the current turn.
+        newcomers: The agents that got a turn during this tick, with their places.
         kinds: The kinds of agents.
     """
 
@@ -72,7 +72,7 @@ class Roster:
         for agent in self._agents:
             kind = agent._kind
             agent._due = ALWAYS if kind.is_ticked else NEVER
-            # an object of another class may change its state without anybody's knowing
+            # an object of another class may change its state unnoticed
             if isinstance(agent, Proxy):
                 self._visited[agent._place] = agent
                 continue
@@ -85,7 +85,7 @@ class Roster:
 
     def count(self, state: Any) -> int:
         """Return how many agents are in a state."""
-        # states of two charts with one text are equal
+        # states of two charts are equal if they have the same text
         cls = type(state.leaves[0] if isinstance(state, Configuration) else state)
         return sum(kind.count(state) for kind in self.kinds if kind.state_type is cls)
 
@@ -109,14 +109,14 @@ class Roster:
 
         Args:
             now: The tick, counted from the beginning of the run.
-            order: What the order belongs to: it is another one for each number.
+            order: The number of the order; each number gives a different one.
         """
         self.now, self.at, self._salt = now, _BEFORE, order * GOLDEN
         self.newcomers.clear()
 
     @contextmanager
     def in_tick(self, now: int) -> Iterator[None]:
-        """Carry out what belongs to an earlier tick, after all turns."""
+        """Make the block belong to an earlier tick, after all of its turns."""
         before = self.now, self.at
         self.now, self.at = now, _AFTER
         try:
@@ -132,7 +132,7 @@ class Roster:
         """Return the agents that have something to do in this tick, in the order of their places.
 
         Args:
-            besides: Others who are to have a turn.
+            besides: Other agents that have a turn.
         """
         return self._in_order([*self._visited.values(), *self._popped(), *besides])
 
@@ -150,7 +150,7 @@ class Roster:
         if self._is_listed:
             return sorted([(agent._place, agent.agent_id, agent) for agent in agents])
 
-        # as `place_of`, without its calls for each
+        # `place_of`, without a call for each agent
         salt, found = self._salt, list(agents)
         keys = [(agent._keys or agent._host.keys_of(agent))[0] + salt for agent in found]
         return sorted(zip(all_mixed(keys), [agent.agent_id for agent in found], found, strict=True))
@@ -203,7 +203,7 @@ class Roster:
 
     def _note_due(self, agent: Any, tick: int) -> None:
         agent._due = tick
-        # in a tick that is under way, it is among the newcomers
+        # in the current tick, it is among the newcomers
         if tick > self.now or self.at == _BEFORE:
             self._due.setdefault(tick, []).append(agent)
 
@@ -249,7 +249,7 @@ class Roster:
 
 
 class Activation(Protocol):
-    """How a tick gives turns."""
+    """Gives turns in a tick."""
 
     def batches(self) -> Iterator[Iterable[Any]]:
         """Yield batches of agents; their questions are answered before the next batch."""
@@ -265,8 +265,8 @@ class _ByState:
     """Turns in which an agent takes the step of its state.
 
     Args:
-        roster: Where agents are.
-        time_out: What an agent does whose time-out is due.
+        roster: The states of the agents.
+        time_out: The turn of an agent whose time-out is due.
     """
 
     def __init__(self, roster: Roster, time_out: Step) -> None:
@@ -298,7 +298,7 @@ class InTurn(_ByState):
         """Yield agents in their order, including those that get something to do meanwhile.
 
         Args:
-            besides: Others who are to have a turn.
+            besides: Other agents that have a turn.
         """
         roster, last = self._roster, None
         newcomers = roster.newcomers
@@ -310,7 +310,7 @@ class InTurn(_ByState):
                 last = agent
 
             roster.at, _, agent = entry
-            # who is here for two reasons, or left a state and came back, has one place
+            # an agent that is listed twice, or left a state and came back, has one place
             if agent is not last:
                 yield agent
             last = agent
@@ -328,15 +328,15 @@ class Drawn(_ByState):
     """The agents that time out, and one agent that is drawn.
 
     Args:
-        roster: Where agents are.
-        time_out: What an agent does whose time-out is due.
+        roster: The states of the agents.
+        time_out: The turn of an agent whose time-out is due.
         host: The run.
     """
 
     def __init__(self, roster: Roster, time_out: Step, host: RunHost) -> None:
         super().__init__(roster, time_out)
         self._host = host
-        # of an order that is not that of the list
+        # the order must not depend on the list
         self._agents = host.canonical()
         self._drawn: Any = None
 
@@ -383,7 +383,7 @@ class DrawnPair(Drawn):
         if self._host.has_network:
             self._other = stream.choice(one.neighbours) if one.neighbours else None
         else:
-            # of the others, each as likely
+            # one of the others, all equally likely
             others = len(agents) - 1
             self._other = agents[place - 1 - stream.index(others)] if others else None
 

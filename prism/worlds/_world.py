@@ -89,9 +89,9 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
         together: Whether all agents act on the situation at the beginning of the tick.
         overlap: Whether agents continue while others wait for an answer. Their steps may not look
             at other agents.
-        meanings: Descriptions of the states, for a model.
-        treatment_classes: Ready-made treatments of this world, besides those of all, which files of
-            treatments may name by their kinds.
+        meanings: Descriptions of the states, which a model reads.
+        treatment_classes: Ready-made treatments of this world, besides those of every world. Files
+            of treatments name them by their kinds.
         network: The network of the agents. Set it in `setup`.
 
     Raises:
@@ -110,12 +110,12 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
     overlap: ClassVar[bool] = False
     meanings: ClassVar[Mapping[Any, str]] = {}
     treatment_classes: ClassVar[Sequence[type]] = ()
-    # what reads a file of agents; None for an `AgentTable`
+    # the class that reads a file of agents; None for an `AgentTable`
     _prism_table: ClassVar[Callable[[Any, Any], Any] | None] = None
     _prism_agents: ClassVar[int] = DEFAULT_AGENTS
-    # arguments that are no parameters
+    # arguments that are not parameters
     _prism_arguments: ClassVar[tuple[str, ...]] = ()
-    # one agent, of a class of its own, whose steps take time and may draw from wherever they like
+    # a world with one agent of another class, whose steps take time and may use any random numbers
     _prism_is_alone: ClassVar[bool] = False
 
     def __init__(self, **parameters: Any) -> None:
@@ -325,22 +325,22 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
         made: Iterable[Any] = table.agents_of(self)
         return made
 
-    # What a run needs to know of worlds of prism's own
+    # What a run needs to know about prism's own worlds
 
     def _prism_take(
         self,
         own: Mapping[str, Any],  # noqa: ARG002 - there are none here
         parameters: Mapping[str, Any],  # noqa: ARG002
     ) -> Mapping[str, Any]:
-        """Take arguments that are no parameters; return groups of parameters to begin with."""
+        """Store arguments that are not parameters, and return the initial groups of parameters."""
         return {}
 
     def _prism_told(self) -> dict[str, Any]:
-        """Return these arguments, but for those with their defaults."""
+        """Return these arguments, except those with default values."""
         return {}
 
     def _prism_files(self) -> dict[str, Any]:
-        """Return the files that a run reads besides the code, by what they are called."""
+        """Return the files that a run reads besides the code, by name."""
         return {}
 
     def _prism_fallback(self) -> tuple[Any, str | None]:
@@ -386,33 +386,33 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
             event: A line of the log whose name begins with ``world.``.
         """
 
-    # What a world whose agents stand for objects says besides; no hooks, as its own may be defined
+    # For worlds whose agents represent objects. These are not hooks, which such a world may define
 
     def _prism_begin(self, setting: Any, host: Any) -> None:
-        """Note the parts of the run."""
+        """Store the parts of the run."""
 
     def _prism_invite(self, agents: Iterable[Any]) -> Iterable[Any]:
-        """Return agents for those who are given or made."""
+        """Return agents for the given or newly made members of the population."""
         return agents
 
     def _prism_joined_all(self) -> None:
-        """Go on when all agents have joined, before `setup`."""
+        """Called when all agents have joined, before `setup`."""
 
     def _prism_logger(self, setting: Any) -> Any:
         """Return where the run's events go."""
         return setting.logger
 
     def _prism_described(self, told: dict[str, Any]) -> dict[str, Any]:
-        """Return what ``run.started`` says of the world."""
+        """Return the data of the world in ``run.started``."""
         return told
 
     def _prism_joined(self, agent: Any) -> Mapping[str, Any] | None:
-        """Return what ``agent.joined`` says; None for what it says of any agent."""
+        """Return the data of ``agent.joined``; None for those of any agent."""
         del agent
         return None
 
     def _prism_announce(self) -> None:
-        """Tell what was there before the first round, once the agents are announced."""
+        """Log what exists before the first round, once the agents have been announced."""
 
     def _prism_begin_round(self) -> None:
         """Prepare for a round, before its treatments."""
@@ -421,24 +421,24 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
         """Prepare for a tick."""
 
     def _prism_kept_in(self, folder: Path) -> None:
-        """Take note of the folder in which the run is kept, before anything else happens."""
+        """Store the folder in which the run is kept, before anything else happens."""
 
     def _prism_running(self, *, is_new: bool) -> AbstractContextManager[object]:
-        """Return what holds what a run needs from its beginning, or its resuming, to its end."""
+        """Return a context manager that lasts from a run's start, or its resume, to its end."""
         del is_new
         return nullcontext()
 
     def _prism_round(self) -> AbstractContextManager[object]:
-        """Return what is entered before a round, and left when its checkpoint is written."""
+        """Return a context manager that lasts for a round and the writing of its checkpoint."""
         return nullcontext()
 
     def _prism_is_over(self, rounds: Sequence[Any]) -> bool:
-        """Return whether nobody has anything more to do, after some rounds."""
+        """Return whether no agent has anything left to do, after some rounds."""
         del rounds
         return False
 
     def _prism_last_step(self) -> Callable[[Any, Any], Any] | None:
-        """Return what each agent does at the end of a round; None if nothing."""
+        """Return the step of each agent at the end of a round, or None."""
         return None
 
     def _prism_summary(self, summary: Any) -> Any:
@@ -446,7 +446,7 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
         return summary
 
     def _prism_ended(self, summary: Any) -> Mapping[str, Any]:
-        """Return what ``round.ended`` says."""
+        """Return the data of ``round.ended``."""
         told: Mapping[str, Any] = summary.to_dict()
         return told
 
@@ -459,13 +459,13 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
         return WorldResults(len(self._hosted("results").agents), tuple(rounds))
 
     def _prism_recall(self, event: Mapping[str, Any]) -> None:
-        """Take note of a line of the log, on resuming."""
+        """Process a line of the log, on resuming."""
 
     def _prism_recalled(self) -> None:
-        """Go on from all that the log and the checkpoint tell, on resuming."""
+        """Continue once the log and the checkpoint have been read, on resuming."""
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Refuse what nobody declared, and parameters outside of treatments."""
+        """Refuse undeclared attributes, and changes of parameters outside of treatments."""
         cls, host = type(self), self._host
         field = cls.fields.get(name)
         if field is None:
@@ -486,7 +486,7 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
         object.__setattr__(self, name, value)
 
     def __getattr__(self, name: str) -> Any:
-        """Say why there is no such attribute; called only where there is none."""
+        """Explain why an attribute is missing; only called if it is."""
         if name.startswith("_"):
             raise AttributeError(name)
         raise AttributeError(unknown_field(type(self), name))
@@ -534,7 +534,7 @@ def during(
 
 
 def measure(of: MeasuredT) -> MeasuredT:
-    """Mark what is measured at the end of every round.
+    """Mark a method or a field to be measured at the end of every round.
 
     A method of a world, without arguments, returns a number, or None if there is nothing to
     measure. A method of an agent is measured for each agent, and so is a field: ``wealth: float =
@@ -584,10 +584,10 @@ def _kinds_in(written: Any) -> tuple[type[Agent], ...]:
         return ()
 
     named = [each for given in get_args(written) for each in (get_args(given) or (given,))]
-    # Any is a class, too
+    # Any is also a class
     return tuple(each for each in named if isinstance(each, type) and each is not Any)
 
 
 def defines(cls: type[World[Any]], hook: str) -> bool:
-    """Return whether a world's class has a hook of its own."""
+    """Return whether a world's class overrides a hook."""
     return getattr(cls, hook) is not getattr(World, hook)

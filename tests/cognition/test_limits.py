@@ -174,6 +174,19 @@ async def test_the_prompt_is_what_fits() -> None:
     assert (paged.why, paged.tokens_after) == ("hard_limit", len(prompt))
 
 
+async def test_of_news_without_room_the_beginning_is_shown() -> None:
+    """The agent learns that there is news, though a prompt has no room for all of it."""
+    writer = writer_of([thought()])
+    agent = thinker(writer, config=limited(None, LARGEST + 500), count=letters)
+    agent.tell("old", "the ferry has left " + "x" * 5000)
+    cycle = await agent.cycle()
+    assert cycle.prompt_tokens is not None
+    assert cycle.prompt_tokens <= LARGEST + 500
+    (prompt,) = prompts_of(writer)
+    assert "<new>the ferry has left xx" in prompt
+    assert " …</new>" in prompt
+
+
 async def test_a_value_larger_than_the_hard_limit_is_refused() -> None:
     """An add or load that no prompt has room for is refused, and changes nothing."""
     config = limited(None, LARGEST + 500)

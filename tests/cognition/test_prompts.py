@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 from prism.cognition import Config
 from prism.cognition._prompts import Seen, build_prompt
 from prism.errors import UnknownStateError
+from tests.kit.cognition import thinker
 from tests.kit.texts import ANY
+from tests.kit.writers import writer_of
 
 CONFIG = Config(goal="Plan a story")
 STATES = ("thinking", "executing", "paging")
@@ -215,3 +217,12 @@ def test_there_are_three_states() -> None:
     """A prompt for another state is refused by name."""
     with pytest.raises(UnknownStateError, match="'dreaming'"):
         text_of("dreaming")
+
+
+async def test_a_model_that_echoes_its_prompt_remembers_nothing() -> None:
+    """The example in the prompt is no action."""
+    agent = thinker(writer_of(lambda call: call.prompt), {"state": "executing"})
+    cycle = await agent.cycle()
+    assert cycle.reason is not None
+    assert cycle.reason.startswith("the reply repeats the example of the prompt")
+    assert agent.memory.working == {}

@@ -40,7 +40,7 @@ def test_every_version_of_the_log_has_a_folder() -> None:
 def test_it_is_refused_in_words_and_nothing_changes(begun: Path) -> None:
     """Resuming says that the run is of an earlier version, and what to do instead."""
     before = tree(begun)
-    with pytest.raises(InputError, match=r"earlier version.*start a new run; prism log"):
+    with pytest.raises(InputError, match=r"earlier version.*start a new run .prism log"):
         resume(begun)
     assert tree(begun) == before
 

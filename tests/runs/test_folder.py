@@ -151,7 +151,7 @@ def test_of_two_that_begin_at_once_one_is_refused(
 
 def test_nothing_is_kept_before_the_folder_is_opened(tmp_path: Path) -> None:
     """Keeping a round of a run whose folder was not opened is an error that says so."""
-    with pytest.raises(SimulationError, match=r"before the folder is opened by writing\(\)"):
+    with pytest.raises(SimulationError, match=r"open the folder with writing\(\)"):
         RunFolder.for_new(tmp_path).keep(DiceOptions().prepare(None))
 
 

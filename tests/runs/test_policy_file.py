@@ -153,7 +153,7 @@ CONTRADICTIONS: dict[str, tuple[Change, str]] = {
     "cells[3]": (lambda d: d["cells"].append(deepcopy(d["cells"][0])), "as cells.0."),
     "logits[0].groups": (
         lambda d: d["logits"][0].update(groups=["critic", "critic"]),
-        "none twice",
+        "must not name anything twice",
     ),
     "logits[0].base": (lambda d: d["logits"][0].update(base="idle"), "one of the options"),
     "logits[0].coefficients.composing": (

@@ -109,11 +109,8 @@ def test_a_folder_of_groups_and_patterns_name_the_same_runs(runs: Path, found: C
 
 
 @pytest.mark.slow
-def test_groups_of_a_batch_are_in_the_order_of_its_plan(
-    prism: Prism, runs: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_groups_of_a_batch_are_in_the_order_of_its_plan(prism: Prism, runs: Path) -> None:
     """The first arm is what others are compared with, whatever it is called, measure by measure."""
-    monkeypatch.setenv("COLUMNS", "160")
     arms = {"warned": "warned", "plain": "plain", "again": "plain"}
     made = prism.folder / "made"
     for arm, name in arms.items():
@@ -140,7 +137,7 @@ def test_groups_of_a_batch_are_in_the_order_of_its_plan(
         ["decisions", "again"],
         ["share_ignorant", "plain"],
         ["share_ignorant", "again"],
-    ]
+    ] * 2
     assert {"interval", "p"} <= set(ran.out.split())
 
 
@@ -241,11 +238,8 @@ def test_the_hint_below_the_table_counts_no_rows_that_are_none(prism: Prism, run
     assert not re.search(r"\de[+-]\d+ to", drawn)
 
 
-def test_long_names_of_groups_take_no_room_from_interval_and_p(
-    prism: Prism, runs: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_long_names_of_groups_take_no_room_from_interval_and_p(prism: Prism, runs: Path) -> None:
     """Within 80 columns all columns are there, if need be below, beside what a row is about."""
-    monkeypatch.setenv("COLUMNS", "80")
     made = prism.folder / "made"
     for name in BOTH:
         (made / f"{name},influence=4.0").mkdir(parents=True)

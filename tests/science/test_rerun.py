@@ -238,7 +238,7 @@ def test_a_run_that_comes_out_differently_is_refused(tmp_path: Path) -> None:
     told = json.loads(summary.read_text())
     told["config"]["seed"] = 2
     summary.write_text(json.dumps(told))
-    with pytest.raises(InputError, match=r"before round 3 came out differently, first in round 1"):
+    with pytest.raises(InputError, match=r"before round 3 differ from the original, first in"):
         rerun(run, tmp_path / "again", from_round=3)
 
 

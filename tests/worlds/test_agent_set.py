@@ -145,7 +145,7 @@ def test_nobody_has_a_mean_only_if_it_is_said() -> None:
     nobody: AgentSet[Lamp] = AgentSet()
     assert nobody.mean("pressed", default=None) is None
     assert nobody.sum("pressed") == 0
-    with pytest.raises(FieldValueError, match=r"mean\('pressed'\) of nobody: say what it is then"):
+    with pytest.raises(FieldValueError, match=r"mean\('pressed'\) of an empty set: give a default"):
         nobody.mean("pressed")
 
 

@@ -116,7 +116,7 @@ def local_thing(_run: Any) -> Thing:
     [
         ({1, 2}, r"Holder.held of the Holder cannot be kept: \{1, 2\} is a set: use a dict"),
         (Unkept(), "is a Unkept: fields can hold numbers"),
-        (lambda run: [print], "is a builtin_function_or_method: keep a name"),
+        (lambda run: [print], "is a builtin_function_or_method: store its name"),
         (b"x", "is a bytes"),
         (["whole", "h\ud83d"], r"Holder.held .* cannot be kept: 'h\\ud83d' holds half a character"),
         (circle, "it is the same list|it holds itself"),
@@ -135,7 +135,7 @@ def test_a_list_of_two_agents_is_refused() -> None:
     """A list that two agents hold would be two after a resume, so it is refused by both names."""
     run = Run(Holder(), 3)
     run.agents[0].met = run.agents[2].met
-    problem = "Walker.met of walker_3 cannot be kept: it is the same list as that in Walker.met of"
+    problem = "Walker.met of walker_3 cannot be kept: it is the same list as in Walker.met of"
     with pytest.raises(SimulationError, match=problem):
         run.loop.snapshot()
 

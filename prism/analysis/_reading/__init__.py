@@ -1,1 +1,1 @@
-"""The bytes of logs to frames of events."""
+"""Reading logs into frames of events."""

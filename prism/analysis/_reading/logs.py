@@ -52,9 +52,9 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     for event in EVENTS
     if event.name in _TABULATED
 }
-"""Keys of the events that tables are made from, apart from ``timestamp``, ``round``, ``tick``."""
+"""Keys of the events for tables, except ``timestamp``, ``round`` and ``tick``."""
 
-# Of these, the other keys are read by no table.
+# No table reads the other keys of these events.
 COLUMNS |= {
     events.ROUND_ENDED: ("measures",),
     events.AGENTS_MEASURED: ("kind", "measure", "values", "quantiles"),
@@ -69,7 +69,7 @@ COLUMNS |= {
 STAMP = ("timestamp", "round", "tick")
 
 _AHEAD = 2
-"""Blocks that are parsed while another is in use."""
+"""Number of blocks that are parsed while another is in use."""
 
 ItemT = TypeVar("ItemT")
 ResultT = TypeVar("ResultT")
@@ -78,13 +78,13 @@ ResultT = TypeVar("ResultT")
 class RunLogs:
     """The opened logs of one run or several; made by `read_log`.
 
-    Nothing is kept in memory. Every table is one pass over the files, and so is the first look at
-    `runs` or `notes` if no table came before it.
+    Nothing is kept in memory. Every table takes one pass over the files. So does the first access
+    to `runs` or `notes`, unless a table was made before.
 
     Args:
         paths: The logs, with the label of each.
         unreadable: Notes on the logs that could not be opened.
-        copies: Files that are read in place of pipes.
+        copies: Files that are read instead of pipes.
     """
 
     _with_parameters = True
@@ -110,10 +110,10 @@ class RunLogs:
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """Remarks on faults in the logs; tables use everything else.
+        """Notes on problems of the logs. Tables use everything else.
 
-        Some notes are found by a table and appear once it is made: `state_counts` finds agents
-        whose transitions are missing.
+        Some notes appear only after a table has found them: `state_counts`, for example, finds
+            agents whose transitions are missing.
         """
         return (*self._surveyed()[1], *self._remarks.values())
 
@@ -126,15 +126,15 @@ class RunLogs:
 
         Returns:
             A LazyFrame in the order of the logs, with ``run`` (if there are several; the parameters
-            of their worlds follow it, as in `labelled`), ``line``,
-            ``timestamp`` (UTC), ``round``, ``tick``, and every key that any of these events has.
-            The keys of the schema come first, and are there even if no event has them. Others get
-            the type that has room for all their values: true or false, whole number, number, text,
-            list of texts, or else JSON text. A key that is called as ``run`` or ``line`` becomes
-            ``key_run`` or ``key_line``. An event of your own belongs to the run that has begun
-            last. Collect it with ``engine="streaming"`` if the log is long.
+            of their worlds follow it, as in `labelled`), ``line``, ``timestamp`` (UTC), ``round``,
+            ``tick``, and every key that any of these events has. The keys of the schema come first,
+            and are present even if no event has them. Other keys get the narrowest type that fits
+            all their values: true or false, whole number, number, text, list of texts, or else JSON
+            text. A key with the name ``run`` or ``line`` becomes ``key_run`` or ``key_line``. An
+            event of your own belongs to the run that began last. Collect it with
+            ``engine="streaming"`` if the log is long.
 
-            The logs are read once here already, to find the keys.
+            This method already reads the logs once, to find the keys.
 
         Raises:
             InputError: If prism has no such event and the logs have none either, or if such events
@@ -175,13 +175,13 @@ class RunLogs:
         """Read all logs once, from first line to last, some megabytes at a time.
 
         Args:
-            kinds: Names of the events to read; none means all that prism knows.
+            kinds: Names of the events to read; empty for all that prism knows.
             columns: Their keys; ``OWN_KEYS`` for those that a world gave its own events.
 
         Yields:
-            Frames with ``run`` (a number: the place in `runs`), ``line``, ``event`` and the
-            columns. Times are text; objects are JSON text, and null in events whose ``COLUMNS`` do
-            not name them. The first frame is empty, so there is always one.
+            Frames with ``run`` (the index in `runs`), ``line``, ``event`` and the columns. Times
+            are text; objects are JSON text, and null in events whose ``COLUMNS`` do not name them.
+            The first frame is empty, so there is always one.
         """
         condition = pl.col("event").is_in(kinds) if kinds else None
         yield from self.blocks_where(condition, columns=columns)
@@ -195,14 +195,14 @@ class RunLogs:
     ) -> Iterator[pl.DataFrame]:
         """Read all logs once, as `blocks` does, but only the events that meet a condition.
 
-        Columns of objects are parsed for these events alone, which saves much time if they are few.
+        Columns of objects are parsed for these events only, which saves much time if there are few.
 
         Args:
             condition: A condition on columns other than those of objects; None takes all events
                 that prism knows.
             columns: Keys of the events.
-            objects_where: Of these events, those whose objects are needed; they are null in the
-                others, which saves more time. None takes all.
+            objects_where: Which of these events need their objects. They are null in the others,
+                which saves more time. None takes all.
 
         Yields:
             Frames like those of `blocks`.
@@ -255,7 +255,7 @@ class RunLogs:
             notes += survey.notes()
             foreign |= survey.foreign_names()
 
-        # Known only once every log was read to its end.
+        # Known only after every log has been read to its end.
         self._runs, self._notes, self._foreign = tuple(runs), tuple(notes), foreign
 
     def _scanned(self, event: str, columns: Sequence[Column]) -> Iterator[pl.DataFrame]:
@@ -269,7 +269,7 @@ class RunLogs:
         own = None if is_known(event) else event
         for block, frame, path in self._pass(["event", *plain], own=own):
             rows = frame.filter(event=event)
-            # A log that has nothing of prism has no run, and its events belong to the file.
+            # A log without prism's events has no run, and its events belong to the file.
             label = (
                 pl.col("run").replace_strict(labels, default=None, return_dtype=pl.String)
                 if path in with_runs
@@ -315,13 +315,13 @@ def read_log(*paths: PathLike[str] | str) -> RunLogs:
     Args:
         paths: Logs, plain or compressed with gzip or zstd, or folders of runs. A log that cannot be
             opened is reported in `RunLogs.notes`. A pipe, such as ``/dev/stdin``, is copied into a
-            temporary file at once, as every table reads the log again.
+            temporary file at once, since every table reads the log again.
 
     Returns:
         The logs, from which every function of `prism.analysis` makes its table.
 
     Raises:
-        InputError: If no path is given, the same log twice, or none can be opened.
+        InputError: If no path is given, if the same log is given twice, or if none can be opened.
     """
     if not paths:
         raise InputError("no log given: give at least one run's folder or log")
@@ -350,7 +350,7 @@ def read_log(*paths: PathLike[str] | str) -> RunLogs:
 
 
 def parse_time(name: str) -> pl.Expr:
-    """Return a column of ISO 8601 texts as UTC times with microseconds; null if a text is none."""
+    """Return a column of ISO 8601 texts as UTC times with microseconds; null if invalid."""
     return pl.col(name).str.to_datetime("%+", time_unit="us", time_zone="UTC", strict=False)
 
 
@@ -389,7 +389,7 @@ def _require_different(logs: Sequence[Path]) -> None:
 
 
 def _labels(logs: Sequence[Path]) -> list[str]:
-    """Label each log by its folder or name, with as much of its path as tells it apart."""
+    """Label each log by its folder or name, with enough of its path to be unique."""
     names = [_without_suffixes(log.absolute()) for log in logs]
     return distinct_ends(names if len(set(names)) == len(names) else logs)
 
@@ -400,7 +400,7 @@ def _without_suffixes(log: Path) -> Path:
 
 
 def _ahead(work: Callable[[ItemT], ResultT], items: Iterable[ItemT]) -> Iterator[ResultT]:
-    """Return results in order, with a few items worked on ahead in other threads."""
+    """Return results in order, computing a few items ahead in other threads."""
     with ThreadPoolExecutor(_AHEAD) as pool:
         pending: deque[Future[ResultT]] = deque()
         for item in items:

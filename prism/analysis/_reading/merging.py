@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import polars as pl
 
 COUNT: pl.Expr = pl.len().cast(pl.Int64)
-"""The number of rows, of a type that adds up in tables of any length."""
+"""The number of rows, in a type whose sums cannot overflow."""
 
 _MOST_ROWS_WAITING = 250_000
 
@@ -31,7 +31,7 @@ class TableMerger:
         self._waiting.append(table)
         self._rows += table.height
 
-        # Waiting for as many rows as are merged keeps the total work linear.
+        # Waiting for as many new rows as there are merged ones keeps the total work linear.
         merged = 0 if self._merged is None else self._merged.height
         if self._rows > _MOST_ROWS_WAITING + merged:
             self._settle()

@@ -1,4 +1,4 @@
-"""From lines of JSON to columns."""
+"""Parsing lines of JSON into columns."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ OBJECTS = (
 """Keys of objects. Their own keys vary, so they are kept as JSON text, made by `objects_of`."""
 
 OWN_KEYS = "own_keys"
-"""A column for the keys of a world's event that are not those of every line, as an object."""
+"""A column for the own keys of a world's event, as an object."""
 
 _COLUMN_TYPES = {
     "string": pl.String(),
@@ -34,7 +34,7 @@ _COLUMN_TYPES = {
 
 
 def _column_type(key: Key) -> pl.DataType:
-    # Only the number of the schema's version, which is a constant there, has no type.
+    # Only the version of the schema, which is a constant there, has no type.
     of_value = key.schema.get("type", "integer")
     name, *_or_null = [of_value] if isinstance(of_value, str) else of_value
     return _COLUMN_TYPES[name]
@@ -73,8 +73,8 @@ class Parsed:
 def parse(block: Block, columns: Sequence[str]) -> Parsed:
     """Parse a block of lines.
 
-    The whole block is parsed at once; only if that fails, or if some lines are blank, is each line
-    looked at.
+    The whole block is parsed at once. Single lines are parsed only if that fails, or if some lines
+    are blank.
 
     Args:
         block: Whole lines.
@@ -88,7 +88,7 @@ def parse(block: Block, columns: Sequence[str]) -> Parsed:
     except ComputeError:
         return _parse_line_by_line(block, columns)
 
-    # polars skips blank lines, so its numbers of lines would be wrong.
+    # polars skips blank lines, so its line numbers would be wrong.
     if frame.height < block.lines:
         return _parse_line_by_line(block, columns)
 
@@ -107,8 +107,8 @@ def objects_of(block: Block, lines: pl.Series, names: Sequence[str]) -> pl.DataF
         names: Keys of `OBJECTS`.
 
     Returns:
-        A column of JSON text for each key, null if a line has no such key, or null, or a value
-        nested hundreds of levels deep.
+        A column of JSON text for each key. It is null if a line lacks the key, or its value is null
+        or nested hundreds of levels deep.
     """
     every = block.data.split(b"\n") if lines.count() else []
     nothing = [None] * len(names)
@@ -182,7 +182,7 @@ def _texts(line: bytes, names: Sequence[str]) -> list[str | None]:
 
 
 def _may_hold_lone_surrogates(data: bytes) -> bool:
-    # Half a surrogate pair is no text, but polars would read it as the character NUL.
+    # Half a surrogate pair is invalid, but polars would read it as the character NUL.
     return b"\\" in data and _LONE_SURROGATE.search(data) is not None
 
 

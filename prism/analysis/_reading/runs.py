@@ -1,4 +1,4 @@
-"""The runs that a log holds, and notes on what is wrong with it."""
+"""The runs in a log, and notes on its problems."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ class Note:
     """A remark on a log that affects its tables.
 
     Args:
-        kind: What it is, for programs.
+        kind: Its kind, for programs.
         path: The log.
-        line: Number of the line it is about, counted from 1; None if it is about the whole log.
-        message: What it is, for people.
+        line: The line that it refers to, counted from 1, or None for the whole log.
+        message: Its text, for people.
     """
 
     kind: NoteKind
@@ -71,12 +71,12 @@ MOST_LINES_NAMED = 10
 
 _BOUNDARIES = frozenset((RUN_STARTED, AGENT_JOINED, RUN_ENDED))
 
-# A reasoner warns before a run, after it, and in it: its warnings neither begin nor end a run.
+# A reasoner may warn before, during and after a run, so its warnings neither begin nor end one.
 _WARNINGS = [name for name in KNOWN_EVENTS if name.startswith("reasoner.") and name != DECISION]
 
 
 _FEW_PARAMETERS = 12
-"""Parameters of a world that are all columns of its tables."""
+"""The largest number of a world's parameters for which all become columns of tables."""
 
 
 def is_known(event: str | None) -> bool:
@@ -87,8 +87,8 @@ def is_known(event: str | None) -> bool:
 def parameters_apart(runs: Sequence[Run]) -> list[dict[str, Any]]:
     """Return the parameters that distinguish each run.
 
-    For a world with few parameters these are all. For one with many, such as the social feed, they
-    are those that differ between runs.
+    For a world with few parameters, these are all of them. For one with many, such as the social
+    feed, they are those that differ between runs.
     """
     told = [run.parameters for run in runs]
     few = (each for each in told if len(each) <= _FEW_PARAMETERS)
@@ -104,24 +104,24 @@ def _differing(told: Sequence[Mapping[str, Any]]) -> set[str]:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run of a log, as far as the log describes it.
+    """One run of a log, as described by the log.
 
     Args:
         label: Its name in the column ``run`` of tables: its folder or file, with ``#1``, ``#2``,
             ... if a file has several runs.
         path: The log.
         started: Whether it begins with ``run.started``, as the runs of a simulation do.
-        ended: Whether the log has its end.
+        ended: Whether the log contains its end.
         schema: Version of its events.
-        chart: The name of the agents' chart, or of several with commas between.
+        chart: The name of the agents' chart, or several names separated by commas.
         agents: Number of its agents.
         logged_agents: How many of them the log covers; None for all.
         rounds: Number of rounds planned.
         ticks_per_round: Ticks of each round.
         seed: Its seed.
-        world: The class of its world; None for a social feed, or if the log does not say.
+        world: The class of its world; None for a social feed, or if the log does not contain it.
         parameters: The world's parameters at the beginning, by name.
-        charts: What lies inside of each state that has others inside, by chart.
+        charts: The states inside each composite state, by chart.
         arrows: Source, target and trigger of the transitions of these charts.
     """
 
@@ -144,7 +144,7 @@ class Run:
 
 @dataclass(slots=True)
 class RunsOfFile:
-    """The runs of a file, told apart by the lines that begin and end them.
+    """The runs of a file, separated by the lines that begin and end them.
 
     The log of an application (`prism.runlog.configure`) may contain simulations. It begins with a
     ``run.started`` that names no agents, and its ``run.ended`` follows that of the last simulation.
@@ -163,11 +163,11 @@ class RunsOfFile:
     starts: list[int] = field(default_factory=list)
     interleaved_at: int | None = None
 
-    # Number of the application's run that has not ended.
+    # Index of the application's run, if it has not ended.
     _application: int | None = None
     # Whether the last run has no events yet, apart from its start and warnings.
     _is_bare: bool = False
-    # Numbers of the simulations that another one began in the middle of.
+    # Indices of the simulations during which another one began.
     _interrupted: list[int] = field(default_factory=list)
     # Agents that joined the last run.
     _joined: pl.Series = field(default_factory=lambda: pl.Series(dtype=TYPES["agent_id"]))
@@ -181,18 +181,18 @@ class RunsOfFile:
         return not _BOUNDARIES.isdisjoint(counts) or not self.runs or self.runs[-1].ended
 
     def take_others(self, frame: pl.DataFrame) -> None:
-        """Add events among which no run begins or ends."""
+        """Add events that contain no beginning or end of a run."""
         if self._is_bare:
             self._is_bare = frame["event"].is_in(_WARNINGS).all()
 
     def take(
         self, part: pl.DataFrame, facts: Mapping[str, Any] | None, joins: pl.DataFrame
     ) -> None:
-        """Add lines of which at most the first begins a run, or which are one line that ends one.
+        """Add lines of which only the first may begin a run, or a single line that ends one.
 
         Args:
             part: The lines.
-            facts: What the first line says of the run that it begins; None if it begins none.
+            facts: The data of the run that the first line begins; None if it begins none.
             joins: The lines of agents that join.
         """
         line, event = part["line"][0], part["event"][0]
@@ -254,7 +254,7 @@ class RunsOfFile:
             self._mark_as_ended(self._application)
             self._application = None
         elif run.ended:
-            # Two ends in a row, and no application to end: the second is another run's.
+            # Two ends in a row without an application to end: the second belongs to another run.
             self._mark_as_interleaved(line)
             if self._interrupted:
                 self._mark_as_ended(self._interrupted.pop())
@@ -264,13 +264,14 @@ class RunsOfFile:
     def _continue(self, line: int) -> None:
         """Add a line after the end of a run, or before the start of the first."""
         if self._interrupted:
-            # It can belong to the interrupted run: the lines of two runs are interleaved.
+            # It may belong to the interrupted run, in which case the lines of two runs are
+            # interleaved.
             self._mark_as_interleaved(line)
         else:
             self._add(Run(self.label, self.path), line)
 
     def _take_joins(self, joins: pl.DataFrame) -> None:
-        # An agent joins a run once: a second time means that the lines are of two runs.
+        # An agent joins a run only once, so a second time means that there are two runs.
         self._joined = pl.concat([self._joined, joins["agent_id"]])
         again = joins.filter(~self._joined.is_first_distinct().tail(joins.height))
         if again.height:

@@ -1,4 +1,4 @@
-"""All events of one kind as a query, with every key that they have, one's own events included."""
+"""All events of one kind as a query, with every key that they have, for any kind of event."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def query_of(
     """Return a polars query over the parts of a table, with few of them in memory at a time.
 
     Args:
-        make: Begins to make the parts, in order. Called with the needed columns whenever the query
-            is run; parts may have other columns besides.
+        make: Yields the parts in order. It is called with the needed columns whenever the query is
+            run; parts may also have other columns.
         schema: Columns and types of the table.
     """
 
@@ -50,7 +50,7 @@ def query_of(
 Kind = Literal["truth", "whole", "number", "text", "texts", "json"]
 
 ADDED = ("run", "line")
-"""Columns that are no keys of an event."""
+"""Columns that are not keys of an event."""
 
 _COLUMN_TYPES: Mapping[Kind, pl.DataType] = {
     "truth": pl.Boolean(),
@@ -75,10 +75,10 @@ class Column:
     """A column of a scan.
 
     Args:
-        name: Its name: the key, or, where a scan has such a column already, with ``key_`` before.
+        name: Its name: the key, with the prefix ``key_`` if a scan already has such a column.
         key: The key of the event.
         type: Its type.
-        kind: What its values are; None if they are read with the lines, as `parse` does.
+        kind: The kind of its values; None if `parse` reads them with the lines.
     """
 
     name: str
@@ -116,10 +116,10 @@ class KeysFound:
         """Add the events in some lines of a block.
 
         Raises:
-            InputError: If there are more keys than a table has room for.
+            InputError: If there are more keys than a table may have.
         """
         for event in _events(block, lines):
-            # Nearly all events have none but known keys, which is quickly told.
+            # Nearly all events have only known keys, which is quick to check.
             if not event.keys() <= self._known:
                 self._take(event)
 
@@ -143,20 +143,20 @@ class KeysFound:
         if len(self._kinds) > _MOST_KEYS:
             raise InputError(
                 f"events of this kind have more than {_MOST_KEYS:,} different keys, too many for "
-                "the columns of a table: what varies belongs into one key, as an object"
+                "the columns of a table: put varying keys into an object under one key"
             )
 
 
 def as_columns(objects: Sequence[Mapping[str, Any]], *, otherwise: str) -> pl.DataFrame:
     """Return objects as rows, with a column for each key that any of them has.
 
-    A column has the type that has room for all its values: true or false, whole number, number,
-    text, or else JSON text.
+    A column has the narrowest type that fits all its values: true or false, whole number, number,
+        text, or else JSON text.
 
     Args:
         objects: The objects, read from JSON.
-        otherwise: Name of one column of JSON text, if there are more keys than a table has room
-            for.
+        otherwise: Name of a single column of JSON text, if there are more keys than a table may
+            have.
     """
     found: dict[str, set[Kind]] = {}
     for each in objects:
@@ -173,7 +173,7 @@ def as_columns(objects: Sequence[Mapping[str, Any]], *, otherwise: str) -> pl.Da
 
 
 def read_object(text: str | None) -> Mapping[str, Any]:
-    """Return an object of JSON, empty if a text is of something else."""
+    """Return a JSON object, empty if the text holds something else."""
     value = orjson.loads(text or "{}")
     return value if isinstance(value, dict) else {}
 
@@ -196,7 +196,7 @@ def _in_one_cell(kind: Kind) -> Kind:
 
 def values_of(block: Block, lines: pl.Series, columns: Sequence[Column]) -> pl.DataFrame:
     """Return columns that are not read with the lines, for some lines of a block."""
-    if not columns:  # each line would be parsed for nothing
+    if not columns:  # do not parse each line for nothing
         return pl.DataFrame()
 
     readers = [(column.key, _READERS[column.kind]) for column in columns if column.kind]
@@ -230,7 +230,7 @@ def _kind(value: Any) -> Kind:
 
 
 def _common(kinds: Collection[Kind]) -> Kind:
-    """Return the one kind that has room for values of several; text if there are no values."""
+    """Return the narrowest kind that fits values of several kinds; text if there are no values."""
     if set(kinds) == {"whole", "number"}:
         return "number"
     if len(kinds) > 1:

@@ -41,7 +41,7 @@ _FAULTS: Mapping[str, tuple[NoteKind, str, str]] = {
         ", but its transition took place",
     ),
 }
-"""Events of faults in the user's code: the kind of note, what happened, and what came of it."""
+"""Events of faults in the user's code: the kind of note, what happened, and the consequence."""
 
 
 class FileSurvey:
@@ -51,7 +51,7 @@ class FileSurvey:
         path: The file.
         label: Label of its runs.
         first_run: Number of its first run among those of all files.
-        own: Name of an application's own events that are wanted, too; all others are left out.
+        own: Name of an application's own events to include; all others are left out.
     """
 
     def __init__(self, path: Path, label: str, first_run: int, own: str | None = None) -> None:
@@ -72,8 +72,8 @@ class FileSurvey:
             parsed: The same lines as columns, ``event`` among them.
 
         Returns:
-            The events of prism among them, and those of one's own that are wanted, with the number
-            of their run as ``run``: for one's own events, the run that has begun last.
+            Prism's events among them, and the application's own that are included, with the number
+            of their run as ``run``. For an application's own events, it is the run that began last.
         """
         before = self._number()
         frame = self._taken(block, parsed)
@@ -175,7 +175,7 @@ class FileSurvey:
         return frame.filter(pl.col("event").is_in(list(counts.keys() - foreign.keys())))
 
     def _numbered(self, frame: pl.DataFrame, boundaries: pl.DataFrame) -> pl.DataFrame:
-        """Add the number of its run to each line, where runs may begin or end among the lines."""
+        """Add the number of its run to each line, if runs may begin or end among the lines."""
         begun = boundaries.filter(event=events.RUN_STARTED)
         facts = {
             line: {
@@ -218,7 +218,7 @@ class _LeftOut:
         self._faults: list[Note] = []
 
     def take(self, parsed: Parsed, *, cut_off: bool) -> None:
-        """Add the bad lines of a block; the last of a block that is cut off is no corrupt one."""
+        """Add the bad lines of a block; the last line of an incomplete block is not corrupt."""
         bad = list(parsed.bad_lines)
         last = max(bad[-1] if bad else 0, parsed.frame["line"].max() or 0)
         if cut_off and bad and bad[-1] == last:
@@ -233,7 +233,7 @@ class _LeftOut:
         self._faults.append(Note(kind, self._path, line, fault))
 
     def notes(self) -> Iterator[Note]:
-        """Return a note on each of the first, and one on all others."""
+        """Return a note on each of the first lines, and one on all others."""
         for line in self._bad_lines[:MOST_LINES_NAMED]:
             yield Note("corrupt", self._path, line, "is not valid JSON and is left out")
 
@@ -246,7 +246,7 @@ class _LeftOut:
 
 
 class _Raised:
-    """What raised in the runs of a file: how often, and in which line first."""
+    """The exceptions in the runs of a file: how often, and in which line first."""
 
     def __init__(self, path: Path) -> None:
         self._path = str(path)
@@ -269,12 +269,12 @@ class _Raised:
 
 
 def _trees(charts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what lies inside of what in each chart, without what is no tree."""
+    """Return the states inside each composite state of each chart; invalid trees are dropped."""
     return {chart: inside for chart, inside in charts.items() if _is_tree(inside)}
 
 
 def _arrows(charts: Mapping[str, Any]) -> dict[str, list[list[str]]]:
-    """Return the transitions of each chart, without what are none."""
+    """Return the transitions of each chart; invalid ones are dropped."""
     return {
         chart: [each for each in arrows if isinstance(each, list) and _are_ends(each)]
         for chart, arrows in charts.items()
@@ -307,7 +307,7 @@ def _boundaries(block: Block, counts: Mapping[str, int]) -> pl.DataFrame:
     if not wanted:
         return empty((*columns, *RUN_OBJECTS))
 
-    # Few blocks have such lines: only these are parsed a second time, with more columns.
+    # Few blocks have such lines, and only these are parsed again, with more columns.
     found = parse(block, columns).frame.filter(pl.col("event").is_in(wanted))
     begins = found.select(pl.when(pl.col("event") == events.RUN_STARTED).then("line")).to_series()
 

@@ -1,1 +1,1 @@
-"""Frames of events to tables of measures."""
+"""Tables of measures, made from frames of events."""

@@ -39,7 +39,7 @@ def agent_story(logs: RunLogs, agent_id: str) -> pl.DataFrame:
 
     Returns:
         One row for each event: ``line``, ``timestamp`` (UTC), ``round``, ``tick``, ``event``,
-        ``what`` (a sentence), and the events' own keys, null if an event has no such key:
+        ``what`` (a sentence), and the events' own keys, which are null if an event lacks them:
         ``agent_id`` (the agent, or another that liked, replied to or reshared its post),
         ``from_state``, ``to_state``, ``trigger``, ``ticks_in_state``, ``context`` (JSON),
         ``state``, ``options``, ``chosen``, ``source``, ``reason``, ``probabilities`` (JSON),
@@ -47,9 +47,9 @@ def agent_story(logs: RunLogs, agent_id: str) -> pl.DataFrame:
         ``request_seconds`` (seconds), ``done_reason``, ``model``, ``relevance``, ``threshold``,
         ``post_id``, ``kind``, ``parent_id``, ``author_id``, ``text``, of text calls and workflows
         ``key``, ``turn``, ``step``, ``outcome``, ``moved_to`` and ``target``, and of agents that
-        think ``cycle``, ``next_state``, ``type``, ``tags``, ``why``, ``moved_out``,
-        ``moved_in`` and ``shortened``; of
-        a world's events ``own_keys`` (JSON). With ``run`` first if there are several.
+        think ``cycle``, ``next_state``, ``type``, ``tags``, ``why``, ``moved_out``, ``moved_in``
+        and ``shortened``; of a world's events ``own_keys`` (JSON). If there are several runs,
+        ``run`` is the first column.
 
     Raises:
         InputError: If the logs have no such agent.
@@ -67,12 +67,12 @@ def happenings(logs: RunLogs, condition: pl.Expr, *, most: int) -> pl.DataFrame:
 
     Args:
         logs: The logs, from `read_log`.
-        condition: A condition on the columns that `agent_story` has, without those of objects.
+        condition: A condition on the columns of `agent_story`, except those of objects.
         most: Most events to return.
 
     Returns:
-        ``round``, ``tick``, ``agent_id``, ``event``, ``what``, and what names a post: ``post_id``,
-        ``parent_id`` and ``context``, in the order of the log.
+        ``round``, ``tick``, ``agent_id``, ``event``, ``what``, and the keys that identify a post:
+        ``post_id``, ``parent_id`` and ``context``, in the order of the log.
     """
     last = pl.DataFrame()
     for frame in logs.blocks_where(condition, columns=_READ):
@@ -99,7 +99,7 @@ def _events_of(logs: RunLogs, agent_id: str) -> pl.DataFrame:
             own_posts.unique(), on=["run", "parent_id"], how="semi"
         )
         part = pl.concat([frame.filter(is_own | is_liked), answers]).sort("run", "line")
-        # A copy: the part itself would keep its whole block in memory.
+        # A copy, since the slice itself would keep its whole block in memory.
         found.append(pl.DataFrame(part.rows(), part.schema, orient="row"))
 
     story = pl.concat(found)
@@ -110,7 +110,7 @@ def _events_of(logs: RunLogs, agent_id: str) -> pl.DataFrame:
 
 
 def no_such_agent(logs: RunLogs, agent_id: str) -> InputError:
-    """Return the error that says which agents the logs have instead."""
+    """Return an error that names some agents that the logs do have."""
     some = ", ".join(_some_agents(logs))
     hint = f"; the first in it are {some}" if some else ""
     return InputError(f"no agent {agent_id!r} in the log{hint}")
@@ -147,7 +147,7 @@ def _moves(event: Mapping[str, Any], _agent_id: str) -> str:
 
 
 def _decides(event: Mapping[str, Any], _agent_id: str) -> str:
-    # The log may hold anything under "probabilities": only what looks like one is shown.
+    # The log may hold anything under "probabilities", so only plausible values are shown.
     likely = {
         name: f" {value:.0%}"
         for name, value in read_object(event["probabilities"]).items()
@@ -165,7 +165,7 @@ def _decides(event: Mapping[str, Any], _agent_id: str) -> str:
 def _publishes(event: Mapping[str, Any], agent_id: str) -> str:
     is_own = event["agent_id"] == agent_id
     who = "" if is_own else f"{event['agent_id']} "
-    # Only an answer of another agent is known to be to a post of this one.
+    # Only an answer by another agent is known to refer to a post of this one.
     whose = "" if is_own else "its "
     verb = {
         "reply": f"replies to {whose}{event['parent_id']} with",
@@ -191,7 +191,7 @@ def _weighs(event: Mapping[str, Any], _agent_id: str) -> str:
 
 
 def _says(sentence: str) -> Callable[[Mapping[str, Any], str], str]:
-    """Return what fills an event's keys into a sentence."""
+    """Return a function that fills an event's keys into a sentence."""
     return lambda event, _agent_id: sentence.format_map(event)
 
 
@@ -254,7 +254,7 @@ def _pages(event: Mapping[str, Any], _agent_id: str) -> str:
 
 def _discards(event: Mapping[str, Any], _agent_id: str) -> str:
     answer = f"the answer {event['chosen']} to {event['trigger']}"
-    # logs from before there were reasons know of one
+    # logs from before reasons were logged mean this one
     if event.get("reason") == "not_enabled":
         return f"{answer} is no longer possible"
     return f"{answer} comes too late"
@@ -289,13 +289,13 @@ _SENTENCES: dict[str, Callable[[Mapping[str, Any], str], str]] = {
 
 
 def _brief(text: str | None, most: int = _MOST_CHARACTERS) -> str:
-    """Return a text on one line, of which the column ``text`` has the whole."""
+    """Return a shortened text on one line; the column ``text`` has all of it."""
     line = " ".join((text or "").split())
     return line if len(line) <= most else line[: most - 3] + "..."
 
 
 def _about(event: Mapping[str, Any]) -> str:
-    """Return what an event was about: a post by its id, and else all that the context tells."""
+    """Return the subject of an event: the id of a post, or else the whole context."""
     context = read_object(event["context"])
     told = context.get("post_id") or _brief(in_words(context), _MOST_ABOUT)
     return f", about {told}" if told else ""

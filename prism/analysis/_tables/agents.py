@@ -29,20 +29,19 @@ def agents(logs: RunLogs) -> pl.DataFrame:
 
     Returns:
         One row for each agent of the log, by name (``agent_2`` before ``agent_10``): ``agent_id``;
-        what it was when it joined, null in a log that does not say: ``display_name``,
-        ``archetype``, ``interests``, ``following`` (a number), and a column for each of its
-        attributes or fields, if it has any (one that is called as another column becomes
-        ``attribute_`` and its name); ``state`` (its last); ``transitions``, ``weighed`` (posts),
-        ``decisions`` and ``fallbacks`` among them; and the counts of `activity`. Where agents were
-        assigned to the arms of an experiment, ``arm`` comes behind the id (``a+b`` of two
-        experiments). With ``run`` first if there are several. In worlds without posts, ``chart``
-        comes in place of what only feeds have.
+        its description when it joined, null if the log lacks it: ``display_name``, ``archetype``,
+        ``interests``, ``following`` (a number), and a column for each of its attributes or fields,
+        if any (prefixed with ``attribute_`` if another column has the name); ``state`` (its last);
+        ``transitions``, ``weighed`` (posts), ``decisions`` and ``fallbacks`` among them; and the
+        counts of `activity`. If agents were assigned to the arms of an experiment, ``arm`` follows
+        the id (``a+b`` for two experiments). If there are several runs, ``run`` is the first
+        column. In worlds without posts, ``chart`` replaces the columns that only feeds have.
     """
     return logs.labelled(with_arms(logs, described_agents(logs, _FACTS)))
 
 
 def described_agents(logs: RunLogs, facts: Sequence[str]) -> pl.DataFrame:
-    """Return the table of `agents` with only some of the facts, by the number of the run."""
+    """Return the table of `agents` with only some of the columns, by number of run."""
     parts = _read(logs, facts)
     table = activity_by_number(logs)
     acted = [name for name in table.columns if name not in _AGENT]
@@ -63,13 +62,13 @@ def described_agents(logs: RunLogs, facts: Sequence[str]) -> pl.DataFrame:
 
 
 def _in_natural_order(name: str) -> pl.Expr:
-    """Return a key to sort names by, in which all numbers have as many digits."""
+    """Return a sort key for names in which all numbers have the same number of digits."""
     filled = pl.col(name).str.replace_all("([0-9]+)", "0" * _DIGITS + "$1")
     return filled.str.replace_all(f"0+([0-9]{{{_DIGITS}}})", "$1")
 
 
 def _read(logs: RunLogs, facts: Sequence[str]) -> tuple[pl.DataFrame, ...]:
-    """Return what agents were when they joined, their last states, and their counts."""
+    """Return the agents' descriptions when they joined, their last states, and their counts."""
     joins, counts = merge_by_first(_AGENT), merge_by_sum(_AGENT)
     last = merge_by_last(_AGENT)
     kinds = [AGENT_JOINED, TRANSITION, DECISION, POST_WEIGHED]
@@ -85,7 +84,7 @@ def _read(logs: RunLogs, facts: Sequence[str]) -> tuple[pl.DataFrame, ...]:
 
 
 def _with_attributes(table: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
-    """Select columns, and put those of the agents' own attributes before the state."""
+    """Select columns, with the agents' own attributes before the state."""
     objects = [read_object(text) for text in table["attributes"]]
     own = as_columns(objects, otherwise="attributes")
     own = own.rename({name: f"attribute_{name}" for name in own.columns if name in columns})
@@ -108,7 +107,7 @@ def _last_states(frame: pl.DataFrame) -> pl.DataFrame:
 def _counted(frame: pl.DataFrame) -> pl.DataFrame:
     event = pl.col("event")
     conditions = (
-        # A log of one's own loop may have transitions from a state to itself.
+        # The log of an application's own loop may have transitions from a state to itself.
         event == TRANSITION,
         event == POST_WEIGHED,
         event == DECISION,

@@ -1,4 +1,4 @@
-"""How far posts spread: the trees of replies and reshares that grow from them."""
+"""How far posts spread: their trees of replies and reshares."""
 
 from __future__ import annotations
 
@@ -29,31 +29,32 @@ def cascades(logs: RunLogs) -> pl.DataFrame:
     """Measure every cascade: a post and everything that replies to or reshares it, directly or not.
 
     The structural virality is the mean distance, in steps, between all pairs of posts in the tree,
-    each step being from a post to the one it replies to or reshares (Goel, Anderson, Hofman and
-    Watts 2016, Management Science 62(1)): near 2 for a broadcast, where all react to the root, and
-    the larger, the deeper the tree branches. It is computed from the sizes of the subtrees, in
+    where each step leads from a post to the one it replies to or reshares (Goel, Anderson, Hofman
+    and Watts 2016, Management Science 62(1)). It is near 2 for a broadcast, where all react to the
+    root, and grows with the depth of the branching. It is computed from the sizes of the subtrees,
+    in
     linear time: a step that has s of n posts below it lies between s (n - s) pairs.
 
-    A post that others reply to but that is not in the log, because its line is corrupt, is put back
-    without author and time, directly below the root. Depth and virality are then lower bounds.
+    If the line of a post is corrupt but others reply to it, the post is put back without author and
+    time, directly below the root. Depth and virality are then lower bounds.
 
     Args:
         logs: The logs, from `read_log`.
 
     Returns:
-        One row for each cascade, the largest first, of equal ones the deeper, then the earlier:
+        One row for each cascade, the largest first, then the deepest, then the earliest:
         ``root_id``; ``author_id``; ``size`` (posts, the root included); ``depth`` (most steps from
         the root); ``breadth`` (most posts at any one depth); ``virality`` (null for a single post);
         ``agents`` (distinct authors); ``replies``; ``reshares``; ``started`` (UTC);
         ``lifetime_seconds`` and ``lifetime_ticks`` from the root to the last post (ticks if the run
-        says how many a round has; a post from before the first round counts from its beginning);
-        ``missing`` (posts put back); and the root's ``text``. Where posts were assigned to the arms
-        of an experiment, the root's ``arm`` comes behind its id. With ``run`` first if there are
-        several.
+        says how many a round has; a post from before the first round counts from that round's
+        beginning); ``missing`` (posts put back); and the root's ``text``. If posts were assigned to
+        the arms of an experiment, the root's ``arm`` follows its id. If there are several runs,
+        ``run`` is the first column.
     """
     merger = merge_by_first(_POSTS)
     for frame in logs.blocks(POST_PUBLISHED, columns=_COLUMNS):
-        # Only the texts of roots are shown: the others would fill the memory.
+        # Only the texts of roots are shown, since all texts would fill the memory.
         text = pl.when(pl.col("parent_id").is_null()).then("text").alias("text")
         posts = frame.select("run", *_COLUMNS).drop_nulls("post_id")
         merger.add(posts.with_columns(text))
@@ -90,7 +91,7 @@ def trees(posts: pl.DataFrame) -> pl.DataFrame:
 def reshare_trees(posts: pl.DataFrame) -> pl.DataFrame:
     """Return the trees of reshares alone, which grow from every post and reply; see `trees`."""
     is_reshare = pl.col("kind") == "reshare"
-    # a tree ends where somebody replies: what is reshared there is the reply
+    # a tree ends at a reply, since resharing it reshares the reply
     alone = posts.with_columns(
         parent_id=pl.when(is_reshare).then("parent_id"), root_id=pl.lit(None, pl.String)
     )
@@ -107,12 +108,12 @@ def _dated(posts: pl.DataFrame, runs: Sequence[Run]) -> pl.DataFrame:
 
 
 def _with_missing(posts: pl.DataFrame) -> pl.DataFrame:
-    """Put the posts that only others name in front, and number all of them."""
+    """Put the posts that only other posts name in front, and number all of them."""
     roots = posts.select("run", post_id="root_id", parent_id=pl.lit(None, pl.String))
     is_answer = pl.col("parent_id").is_not_null() & (pl.col("parent_id") != pl.col("root_id"))
     parents = posts.filter(is_answer).select("run", post_id="parent_id", parent_id="root_id")
 
-    # A root comes first: it stays one, though another post may name it as its parent.
+    # A root comes first: it stays a root, even if another post names it as its parent.
     named = pl.concat([roots, parents]).drop_nulls("post_id")
     named = named.unique(_POSTS, keep="first", maintain_order=True)
     missing = named.join(posts, on=_POSTS, how="anti", maintain_order="left")
@@ -137,7 +138,7 @@ def _with_shape(posts: pl.DataFrame) -> pl.DataFrame:
 
 
 def tree_shape(parents: list[int | None]) -> tuple[list[int], list[int], list[int]]:
-    """Work out the shape of trees, in time linear in the number of their nodes.
+    """Compute the shape of trees, in time linear in the number of their nodes.
 
     Args:
         parents: The place of each node's parent, None for a root. If parents form a circle, the
@@ -237,13 +238,13 @@ def posts_below(logs: RunLogs, roots: Collection[str]) -> pl.DataFrame:
     Returns:
         ``post_id``, ``parent_id``, ``root_id``, ``kind``, ``agent_id``, ``text``, ``round``,
         ``tick``, ``likes`` and ``cut``, in the order of the logs, each post once, with ``run``
-        first if there are several.
+        first if there are several runs.
     """
     return logs.labelled(tree_posts(logs, roots))
 
 
 def tree_posts(logs: RunLogs, roots: Collection[str]) -> pl.DataFrame:
-    """Return the same, by number of run."""
+    """Return the table of `posts_below`, by number of run."""
     wanted, post = list(roots), pl.col("post_id")
     is_below = pl.coalesce("root_id", "parent_id", "post_id").is_in(wanted) | post.is_in(wanted)
     posts, likes, cuts = [], [], []
@@ -283,9 +284,9 @@ class TreePost:
         agent_id: Its author.
         text: Its text.
         round: When it was published; None if that is not known.
-        tick: The same within the round.
+        tick: The tick of the round in which it was published.
         likes: How often it was liked.
-        was_cut: Whether its writer's text was longer than it might be.
+        was_cut: Whether its text was cut to the maximum length.
     """
 
     post_id: str
@@ -343,7 +344,7 @@ def _below_root(root_id: str, posts: list[TreePost]) -> list[TreePost]:
 
 
 def read_through(tree: tuple[TreePost, ...]) -> Iterator[tuple[int, TreePost]]:
-    """Yield the posts of a tree as they are read, each answer below its post, with their depths."""
+    """Yield the posts of a tree and their depths in reading order, each answer below its post."""
     below: dict[str, list[TreePost]] = defaultdict(list)
     for post in tree[1:]:
         below[post.parent_id or tree[0].post_id].append(post)
@@ -365,7 +366,7 @@ def told_of(post: TreePost) -> str:
 
 
 def remarks_on(post: TreePost) -> str:
-    """Return what there is to say behind a text: that it was cut, and that it was liked."""
+    """Return the remarks after a text: that it was cut, and how often it was liked."""
     likes = "" if not post.likes else f"{post.likes:,} like{'s' if post.likes > 1 else ''}"
     remarks = ", ".join(filter(None, ["cut here" if post.was_cut else "", likes]))
     return f" ({remarks})" if remarks else ""

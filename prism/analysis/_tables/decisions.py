@@ -1,4 +1,4 @@
-"""Decisions: where they came from, what they and texts cost, and how sure they were."""
+"""Decisions: their sources, what they and texts cost, and how certain they were."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from prism.statechart.reasoner._questions import Source
 from prism.telemetry.events import DECISION, TEXT_WRITTEN
 
 GROUPS = ("state", "model", "source", "trigger", "host", "reason", "chosen", "round")
-"""What decisions can be grouped by."""
+"""The columns by which decisions can be grouped."""
 
 WAS_ASKED: pl.Expr = pl.col("latency").is_not_null() & ~pl.all_horizontal(
     pl.col("source").eq_missing(pl.lit("fallback")), pl.col("attempts").eq_missing(pl.lit(0))
 )
-"""Whether a model was asked: the latency is known, and it is no fallback without a request.
+"""Whether a model was asked: the latency is known, and it is not a fallback without a request.
 
-An answer without a request of its own counts: it came with another decision's request, and took as
+An answer without its own request counts: it came with another decision's request, and took as
 long."""
 
 SOURCES: tuple[str, ...] = get_args(Source)
@@ -31,7 +31,7 @@ COSTS = ("attempts", "input_tokens", "output_tokens")
 _MEANS = ("entropy", "entropy_share", "option_mass", "chosen_first")
 _OF_CHOICE = ("source", "options", "chosen", "rotation", "option_mass")
 _PARTS = {"queue": "queue_seconds", "request": "request_seconds"}
-"""The parts of a latency, by what their columns are called."""
+"""The parts of a latency, by the names of their columns."""
 
 _PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
 _COLUMNS = (
@@ -57,8 +57,8 @@ def decisions(logs: RunLogs, *, by: Sequence[str] = ("state", "model")) -> pl.Da
 
     The entropy of a decision is that of the probabilities given to its options, H = -sum p log2 p
     in bits (Shannon 1948, Bell System Technical Journal 27): 0 if one option was certain, log2 n if
-    n options were equally likely. Probabilities that do not add up to 1 are scaled first; values
-    that are no distribution are ignored.
+    n options were equally likely. Probabilities that do not add up to 1 are scaled first. Values
+    that are not a distribution are ignored.
 
     Args:
         logs: The logs, from `read_log`.
@@ -70,15 +70,15 @@ def decisions(logs: RunLogs, *, by: Sequence[str] = ("state", "model")) -> pl.Da
         ``from_fallback``; ``fallback_share`` (0 to 1); ``attempts`` (requests), ``input_tokens``
         and ``output_tokens`` in total (null if none is known); ``latency_p50``, ``latency_p90``,
         ``latency_p99`` and ``latency_max`` in seconds, interpolated linearly, over the decisions a
-        model was asked for (fallbacks with ``attempts`` 0, as after a budget is spent, are not
-        among them); the same of its parts, as far as they are known: ``queue_p50``, ``queue_p90``
+        model was asked for (without fallbacks that have 0 ``attempts``, such as those after a
+        budget is spent); the same for its parts, if they are known: ``queue_p50``, ``queue_p90``
         and ``queue_p99`` before the last request, ``request_p50``, ``request_p90`` and
         ``request_p99`` for it; ``entropy`` (mean, bits) and ``entropy_share`` (mean of H / log2 n,
-        0 to 1, over decisions with two options or more); ``option_mass`` (mean, where a model's
-        log-probabilities tell it); ``chosen_first``, the share of a model's choices that stood
-        first among the options as it was told them; the numbers ``with_probabilities``,
-        ``repaired`` (put once more in other words) and ``said``, for which the model gave a
-        reason. With ``run`` first if there are several.
+        0 to 1, over decisions with two options or more); ``option_mass`` (mean, if a model's
+        log-probabilities reveal it); ``chosen_first``, the share of a model's choices that came
+        first among the options in the prompt; and the numbers of decisions ``with_probabilities``,
+        ``repaired`` (asked again in other words) and ``said`` (with a reason from the model). If
+        there are several runs, ``run`` is the first column.
 
     Raises:
         InputError: If ``by`` has another name.
@@ -141,7 +141,7 @@ def _described(counts: pl.DataFrame) -> pl.DataFrame:
 
 
 def with_shares(counts: pl.DataFrame) -> pl.DataFrame:
-    """Return counts with what was answered, the share of fallbacks, and the costs that are known.
+    """Return counts with the answered decisions, the share of fallbacks, and the known costs.
 
     Args:
         counts: ``asked``, a column ``from_`` for each source, and the sums of costs.
@@ -170,7 +170,7 @@ def _entropies(texts: pl.Series) -> pl.DataFrame:
 
 
 def _entropy(probabilities: Any) -> tuple[float | None, float | None]:
-    """Return the entropy in bits, and its proportion of the most it could be."""
+    """Return the entropy in bits, and as a proportion of the maximum."""
     values = list(probabilities.values()) if isinstance(probabilities, dict) else []
     are_numbers = all(isinstance(value, (int, float)) and value >= 0 for value in values)
     if not are_numbers or not any(values):
@@ -182,7 +182,7 @@ def _entropy(probabilities: Any) -> tuple[float | None, float | None]:
 
 
 def _bits(weights: Sequence[float]) -> float:
-    # Divided by the largest first: the sum of very large numbers would be infinite.
+    # Divide by the largest first, since the sum of very large numbers would be infinite.
     largest = max(weights)
     total = sum(weight / largest for weight in weights)
     scaled = [weight / largest / total for weight in weights]
@@ -191,7 +191,7 @@ def _bits(weights: Sequence[float]) -> float:
 
 
 COST_GROUPS = ("model", "host", "what", "round")
-"""What costs can be grouped by."""
+"""The columns by which costs can be grouped."""
 
 SUMMED = {
     "calls": "attempts",
@@ -199,14 +199,14 @@ SUMMED = {
     "output_tokens": "output_tokens",
     "seconds": "request_seconds",
 }
-"""Columns, by the keys of the log that they add up."""
+"""Columns, by the keys of the log that they sum."""
 
 UNANSWERED = ("fallback", "failed")
-"""What stands in place of an answer that a model did not give."""
+"""Sources that replace an answer of a model."""
 
 
 def costs(logs: RunLogs, *, by: Sequence[str] = ("model",)) -> pl.DataFrame:
-    """Add up what models cost, in decisions and texts.
+    """Add up the cost of models, in decisions and texts.
 
     Args:
         logs: The logs, from `read_log`.
@@ -216,7 +216,7 @@ def costs(logs: RunLogs, *, by: Sequence[str] = ("model",)) -> pl.DataFrame:
     Returns:
         One row for each group: its names; ``answers`` (decisions and texts that a model gave,
         without fallbacks), ``calls`` (requests), ``input_tokens``, ``output_tokens``, and
-        ``seconds`` that the last request of each took; null where none is known. With ``run``
+        ``seconds`` of the last request of each; null if unknown. With ``run``
         first if there are several.
 
     Raises:
@@ -251,7 +251,7 @@ def _keys_of(what: str, by: Sequence[str], groups: Sequence[str]) -> list[str]:
 
 def sums(columns: Mapping[str, str]) -> dict[str, pl.Expr]:
     """Return the sums of columns, and how many values each has, by the names they get."""
-    # sums alone cannot tell 0 from unknown, and means need the number of values
+    # sums alone do not distinguish 0 from unknown, and means need the number of values
     return {
         **{name: pl.col(key).sum() for name, key in columns.items()},
         **{f"{name}_known": pl.col(key).count().cast(pl.Int64) for name, key in columns.items()},
@@ -259,5 +259,5 @@ def sums(columns: Mapping[str, str]) -> dict[str, pl.Expr]:
 
 
 def if_known(name: str, value: pl.Expr) -> pl.Expr:
-    """Return a value by its name, null where the sums of that name have no values."""
+    """Return a value by its name; null if the sums of that name have no values."""
     return pl.when(pl.col(f"{name}_known") > 0).then(value).alias(name)

@@ -1,4 +1,4 @@
-"""How long agents stay in each state, in visits that end and visits that are cut short."""
+"""How long agents stay in each state, from complete visits and visits that were cut short."""
 
 from __future__ import annotations
 
@@ -63,16 +63,15 @@ _PERCENTILES = {"median": 0.5, "p90": 0.9, "p99": 0.99}
 def dwell_times(logs: RunLogs, *, by_round: bool = False, depth: int | None = None) -> pl.DataFrame:
     """Describe how many ticks agents stay in each state.
 
-    A visit is measured by ``ticks_in_state`` of the transition that ends it: the number of ticks in
-    which the agent, at its step, was in the state. A visit is complete if its agent left by itself
-    or by a time-out. It is cut if the end of a round closed it (by ``round_ends``, or by what a
-    round's end makes agents finish) or its agent was removed, and open if it had not ended when the
-    log did. Cut and open visits would have lasted longer by an unknown time. They are censored, and
-    count for as long as they were seen (Kaplan and Meier 1958, Journal of the American Statistical
-    Association 53(282)).
-    An open visit counts all ticks since it began, also those in which its agent slept.
-    `dwell_survival` has the estimate tick by tick. Where every visit is complete, all figures are
-    those of the plain lengths.
+    The length of a visit is ``ticks_in_state`` of the transition that ends it: the number of ticks
+    in which the agent was in the state at its step. A visit is complete if its agent left by itself
+    or by a time-out. It is cut if the end of a round closed it (by ``round_ends``, or by an act
+    that the end of a round makes agents finish) or its agent was removed, and open if it had not
+    ended when the log did. Cut and open visits would have lasted longer by an unknown time. They
+    are censored, and count for as long as they were observed (Kaplan and Meier 1958, Journal of the
+    American Statistical Association 53(282)). An open visit counts all ticks since it began,
+    including those in which its agent slept. `dwell_survival` has the estimate tick by tick. If
+    every visit is complete, all figures are those of the plain lengths.
 
     The fit is a geometric distribution on 1, 2, 3, ... ticks, P(k) = p (1 - p)^(k - 1): the dwell
     times of an agent that leaves with the same probability p in every tick. The estimate of p by
@@ -82,34 +81,35 @@ def dwell_times(logs: RunLogs, *, by_round: bool = False, depth: int | None = No
 
     Args:
         logs: The logs, from `read_log`.
-        by_round: Whether there are rows for each round, too, of the visits that ended in it.
-        depth: The level whose visits are measured, in charts with states inside states: 1 for the
-            outermost states. A visit to a composite goes on while its agent is anywhere inside, and
-            whoever is in several regions visits a state in each. By default the states are those
-            of the log.
+        by_round: Whether to add rows for each round, of the visits that ended in it.
+        depth: The level whose visits are measured, in charts with nested states: 1 for the
+            outermost states. A visit to a composite lasts while its agent is anywhere inside, and
+            an agent in several regions visits a state in each. By default, the states are those of
+            the log.
 
     Returns:
-        One row for each state, by name, behind those of each round if they were asked for:
-        ``round`` (only then; null in the rows of all rounds); ``state``; ``visits``, and of these
-        ``complete``, ``cut`` and ``open``; ``zero`` (complete visits of no tick); ``mean``, the
-        restricted mean up to the longest visit (the area under the survival curve; Irwin 1949),
-        ``median``, ``p90`` and ``p99`` in ticks (a percentile is the shortest time by which so many
-        visits have ended, null if the visits are cut before); ``max``, the longest visit seen;
-        ``timeout_share`` (complete visits that a time-out ended, 0 to 1); ``at_risk`` (ticks at
-        whose beginning an agent was in the state: over all states they sum to the steps taken,
-        where no agent moves another) and ``agent_ticks`` (ticks at whose end one was, as
-        `state_counts` counts them); and of the fit ``p``, its standard error ``p_se``, ``distance``
-        (Kolmogorov's, from the survival curve: the greatest difference of the two cumulative
-        distributions, 0 to 1) and ``log_likelihood`` (natural logarithm). The fit is null if no
-        visit took a tick. With ``run`` first if there are several. If several charts drive agents
-        of a run, each is described by itself, and named in ``chart`` before ``state``.
+        One row for each state, by name, after those of each round with ``by_round``: ``round``
+        (only with ``by_round``; null in the rows of all rounds); ``state``; ``visits``, and of
+        these ``complete``, ``cut`` and ``open``; ``zero`` (complete visits of no tick); ``mean``,
+        the restricted mean up to the longest visit (the area under the survival curve; Irwin 1949),
+        ``median``, ``p90`` and ``p99`` in ticks (a percentile is the shortest time by which that
+        share of the visits has ended; null if the visits are cut before); ``max``, the longest
+        observed visit; ``timeout_share`` (complete visits that a time-out ended, 0 to 1);
+        ``at_risk`` (ticks at whose beginning an agent was in the state; if no agent moves another,
+        they sum over all states to the steps taken) and ``agent_ticks`` (ticks at whose end an
+        agent was in the state, as in `state_counts`); and of the fit ``p``, its standard error
+        ``p_se``, ``distance`` (Kolmogorov's, from the survival curve: the greatest difference
+        between the two cumulative distributions, 0 to 1) and ``log_likelihood`` (natural
+        logarithm). The fit is null if no visit took a tick. If there are several runs, ``run`` is
+        the first column. If a run has several charts, each is described separately, and named in
+        ``chart`` before ``state``.
     """
     level = None if depth is None else Level.of(logs, depth)
     return _described(logs, _read(logs, level), level, by_round=by_round)
 
 
 def dwell_tables(logs: RunLogs) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return `dwell_times` and `dwell_survival`, for which agents are followed only once."""
+    """Return `dwell_times` and `dwell_survival`, following the agents only once."""
     found = _read(logs)
     return _described(logs, found), _survival(logs, found)
 
@@ -128,7 +128,7 @@ def _described(
     if level is not None:
         ticks = level.states(ticks, "agent_ticks")
     for part in (of_curve, ticks, _geometric_fits(curve)):
-        # a log of an application's own loop may name no chart
+        # the log of an application's own loop may name no chart
         table = table.join(part, on=_OF_STATE, how="left", nulls_equal=True)
 
     whole = table.sort(_OF_STATE, nulls_last=True).select(*_OF_STATE, *_COLUMNS)
@@ -139,7 +139,7 @@ def _described(
 def dwell_survival(
     logs: RunLogs, *, by_round: bool = False, depth: int | None = None
 ) -> pl.DataFrame:
-    """Estimate, tick by tick, how many visits of a state go on.
+    """Estimate, tick by tick, the share of visits to a state that last longer.
 
     Visits are complete, cut or open as in `dwell_times`. The hazard is the number of exits per
     visit at risk, and the survival is the product of 1 minus the hazards (Kaplan and Meier 1958),
@@ -154,11 +154,12 @@ def dwell_survival(
 
     Returns:
         A row for each state and each length at which a visit ended, was cut or was open: ``state``,
-        ``ticks``, ``at_risk`` (visits that lasted at least so long), ``exits`` (complete visits of
-        this length), ``timeouts`` (of these), ``censored`` (visits that were cut or open at this
+        ``ticks``, ``at_risk`` (visits of at least this length), ``exits`` (complete visits of this
+        length), ``timeouts`` (of these), ``censored`` (visits that were cut or open at this
         length), ``hazard`` and ``hazard_se``, ``survival`` (the share of visits that last longer)
-        and ``survival_se``. With ``run`` first if there are several, ``round`` with ``by_round``
-        (null in all), and ``chart`` before ``state`` if several drive agents of a run.
+        and ``survival_se``. If there are several runs, ``run`` is the first column. ``round`` is
+        added with ``by_round`` (null for all rounds), and ``chart`` comes before ``state`` if a run
+        has several charts.
     """
     level = None if depth is None else Level.of(logs, depth)
     return _survival(logs, _read(logs, level), by_round=by_round)
@@ -183,10 +184,11 @@ class _Visits:
     """The visits of states.
 
     Args:
-        lengths: Visits by run, the round in which they ended, or null in all, chart, state and
-            ``ticks``: how many were ``complete`` (of these, ``timeouts``), ``cut`` and ``open``.
-        agent_ticks: By run, chart and state, the ticks at whose end an agent was in it; the round
-            is null.
+        lengths: Numbers of visits that were ``complete`` (of these, ``timeouts``), ``cut`` and
+            ``open``, by run, round in which they ended (null for all rounds), chart, state and
+            ``ticks``.
+        agent_ticks: The ticks at whose end an agent was in a state, by run, chart and state; the
+            round is null.
     """
 
     lengths: pl.DataFrame
@@ -246,7 +248,7 @@ def _read(logs: RunLogs, level: Level | None = None) -> _Visits:
 
 
 class _LevelVisits:
-    """Follows agents through the states of a level, over the visits inside of each.
+    """Follows agents through the states of a level, across the visits inside each.
 
     Args:
         level: The level.
@@ -255,7 +257,7 @@ class _LevelVisits:
     def __init__(self, level: Level) -> None:
         self._level = level
         self._ended: Counter[tuple[Any, ...]] = Counter()
-        # of each agent, by its state in each region: the ticks so far, and when it came
+        # by agent and by its state in each region: the ticks so far, and when it arrived
         self._stays: dict[tuple[Any, ...], dict[tuple[str, ...], tuple[Any, ...]]] = {}
 
     def follow(self, frame: pl.DataFrame, charts: Mapping[int, str]) -> None:
@@ -298,12 +300,12 @@ class _LevelVisits:
         self._stays[run, chart, agent] = stays
 
     def ended(self) -> pl.DataFrame:
-        """Return the transitions that ended visits, with the ticks of these."""
+        """Return the transitions that ended visits, with the lengths of these in ticks."""
         rows = [(*key, count) for key, count in self._ended.items()]
         return pl.DataFrame(rows, schema=_ENDED, orient="row")
 
     def open(self) -> pl.DataFrame:
-        """Return the visits of agents at the end, with the moments at which they began."""
+        """Return the visits that are open at the end, with the moments at which they began."""
         rows = [
             (*agent, *came, path[-1])
             for agent, stays in self._stays.items()
@@ -313,7 +315,7 @@ class _LevelVisits:
 
 
 def _ticks_per_round(logs: RunLogs, moments: pl.DataFrame) -> pl.DataFrame:
-    """Return the ticks of a round of each run, and the ticks from the first to its last moment."""
+    """Return the ticks per round of each run, and the ticks from its first to its last moment."""
     said = [run.ticks_per_round for run in logs.runs]
     runs = pl.DataFrame(
         {"run": range(len(said)), "said": said}, schema={"run": pl.UInt32, "said": pl.Int64}
@@ -336,8 +338,8 @@ def _clock() -> pl.Expr:
 
 
 def _ended(moved: pl.DataFrame) -> pl.DataFrame:
-    """Count the visits that a transition has ended."""
-    # a log without rounds has no last ticks, and may name the trigger
+    """Count the visits that ended with a transition."""
+    # a log without rounds has no last ticks, but may name the trigger
     of_round = pl.col("is_closing") | pl.col("trigger").eq_missing(ROUND_ENDS)
     is_cut = of_round | (pl.col("to_state") == GONE)
     count = pl.col("count")
@@ -351,7 +353,7 @@ def _ended(moved: pl.DataFrame) -> pl.DataFrame:
 
 
 def _open(last: pl.DataFrame) -> pl.DataFrame:
-    """Count the visits in which the agents are at the end."""
+    """Count the visits that are open at the end."""
     ticks = pl.col("end") - _clock()
     counted = (
         last.filter(_IS_THERE)
@@ -362,11 +364,12 @@ def _open(last: pl.DataFrame) -> pl.DataFrame:
 
 
 def _agent_ticks(ended: pl.DataFrame, last: pl.DataFrame, begun: pl.DataFrame) -> pl.DataFrame:
-    """Count the ticks at whose end agents are in each state, by when they come and go.
+    """Count the ticks at whose end agents are in each state, from their arrivals and departures.
 
-    An agent is in a state at the ends of the ticks from that in which it comes to that before the
-    one in which it goes; what closes a round happens after the end of its tick. So all the ticks of
-    going, less all those of coming, are the ticks in the state.
+    An agent is in a state at the end of every tick from the one in which it arrives to the one
+    before it leaves. Transitions that close a round happen after the end of their tick. The sum of
+    all departure ticks minus the sum of all arrival ticks is therefore the number of ticks in the
+    state.
     """
     closing = pl.col("is_closing").cast(pl.Int64)
     moment = _clock().clip(lower_bound=1) + closing
@@ -379,7 +382,7 @@ def _agent_ticks(ended: pl.DataFrame, last: pl.DataFrame, begun: pl.DataFrame) -
     ]
     ticks = pl.col("ticks")
     every = pl.concat([part.select(*_STATE, "ticks") for part in parts]).filter(_IS_THERE)
-    # nobody knows where an agent was if the log does not say when it moved
+    # the ticks are unknown if the log does not say when agents moved
     known = every.group_by(_STATE).agg(
         agent_ticks=pl.when(ticks.null_count() == 0).then(ticks.sum())
     )
@@ -389,7 +392,7 @@ def _agent_ticks(ended: pl.DataFrame, last: pl.DataFrame, begun: pl.DataFrame) -
 
 def _agent_ticks_by_round(logs: RunLogs) -> pl.DataFrame:
     states = states_by_number(logs)
-    if "tick" not in states.columns:  # of a log that has none
+    if "tick" not in states.columns:  # the log has no ticks
         return pl.DataFrame(schema=_TICKS)
 
     return states.group_by(_OF_STATE).agg(agent_ticks=pl.col("agents").sum())
@@ -410,7 +413,7 @@ def survival_of(lengths: pl.DataFrame) -> pl.DataFrame:
         censored=pl.col("cut") + pl.col("open"),
     )
     staying = number - exits
-    # at the last length nobody may stay: the survival is 0 there, and so is its error
+    # if no visit lasts longer than the last length, the survival and its error are 0 there
     variance = pl.when(staying > 0).then(exits / (number * staying)).otherwise(0.0)
     survival = (1 - hazard).cum_prod().over(_OF_STATE)
 
@@ -436,9 +439,9 @@ def _description() -> list[pl.Expr]:
 
 
 def _curve_description() -> list[pl.Expr]:
-    """Describe a survival curve, which falls at some lengths and is 1 before the first."""
+    """Describe a survival curve, which drops at some lengths and is 1 before the first."""
     ticks, survival = pl.col("ticks"), pl.col("survival")
-    # the curve keeps its height from one length to the next
+    # the curve is constant from one length to the next
     steps = ticks.diff().shift(-1)
     mean = ticks.first() + (survival * steps).sum()
 
@@ -454,7 +457,7 @@ def _curve_description() -> list[pl.Expr]:
 def _geometric_fits(curve: pl.DataFrame) -> pl.DataFrame:
     ticks, exits, at_risk = pl.col("ticks"), pl.col("exits"), pl.col("at_risk")
     timed = curve.filter(ticks > 0).sort(*_OF_STATE, "ticks")
-    # visits at risk in each tick, also in those at which none ended
+    # visits at risk in each tick, including ticks in which none ended
     before = ticks.shift(1, fill_value=0).over(_OF_STATE)
     risk = (at_risk * (ticks - before)).sum().over(_OF_STATE)
     total = exits.sum().over(_OF_STATE)
@@ -463,11 +466,12 @@ def _geometric_fits(curve: pl.DataFrame) -> pl.DataFrame:
         p=total / risk, risk=risk, total=total, seen=1 - survival, before=before
     ).filter(pl.col("risk") > 0)
 
-    # Both distributions are steps: they differ most at a length that occurs, or just below it.
+    # Both distributions are step functions, so they differ most at an observed length or just
+    # below.
     stay, seen = 1 - pl.col("p"), pl.col("seen")
     above = (seen - (1 - stay.pow(ticks))).abs()
     below = (seen.shift(1, fill_value=0.0).over(_OF_STATE) - (1 - stay.pow(ticks - 1))).abs()
-    # log(1 - p) is infinite where p is 1, though no visit stayed on there.
+    # log(1 - p) is infinite if p is 1, but then no visit lasted longer.
     p, total, risk = pl.col("p").first(), pl.col("total").first(), pl.col("risk").first()
     stays = pl.when(risk > total).then((risk - total) * (1 - p).log()).otherwise(0.0)
     exits_of = pl.when(total > 0).then(total * p.log()).otherwise(0.0)

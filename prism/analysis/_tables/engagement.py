@@ -1,4 +1,4 @@
-"""Who takes part, how much, how unequally, and how much is written by how few."""
+"""Who takes part, how much, and how unequally."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ def activity(logs: RunLogs) -> pl.DataFrame:
         logs: The logs, from `read_log`.
 
     Returns:
-        One row for each agent of the log, also those that did nothing, by name: ``agent_id``,
+        One row for each agent of the log, including those that did nothing, by name: ``agent_id``,
         ``posts``, ``replies``, ``reshares``, ``likes``, ``replies_received``, ``reshares_received``
-        and ``likes_received``. Where agents were assigned to the arms of an experiment, ``arm``
-        comes behind the id. With ``run`` first if there are several. No agents of worlds without
-        posts.
+        and ``likes_received``. If agents were assigned to the arms of an experiment, ``arm``
+        follows the id. If there are several runs, ``run`` is the first column. Agents of worlds
+        without posts are left out.
     """
     return logs.labelled(with_arms(logs, _in_feeds(logs)))
 
@@ -59,8 +59,9 @@ def activity(logs: RunLogs) -> pl.DataFrame:
 def engagement(logs: RunLogs) -> pl.DataFrame:
     """Measure how unequally posts, replies, reshares and likes are distributed over the agents.
 
-    The rule of thumb for such sites is 90-9-1: of a hundred members ninety give nothing, nine a
-    little, one most (Nielsen 2006, Participation Inequality). All agents count, as in `activity`.
+    The rule of thumb for such sites is 90-9-1: out of a hundred members, ninety contribute nothing,
+    nine a little, and one nearly everything (Nielsen 2006, Participation Inequality). All agents
+    count, as in `activity`.
 
     Args:
         logs: The logs, from `read_log`.
@@ -69,9 +70,9 @@ def engagement(logs: RunLogs) -> pl.DataFrame:
         One row for each measure: ``measure`` (``given`` or ``received``), ``what`` (``posts``,
         ``replies``, ``reshares``, ``likes`` or ``all``), ``agents``, ``active`` (proportion of the
         agents with at least one, 0 to 1), ``total``, ``mean`` (per agent), ``gini`` (see `gini`),
-        ``top_1_percent`` and ``top_10_percent`` (proportion of the total of the 1 % and 10 % of the
-        agents with the most; see `top_share`). With ``run`` first if there are several. Nothing of
-        worlds without posts.
+        ``top_1_percent`` and ``top_10_percent`` (proportion of the total that belongs to the 1 %
+        and 10 % of the agents with the most; see `top_share`). If there are several runs, ``run``
+        is the first column. Worlds without posts have no rows.
     """
     rows = [
         {"run": run, "measure": measure, "what": what, **_describe(counts)}
@@ -83,7 +84,7 @@ def engagement(logs: RunLogs) -> pl.DataFrame:
 
 
 def gini(counts: pl.Series) -> float | None:
-    """Return the Gini coefficient: half the mean difference of two numbers, divided by the mean.
+    """Return the Gini coefficient: half the mean absolute difference, divided by the mean.
 
     Of n sorted numbers x it is sum((2 i - n - 1) x_i) / (n sum(x)), i = 1 ... n (Gini 1912; Sen
     1973, On Economic Inequality).
@@ -100,8 +101,8 @@ def gini(counts: pl.Series) -> float | None:
 def top_share(counts: pl.Series, share: float) -> float | None:
     """Return the share of the total that belongs to the agents with the most.
 
-    It is a point of the Lorenz curve, interpolated: if the share of the agents is no whole number
-    of them, the last one counts in part.
+    It is an interpolated point of the Lorenz curve: if the share is not a whole number of agents,
+        the last one counts in part.
 
     Args:
         counts: One number for each agent, 0 or more, of any numeric type.
@@ -148,7 +149,7 @@ def _in_feeds(logs: RunLogs) -> pl.DataFrame:
 
 
 def runs_with_feed(logs: RunLogs, activity: pl.DataFrame) -> list[int]:
-    """Return the numbers of the runs that are no worlds, or in which something was posted.
+    """Return the numbers of the runs of the feed, and of worlds in which something was posted.
 
     Args:
         logs: The logs.
@@ -163,12 +164,12 @@ def runs_with_feed(logs: RunLogs, activity: pl.DataFrame) -> list[int]:
 def remark_no_feed(
     logs: RunLogs, found: pl.Series, instead: str = "this table is about posts"
 ) -> None:
-    """Note the worlds without posts, of which the table has no rows.
+    """Note the worlds without posts, for which the table has no rows.
 
     Args:
         logs: The logs.
-        found: Numbers of the runs of which it has something.
-        instead: What follows from it for a reader.
+        found: Numbers of the runs that have rows.
+        instead: The consequence, for the note.
     """
     known = set(found)
     for number, run in enumerate(logs.runs):
@@ -194,17 +195,17 @@ _OF_AGENT = [*IN_ALL, "agent_id"]
 
 
 def participation(logs: RunLogs) -> pl.DataFrame:
-    """Measure which agents write, and how unequally, by round and in all.
+    """Measure which agents write, and how unequally, by round and overall.
 
     Writing is publishing a post, a reply or a reshare. An agent creates if it publishes a post that
     is neither reply nor reshare, writes if it only replies or reshares, and is silent otherwise,
     even if it likes (after Nielsen 2006, Participation Inequality: creators, contributors,
     lurkers). What was posted before the first round does not count.
 
-    The shares of all that was written are those of the 1 % of the agents who wrote most, of the
-    next 9 %, and of the other 90 % (van Mierlo 2014, Journal of Medical Internet Research 16(2),
-    who counts them in health networks as .747, .240 and .013). All agents count, also silent ones;
-    an agent on a boundary counts in part, as in `top_share`.
+    The shares of all writing are those of the 1 % of the agents who wrote most, of the next 9 %,
+    and of the other 90 % (van Mierlo 2014, Journal of Medical Internet Research 16(2), found .747,
+    .240 and .013 in health networks). All agents count, including silent ones. An agent on a
+    boundary counts in part, as in `top_share`.
 
     Args:
         logs: The logs, from `read_log`.
@@ -213,9 +214,9 @@ def participation(logs: RunLogs) -> pl.DataFrame:
         A row for each round, and a last one for all rounds, whose ``round`` is null: ``agents``;
         ``silent``, ``writing`` and ``creating`` (shares of the agents, which sum to 1); ``liking``
         (share of the agents that like at least once); ``written`` (number of posts, replies and
-        reshares); ``top_1``, ``next_9``, ``other_90`` and ``top_10`` (shares of what was written, 0
-        to 1; null if nothing was); and ``gini`` of what agents wrote (see `gini`). With ``run``
-        first if there are several. Nothing of worlds without posts.
+        reshares); ``top_1``, ``next_9``, ``other_90`` and ``top_10`` (shares of all writing, 0 to
+        1; null if there is none); and ``gini`` of what agents wrote (see `gini`). With ``run``
+        first if there are several. Worlds without posts have no rows.
     """
     table = participation_of(what_happened(logs, "posts", "likes"))
     remark_no_feed(logs, table["run"])
@@ -254,7 +255,7 @@ def participation_of(happened: Happened) -> pl.DataFrame:
 
 
 def with_every_round(agents: pl.DataFrame, happened: Happened) -> pl.DataFrame:
-    """Repeat rows of runs for each of their rounds and in all."""
+    """Repeat rows of runs for each of their rounds and for all rounds."""
     rounds = pl.concat(
         [happened.rounds.select(IN_ALL), agents.select("run").unique()], how="diagonal"
     )
@@ -262,7 +263,7 @@ def with_every_round(agents: pl.DataFrame, happened: Happened) -> pl.DataFrame:
 
 
 def _counts_by_agent(happened: Happened) -> pl.DataFrame:
-    """Count what every agent did in every round and in all, which may be nothing."""
+    """Count the acts of every agent in every round and overall, including zeros."""
     with_posts = happened.agents.join(happened.tables["posts"], on="run", how="semi")
     names = (*_WRITTEN, "likes")
     counts = count_acts(and_in_all(acts(happened)), _OF_AGENT, names)
@@ -274,7 +275,7 @@ def _counts_by_agent(happened: Happened) -> pl.DataFrame:
 
 
 def _top_share(share: float) -> pl.Expr:
-    """Return the share of what was written by the agents who wrote most, as `top_share` does."""
+    """Return the share of all writing by the agents who wrote most, as in `top_share`."""
     highest = pl.col("written").sort(descending=True)
     part = (share * pl.len() - pl.int_range(pl.len())).clip(0, 1)
     total = pl.col("written").sum()

@@ -8,7 +8,7 @@ from prism.analysis._reading.logs import RunLogs
 from prism.analysis._reading.merging import TableMerger, merge_by_first
 from prism.telemetry import events
 
-# The most serious first: a fault in the user's code, then what prism has dealt with.
+# The most serious first: faults in the user's code, then faults that prism handled.
 _FAULTS = {
     events.GUARD_FAILED: "guard_failed",
     events.ACTION_FAILED: "action_failed",
@@ -33,7 +33,7 @@ READ = (
     *("source", "reason", "state", "chosen", "asked_in", "now_in"),
     *("outcome", "step", "target", "type"),
 )
-"""Keys of events that the table is made from."""
+"""Keys of events that the table needs."""
 
 _IS_ONE = {
     events.DECISION: pl.col("source") == "fallback",
@@ -41,16 +41,16 @@ _IS_ONE = {
     events.WORKFLOW_STEP: pl.col("outcome") != "done",
     events.COGNITION_CYCLE: pl.col("outcome") == "unusable",
 }
-"""Which events of a kind are faults, where not all are."""
+"""Conditions for faults among events of a kind, if not all of them are."""
 
 _KEYS = ["run", "fault", "chart", "from_state", "to_state", "trigger", "error"]
 
 
 def faults(logs: RunLogs) -> pl.DataFrame:
-    """Count faults, with equal ones together.
+    """Count faults, grouping equal ones.
 
-    A trigger that no transition of the chart has is not a fault of the run: nothing happens, so
-    the log does not have it. The chart warns of it once, on the standard library's logger
+    A trigger without any transition in the chart is not a fault of the run. Nothing happens, so the
+    log does not contain it. The chart warns of it once, on the standard library's logger
     ``prism.statechart``.
 
     Args:
@@ -59,18 +59,18 @@ def faults(logs: RunLogs) -> pl.DataFrame:
     Returns:
         One row for each kind of fault: ``fault`` (``guard_failed``: its transition was not enabled;
         ``action_failed``: its transition took place nevertheless; ``step_failed``: a step of a
-        workflow, whatever its policy made of it; ``text_failed``: a model wrote nothing of
-        use; ``reply_unusable``: a thinking agent's model wrote nothing of use;
-        ``action_refused``: a memory operation that it asked for; ``memory_changed``: by somebody
-        else, while a run was stopped; ``state_reset``: an agent was restored in a state that it
-        does not have; ``transition_refused``: the one that a step named, or a step's condition that
-        failed; ``answer_discarded``: it came after the agent had left the state, or its guard no
-        longer passed; ``cache_failed``; ``mode_unknown``; ``fallback``: a decision without a usable
-        answer), ``chart``, ``from_state``, ``to_state``, ``trigger`` (the step where it is a
-        step's, the type of an action), ``error`` (the exception, or the reason), ``count``,
-        ``agents`` (how many it concerned), and ``round``, ``tick`` and ``line`` of the first. The
-        most serious kind first, and of each kind the most frequent. With ``run`` first if there are
-        several.
+            workflow failed, whatever its policy did about it; ``text_failed``: a model wrote no
+            usable text; ``reply_unusable``: a thinking agent's model wrote no usable reply;
+            ``action_refused``: a memory operation was refused; ``memory_changed``: something else
+            changed the memory while a run was stopped; ``state_reset``: an agent was restored in a
+            state that it no longer has; ``transition_refused``: a step named a transition that was
+            refused, or its condition failed; ``answer_discarded``: an answer came after the agent
+            had left the state, or its guard no longer passed; ``cache_failed``; ``mode_unknown``;
+            ``fallback``: a decision without a usable answer), ``chart``, ``from_state``,
+            ``to_state``, ``trigger`` (or the step, or the type of an action), ``error`` (the
+            exception, or the reason), ``count``, ``agents`` (how many it concerned), and ``round``,
+            ``tick`` and ``line`` of the first. The most serious kinds come first, and within each
+            kind the most frequent faults. If there are several runs, ``run`` is the first column.
     """
     counts = FaultCounts()
     for frame in logs.blocks_where(is_fault(), columns=READ):
@@ -80,7 +80,7 @@ def faults(logs: RunLogs) -> pl.DataFrame:
 
 
 class FaultCounts:
-    """Counts faults block by block, with equal ones together; see `faults`."""
+    """Counts faults block by block, grouping equal ones; see `faults`."""
 
     def __init__(self) -> None:
         self._counts = TableMerger(_added_up)
@@ -110,7 +110,7 @@ class FaultCounts:
 
 
 def is_fault() -> pl.Expr:
-    """Return the condition that tells faults from other events."""
+    """Return the condition that selects faults among events."""
     condition = pl.col("event").is_in(FAULTY)
     for event, is_one in _IS_ONE.items():
         condition &= (pl.col("event") != event) | is_one.fill_null(False)
@@ -119,7 +119,7 @@ def is_fault() -> pl.Expr:
 
 
 def _described(frame: pl.DataFrame) -> pl.DataFrame:
-    """Bring the events of all faults to the same columns."""
+    """Give the events of all faults the same columns."""
     event = pl.col("event")
     is_decision, is_discarded = event == events.DECISION, event == events.ANSWER_DISCARDED
     is_of_step = event.is_in([events.WORKFLOW_STEP, events.WORKFLOW_REFUSED])

@@ -15,18 +15,18 @@ from prism.statechart.social import SEES_POST
 from prism.telemetry import events
 
 IN_ALL = ["run", "round"]
-"""Keys of tables by round and in all; the round is null in the rows of all rounds together."""
+"""Keys of tables by round and overall; the round is null in rows for all rounds."""
 
 KINDS = {"post": "posts", "reply": "replies", "reshare": "reshares"}
-"""What posts of each kind are called in tables."""
+"""Names of the kinds of posts in tables."""
 
 Part = Literal["posts", "likes", "views", "transitions", "decisions", "measures"]
 
 _COUNTED = ("transitions", "decisions")
-"""Parts that are so many that alike ones are one row with their number."""
+"""Parts with so many rows that equal ones become one row with a count."""
 
 _NO_ROUND = 2**62
-"""A round that no run has."""
+"""A round that no run reaches."""
 
 _STAMP = ("run", "round", "tick")
 _POST = ("agent_id", "post_id", "kind", "parent_id", "root_id")
@@ -48,11 +48,11 @@ class Happened:
 
     Args:
         agents: ``run`` (a number) and ``agent_id`` of every agent.
-        rounds: ``run``, ``round`` and ``ticks`` of every round that counts, and how many ticks a
-            round has by the plan (``per_round``).
-        tables: Those that were asked for, with ``run``, ``round`` and ``tick``: ``posts`` of all
+        rounds: ``run``, ``round`` and ``ticks`` of every included round, and the planned ticks of a
+            round (``per_round``).
+        tables: The requested tables, with ``run``, ``round`` and ``tick``: ``posts`` of all
             kinds in the order of the log; ``likes``; ``views``, one for each time that an agent
-            opened a post; ``transitions`` and ``decisions`` with the ``count`` of alike ones;
+            opened a post; ``transitions`` and ``decisions`` with the ``count`` of equal ones;
             ``measures`` of worlds as JSON, with the ``agent_ticks`` of each round.
         started: Numbers of the runs that begin with ``run.started``.
         from_round: First round to include.
@@ -65,8 +65,9 @@ class Happened:
     from_round: int = 1
 
     def counting(self, part: Part) -> pl.DataFrame:
-        """Return what happened in the rounds that count, and so not before the first."""
-        # only a simulation has anything from before: in another log the round may be missing
+        """Return what happened in the included rounds, and not before the first."""
+        # only a simulation has events before the first round; in other logs, the round may be
+        # missing
         is_early = pl.col("round") < pl.when(pl.col("run").is_in(self.started)).then(1).otherwise(0)
         is_early |= (pl.col("round") < self.from_round) & (self.from_round > 1)
 
@@ -76,13 +77,13 @@ class Happened:
 def what_happened(
     logs: RunLogs, *parts: Part, from_round: int = 1, to_round: int | None = None
 ) -> Happened:
-    """Read some of what happened.
+    """Read some of the events of runs.
 
     Args:
         logs: The logs.
         parts: The tables that are needed, besides those of agents and rounds.
         from_round: First round to include.
-        to_round: The last round that is read; None reads all.
+        to_round: Last round to include; None for all.
 
     Raises:
         FieldValueError: If the first is not 1 or more, or the last comes before it.
@@ -131,7 +132,7 @@ def _check_rounds(first: int, last: int | None) -> None:
 
 
 def _with_length(rounds: pl.DataFrame, logs: RunLogs) -> pl.DataFrame:
-    """Add how many ticks a round has by the plan, or else the longest one."""
+    """Add the planned ticks of a round, or else those of the longest one."""
     said = pl.Series([run.ticks_per_round for run in logs.runs], dtype=pl.Int64)
     runs = pl.DataFrame({"said": said}).with_row_index("run")
     longest = pl.col("ticks").max().over("run")
@@ -141,7 +142,7 @@ def _with_length(rounds: pl.DataFrame, logs: RunLogs) -> pl.DataFrame:
 
 
 def acts(happened: Happened) -> pl.DataFrame:
-    """Return what agents wrote and liked: who, ``what`` it is, and the post it is ``about``."""
+    """Return what agents wrote and liked: agent, ``what`` it is, and the post it is ``about``."""
     kind = pl.col("kind").replace_strict(KINDS, default=None)
     columns = (*_STAMP, "agent_id", "post_id")
     written = happened.counting("posts").select(*columns, what=kind, about="parent_id")
@@ -151,7 +152,7 @@ def acts(happened: Happened) -> pl.DataFrame:
 
 
 def acts_with_authors(happened: Happened) -> pl.DataFrame:
-    """Return the same, with the author of the post that each is about, where it is known."""
+    """Return `acts` with the author of the post that each is about, if known."""
     posts, likes = happened.tables["posts"], happened.tables["likes"]
     authors = pl.concat(
         [
@@ -172,7 +173,7 @@ def count_acts(done: pl.DataFrame, keys: Sequence[str], names: Sequence[str]) ->
 
 
 def and_in_all(table: pl.DataFrame) -> pl.DataFrame:
-    """Return the rows of a table twice: in their rounds, and in all, where the round is null."""
+    """Return the rows of a table twice: for their rounds, and for all rounds (null)."""
     in_all = table.with_columns(round=pl.lit(None, table.schema["round"]))
     return pl.concat([table.drop_nulls("round"), in_all])
 

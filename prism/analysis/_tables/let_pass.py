@@ -52,20 +52,21 @@ _SCHEMA = {
 
 
 def let_pass(logs: RunLogs, agent_id: str) -> pl.DataFrame:
-    """Say why an agent of the social feed let posts pass, for each that it weighed without acting.
+    """Explain why an agent of the social feed let posts pass that it weighed without acting.
 
     Args:
         logs: The logs, from `read_log`.
         agent_id: The agent.
 
     Returns:
-        One row for each time, in the order of the log: ``line`` (of the transition with which it
-        went on), ``round``, ``tick``, ``post_id``, ``relevance`` and ``threshold`` (null in a log
-        that does not hold them: a note says so), ``topics``, ``options`` (the states that were
+        One row for each such post, in the order of the log: ``line`` (of the transition by which
+            the agent moved on), ``round``, ``tick``, ``post_id``, ``relevance`` and ``threshold``
+            (null if the log lacks them, which a note says), ``topics``, ``options`` (the states
+            that were
         open; none if it was not weighed), ``chosen`` (the state it went to), ``why`` (a phrase),
         ``trigger``, ``source``, ``reason``, ``probabilities`` (JSON) and ``said`` (the reason that
         a model gave) of the decision (null if there was nothing to decide), ``author_id``, ``kind``
-        and ``text`` of the post, and the ``decision_id`` where prompts were recorded. With ``run``
+        and ``text`` of the post, and the ``decision_id`` if prompts were recorded. With ``run``
         first if there are several.
 
     Raises:
@@ -84,7 +85,7 @@ def let_pass(logs: RunLogs, agent_id: str) -> pl.DataFrame:
 
 @dataclass(slots=True)
 class _Look:
-    """What is known of a post that an agent is looking at."""
+    """What is known about a post that an agent is looking at."""
 
     post_id: str | None = None
     weighed: Mapping[str, Any] = field(default_factory=dict)
@@ -93,7 +94,7 @@ class _Look:
 
 def _events_of(logs: RunLogs, agent_id: str) -> Iterator[Mapping[str, Any]]:
     own = logs.blocks_where(pl.col("agent_id") == agent_id, columns=_READ)
-    # Copies: the parts themselves would keep their whole blocks in memory.
+    # Copies, since the slices themselves would keep their whole blocks in memory.
     events = pl.concat(pl.DataFrame(part.rows(), part.schema, orient="row") for part in own)
     if events.is_empty():
         raise no_such_agent(logs, agent_id)
@@ -106,7 +107,7 @@ def _rows(events: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
     for event in events:
         look = looks.setdefault(event["run"], _Look())
         if event["event"] == POST_WEIGHED:
-            # What was decided before on the same post came to nothing.
+            # An earlier decision on the same post had no effect.
             look.weighed, look.decided = event, {}
         elif event["event"] == DECISION and event["state"] == _EVALUATING:
             look.decided = event
@@ -157,7 +158,7 @@ def _post_of(event: Mapping[str, Any]) -> str | None:
 
 
 def _posts(logs: RunLogs, found: pl.DataFrame) -> pl.DataFrame:
-    """Return what the posts were: a second look at the logs, so that no other post is kept."""
+    """Return the posts, read in a second pass so that no other posts are kept in memory."""
     wanted = found.select("run", "post_id").drop_nulls().unique()
     posts = merge_by_first(["run", "post_id"])
     for frame in logs.blocks(POST_PUBLISHED, columns=["post_id", "agent_id", *_OF_POST]):

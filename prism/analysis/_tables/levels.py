@@ -1,6 +1,6 @@
-"""States of charts with others inside, and the transitions between them, on a level of the tree.
+"""Nested states, and the transitions between them, on one level of the tree.
 
-Level 1 has the outermost states. A state without others inside is on every level from its own on.
+Level 1 has the outermost states. A leaf is on its own level and on all deeper ones.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from prism.analysis._reading.logs import RunLogs
 from prism.statechart._nesting import SEPARATOR
 
 Inside = Mapping[str, Sequence[str]]
-"""The states inside of each state that has others inside."""
+"""The states inside each composite state."""
 
 Path = tuple[str, ...]
-"""A state on a level, with the states around it before it, outermost first."""
+"""A state on a level, preceded by the states that contain it, outermost first."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Level:
 
     Args:
         depth: The level, 1 for the outermost states.
-        inside_of: Returns what lies inside of what, in a run and a chart.
+        inside_of: Returns the states inside each composite state, for a run and a chart.
     """
 
     depth: int
@@ -88,7 +88,7 @@ class Level:
     def _replaced(
         self, table: pl.DataFrame, columns: list[str], by: Callable[..., Iterable[tuple[str, ...]]]
     ) -> pl.DataFrame:
-        """Replace columns of a table by what stands for their values, in one row for each."""
+        """Replace the values of columns by their states on the level, with one row for each."""
         key = ["run", "chart", *columns]
         rows = [
             (*known, *new) for known in table.select(key).unique().iter_rows() for new in by(*known)
@@ -114,13 +114,13 @@ def changes(before: Sequence[Path], after: Sequence[Path]) -> Iterator[tuple[str
 
 
 def _nearest(path: Path, others: Sequence[Path]) -> list[Path]:
-    """Return those of other states that have most of the states around them in common with one."""
+    """Return the states that share the most enclosing states with a given one."""
     shared = [len({*path}.intersection(other)) for other in others]
     return [other for other, number in zip(others, shared, strict=True) if number == max(shared)]
 
 
 def on_level_of(table: pl.DataFrame, inside: Inside, depth: int) -> pl.DataFrame:
-    """Return the agents and shares on a level of one run and one chart, which are no columns."""
+    """Return the agents and shares on a level, for a single run and chart without columns."""
     named = table.with_columns(run=pl.lit(0, pl.UInt32), chart=pl.lit(None, pl.String))
     level = Level(depth, lambda _run, _chart: inside)
     return level.states(named, "agents", "share").drop("run", "chart")
@@ -139,7 +139,7 @@ def _paths(state: str, inside: Inside, depth: int) -> Iterator[Path]:
 
 
 def _path(state: str, around: Mapping[str, str]) -> Iterator[str]:
-    """Yield the states around a state, outermost first, and the state itself."""
+    """Yield the states that contain a state, outermost first, and the state itself."""
     if state in around:
         yield from _path(around[state], around)
     yield state

@@ -1,4 +1,4 @@
-"""Who replied to, reshared, liked and follows whom: as tables, and as a graph."""
+"""Who replied to, reshared, liked and follows whom, as tables and as a graph."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _FACTS = ("display_name", "archetype")
 
 
 def interactions(logs: RunLogs) -> pl.DataFrame:
-    """Count how often each agent replied to, reshared and liked posts of each other.
+    """Count how often each agent replied to, reshared and liked posts of each other agent.
 
     Args:
         logs: The logs, from `read_log`.
@@ -50,9 +50,9 @@ def interaction_graph(logs: RunLogs) -> Any:
 
     Returns:
         A ``networkx.DiGraph``. Its nodes are all agents of the log by id, with ``display_name`` and
-        ``archetype`` where known. An edge leads from who acted to whose post it was, with
-        ``replies``, ``reshares``, ``likes``, and their sum as ``weight``. Interactions with posts
-        whose author is unknown are left out.
+        ``archetype`` where known. An edge leads from the agent that acted to the author of the
+        post, with ``replies``, ``reshares``, ``likes``, and their sum as ``weight``. Interactions
+        with posts whose author is unknown are left out.
 
     Raises:
         InputError: If there are several runs, which would be mixed.
@@ -84,7 +84,7 @@ def _pairs(logs: RunLogs) -> pl.DataFrame:
 
 
 def _agents(logs: RunLogs) -> pl.DataFrame:
-    """Return every agent of one run by id, with what is known of it from when it joined."""
+    """Return every agent of one run by id, with its description when it joined."""
     agents, joined = merge_by_first(["agent_id"]), merge_by_first(["agent_id"])
     for frame in logs.blocks(columns=["agent_id", "author_id", *_FACTS]):
         for name in ("agent_id", "author_id"):
@@ -97,15 +97,16 @@ def _agents(logs: RunLogs) -> pl.DataFrame:
 
 
 def follows(logs: RunLogs) -> pl.DataFrame:
-    """List who follows whom, from a log that tells it (the feed's parameter ``logs_follows``).
+    """List who follows whom, from a log that contains it (the feed's parameter ``logs_follows``).
 
     Args:
         logs: The logs, from `read_log`.
 
     Returns:
         One row for each follow, by name: ``agent_id`` (who follows), ``author_id`` (whom),
-        ``mutual`` (whether that is returned) and ``ended`` (the round in which either was removed,
-        which ends the follow; null for one that lasts). With ``run`` first if there are several.
+        ``mutual`` (whether the other follows back) and ``ended`` (the round in which either agent
+        was removed, which ends the follow; null if it lasts). If there are several runs, ``run`` is
+        the first column.
     """
     pairs, removed = _follow_pairs(_told(logs)), _removed(logs)
     for name in _PAIR[1:]:
@@ -118,16 +119,16 @@ def follows(logs: RunLogs) -> pl.DataFrame:
 
 
 def follow_networks(logs: RunLogs) -> pl.DataFrame:
-    """Describe the follow network with which each run began, from a log that tells it.
+    """Describe the initial follow network of each run, from a log that contains it.
 
     Args:
         logs: The logs, from `read_log`.
 
     Returns:
-        One row for each run that tells it: ``agents``, ``follows``, ``mean_follows`` (follows
-        divided by agents), ``reciprocity`` (the share of follows that are returned; null without
-        any; Newman, Forrest and Balthrop 2002), ``most_followers``, and ``gini`` of the numbers of
-        followers. With ``run`` first if there are several.
+        One row for each run whose log contains it: ``agents``, ``follows``, ``mean_follows``
+        (follows divided by agents), ``reciprocity`` (the share of follows that are returned; null
+        without any; Newman, Forrest and Balthrop 2002), ``most_followers``, and ``gini`` of the
+        numbers of followers. If there are several runs, ``run`` is the first column.
     """
     joined = _told(logs)
     pairs = _follow_pairs(joined)
@@ -163,12 +164,12 @@ def follow_networks(logs: RunLogs) -> pl.DataFrame:
 
 
 def pairs_of(logs: RunLogs) -> pl.DataFrame:
-    """Return the table of `follows` by number of run, without a remark where a log has none."""
+    """Return the table of `follows` by number of run, without a note on logs that lack follows."""
     return _follow_pairs(_joined(logs))
 
 
 def _told(logs: RunLogs) -> pl.DataFrame:
-    """Return the agents with whom they follow, and remark which runs do not tell."""
+    """Return the agents and whom they follow, and note the runs whose logs lack this."""
     table = _joined(logs)
     told = set(table["run"])
     for number, run in enumerate(logs.runs):
@@ -180,7 +181,7 @@ def _told(logs: RunLogs) -> pl.DataFrame:
 
 
 def _joined(logs: RunLogs) -> pl.DataFrame:
-    """Return all agents of the logs that tell whom they follow."""
+    """Return all agents whose logs say whom they follow."""
     joined = merge_by_first(["run", "agent_id"])
     for frame in logs.blocks(AGENT_JOINED, columns=["agent_id", "follows"]):
         joined.add(frame.select("run", "agent_id", "follows").drop_nulls())
@@ -189,7 +190,7 @@ def _joined(logs: RunLogs) -> pl.DataFrame:
 
 
 def _removed(logs: RunLogs) -> pl.DataFrame:
-    """Return the agents that have been removed, with the round of that."""
+    """Return the removed agents, with the round of the removal."""
     removed = merge_by_first(["run", "agent_id"])
     for frame in logs.blocks(AGENT_REMOVED, columns=["agent_id", "round"]):
         removed.add(frame.select("run", "agent_id", "round"))

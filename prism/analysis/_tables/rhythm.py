@@ -1,4 +1,4 @@
-"""When agents act: the times between their acts, how bursty they are, and whether they remember."""
+"""When agents act: the times between their acts, and their burstiness and memory."""
 
 from __future__ import annotations
 
@@ -18,23 +18,24 @@ _OF_AGENT = ["run", "what", "agent_id"]
 
 
 def rhythm(logs: RunLogs) -> pl.DataFrame:
-    """Describe the times between the acts of agents, by round and in all.
+    """Describe the times between the acts of agents, by round and overall.
 
     An act is a post, a reply, a reshare or a like. The time between two acts of one agent is
-    counted in ticks, from the first round on without a break, and belongs to the round of the later
-    one. The times of all agents are put together, so that agents who differ in how often they act
-    make them burstier; `agent_rhythms` has each agent by itself.
+    measured in ticks, continuously from the first round on, and belongs to the round of the later
+    act. The times of all agents are pooled, so differences between agents in how often they act add
+    to the burstiness. `agent_rhythms` describes each agent separately.
 
     Args:
         logs: The logs, from `read_log`.
 
     Returns:
         A row for each round and ``what`` was done (``posts``, ``replies``, ``reshares``, ``likes``
-        and ``all``), and rows for all rounds, whose ``round`` is null: ``acts``; ``agents`` who did
-        it; ``intervals`` (times between two acts); their ``mean``, ``median``, ``p90`` and ``max``
-        in ticks; ``burstiness`` and ``memory`` as in `agent_rhythms`, of all times together; and
-        ``agent_burstiness``, the mean over the agents with at least two intervals of the whole run,
-        only in all. With ``run`` first if there are several. Nothing of worlds without posts.
+        and ``all``), and rows for all rounds, whose ``round`` is null: ``acts``; ``agents`` with at
+        least one; ``intervals`` (times between two acts); their ``mean``, ``median``, ``p90`` and
+        ``max`` in ticks; ``burstiness`` and ``memory`` as in `agent_rhythms`, of all times
+        together; and ``agent_burstiness``, the mean over the agents with at least two intervals in
+        the whole run (only in the rows for all rounds). If there are several runs, ``run`` is the
+        first column. Nothing of worlds without posts.
     """
     happened = what_happened(logs, "posts", "likes")
     remark_no_feed(logs, happened.tables["posts"]["run"])
@@ -49,15 +50,15 @@ def agent_rhythms(logs: RunLogs) -> pl.DataFrame:
         logs: The logs, from `read_log`.
 
     Returns:
-        A row for each agent and ``what`` it did at least once, by what and name: ``agent_id``,
-        ``what`` (as in `rhythm`), ``acts``, ``intervals``, ``mean`` and ``sd`` in ticks,
-        ``burstiness`` and ``memory``. The burstiness is that of Goh and Barabási (2008, EPL 81,
-        48002), (r - 1) / (r + 1) with r = sd / mean, in the form that Kim and Jo (2016, Physical
-        Review E 94, 032311) give for n intervals, which hardly depends on n: -1 for a regular
-        rhythm, about 0 for a random one, 1 for a single burst; null below two intervals. The memory
-        is the correlation of an interval with the next (Goh and Barabási 2008); null if it has
-        none. Where agents were assigned to the arms of an experiment, ``arm`` comes behind the id.
-        With ``run`` first if there are several.
+        A row for each agent and each kind of act that it did at least once, sorted by kind and
+        name: ``agent_id``, ``what`` (as in `rhythm`), ``acts``, ``intervals``, ``mean`` and ``sd``
+        in ticks, ``burstiness`` and ``memory``. The burstiness is that of Goh and Barabási (2008,
+        EPL 81, 48002), (r - 1) / (r + 1) with r = sd / mean, in the form that Kim and Jo (2016,
+        Physical Review E 94, 032311) give for n intervals, which hardly depends on n: -1 for a
+        regular rhythm, about 0 for a random one, 1 for a single burst; null below two intervals.
+        The memory is the correlation of an interval with the next (Goh and Barabási 2008); null if
+        undefined. If agents were assigned to the arms of an experiment, ``arm`` follows the id. If
+        there are several runs, ``run`` is the first column.
     """
     happened = what_happened(logs, "posts", "likes")
     remark_no_feed(logs, happened.tables["posts"]["run"])
@@ -83,7 +84,7 @@ def rhythm_of(happened: Happened) -> pl.DataFrame:
         **_burstiness_and_memory(),
     )
 
-    # sorted, as a sum of floats depends on their order
+    # sorted, since a sum of floats depends on their order
     agents = _of_agents(intervals).sort(_OF_AGENT).group_by("run", "what")
     each = agents.agg(agent_burstiness=pl.col("burstiness").mean())
     table = table.join(each, on=["run", "what"], how="left")
@@ -105,13 +106,13 @@ def _of_agents(intervals: pl.DataFrame) -> pl.DataFrame:
 
 
 def _intervals(happened: Happened) -> pl.DataFrame:
-    """Return every act with the ticks since the agent's act of its kind before, in linear time."""
+    """Return every act with the ticks since the agent's last act of its kind, in linear time."""
     per_round = happened.rounds.group_by("run").agg(pl.col("per_round").first())
     clock = (pl.col("round") - 1) * pl.col("per_round") + pl.col("tick")
     done = acts(happened).join(per_round, on="run", how="left", maintain_order="left")
     done = done.with_columns(clock=clock).sort("run", "clock", maintain_order=True)
 
-    # of the acts that are in the log, every one is of its kind, and one of all
+    # every act in the log counts for its own kind and for all kinds together
     both = pl.concat([done, done.with_columns(what=pl.lit(ALL))])
     ticks, before = pl.col("clock").diff(), pl.col("ticks").shift(1)
     timed = both.with_columns(ticks=ticks.over(_OF_AGENT)).with_columns(

@@ -46,7 +46,7 @@ MEASURES = (
 """Columns of every run, without the measures of its world."""
 
 PARTS: tuple[Part, ...] = ("posts", "likes", "views", "transitions", "decisions", "measures")
-"""What of the log they are measured from."""
+"""The parts of the log that measures need."""
 
 _ROOT = pl.coalesce("root_id", "parent_id", "post_id")
 """The root of the cascade that a post belongs to."""
@@ -59,34 +59,33 @@ def run_measures(
 
     Args:
         logs: The logs, from `read_log`.
-        from_round: The first round that counts, such as the first after a burn-in. Cascades count
-            if they begin in such a round; by default also those of posts from before the first.
-        to_round: The last round that counts, so that runs of different lengths can be compared;
-            None counts all.
+        from_round: First round to include, such as the first after a burn-in. Cascades count if
+            they begin in an included round; by default, those from before the first round count as
+            well.
+        to_round: Last round to include, for comparing runs of different lengths; None for all.
         by_round: Whether to add a row for each round, before that of all rounds.
 
     Returns:
-        A row for each run, with ``run`` first if there are several, and ``round`` (null in all)
-        with ``by_round``. The measures: ``agents``; ``agent_ticks`` (steps that
-        they took); ``transitions``; ``timeouts``;
-        ``decisions`` and ``fallbacks``; ``posts``, ``replies``, ``reshares``, ``likes`` and
-        ``views`` (posts that agents opened); ``browsing``, the share of the views in all that
-        agents did: views, posts, replies, reshares and likes (Benevenuto et al. 2009: .92); from
-        `participation` ``silent``, ``writing``, ``creating``, ``liking``, ``written``, ``top_1``,
-        ``next_9``, ``other_90``, ``top_10`` and ``gini``; ``cascades``, ``singletons`` (the share
-        of those of a single post), ``beyond_one_degree`` (the share of those deeper than one step),
-        ``cascade_size`` and ``cascade_depth`` (means), ``largest_cascade``, ``deepest_cascade``,
-        ``virality`` and ``median_place`` (means over those of two posts or more; the latter is when
-        the median answer came, as a share of the time from the root to the last answer), and, of
-        trees of reshares alone that grow from posts and replies, ``reshare_singletons``,
-        ``reshare_beyond_one_degree`` and ``deepest_reshare`` (Goel, Watts and Goldstein 2012);
-        ``views_per_post`` (of the posts that were opened at least once), ``readers`` (the share of
-        the agents that opened any post),
-        ``reach`` and ``largest_reach`` (mean and maximum over the opened cascades of the share of
-        the agents that opened a post of it); ``intervals``, ``interval`` (their mean in ticks),
-        ``burstiness`` and ``memory`` as in `rhythm`. Then, by name, what the measures of the world
-        came to in the round, or in the last; ``measure_`` and the name if that is taken. Shares and
-        means of nothing are null, as all those of posts are in worlds without posts.
+        A row for each run, with ``run`` first if there are several, and ``round`` (null for all
+        rounds) with ``by_round``. The measures are ``agents``; ``agent_ticks`` (steps that they
+        took); ``transitions``; ``timeouts``; ``decisions`` and ``fallbacks``; ``posts``,
+        ``replies``, ``reshares``, ``likes`` and ``views`` (posts that agents opened); ``browsing``,
+        the share of views among all acts: views, posts, replies, reshares and likes (Benevenuto et
+        al. 2009: .92); from `participation`, ``silent``, ``writing``, ``creating``, ``liking``,
+        ``written``, ``top_1``, ``next_9``, ``other_90``, ``top_10`` and ``gini``; ``cascades``,
+        ``singletons`` (the share of cascades with a single post), ``beyond_one_degree`` (the share
+        of cascades deeper than one step), ``cascade_size`` and ``cascade_depth`` (means),
+        ``largest_cascade``, ``deepest_cascade``, ``virality`` and ``median_place`` (means over
+        cascades of two posts or more; the latter is the time of the median answer, as a share of
+        the time from the root to the last answer); for trees that consist only of reshares of a
+        post or reply, ``reshare_singletons``, ``reshare_beyond_one_degree`` and ``deepest_reshare``
+        (Goel, Watts and Goldstein 2012); ``views_per_post`` (of the posts that were opened at least
+        once), ``readers`` (the share of the agents that opened any post), ``reach`` and
+        ``largest_reach`` (mean and maximum over the opened cascades of the share of the agents that
+        opened a post of it); ``intervals``, ``interval`` (their mean in ticks), ``burstiness`` and
+        ``memory`` as in `rhythm`. Then follow, by name, the measures of the world in the round, or
+        in the last one, prefixed with ``measure_`` if the name is taken. Shares and means of
+        nothing are null, such as all those of posts in worlds without posts.
 
     Raises:
         FieldValueError: If ``from_round`` is not 1 or more, or ``to_round`` less.
@@ -99,23 +98,23 @@ def run_measures(
 
 
 def measured(logs: RunLogs, *, from_round: int = 1, to_round: int | None = None) -> pl.DataFrame:
-    """Return the table by round and in all, with numbers of runs; see `run_measures`."""
+    """Return the table by round and overall, with numbers of runs; see `run_measures`."""
     happened = what_happened(logs, *PARTS, from_round=from_round, to_round=to_round)
     return measured_of(happened, len(logs.runs))
 
 
 def measured_of(happened: Happened, runs: int) -> pl.DataFrame:
-    """Return the same from `PARTS` of what happened.
+    """Return the table of `measured` from the `PARTS` of what happened.
 
     Args:
         happened: What happened.
-        runs: Number of the runs, also of those in which nothing happened.
+        runs: Number of the runs, including those in which nothing happened.
     """
     table = _keys(happened, runs)
     for part in (_activity, _participation, _cascades, _pace, _reshares, _reach, _rhythm):
         table = table.join(part(happened), on=IN_ALL, how="left", nulls_equal=True)
 
-    # a round without a single event has none of any kind, too
+    # a round without a single event must still have its zeros
     counted = table.with_columns(pl.col(_COUNTS).fill_null(0))
     table = _browsing(counted).sort(IN_ALL, nulls_last=True).select(*IN_ALL, *MEASURES)
 
@@ -127,7 +126,7 @@ def _keys(happened: Happened, number: int) -> pl.DataFrame:
     agents = happened.agents.group_by("run").agg(agents=COUNT)
     ticks = and_in_all(happened.rounds).group_by(IN_ALL).agg(pl.col("ticks").sum())
     keys = with_every_round(runs, happened).join(agents, on="run", how="left")
-    # agents who sleep, or have left, take no steps, which only the log knows
+    # agents who sleep or have left take no steps, and only the log knows about them
     taken = and_in_all(happened.counting("measures")).group_by(IN_ALL)
     timed = keys.join(ticks, on=IN_ALL, how="left", nulls_equal=True)
     timed = timed.join(
@@ -185,10 +184,10 @@ def _cascades(happened: Happened) -> pl.DataFrame:
 
 
 def _pace(happened: Happened) -> pl.DataFrame:
-    """Return when the median answer of a cascade came, on the way from its root to the last."""
+    """Return the time of a cascade's median answer, relative to that of its last answer."""
     lengths = happened.rounds.select("run", "per_round").unique("run", maintain_order=True)
     posts = happened.tables["posts"].join(lengths, on="run", how="left", maintain_order="left")
-    # a post from before the first round counts from its beginning, as in `cascades`
+    # a post from before the first round counts from that round's beginning, as in `cascades`
     clock = (pl.col("round") - 1).clip(lower_bound=0) * pl.col("per_round") + pl.col("tick")
     dated = posts.select("run", "round", "parent_id", "post_id", root_id=_ROOT, clock=clock)
     begun = dated.filter(pl.col("post_id") == pl.col("root_id")).unique(["run", "root_id"])
@@ -220,12 +219,12 @@ def _reshares(happened: Happened) -> pl.DataFrame:
 
 
 def _grown(shape: Callable[[pl.DataFrame], pl.DataFrame], happened: Happened) -> GroupBy:
-    """Return the trees that begin in rounds that count, by round and in all."""
+    """Return the trees that begin in the included rounds, by round and overall."""
     return and_in_all(_that_count(shape(happened.tables["posts"]), happened)).group_by(IN_ALL)
 
 
 def _that_count(roots: pl.DataFrame, happened: Happened) -> pl.DataFrame:
-    """Keep what began in the rounds that count: by default also before the first."""
+    """Keep trees that began in the included rounds; by default also those from before the first."""
     is_late = pl.col("round") >= happened.from_round
     return roots.filter(is_late) if happened.from_round > 1 else roots
 
@@ -265,7 +264,7 @@ def _browsing(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def _with_own_measures(table: pl.DataFrame, happened: Happened) -> pl.DataFrame:
-    """Add what the measures of the worlds came to, in every round, and in the last one in all."""
+    """Add the measures of the worlds in every round, and overall those of the last one."""
     ended = happened.counting("measures").drop_nulls("measures").sort(IN_ALL)
     rows = [read_object(text) for text in ended["measures"]]
     values = as_columns(rows, otherwise="measures")

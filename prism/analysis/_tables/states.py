@@ -1,4 +1,4 @@
-"""The number of agents in each state, from the paths that transitions alone tell."""
+"""The number of agents in each state, reconstructed from the transitions alone."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ MOMENT = ("round", "tick", "closing", "time")
 """The order of steps: null counts as round 0, tick 0, and the earliest time."""
 
 PATH_COLUMNS = ("chart", "agent_id", "state", "from_state", "to_state")
-"""Keys of the events that paths are made of."""
+"""Keys of the events from which paths are made."""
 
 GONE = ""
-"""The state of those who have left; no chart has one without a name."""
+"""The state of agents that have left; no chart has a state without a name."""
 
 _AGENT = ("run", "chart", "agent_id")
 _STEP: dict[str, pl.DataType] = {
@@ -39,21 +39,21 @@ _STEP: dict[str, pl.DataType] = {
 _EARLIEST = {"round": 0, "tick": 0, "time": -(2**63), "closing": 0}
 
 _KNOWN_PER_ROW = 4
-"""Agents to link to for each row that is waited for, where there are many agents."""
+"""Agents per row that is collected before linking, if there are many agents."""
 
 
 class AgentPaths:
     """Follows every agent through a log, in the order of its lines.
 
-    Agents are followed by run and by chart, since several charts may drive agents of the same ids.
-    Agents that join, and transitions, without the name of a chart are of the chart that is named
-    first, by ``run.started`` in a simulation. In a world agents join with their chart.
+    Agents are followed by run and by chart, since agents of several charts may have the same ids.
+    Joins and transitions that name no chart belong to the chart that is named first, in a
+    simulation by ``run.started``. In a world, agents join with their chart.
 
     Args:
-        rows_at_once: Steps that are linked together; more if there are so many agents that it pays.
+        rows_at_once: Number of steps to link together; more if there are very many agents.
 
     Attributes:
-        charts: The chart of each run that is named first, if one is. It is null in the steps.
+        charts: The chart that each run names first, if any. It is null in the steps.
     """
 
     def __init__(self, rows_at_once: int = 100_000) -> None:
@@ -138,7 +138,7 @@ def _order() -> Iterator[pl.Expr]:
 
 
 def _is_earlier() -> pl.Expr:
-    """Return True where the moment of a row is before that of the row above."""
+    """Return True if the moment of a row is before that of the row above."""
     is_earlier = pl.lit(value=False)
     for here in reversed(list(_order())):
         is_earlier = (here < here.shift(1)) | ((here == here.shift(1)) & is_earlier)
@@ -148,7 +148,7 @@ def _is_earlier() -> pl.Expr:
 
 def _put_in_order(linked: pl.DataFrame) -> pl.DataFrame:
     """Move every step that is too early to the moment of the agent's previous step."""
-    # One number for each moment: a running maximum works on numbers only.
+    # One number for each moment, since a running maximum works only on numbers.
     ranks = linked.select(MOMENT).unique().with_columns(rank=pl.struct(*_order()).rank("dense"))
     ranked = linked.join(ranks, on=MOMENT, nulls_equal=True, maintain_order="left").drop(MOMENT)
 
@@ -159,11 +159,11 @@ def _put_in_order(linked: pl.DataFrame) -> pl.DataFrame:
 
 
 MOST_TIMES = 1000
-"""The most moments at which a log without rounds and ticks is counted."""
+"""The largest number of moments at which a log without rounds and ticks is counted."""
 
 _LEAST_FILLED = 100_000
 _MOST_FILLED_PER_MOMENT = 100
-"""Rounds and ticks without an event have rows, too, but no more than so many for each with one."""
+"""The most rows for rounds and ticks without events, per round or tick with events."""
 
 _TIME_STEPS = ("1s", "10s", "1m", "10m", "1h", "6h", "1d", "1w")
 _MOMENT = ("round", "tick", "time")
@@ -225,40 +225,39 @@ class _Pass:
 def state_counts(logs: RunLogs, *, depth: int | None = None) -> pl.DataFrame:
     """Count the agents in each state at the end of every tick.
 
-    All agents that join or make a transition are counted: from the beginning, each is in the state
-    it joins in, or else in the source of its first transition, and is followed from transition to
-    transition. Ticks without transitions have their rows, too. The numbers are exact if the log has
-    every transition.
+    All agents that join or make a transition are counted. From the beginning, each is in the state
+    in which it joins, or else in the source of its first transition, and is followed from
+    transition to transition. Ticks without transitions have rows as well. The numbers are exact if
+    the log has every transition.
 
-    A transition may start elsewhere than the agent's last one ended, because lines are missing or
-    the state was set without a transition. It counts as if it started there: every agent is in one
-    state at any moment, and what the log lacks is made up for by the agent's next transition.
-    `RunLogs.notes` then says how many such transitions there are, and how many have an earlier
-    stamp than the agent's last one; these count together with that one. An agent that is removed
-    from a feed is in no state from then on.
+    A transition may not start where the agent's last one ended, because lines are missing or the
+    state was set without a transition. It then counts as if it started there: every agent is in one
+    state at any moment, and the agent's next transition corrects its state. `RunLogs.notes` says
+    how many such transitions there are, and how many have an earlier time than the agent's last
+    one, with which they are counted. An agent that was removed from a feed is in no state from then
+    on.
 
     A simulation closes a round within its last tick: it carries out what agents have decided, and
-    ``round_ends`` sends all of them to IDLE. As in the log's own ``round.ended``, a tick is counted
-    before that. So the next tick gets the transitions by ``round_ends`` and, in the last tick of a
-    round of a run that says how many it has, those by ``compose_done`` and ``action_done`` of
-    agents that entered their state in the same tick; no agent makes two transitions in a tick
-    otherwise.
+        ``round_ends`` sends all of them to IDLE. As in the log's own ``round.ended``, a tick is
+        counted before that. The transitions by ``round_ends`` therefore count in the next tick. So
+        do, in the last tick of a round (if the run says how many there are), those by
+        ``compose_done`` and ``action_done`` of agents that entered their state in the same tick;
+        otherwise no agent makes two transitions in a tick.
 
     Args:
         logs: The logs, from `read_log`.
-        depth: The level to count, in charts with states inside states: 1 for the outermost states.
-            Who is in several regions is counted in each. By default the states are those of the
+        depth: The level to count, in charts with nested states: 1 for the outermost states. An
+            agent in several regions is counted in each. By default, the states are those of the
             log.
 
     Returns:
         ``round``, ``tick``, ``state``, ``agents`` and ``share`` (of all agents that have not been
-        removed, 0 to 1; null where there are none), with
-        ``run`` first if there are several. If several charts drive agents of a run, each is counted
-        by itself, over its own agents, and named in ``chart`` before ``state``. A log without ticks
-        is counted by round; one without rounds, too, by ``time`` (UTC) in at most ``MOST_TIMES``
-        steps, each counted at its end. Transitions without a round, in a run where others have one,
-        count as round 0. Those without a time count from the beginning, unless the agent's last one
-        is later.
+        removed, 0 to 1; null if there are none). If there are several runs, ``run`` is the first
+        column. If a run has several charts, each is counted separately, over its own agents, and
+        named in ``chart`` before ``state``. A log without ticks is counted by round. A log without
+        rounds and ticks is counted by ``time`` (UTC) in at most ``MOST_TIMES`` steps, each counted
+        at its end. Transitions without a round, in a run where others have one, count in round 0.
+        Transitions without a time count from the beginning, unless the agent's last one is later.
     """
     table = states_by_number(logs)
     charts = ["chart"] if table.select("run", "chart").n_unique() > table["run"].n_unique() else []
@@ -271,7 +270,7 @@ def state_counts(logs: RunLogs, *, depth: int | None = None) -> pl.DataFrame:
 
 
 def states_by_number(logs: RunLogs) -> pl.DataFrame:
-    """Return the table with numbers of runs, and charts always; see `state_counts`."""
+    """Return the table with numbers of runs, and always with charts; see `state_counts`."""
     found = _read(logs)
     tables = [_count(number, run, found.of(number)) for number, run in enumerate(logs.runs)]
 
@@ -304,11 +303,11 @@ def _read(logs: RunLogs) -> _Pass:
 
 
 def dated(logs: RunLogs, moments: TableMerger) -> Iterator[pl.DataFrame]:
-    """Return the events that paths are made of, with their moments; collect all moments.
+    """Return the events from which paths are made, with their moments, and collect all moments.
 
     Args:
         logs: The logs.
-        moments: Where to add the rounds and ticks of all events.
+        moments: Collects the rounds and ticks of all events.
     """
     is_undated = pl.col("round").is_null() & pl.col("tick").is_null()
     for frame in logs.blocks(columns=_COLUMNS):
@@ -325,8 +324,8 @@ def dated(logs: RunLogs, moments: TableMerger) -> Iterator[pl.DataFrame]:
 def _leaving(frame: pl.DataFrame) -> pl.DataFrame:
     """Return events with a transition to nowhere in place of each removal.
 
-    An agent that is removed before the first tick of a round is not there at its end; one that is
-    removed when the round ends counts as what closes it does.
+    An agent that is removed before the first tick of a round is absent at its end. One that is
+    removed when the round ends counts like the transitions that close it.
     """
     leaves, before = pl.col("event") == AGENT_REMOVED, pl.col("tick") == 0
     if not frame.select(leaves.any()).item():
@@ -373,7 +372,7 @@ def _count(number: int, run: Run, found: _Pass) -> pl.DataFrame:
         is_late = closes_round(None if "tick" not in by else run.ticks_per_round)
         placed = placed.with_columns(place=pl.col("place") + is_late.cast(pl.UInt32))
 
-    # Every state has a row at every moment: a running sum of changes is the number of agents.
+    # Every state has a row at every moment, so the running sum of changes is the number of agents.
     changes = _changes(placed, found.beginnings)
     states = changes.select("chart", "state").unique()
     every, key = grid.join(states, how="cross"), ["place", "chart", "state"]
@@ -390,7 +389,7 @@ def _count(number: int, run: Run, found: _Pass) -> pl.DataFrame:
 
 
 def how_closing() -> pl.Expr:
-    """Return whether a transition closes its round, for `closes_round`, as ``closing``."""
+    """Return the column ``closing`` for `closes_round`: whether a transition closes its round."""
     is_undated = pl.col("round").is_null() & pl.col("tick").is_null()
     ends_action = pl.col("trigger").is_in([COMPOSE_DONE, ACTION_DONE])
     is_second = ends_action & (pl.col("ticks_in_state") == 0)
@@ -410,10 +409,10 @@ def how_closing() -> pl.Expr:
 
 
 def closes_round(last_tick: int | pl.Expr | None) -> pl.Expr:
-    """Return True for transitions with which a simulation closes a round.
+    """Return True for transitions by which a simulation closes a round.
 
     Args:
-        last_tick: The last tick of the round, as far as it is known.
+        last_tick: The last tick of the round, if known.
     """
     is_closing = pl.col("closing") == _CLOSING
     if last_tick is None:
@@ -422,7 +421,7 @@ def closes_round(last_tick: int | pl.Expr | None) -> pl.Expr:
 
 
 def _changes(placed: pl.DataFrame, beginnings: pl.DataFrame) -> pl.DataFrame:
-    """Return the number of agents that every place adds to a state."""
+    """Return the number of agents that every moment adds to a state."""
     entered = placed.filter(pl.col("to_state") != GONE).select(
         "place", "chart", state="to_state", change="count"
     )
@@ -434,7 +433,7 @@ def _changes(placed: pl.DataFrame, beginnings: pl.DataFrame) -> pl.DataFrame:
 
 
 def _by_moment(run: Run, found: _Pass) -> tuple[list[str], pl.DataFrame, pl.DataFrame]:
-    """Return what a run is counted by, its transitions with that filled in, and all moments."""
+    """Return the unit in which a run is counted, its transitions in that unit, and all moments."""
     transitions = found.transitions
     has_rounds = transitions["round"].is_not_null().any()
     has_ticks = transitions["tick"].is_not_null().any()
@@ -455,7 +454,7 @@ def _all_moments(run: Run, seen: pl.DataFrame, by: list[str]) -> pl.DataFrame:
     if by == ["round"] or not seen.height:
         return seen
 
-    # Numbers in a log are only claims: what they would add is bounded by what the log has.
+    # A log may claim any numbers, so the rows that they add are bounded by its events.
     most = max(_LEAST_FILLED, _MOST_FILLED_PER_MOMENT * seen.n_unique())
     last_round, last_tick = seen.sort(by).row(-1)
     if run.rounds is not None and run.ticks_per_round is not None:
@@ -466,10 +465,10 @@ def _all_moments(run: Run, seen: pl.DataFrame, by: list[str]) -> pl.DataFrame:
             is_over = (pl.col("round") == last_round) & (pl.col("tick") > last_tick)
             return rounds.join(ticks, how="cross").filter(~is_over)
 
-        # It says more than it did: its rounds are those that have events.
+        # It claims more rounds than it had, so its rounds are those with events.
         seen = seen.filter(pl.col("round") > 0)
 
-    # A run that does not say how many ticks it has gets all between those seen.
+    # A run without a known number of ticks gets all ticks between those that occur.
     ends = seen.group_by("round").agg(first=pl.col("tick").min(), last=pl.col("tick").max())
     if sum(last - first + 1 for first, last in ends.select("first", "last").iter_rows()) <= most:
         between = pl.int_ranges("first", pl.col("last") + 1)

@@ -1,4 +1,4 @@
-"""Threads: posts with the replies and reshares below them, in the order in which people read."""
+"""Threads: posts with the replies and reshares below them, in reading order."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _SCHEMA: dict[str, pl.DataType] = {
 
 
 def threads(logs: RunLogs, *, post: str | None = None, most: int = 10) -> pl.DataFrame:
-    """List the posts of threads as people read them: each reply below what it replies to.
+    """List the posts of threads in reading order: each reply below the post it replies to.
 
     Args:
         logs: The logs, from `read_log`.
@@ -46,9 +46,9 @@ def threads(logs: RunLogs, *, post: str | None = None, most: int = 10) -> pl.Dat
     Returns:
         One row for each post, thread after thread: ``root_id``; ``depth`` (steps from the root);
         ``round``; ``tick``; ``agent_id``, its author; ``kind`` (``post``, ``reply``, ``reshare``,
-        or ``missing`` if others name it and the log lacks it); ``post_id``; ``parent_id``;
-        ``likes``; ``cut`` (whether the writer's text was longer than it might be); ``text``; and
-        ``what``, all this as a sentence. With ``run`` first if there are several.
+        or ``missing`` if other posts name it but the log lacks it); ``post_id``; ``parent_id``;
+        ``likes``; ``cut`` (whether its text was cut to the maximum length); ``text``; and ``what``,
+        a sentence with all of this. If there are several runs, ``run`` is the first column.
 
     Raises:
         InputError: If the logs have no such post.

@@ -1,4 +1,4 @@
-"""Transitions: how often they were made, which were time-outs, and as process mining reads them."""
+"""Transitions: counts, time-outs, and an event log for process mining."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ def transition_counts(logs: RunLogs, *, depth: int | None = None) -> pl.DataFram
 
     Args:
         logs: The logs, from `read_log`.
-        depth: The level to count, in charts with states inside states: 1 for the outermost states.
-            A transition counts there if it leaves a state of the level; one that leaves or enters
-            several regions counts in each. By default the states are those of the log.
+        depth: The level to count, in charts with nested states: 1 for the outermost states. A
+            transition counts if it leaves a state of that level; one that leaves or enters several
+            regions counts in each. By default, the states are those of the log.
 
     Returns:
         ``from_state``, ``to_state``, ``trigger``, ``count`` and ``probability``: the proportion of
         all transitions out of the state, 0 to 1, which is the maximum-likelihood estimate of the
         probability in a Markov chain over the states (Anderson and Goodman 1957, Annals of
-        Mathematical Statistics 28(1)). To stay in a state is no transition, and is not counted:
-        see `decisions` for how often agents decided to. With ``run`` first if there are several. If
-        several charts drive agents of a run, each is counted by itself, and named in ``chart``
-        before ``from_state``.
+        Mathematical Statistics 28(1)). Staying in a state is not a transition and is not counted;
+        see `decisions` for how often agents decided to stay. If there are several runs, ``run`` is
+        the first column. If a run has several charts, each is counted separately, and named in
+        ``chart`` before ``from_state``.
     """
     counts = count_transitions(logs, ["chart", "from_state", "to_state", "trigger"])
     if depth is not None:
@@ -57,14 +57,15 @@ def timeouts(logs: RunLogs, *, depth: int | None = None) -> pl.DataFrame:
 
     Args:
         logs: The logs, from `read_log`.
-        depth: The level to count, as in `transition_counts`: a time-out within a state of the level
-            is none there.
+        depth: The level to count, as in `transition_counts`. Time-outs within a state of the level
+            do not count.
 
     Returns:
         ``round`` (null if the log has none), ``state`` (the one that was left), ``timeouts``,
-        ``left`` (all transitions out of the state in that round) and ``share`` (of these, 0 to 1);
-        only rows with time-outs. With ``run`` first if there are several. If several charts drive
-        agents of a run, each is counted by itself, and named in ``chart`` before ``state``.
+        ``left`` (all transitions out of the state in that round) and ``share`` (of these, 0 to 1).
+        There are only rows with time-outs. If there are several runs, ``run`` is the first column.
+        If a run has several charts, each is counted separately, and named in ``chart`` before
+        ``state``.
     """
     counts = count_transitions(logs, ["round", "chart", "from_state", "to_state", "trigger"])
     if depth is not None:
@@ -102,7 +103,7 @@ _ACTIVITIES = ("to_state", "trigger")
 
 
 def to_event_log(logs: RunLogs, *, activity: str = "to_state") -> pl.LazyFrame:
-    """Return every transition as an event of process mining, with one case for each agent.
+    """Return every transition as a process-mining event, with one case for each agent.
 
     The columns are those of the XES standard (IEEE 1849-2016: the extensions Concept, Time,
     Organizational and Lifecycle), as pm4py names them in a data frame:
@@ -114,11 +115,11 @@ def to_event_log(logs: RunLogs, *, activity: str = "to_state") -> pl.LazyFrame:
             ``trigger``.
 
     Returns:
-        A query, since its result is as long as the log; ``.collect()`` gives the frame and
+        A query, since its result is as long as the log: ``.collect()`` gives the frame and
         ``.sink_parquet(path)`` writes it block by block. Columns: ``case:concept:name`` (the agent;
         with ``run/`` before it if there are several runs), ``concept:name`` (the activity),
         ``time:timestamp`` (UTC), ``org:resource`` (the agent), ``lifecycle:transition`` (always
-        ``complete``: it takes no time), ``round``, ``tick``, ``from_state``, ``to_state`` and
+        ``complete``, since it takes no time), ``round``, ``tick``, ``from_state``, ``to_state`` and
         ``trigger``, in the order of the log.
 
     Raises:
@@ -129,7 +130,7 @@ def to_event_log(logs: RunLogs, *, activity: str = "to_state") -> pl.LazyFrame:
             f"must be one of {', '.join(_ACTIVITIES)}, got {activity!r}", field="activity"
         )
 
-    # Not by `scan`, which would read the log once more, for keys that are not needed here.
+    # Not by `scan`, which would read the log once more to find keys that are not needed here.
     transitions = logs.scan_columns(TRANSITION, columns_of_schema(TRANSITION))
     agent = pl.col("agent_id")
     case = agent

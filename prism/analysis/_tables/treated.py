@@ -1,4 +1,4 @@
-"""Who and what was treated in an experiment, and the outcome."""
+"""Treated agents and posts in experiments, and the outcome."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _COUNTED = ("likes", "dislikes", "replies", "reshares", "weighed")
 _VOTES = ("likes_given", "dislikes_given")
 
 _NORMAL_95 = 1.959963984540054
-"""Half the width of the interval that has 95 % of a normal distribution, in standard deviations."""
+"""Half the width of the central 95 % of a normal distribution, in standard deviations."""
 
 
 def assignments(logs: RunLogs) -> pl.DataFrame:
@@ -26,8 +26,8 @@ def assignments(logs: RunLogs) -> pl.DataFrame:
 
     Returns:
         One row for each subject, in the order of the log: ``round``, ``experiment``, ``arm``
-        (``control`` for those that were not treated), and either ``agent_id`` or ``post_id``. With
-        ``run`` first if there are several.
+        (``control`` for untreated ones), and either ``agent_id`` or ``post_id``. With ``run`` first
+        if there are several.
     """
     return logs.labelled(_assignments(logs))
 
@@ -41,8 +41,8 @@ def treated_posts(logs: RunLogs) -> pl.DataFrame:
     Returns:
         One row for each post that was assigned: ``round``, ``experiment``, ``arm``, ``post_id``,
         ``agent_id`` (its author), ``kind``; what agents did with it: ``likes``, ``dislikes``,
-        ``replies``, ``reshares``, ``weighed`` (how often one weighed it); and ``score``: its likes
-        less its dislikes, those that the treatment gave it included. With ``run`` first if there
+        ``replies``, ``reshares``, ``weighed`` (how often agents weighed it); and ``score``: its
+        likes minus its dislikes, including those from the treatment. With ``run`` first if there
         are several.
     """
     return logs.labelled(_posts(logs))
@@ -51,18 +51,18 @@ def treated_posts(logs: RunLogs) -> pl.DataFrame:
 def arms(logs: RunLogs, *, by_round: bool = False) -> pl.DataFrame:
     """Compare what happened to the posts in the arms of experiments.
 
-    Intervals are those of the normal approximation with 95 % (mean +- 1.96 standard errors), over
+    Intervals are 95 % intervals of the normal approximation (mean +- 1.96 standard errors) over
     posts. To compare runs, use runs as units.
 
     Args:
         logs: The logs, from `read_log`.
-        by_round: Whether there is a row for each round in which posts were assigned.
+        by_round: Whether to return a row for each round in which posts were assigned.
 
     Returns:
-        One row for each arm: ``experiment``, ``arm``, ``round`` if that was asked for, ``posts``,
+        One row for each arm: ``experiment``, ``arm``, ``round`` with ``by_round``, ``posts``,
         ``score`` (mean) with ``score_low`` and ``score_high``, ``likes`` (mean, by agents) with
         ``likes_low`` and ``likes_high``, ``dislikes``, ``replies`` and ``reshares`` (means), and
-        ``like_chance``: likes for each time that a post was weighed. With ``run`` first if there
+        ``like_chance``: likes per time that a post was weighed. With ``run`` first if there
         are several.
     """
     keys = ["run", "experiment", "arm", *(["round"] if by_round else [])]
@@ -83,12 +83,12 @@ def arms(logs: RunLogs, *, by_round: bool = False) -> pl.DataFrame:
 
 
 def with_arms(logs: RunLogs, table: pl.DataFrame, key: str = "agent_id") -> pl.DataFrame:
-    """Add the arm of agents or posts that were assigned, behind their id; ``a+b`` of several.
+    """Add the arm of assigned agents or posts after their id; ``a+b`` for several.
 
     Args:
         logs: The logs.
         table: A table by number of run, returned as it is if nothing of its kind was assigned.
-        key: The column of the id: of agents if it is ``agent_id``, else of posts.
+        key: The column of the id: ``agent_id`` for agents, otherwise posts.
     """
     subject = "agent_id" if key == "agent_id" else "post_id"
     found = _assignments(logs).drop_nulls(subject).unique(["run", subject, "experiment"])
@@ -139,7 +139,7 @@ def _posts(logs: RunLogs) -> pl.DataFrame:
 
 
 def _counted(frame: pl.DataFrame) -> pl.DataFrame:
-    """Count what happened to each post in a block; an answer is an event of its parent."""
+    """Count what happened to each post in a block; an answer counts for its parent."""
     event, kind = pl.col("event"), pl.col("kind")
     is_answer = (event == events.POST_PUBLISHED) & pl.col("parent_id").is_not_null()
     subject = pl.when(is_answer).then("parent_id").otherwise("post_id")

@@ -1,4 +1,4 @@
-"""Which posts agents opened, how that ended, and how far posts reached."""
+"""Which posts agents opened, how these views ended, and how far posts reached."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ _WAYS = {DECIDES: "decided", IGNORES: "ignored", TIMEOUT: "timed_out", ROUND_END
 
 
 def views(logs: RunLogs) -> pl.DataFrame:
-    """Count how posts that agents opened ended, by round and in total.
+    """Count the views of posts by how they ended, by round and overall.
 
-    A view is a post that an agent opens (``sees_post``). It ends in one of these ways, which sum to
-    the views exactly: the agent carries out a decision; it ignores the post, as nothing else is
-    open; its time runs out; the end of the round cuts the view short; it leaves in another way
-    after an answer that no longer applied and was discarded; it leaves in another way without one;
-    or the log ends before.
+    A view begins when an agent opens a post (``sees_post``). It ends in one of these ways, whose
+    counts sum exactly to the views: the agent carries out a decision; it ignores the post, because
+    it has no other option; it times out; the end of the round cuts the view short; it leaves in
+    another way after its answer no longer applied and was discarded; it leaves in another way
+    without such an answer; or the log ends first.
 
     Args:
         logs: The logs, from `read_log`.
@@ -42,10 +42,11 @@ def views(logs: RunLogs) -> pl.DataFrame:
     Returns:
         A row for each round, and a last one for all rounds, whose ``round`` is null: ``views``;
         ``decided``, ``ignored``, ``timed_out``, ``cut``, ``discarded``, ``other`` and ``pending``;
-        ``decisions``, the answers given during these views, and ``answers_discarded`` of them.
-        Where no view is ``pending`` in the middle of a tick, ``decisions`` less
-        ``answers_discarded`` are ``decided``. A view counts in the round in which the post was
-        opened. With ``run`` first if there are several. Nothing of worlds without posts.
+        ``decisions``, the answers given during these views, and how many of them were
+        ``answers_discarded``. Unless a view is ``pending`` in the middle of a tick, ``decisions``
+        minus ``answers_discarded`` is ``decided``. A view counts in the round in which the post was
+        opened. If there are several runs, ``run`` is the first column. Worlds without posts have no
+        rows.
     """
     counts = _outcomes(logs)
     remark_no_feed(logs, counts["run"])
@@ -59,28 +60,29 @@ def reach(logs: RunLogs, *, of: Whom = "cascades", by_round: bool = False) -> pl
 
     Args:
         logs: The logs, from `read_log`.
-        of: ``posts``, ``cascades`` (a post and all that replies to it or reshares it, directly or
-            not) or ``agents``.
-        by_round: Whether to add rows for each round, before those of all rounds, of what was opened
-            in it.
+        of: ``posts``, ``cascades`` (a post and everything that replies to it or reshares it,
+            directly or not) or ``agents``.
+        by_round: Whether to add rows for the views of each round, before those of all rounds.
 
     Returns:
-        Of posts and cascades a row for each, also those that nobody opened, in the order of the
-        log: ``post_id`` or ``root_id``; ``author_id``; ``kind`` of a post, or ``size`` of a cascade
-        (posts); ``round`` of the post, or of the root; ``views`` (times that it, or a post of it,
-        was opened); ``readers`` (different agents who did); and ``share`` (of all agents, 0 to 1).
+        For posts and cascades, a row for each, including those that nobody opened, in the order of
+        the log: ``post_id`` or ``root_id``; ``author_id``; ``kind`` of a post, or ``size`` of a
+        cascade (posts); ``round`` of the post, or of the root; ``views`` (how often it, or a post
+        of it, was opened); ``readers`` (different agents who opened it); and ``share`` (of all
+        agents, 0 to 1).
 
-        Of agents a row for each, by name: ``agent_id``; ``views`` (posts it opened, each time);
-        ``posts``, ``authors`` and ``cascades`` (different ones); ``received`` (views of its own
-        posts); ``readers`` (different agents who opened one of them) and ``share`` (of all agents).
+        For agents, a row for each, by name: ``agent_id``; ``views`` (how often it opened a post);
+        ``posts``, ``authors`` and ``cascades`` (different ones that it opened); ``received`` (views
+        of its own posts); ``readers`` (different agents who opened one of them) and ``share`` (of
+        all agents).
 
-        With ``by_round`` comes ``round`` first, null in the rows of all rounds; a round has rows of
-        what was opened in it, and of agents who opened something or were read; the round of the
-        post is ``published`` then.
+        With ``by_round``, ``round`` comes first and is null in the rows for all rounds. A round has
+        rows only for what was opened in it, and for agents who opened something or were read. The
+        round of the post is then called ``published``.
 
-        Where posts or agents were assigned to the arms of an experiment, ``arm`` comes behind the
-        id, of a cascade that of its root. With ``run`` first if there are several. Nothing of
-        worlds without posts.
+        If posts or agents were assigned to the arms of an experiment, ``arm`` follows the id; for a
+        cascade, it is that of its root. If there are several runs, ``run`` is the first column.
+        Worlds without posts have no rows.
 
     Raises:
         FieldValueError: If there is no such kind.
@@ -132,7 +134,7 @@ def _outcomes(logs: RunLogs) -> pl.DataFrame:
 class _Looks:
     """Follows the views of every agent through a log, and counts those that are over.
 
-    In memory are the last view of each agent and the steps of some blocks.
+    Only the last view of each agent and the steps of some blocks are in memory.
     """
 
     def __init__(self) -> None:
@@ -146,7 +148,7 @@ class _Looks:
         self._waiting.append(steps)
         self._rows += steps.height
 
-        # as many as are open: each of them is looked at again, which must not add up
+        # wait for as many steps as there are open views, so that revisiting these stays linear
         if self._rows > max(_STEPS_AT_ONCE, 0 if self._open is None else self._open.height):
             self._settle(is_end=False)
 
@@ -159,7 +161,7 @@ class _Looks:
         parts = self._waiting if self._open is None else [self._open, *self._waiting]
         steps = pl.concat(parts)
         numbered = steps.with_columns(number=pl.col("view").cum_sum().over(_AGENT))
-        of_views = numbered.filter(pl.col("number") > 0)  # the log may begin in the middle of one
+        of_views = numbered.filter(pl.col("number") > 0)  # the log may begin during a view
         is_last = (pl.col("number") == pl.col("number").max().over(_AGENT)) & (not is_end)
 
         self._open = of_views.filter(is_last).select(steps.columns)
@@ -209,7 +211,7 @@ def _reach_of(happened: Happened, item: str) -> pl.DataFrame:
     seen = opened.group_by(*IN_ALL, pl.col("item").alias(item)).agg(
         views=COUNT, readers=pl.col("reader_id").n_unique().cast(pl.Int64)
     )
-    # in all, also what nobody opened
+    # for all rounds, include posts that nobody opened
     nothing = described.select(*key, pl.lit(None, pl.Int64).alias("round"))
     keys = pl.concat([nothing, seen.drop_nulls("round").select(nothing.columns)])
     table = keys.join(described, on=key).join(

@@ -34,15 +34,15 @@ _TREATED = ("run", "round", "treatment", "parameters")
 
 
 def measures(logs: RunLogs) -> pl.DataFrame:
-    """Return the measures of worlds as time series, one below the other.
+    """Return the measures of worlds as time series in long form.
 
     Args:
         logs: The logs, from `read_log`.
 
     Returns:
-        ``round``, ``measure`` and ``value`` (at the end of the round; null where there was nothing
-        to measure), by measure in the order in which the world has them, then by round. With
-        ``run`` first if there are several.
+        ``round``, ``measure`` and ``value`` (at the end of the round; null if there was nothing to
+        measure), sorted by measure in the order of the world, then by round. With ``run`` first if
+        there are several.
     """
     return logs.labelled(by_measure(_measured(logs)))
 
@@ -72,10 +72,10 @@ def agent_measures(logs: RunLogs) -> pl.DataFrame:
         logs: The logs, from `read_log`.
 
     Returns:
-        One row for each agent and round, and where there are many, for each quantile and round:
+        One row for each agent and round, or for each quantile and round if there are many agents:
         ``round``, ``kind`` (the agents' class), ``measure``, ``agent_id`` (null for a quantile),
-        ``quantile`` (0 to 1, null for an agent) and ``value`` (null where there was nothing to
-        measure), in the order of the log. With ``run`` first if there are several.
+        ``quantile`` (0 to 1, null for an agent) and ``value`` (null if there was nothing to
+        measure), in the order of the log. If there are several runs, ``run`` is the first column.
     """
     table = pl.DataFrame(list(_measured_of_agents(logs)), schema=_OF_AGENTS, orient="row")
     return logs.labelled(table)
@@ -88,9 +88,9 @@ def treatments(logs: RunLogs) -> pl.DataFrame:
         logs: The logs, from `read_log`.
 
     Returns:
-        One row for each time, in the order of the log: ``round`` (at whose beginning it was
-        applied), ``treatment``, and ``parameters`` (those that it changed, with their new values,
-        as JSON). With ``run`` first if there are several.
+        One row for each application, in the order of the log: ``round`` (at whose beginning it was
+            applied), ``treatment``, and ``parameters`` (the changed ones, with their new values, as
+            JSON). If there are several runs, ``run`` is the first column.
     """
     found = [
         frame.select(_TREATED)
@@ -106,10 +106,10 @@ def parameters(logs: RunLogs) -> pl.DataFrame:
         logs: The logs, from `read_log`.
 
     Returns:
-        One row for each run: ``run``, ``world`` (null if it is of none), ``agents``, ``rounds``,
+        One row for each run: ``run``, ``world`` (null if it has none), ``agents``, ``rounds``,
         ``ticks_per_round``, ``seed``, and a column for each parameter, null where a world has no
-        such parameter. One that is called as one of these columns becomes ``parameter_`` and its
-        name.
+        such parameter. A parameter with the name of one of these columns gets the prefix
+        ``parameter_``.
     """
     names = ("world", "agents", "rounds", "ticks_per_round", "seed")
     facts = [[run.label, *(getattr(run, name) for name in names)] for run in logs.runs]
@@ -131,7 +131,7 @@ def world_event_counts(logs: RunLogs) -> pl.DataFrame:
     Returns:
         ``event`` (its name, such as ``sold`` of ``world.sold``), ``round`` (0 during ``setup``),
         ``events``, and ``agents`` (different agents that they name by ``agent_id``), by event and
-        round. With ``run`` first if there are several.
+        round. If there are several runs, ``run`` is the first column.
     """
     keys = ["run", "event", "round"]
     counts = merge_by_sum(keys)
@@ -160,10 +160,10 @@ def world_events(logs: RunLogs, event: str) -> pl.DataFrame:
     Returns:
         One row for each, in the order of the log: ``line``, ``timestamp`` (UTC), ``round``,
         ``tick``, and a column for each key that any of them has; see `RunLogs.scan`, which returns
-        the same as a query. With ``run`` first if there are several.
+        the same as a query. If there are several runs, ``run`` is the first column.
 
     Raises:
-        InputError: If there are none; names those that there are.
+        InputError: If there are none; the message names the existing ones.
     """
     name = event.removeprefix(WORLD_EVENTS)
     known = world_event_counts(logs)["event"].unique()
@@ -194,6 +194,6 @@ def _measured_of_agents(logs: RunLogs) -> Iterator[tuple[Any, ...]]:
 
 
 def _number(value: Any) -> float | None:
-    # true and false are measures, too: of whether something has happened
+    # true and false are also measures, of whether something has happened
     is_number = isinstance(value, (int, float)) and isfinite(value)
     return float(value) if is_number else None

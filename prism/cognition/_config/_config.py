@@ -6,25 +6,19 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
 
-from prism.cognition._config._values import (
-    AVAILABLE_ACTIONS,
+from prism.cognition._prompts import LEAST, build_prompt
+from prism.cognition._settings import (
     BLOCKS,
     HARD_LIMIT,
-    INSTRUCTIONS,
-    MEMORY_ACTIONS,
-    PAGING_ACTIONS,
-    ROLE,
-    STATE_DESCRIPTION,
     Iterate,
     Limit,
     Paging,
+    PromptTexts,
     StorageLimits,
     ThinkingLog,
 )
-from prism.cognition._prompts import LEAST, build_prompt
 from prism.errors import FieldValueError, InputError
 from prism.files import reading
 from prism.files._source import DocumentError, Problem
@@ -45,7 +39,7 @@ class ConfigFileError(DocumentError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Config:
+class Config(PromptTexts):
     """The configuration of a thinking agent; by default the specification's own texts.
 
     Args:
@@ -68,11 +62,6 @@ class Config:
             action.
     """
 
-    role: str = ROLE
-    instructions: str = INSTRUCTIONS
-    goal: str | None = None
-    state_description: Mapping[str, str] = field(default_factory=dict)
-    available_actions: Mapping[str, str] = field(default_factory=dict)
     thinking_log: ThinkingLog = field(default_factory=ThinkingLog)
     paging_limit: Limit = field(default_factory=Limit)
     hard_limit: Limit = field(default_factory=lambda: Limit(max_tokens=HARD_LIMIT))
@@ -83,8 +72,7 @@ class Config:
 
     def __post_init__(self) -> None:
         """Fill in what is left out, and refuse limits that contradict each other."""
-        object.__setattr__(self, "state_description", _descriptions_with(self.state_description))
-        object.__setattr__(self, "available_actions", _actions_with(self.available_actions))
+        PromptTexts.__post_init__(self)
         for name in ("paging_limit", "hard_limit"):
             limit: Any = getattr(self, name)
             if isinstance(limit, int):  # as in a file
@@ -121,7 +109,12 @@ class Config:
         Raises:
             InputError: If it is not JSON, or holds an error.
         """
-        return cls._required(_read(text, name))
+        found = _read(text, name)
+        made = cls._made(found)
+        if made is None or found.errors:
+            raise ConfigFileError(found.errors)
+
+        return made
 
     @classmethod
     def check(cls, path: Path | str) -> list[ConfigProblem]:
@@ -136,14 +129,6 @@ class Config:
         found = _read(_text_of(Path(path)), str(path))
         cls._made(found)
         return sorted(found)
-
-    @classmethod
-    def _required(cls, found: Reading) -> Self:
-        made = cls._made(found)
-        if made is None or found.errors:
-            raise ConfigFileError(found.errors)
-
-        return made
 
     @classmethod
     def _made(cls, found: Reading) -> Self | None:
@@ -179,39 +164,6 @@ class Config:
     def to_json(self) -> str:
         """Return the text of a file that loads as this configuration."""
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False) + "\n"
-
-
-def _descriptions_with(given: Mapping[str, str]) -> Mapping[str, str]:
-    """Return what each state is for, by default as specified.
-
-    Raises:
-        FieldValueError: If there is no such state.
-    """
-    _require_known("state_description", given, STATE_DESCRIPTION)
-    return MappingProxyType({**STATE_DESCRIPTION, **given})
-
-
-def _actions_with(given: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the actions that are available.
-
-    Whoever lists some of the memory allows no others of them, and the same with those of paging.
-
-    Raises:
-        FieldValueError: If there is no such action.
-    """
-    _require_known("available_actions", given, AVAILABLE_ACTIONS)
-    texts = {
-        name: given.get(name, text)
-        for kind in (MEMORY_ACTIONS, PAGING_ACTIONS)
-        for name, text in kind.items()
-        if name in given or not kind.keys() & given.keys()
-    }
-    return MappingProxyType(texts)
-
-
-def _require_known(name: str, given: Mapping[str, str], known: Mapping[str, str]) -> None:
-    if unknown := [key for key in given if key not in known]:
-        raise FieldValueError(f"{name} has no {unknown[0]!r}: it has {', '.join(known)}")
 
 
 def _read(text: str, name: str) -> Reading:

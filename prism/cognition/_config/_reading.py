@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field, ValidationError, model_validator
 
-from prism.cognition._config._values import (
+from prism.cognition._settings import (
     AVAILABLE_ACTIONS,
     BLOCKS,
     HARD_LIMIT,

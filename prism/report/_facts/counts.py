@@ -15,7 +15,7 @@ from prism.analysis._tables.transitions import count_transitions
 from prism.telemetry import events
 
 BINS_A_DECADE = 10
-"""Steps from a latency to one ten times as long."""
+"""Number of steps per decade of latency."""
 
 _LEAST_LATENCY = 1e-4
 _AGENT = ["run", "agent_id"]
@@ -41,12 +41,12 @@ def latency_counts(logs: RunLogs) -> pl.DataFrame:
 
     Returns:
         ``source``, ``step`` (latencies from 10^(step / `BINS_A_DECADE`) seconds to the next step;
-        less than 0.1 ms counts as that) and ``decisions``, with ``run`` first if there are several.
-        Empty if no model was asked.
+        less than 0.1 ms counts as 0.1 ms) and ``decisions``, with ``run`` first if there are
+        several. Empty if no model was asked.
     """
     merger = merge_by_sum(["run", "source", "step"])
     decades = pl.col("latency").clip(lower_bound=_LEAST_LATENCY).log10()
-    # 0.001 s is on the edge of a step, and must not fall below it by a rounding error.
+    # 0.001 s is on the edge of a step, and a rounding error must not move it below.
     step = (decades * BINS_A_DECADE + 1e-9).floor().cast(pl.Int64)
 
     for frame in logs.blocks(events.DECISION, columns=("source", "latency", "attempts")):
@@ -108,32 +108,30 @@ def _met(states: pl.DataFrame) -> pl.DataFrame:
 
 
 def step_counts(logs: RunLogs) -> pl.DataFrame:
-    """Count how often each step of a workflow ran, and what it took.
+    """Count how often each step of a workflow ran, and its time and tokens.
 
     Args:
         logs: The logs, from `read_log`.
 
     Returns:
         One row for each step, in the order in which they first ran: ``step``, ``type``, ``done``,
-        ``skipped`` and ``failed`` (how often it ended so), ``seconds``, ``input_tokens`` and
-        ``output_tokens`` (together; null where none are known); with ``run`` first if there are
-        several.
+        ``skipped`` and ``failed`` (how often it ended in this way), ``seconds``, ``input_tokens``
+        and ``output_tokens`` (totals; null if unknown); with ``run`` first if there are several.
     """
     return _outcome_counts(logs, events.WORKFLOW_STEP, _STEP, _OUTCOMES, _SPENT)
 
 
 def cycle_counts(logs: RunLogs) -> pl.DataFrame:
-    """Count how the cycles of thinking agents ended, and what they took.
+    """Count how the cycles of thinking agents ended, and their tokens.
 
     Args:
         logs: The logs, from `read_log`.
 
     Returns:
-        One row for each state, in the order in which they were first in a cycle: ``state``,
-        ``done``, ``refused``, ``unusable`` and ``failed`` (how often a cycle ended so),
+        One row for each state, in the order of their first cycles: ``state``, ``done``,
+        ``refused``, ``unusable`` and ``failed`` (how often a cycle ended in this way),
         ``largest_prompt`` (tokens, by the agent's own count), ``input_tokens`` and
-        ``output_tokens`` (together; null where none are known); with ``run`` first if there are
-        several.
+        ``output_tokens`` (totals; null if unknown); with ``run`` first if there are several.
     """
     largest = {"largest_prompt": "prompt_tokens"}
     return _outcome_counts(
@@ -149,15 +147,15 @@ def _outcome_counts(
     spent: Sequence[str],
     largest: Mapping[str, str] = MappingProxyType({}),
 ) -> pl.DataFrame:
-    """Count how often what events are of ended how, in the order in which they first were.
+    """Count the outcomes of events by some keys, in the order of their first appearance.
 
     Args:
         logs: The logs.
         event: The name of the events.
-        keys: What they are of, the run first.
-        outcomes: What ``outcome`` may say.
-        spent: Keys to add up; null where none is known.
-        largest: Keys of which to take the largest, by their columns.
+        keys: The keys to group by, the run first.
+        outcomes: The values of ``outcome``.
+        spent: Keys to add up; null if none is known.
+        largest: Keys of which to take the maximum, by their columns.
     """
     ended = [(pl.col("outcome") == name).cast(pl.Int64).alias(name) for name in outcomes]
     known = [pl.when(pl.col(name).count() > 0).then(pl.col(name).sum()) for name in spent]
@@ -186,7 +184,7 @@ def agent_table(logs: RunLogs) -> pl.DataFrame:
         One row for each agent: ``agent_id``, ``name``, ``archetype``, ``chart`` (if agents of a
         world have several), its own attributes, ``state`` (its last), ``transitions``,
         ``decisions``, and the counts of `prism.analysis.activity`, with ``run`` first if there are
-        several; what only feeds have is left out if there are none.
+        several. Columns that only feeds have are left out if there are no feeds.
     """
     table = logs.labelled(described_agents(logs, ("display_name", "archetype")))
     table = table.rename({"display_name": "name"}).drop("weighed", "fallbacks", strict=False)

@@ -1,4 +1,4 @@
-"""Where the agents of a world were and how each is drawn, as a log tells it."""
+"""The positions and looks of a world's agents, as logged."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ class Picture:
         height: Rows, or the height of a plane.
         agents: Their ids.
         states: Their states; None for one that has left.
-        places: Where they are; None for one that is nowhere. Empty for a network.
+        places: Their positions; None for an agent without one. Empty for a network.
         edges: Pairs of connected agents.
-        colours: Colours or groups of their own.
+        colours: Their own colours or groups.
         sizes: Their sizes.
-        labels: What else is known of them.
-        groups: Names of groups, in the order in which the run's pictures first have them, so that
-            each keeps its colour.
+        labels: Their labels.
+        groups: Names of groups, in the order of their first appearance in the run's pictures, so
+            that each keeps its colour.
     """
 
     round: int
@@ -59,7 +59,7 @@ class Picture:
 
 
 def last_picture(log: Path) -> Picture | None:
-    """Return the last picture of a log; None if it has none that could be drawn."""
+    """Return the last picture of a log that can be drawn, or None."""
     first = last = None
     groups: dict[str, None] = {}
     try:
@@ -70,7 +70,7 @@ def last_picture(log: Path) -> Picture | None:
                 first = first or last
                 groups.update(dict.fromkeys(groups_in(last)))
                 place = block.data.find(MARK, place + 1)
-    except (InputError, OSError):  # the notes on the log say what cannot be read
+    except (InputError, OSError):  # the notes on the log report unreadable parts
         return None
 
     return None if first is None or last is None else read_picture(first, last, [*groups])
@@ -85,7 +85,7 @@ def groups_in(line: bytes) -> list[str]:
 
 
 def line_at(data: bytes, place: int) -> bytes:
-    """Return the line that a place is in."""
+    """Return the line at a position of a file."""
     end = data.find(b"\n", place)
     return data[data.rfind(b"\n", 0, place) + 1 : end if end >= 0 else len(data)]
 
@@ -99,7 +99,7 @@ def read_picture(first: bytes, line: bytes, groups: Sequence[str] = ()) -> Pictu
         groups: The names of all groups of the run so far, from `groups_in`.
 
     Returns:
-        None if a line is damaged, or not what prism writes.
+        None if a line is damaged, or prism did not write it.
     """
     try:
         named, told = orjson.loads(first), orjson.loads(line)
@@ -147,7 +147,7 @@ def _size(size: Any) -> float:
 
 
 def _whole(values: Sequence[Any], count: int, default: Any = None) -> Sequence[Any]:
-    """Return a value for each agent, of a list that may be missing."""
+    """Return a value for each agent from a list that may be missing."""
     if values and len(values) != count:
         raise ValueError("a list of another length")
     return values or [default] * count

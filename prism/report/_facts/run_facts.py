@@ -1,4 +1,4 @@
-"""Everything that a report shows of each run, with its log parsed only once."""
+"""Everything that a report shows about each run; its log is parsed only once."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ from prism.statechart.social import SEES_POST
 from prism.telemetry.events import DECISION, TRANSITION
 
 MOST_OF_A_KIND = 6
-"""Fallbacks shown, and least likely choices."""
+"""Most fallbacks to show, and most unlikely choices."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +66,9 @@ class Recorded:
 
     Args:
         id: Its id.
-        why: Why it is shown, in a few words.
+        why: The reason for showing it, in a few words.
         event: Its event in the log.
-        record: What was asked and said.
+        record: The recorded prompt and reply.
         folder: The folder of its run.
     """
 
@@ -80,7 +80,7 @@ class Recorded:
 
 
 def recorded_of(log: Path) -> tuple[Recorded, ...]:
-    """Return the first decisions by fallback, and those that the model held least likely.
+    """Return the first decisions by fallback, and those with the lowest probabilities.
 
     Args:
         log: The log of a run.
@@ -104,7 +104,7 @@ def recorded_of(log: Path) -> tuple[Recorded, ...]:
 
 def _notable(decisions: Iterable[Asked]) -> dict[str, tuple[str, Asked]]:
     fallbacks: list[Asked] = []
-    # the likeliest of them first, so that it goes when a less likely one comes
+    # a heap with the likeliest first, which a less likely one replaces
     rare: list[tuple[float, int, Asked]] = []
     for asked in decisions:
         if asked.id is None:
@@ -127,7 +127,7 @@ def _notable(decisions: Iterable[Asked]) -> dict[str, tuple[str, Asked]]:
 
 
 def _chance(event: Mapping[str, Any]) -> float | None:
-    """Return the probability of what was chosen, where another option had a greater one."""
+    """Return the probability of the chosen option, if another option had a greater one."""
     given = event.get("probabilities")
     chances = {
         option: chance
@@ -143,18 +143,18 @@ def _chance(event: Mapping[str, Any]) -> float | None:
 
 
 def _ignore(_fault: str) -> None:
-    """Leave it to the notes on the logs, which say what cannot be read."""
+    """Ignore it, since the notes on the logs report unreadable parts."""
 
 
 MOST_CHARACTERS = 200
-"""Characters of a text, be it a post or a name, that are shown."""
+"""Most characters to show of a text, such as a post or a name."""
 
 _MOST_TREES = 6
 
 
 @dataclass(frozen=True)
 class RunFacts:
-    """The tables of one run. Texts are cut to what can be shown; numbers are exact.
+    """The tables of one run. Texts are shortened for display; numbers are exact.
 
     Args:
         run: The run as a whole.
@@ -164,9 +164,9 @@ class RunFacts:
         visits: From `dwell_survival`.
         timeouts: From `timeouts`.
         decisions: From `decisions`, by state and model.
-        by_round: The same by round.
-        chosen: The same by round and chosen state.
-        reasons: The same by reason, of fallbacks alone.
+        by_round: From `decisions`, by round.
+        chosen: From `decisions`, by round and chosen state.
+        reasons: From `decisions`, by reason, only fallbacks.
         latencies: From `latency_counts`.
         costs: From `costs`, by model.
         engagement: From `engagement`.
@@ -190,9 +190,9 @@ class RunFacts:
         treatments: From `treatments`.
         own_events: From `world_event_counts`.
         trees: The largest cascades of more than one post.
-        charts: The charts that are known, as diagrams by name.
-        recorded: Decisions worth a look, with their prompts, where those were recorded.
-        picture: Where the agents are after the last round, if the log tells it.
+        charts: The known charts, as diagrams by name.
+        recorded: Decisions worth a look, with their prompts, if those were recorded.
+        picture: The agents' positions after the last round, if logged.
     """
 
     run: Run
@@ -234,24 +234,24 @@ class RunFacts:
 
     @property
     def chart_names(self) -> list[str | None]:
-        """The charts of the run's transitions, in the order of the log; None for one unnamed.
+        """The charts of the run's transitions, in the order of the log; None for a nameless one.
 
         Before the first transition, those of its agents.
         """
         found = self.met if self.traffic.is_empty() else self.traffic
         names: list[str | None] = found["chart"].unique(maintain_order=True).to_list()
-        # agents that have one chart join without its name
+        # agents of a run with a single chart join without its name
         is_of_one = found is self.met and names == [None]
         return [self.run.chart] if is_of_one else names
 
     @property
     def has_feed(self) -> bool:
-        """Whether posts belong to the run, even if there were none."""
+        """Whether the run may have posts, even if there were none."""
         return not self._is_of_others or bool(self.cascades.height + self.engagement["total"].sum())
 
     @property
     def has_decisions(self) -> bool:
-        """Whether decisions belong to the run, even if there were none."""
+        """Whether the run may have decisions, even if there were none."""
         return not self._is_of_others or not self.decisions.is_empty()
 
     @property
@@ -266,31 +266,31 @@ class RunFacts:
 
     @property
     def is_of_turns(self) -> bool:
-        """Whether the run is of one agent that takes turns of a workflow, which are its rounds."""
-        # a log of an application has no rounds
+        """Whether the run has a single agent with a workflow, whose turns are the rounds."""
+        # the log of an application has no rounds
         has_rounds = "round" in self.states.columns
         return self.run.world is None and self.has_steps and has_rounds
 
     @property
     def is_of_thinking(self) -> bool:
-        """Whether the run is of one agent that thinks."""
+        """Whether the run has a single thinking agent."""
         return self.run.world is None and self.has_cycles
 
     @property
     def unit(self) -> str:
-        """What a round is called: an agent that is run alone has turns or cycles."""
+        """The name of a round: a single agent has turns or cycles."""
         if self.is_of_turns:
             return "turn"
         return "cycle" if self.is_of_thinking else "round"
 
     @property
     def _is_of_others(self) -> bool:
-        """Whether the run is of a world, a workflow or a thinking agent."""
+        """Whether the run belongs to a world, a workflow or a thinking agent."""
         return self.has_steps or self.has_cycles or self.run.world is not None
 
     @property
     def initial(self) -> str | None:
-        """The state that most agents began in, as far as the log says."""
+        """The state in which most agents began, if known."""
         first: list[str] = (
             self.met.sort("began", descending=True, maintain_order=True)["state"].head(1).to_list()
         )
@@ -298,7 +298,7 @@ class RunFacts:
 
     @property
     def state_names(self) -> list[str]:
-        """All states of the run: in the order of their definition, or of their first appearance.
+        """All states of the run, in the order of their definition or of their first appearance.
 
         The initial state is the first if no chart is known.
         """
@@ -311,18 +311,18 @@ class RunFacts:
         )
         seen = pl.concat(columns).drop_nulls().unique(maintain_order=True).to_list()
         known = [self.charts[name] for name in self.chart_names if name and name in self.charts]
-        # where agents are in a chart with boxes is seen in the log
+        # in a chart with nested states, only the log shows where agents are
         defined = [state for chart in known if not chart.boxes for state in chart.states]
         initial = [self.initial] if self.initial is not None and not defined else []
 
-        # those on other levels, which are drawn besides
+        # states on other levels, which are also drawn
         trees = [pair for inside in self.run.charts.values() for pair in inside.items()]
         around = [name for composite, inside in trees for name in (composite, *inside)]
 
         return list(dict.fromkeys([*defined, *initial, *seen, *around]))
 
     def in_order(self, table: pl.DataFrame, *columns: str) -> pl.DataFrame:
-        """Sort a table by the order of states, and rows of the same state as they are.
+        """Sort a table by the order of states, keeping the order of rows with the same state.
 
         Args:
             table: The table.
@@ -343,15 +343,15 @@ def facts_of(
 
     Args:
         logs: The logs, from `read_log`.
-        charts: The charts that are known to be those of the runs, by name.
-        familiar: Charts that may be those of a run, namely if they have all its transitions.
+        charts: The charts that the runs are known to have, by name.
+        familiar: Charts that a run has if they contain all of its transitions.
 
     Returns:
         The facts of each run, and the notes on the logs.
     """
     with parsed_once(logs, MOST_BYTES_IN_MEMORY) as parsed:
         tables = _tables(parsed)
-        # a page of worlds has no part about posts, which a note would explain
+        # a page about worlds has no section on posts, so it needs no note on their absence
         runs, notes = parsed.runs, [note for note in parsed.notes if note.kind != "no_feed"]
         most = max(1, _MOST_TREES // max(1, len(runs)))
         roots = {run.label: _largest(_of(tables["cascades"], run.label), most) for run in runs}
@@ -379,7 +379,7 @@ def with_tables(
     charts: Sequence[Diagram] = (),
     familiar: Sequence[Diagram] = (),
 ) -> RunFacts:
-    """Return facts with other tables, ``traffic`` among them, whose texts are cut as all are.
+    """Return facts with other tables, including ``traffic``, whose texts are shortened as well.
 
     Args:
         facts: The facts.
@@ -454,7 +454,7 @@ def _followed(charts: Sequence[Diagram], traffic: pl.DataFrame) -> list[Diagram]
 
 
 def _has_all(chart: Diagram, traffic: pl.DataFrame) -> bool:
-    """Return True if a chart has all transitions that a run made by a chart of its name."""
+    """Return True if a chart has all transitions that a run made with a chart of that name."""
     ends = {(arrow.source, arrow.target) for arrow in chart.arrows}
     made = traffic.filter(chart=chart.name).select("from_state", "to_state").iter_rows()
     return all((source, target) in ends or (None, target) in ends for source, target in made)
@@ -479,7 +479,7 @@ def _showable(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def _showable_chart(chart: Diagram) -> Diagram:
-    """Name the states of a chart as they are named in the tables of a report."""
+    """Name the states of a chart as in the tables of a report."""
     table = _showable(pl.DataFrame({"state": chart.states}, schema={"state": pl.String}))
     names = dict(zip(chart.states, table["state"], strict=True))
     if len(set(names.values())) < len(names):
@@ -513,9 +513,9 @@ def _showable_chart(chart: Diagram) -> Diagram:
 
 
 MOST_BYTES_IN_MEMORY = 24 << 20
-"""Parsed events beyond these bytes, about 50,000 lines, wait in files.
+"""Parsed events beyond these bytes, about 50,000 lines, are stored in files.
 
-In memory they take three times what polars says, and in files a thirtieth of the log.
+In memory they take three times as much as polars reports, and in files a thirtieth of the log.
 """
 
 _NOT_SHOWN = (
@@ -543,21 +543,21 @@ _SHOWN = tuple(
 
 @contextmanager
 def parsed_once(logs: RunLogs, most_bytes: int) -> Iterator[RunLogs]:
-    """Return the same logs, which are parsed by the first table only.
+    """Return the same logs, which only the first table parses.
 
     Args:
         logs: The logs, from `read_log`.
         most_bytes: Most bytes to keep in memory. The rest goes to a temporary folder, which is
-            deleted in the end.
+            deleted at the end.
     """
     with TemporaryDirectory(prefix="prism-") as folder:
         yield _ParsedLogs(logs, Path(folder), most_bytes)
 
 
 class _ParsedLogs(RunLogs):
-    """The events of logs as frames, with the keys that a report shows."""
+    """The events of logs as frames, with the keys that a report needs."""
 
-    # a report has the parameters apart
+    # a report shows the parameters separately
     _with_parameters = False
 
     def __init__(self, logs: RunLogs, folder: Path, most_bytes: int) -> None:
@@ -575,7 +575,7 @@ class _ParsedLogs(RunLogs):
     ) -> Iterator[pl.DataFrame]:
         """Read all logs as `RunLogs.blocks_where` does, parsing them at the first call."""
         if self._parts is None:
-            # of all transitions, a report needs only to know which posts were opened
+            # from the contexts of transitions, a report needs only which posts were opened
             needed = (pl.col("event") != TRANSITION) | (pl.col("trigger") == SEES_POST)
             frames = super().blocks_where(None, columns=_SHOWN, objects_where=needed)
             self._parts = [self._kept(frame, number) for number, frame in enumerate(frames)]

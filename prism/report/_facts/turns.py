@@ -1,4 +1,4 @@
-"""What the steps of workflows led to: what was refused, what models were asked, what was done."""
+"""The effects of workflow steps: refused transitions, calls to models, and actions."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ OF_TURNS = (*_REFUSED, "outcome", "key", "source", "attempts", "succeeded")
 
 
 def refusal_counts(logs: RunLogs) -> pl.DataFrame:
-    """Count the transitions that steps asked for and did not get, by the reason.
+    """Count the refused transitions of steps, by reason.
 
     Args:
         logs: The logs, from `read_log`.
 
     Returns:
-        ``step``, ``state``, ``target`` (null if a reply was none of the answers), ``reason`` and
+        ``step``, ``state``, ``target`` (null if a reply matched no answer), ``reason`` and
         ``times``, the most frequent first, with ``run`` first if there are several.
     """
     keys = ["run", *_REFUSED]
@@ -42,16 +42,15 @@ def refusal_counts(logs: RunLogs) -> pl.DataFrame:
 
 
 def call_counts(logs: RunLogs) -> pl.DataFrame:
-    """Count what the steps of workflows asked models, and what was done of what they answered.
+    """Count the calls of workflow steps to models, and the actions in the replies.
 
     Args:
         logs: The logs, from `read_log`.
 
     Returns:
-        ``step``, ``calls``, ``requests`` (those of retries included), ``asked_again`` (calls that
-        were put once more, as the reply was unclear), ``failed``, ``actions`` and ``succeeded``
-        (of the actions), in the order in which steps first asked, with ``run`` first if there are
-        several.
+        ``step``, ``calls``, ``requests`` (including retries), ``asked_again`` (calls that were
+        repeated because the reply was unclear), ``failed``, ``actions`` and ``succeeded`` (of the
+        actions), in the order in which steps first asked, with ``run`` first if there are several.
     """
     keys = ["run", "step"]
 

@@ -31,7 +31,7 @@ def html_table(
         name: Name of the table, for its id.
         table: The rows.
         headings: Headings of columns, if they differ from the names.
-        most: Most rows to show; a line below says how many there are.
+        most: Most rows to show; a line below the table gives their number.
     """
     headings = headings or {}
     first = table if most is None else table.head(most)

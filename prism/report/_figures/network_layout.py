@@ -1,4 +1,4 @@
-"""Where to draw the agents of a network: connected ones near each other, always in one way."""
+"""A deterministic layout of a network that puts connected agents near each other."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ Edges = tuple[tuple[int, int], ...]
 
 @lru_cache(maxsize=8)
 def spread(count: int, edges: Edges) -> Sequence[tuple[float, float]]:
-    """Return a place for each agent, by springs and repulsion (Fruchterman and Reingold 1991).
+    """Return a position for each agent by springs and repulsion (Fruchterman and Reingold 1991).
 
-    They begin on a circle in their order, so that no random number decides. Only those that are
+    Agents begin on a circle in their order, so no random numbers are involved. Only agents that are
     near repel each other.
 
     Args:
@@ -52,7 +52,7 @@ def _repel(
     reach = _REACH * ideal
     for one, other in _near(xs, ys, reach):
         across, along = xs[one] - xs[other], ys[one] - ys[other]
-        # two in one place part, the first to the right
+        # two agents at the same position separate, the first to the right
         square = across * across + along * along or _LEAST
         across = across or _LEAST
         if square < reach * reach:
@@ -81,7 +81,7 @@ def _attract(
 
 
 def _near(xs: list[float], ys: list[float], reach: float) -> Iterator[tuple[int, int]]:
-    """Yield the pairs that may be within a distance, each once."""
+    """Yield each pair that may be within a distance, once."""
     cells: dict[tuple[int, int], list[int]] = defaultdict(list)
     for place, (x, y) in enumerate(zip(xs, ys, strict=True)):
         cells[int(x // reach), int(y // reach)].append(place)

@@ -1,4 +1,4 @@
-"""The figures of one page, and what they have in common: colours, legends, sizes and scales."""
+"""The figures of one page, and their common colours, legends, sizes and scales."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from prism.report._figures.rendering import clean_figure
 INK, PAPER, GRID, AXIS = "#1f2328", "white", "#e8ebee", "#888888"
 BLUE, GREY = "#332288", "#8a93a0"
 
-# Paul Tol's scheme "muted", which colour-blind readers can tell apart (SRON/EPS/TN/09-002, 2021).
+# Paul Tol's scheme "muted", which colour-blind readers can distinguish (SRON/EPS/TN/09-002, 2021).
 _MUTED = (
     *("#bbbbbb", "#88ccee", "#332288", "#ddcc77", "#cc6677", "#117733", "#aa4499", "#44aa99"),
     *("#882255", "#999933"),
@@ -24,23 +24,23 @@ _MUTED = (
 DARK_PAPER = "#0d1117"
 _DARK = {INK: "#e6edf3", PAPER: DARK_PAPER, GRID: "#2b323b", AXIS: "#8b949e"}
 
-# So much white lifts the darkest colour of a state to a contrast of 3:1 with dark paper (WCAG 2.2,
-# 1.4.11). All colours are lifted alike: else two shades of one colour could become the same.
+# This much white lifts the darkest colour of a state to a contrast of 3:1 with dark paper (WCAG
+# 2.2, 1.4.11). All colours are lifted alike, or two shades of a colour could become the same.
 _WHITE = 0.3
 
 
 def colour_of(place: int) -> str:
-    """Return the colour of a state: after ten they come again, darker, then lighter.
+    """Return the colour of a state. After ten, the colours repeat, first darker, then lighter.
 
     Args:
-        place: The place of the state among all states.
+        place: The index of the state among all states.
     """
     colour, turn = _MUTED[place % len(_MUTED)], place // len(_MUTED) % 3
     return _mixed(colour, *((0, 0.0), (0, 0.35), (255, 0.5))[turn])
 
 
 def in_dark(colour: str) -> str:
-    """Return what a colour becomes on a dark page.
+    """Return a colour as it appears on a dark page.
 
     Args:
         colour: ``#rrggbb``, or one of those above.
@@ -51,8 +51,8 @@ def in_dark(colour: str) -> str:
 def dark_rules(colours: Iterable[str]) -> str:
     """Return the style sheet that draws figures in dark colours.
 
-    Figures have their colours as attributes, which any rule of a style sheet overrides. So nothing
-    is drawn again when the preference changes, and what is saved or printed keeps its colours.
+    Figures have their colours as attributes, which any rule of a style sheet overrides. Nothing is
+    redrawn when the preference changes, and saved or printed figures keep their colours.
 
     Args:
         colours: The colours that figures use.
@@ -70,12 +70,12 @@ def _mixed(colour: str, towards: int, part: float) -> str:
 
 
 def tips(*shown: str | tuple[str, ...]) -> list[alt.Tooltip]:
-    """Return what a reader sees who points at a mark.
+    """Return the tooltip that a reader sees when pointing at a mark.
 
     Args:
-        shown: Columns, where needed with their format and title.
+        shown: Columns, with their format and title if needed.
     """
-    # altair would find the class of a bare name itself, but takes 15 ms for each
+    # altair would derive the class from a bare name, but takes 15 ms for each
     return [_tip(*((each,) if isinstance(each, str) else each)) for each in shown]
 
 
@@ -114,7 +114,7 @@ _CONFIG: dict[str, Any] = {
 
 
 def styled(spec: dict[str, Any]) -> dict[str, Any]:
-    """Return a figure that stands alone in the letters and colours of a report."""
+    """Return a separate figure with the fonts and colours of a report."""
     # it names its few colours in full, where the states of a report may be many
     config = {**spec.get("config", {}), **_CONFIG, "legend": {**_LEGEND, "labelLimit": 0}}
     return {**spec, "config": config, "background": PAPER}
@@ -140,8 +140,8 @@ class Figure:
     Args:
         spec: The figure as Vega-Lite.
         stretches: Whether it is as wide as the page.
-        axis: Least room for the labels of its vertical axis, in pixels, which keeps figures side by
-            side in line.
+        axis: Minimum width of the labels of its vertical axis, in pixels, which aligns figures side
+            by side.
     """
 
     spec: dict[str, Any]
@@ -150,7 +150,7 @@ class Figure:
 
     @property
     def legend(self) -> Mapping[str, str]:
-        """The colours that the figure explains, by what they stand for."""
+        """The colours that the figure explains, by their meanings."""
         parts = (self.spec, *self.spec.get("layer", ()))
         colours = [part.get("encoding", {}).get("color", {}) for part in parts]
         told = [colour for colour in colours if colour.get("legend", True) is not None]
@@ -160,8 +160,8 @@ class Figure:
     def on_page(self) -> dict[str, Any]:
         """Return the figure as Vega-Lite, as wide as its place on the page.
 
-        The page writes the legend itself, so that it wraps and scrolls. What differs when the page
-        saves the figure stands under ``usermeta``, which Vega-Lite leaves alone.
+        The page writes the legend itself, which can then wrap and scroll. Changes for saving the
+        figure from the page are under ``usermeta``, which Vega-Lite ignores.
         """
         width: dict[str, Any] = {}
         if self.stretches:
@@ -190,7 +190,7 @@ class Figure:
         }
 
     def alone(self) -> dict[str, Any]:
-        """Return the figure as Vega-Lite with a width and a legend of its own, for a file."""
+        """Return the figure as Vega-Lite with its own width and legend, for a file."""
         width = {"width": _WIDTH} if self.stretches else {}
         return {
             **clean_figure(self.spec),
@@ -211,14 +211,14 @@ class PageFigures:
     """The figures of a page, in the order in which its sections add them.
 
     Args:
-        states: All states of all runs; each has one colour, wherever it is drawn.
-        narrow: Whether runs stand side by side, with less room for each.
-        by_round: Whether runs are drawn by round, since one of them has too many ticks.
-        runs: The facts of the runs that stand side by side.
-        charts: Figures for the page to draw, by the ids of their places.
-        drawings: Figures that are drawn already, by name.
+        states: All states of all runs. Each has the same colour in every figure.
+        narrow: Whether runs are side by side, with less room for each.
+        by_round: Whether to draw runs by round, because one of them has too many ticks.
+        runs: The facts of the runs that are side by side.
+        charts: Figures for the page to draw, by the ids of their elements.
+        drawings: Figures that have already been drawn, by name.
         data: Other data for the page's script, by name.
-        used: The colours that were asked for.
+        used: The colours that were used.
     """
 
     states: Sequence[str]
@@ -232,23 +232,23 @@ class PageFigures:
 
     @property
     def unit(self) -> str:
-        """What a round is called, where that is the same in all runs."""
+        """The name of a round, if it is the same in all runs."""
         units = {run.unit for run in self.runs}
         return units.pop() if len(units) == 1 else "round"
 
     def add_chart(
         self, name: str, chart: alt.TopLevelMixin, about: str, *, stretches: bool = True
     ) -> Markup:
-        """Add a figure, and return the place for it on the page.
+        """Add a figure, and return the element for it on the page.
 
         Args:
             name: Its name, on the page and as a file.
             chart: The figure.
-            about: Its description, for readers who do not see it.
+            about: Its description, for readers who cannot see it.
             stretches: Whether it is as wide as the page.
         """
         with alt.data_transformers.enable("default", max_rows=None):
-            # a test holds the figures against their schema: no page need wait for that
+            # a test validates the figures against their schema, so pages need not
             spec = chart.properties(description=about).to_dict(validate=False)
 
         axis_room = _AXIS_ROOM if self.narrow else 0
@@ -259,7 +259,7 @@ class PageFigures:
         ).format(name)
 
     def add_drawing(self, name: str, svg: str) -> Markup:
-        """Add a figure that is drawn already, and return it for the page.
+        """Add a figure that has already been drawn, and return it for the page.
 
         Args:
             name: Its name as a file.
@@ -269,10 +269,10 @@ class PageFigures:
         return Markup(svg)
 
     def share_scales(self) -> None:
-        """Give figures that stand side by side the same scales and legends."""
+        """Give figures that are side by side the same scales and legends."""
         kinds: dict[str, list[dict[str, Any]]] = {}
         for name, figure in self.charts.items():
-            # The number of the run follows the first hyphen behind the kind of figure.
+            # The number of the run follows the first hyphen after the kind of figure.
             _, kind, _run, *part = name.split("-")
             kinds.setdefault("-".join([kind, *part]), []).append(figure.spec)
 
@@ -280,7 +280,7 @@ class PageFigures:
             share_scales(specs, self.states)
 
     def state_colours(self, shown: Iterable[str]) -> dict[str, str]:
-        """Return the colours of some states, in the order of all."""
+        """Return the colours of some states, in the order of all states."""
         wanted = set(shown)
         return {name: colour_of(place) for place, name in enumerate(self.states) if name in wanted}
 
@@ -288,7 +288,7 @@ class PageFigures:
         """Return colours for marks.
 
         Args:
-            column: Column that decides on the colour.
+            column: Column that determines the colour.
             colours: The colour of each of its values.
             legend: Whether to explain the colours.
         """
@@ -358,7 +358,7 @@ def _share_axis(specs: Sequence[Spec], channel: str, states: Sequence[str]) -> N
 def _encodings(spec: Spec, channel: str) -> Iterator[Spec]:
     for part in (spec, *spec.get("layer", ())):
         found = part.get("encoding", {}).get(channel, {})
-        # places in a world are no numbers to be compared
+        # positions in a world need not be compared
         if "field" in found and found.get("axis", {}) is not None:
             yield found
 

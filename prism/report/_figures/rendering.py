@@ -1,7 +1,7 @@
-"""Figures as SVG, PNG and PDF, and what their texts may hold.
+"""Figures as SVG, PNG and PDF, with safe texts.
 
-Whatever draws for prism draws here: `draw` and `in_format` clean every text first, since
-vl-convert ends the whole process, without an exception, at a character that XML cannot hold.
+All drawing in prism goes through `draw` and `in_format`, which clean every text first: vl-convert
+ends the whole process, without an exception, at a character that XML cannot represent.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ FigureFormat = Literal["svg", "png", "pdf"]
 _VERSIONS = vl_convert.get_vegalite_versions()
 _WANTED = alt.SCHEMA_VERSION.removeprefix("v").rpartition(".")[0]
 VEGA_LITE = _WANTED if _WANTED in _VERSIONS else _VERSIONS[-1]
-"""Version of Vega-Lite that draws figures, on the page as in files."""
+"""Version of Vega-Lite that draws figures, both on the page and in files."""
 
 # The properties of Object.prototype (ECMA-262, 20.1.3 and B.2.2). Vega looks values up in plain
-# objects, which have these without being asked.
+# objects, which inherit these properties.
 _OF_EVERY_OBJECT = frozenset(
     (
         *("constructor", "hasOwnProperty", "isPrototypeOf", "propertyIsEnumerable"),
@@ -50,8 +50,8 @@ def clean_figure(spec: Any) -> Any:
     """Return a figure, as Vega-Lite, with texts that Vega can draw.
 
     Characters that cannot be shown are replaced, texts of more than 1,000 characters are cut, and
-    texts that Vega would take for what every object of JavaScript has are marked. Cleaning a
-    figure twice does not change it again. Two names that differ in nothing else become one.
+    texts that Vega would mistake for properties of every JavaScript object are marked. Cleaning a
+    figure twice does not change it again. Names that differ only in these respects become the same.
 
     Args:
         spec: The figure, or a part of it.
@@ -85,22 +85,23 @@ def draw(spec: dict[str, Any]) -> str:
         except ValueError as error:
             raise ValueError(str(error).partition("\n    at ")[0]) from error
 
-    # what fails while Vega computes a figure, it only prints, and returns the figure's beginning
+    # if a computation fails, Vega only prints the error, and returns an incomplete figure
     text = "".join(said)
     if found := _ERROR.search(text):
         raise ValueError(found[1])
-    if text and sys.stderr is not None:  # by whoever else has a thread here
+    if text and sys.stderr is not None:  # written by other threads of this process
         sys.stderr.write(text)
 
     return svg
 
 
 def in_format(svg: str, format: FigureFormat) -> bytes:  # noqa: A002
-    """Return what a file of a figure holds.
+    """Return the contents of a figure's file.
 
     Args:
         svg: The figure.
-        format: ``svg``, ``png`` with two dots a pixel, or ``pdf`` with vectors and embedded fonts.
+        format: ``svg``, ``png`` with two dots per pixel, or ``pdf`` with vectors and embedded
+            fonts.
     """
     drawn = showable(svg)
     if format == "png":
@@ -114,11 +115,11 @@ def save_specs(
     folder: Path,
     format: FigureFormat,  # noqa: A002
 ) -> list[Path]:
-    """Draw figures into files of their names; return the paths.
+    """Draw figures into files named after them, and return the paths.
 
     Args:
         specs: The figures as Vega-Lite, with their sizes and colours.
-        folder: Where to, created if it does not exist.
+        folder: The folder, created if it does not exist.
         format: As for `in_format`.
 
     Raises:
@@ -135,9 +136,9 @@ def save_specs(
 
 @contextmanager
 def _standard_error() -> Iterator[list[str]]:
-    """Keep what is written to standard error in the block from it, and return it.
+    """Capture what the block writes to standard error, and return it.
 
-    vl_convert prints to the file descriptor, so that replacing `sys.stderr` would not do.
+    vl_convert prints to the file descriptor, so replacing `sys.stderr` would not be enough.
     """
     said: list[str] = []
     if sys.stderr is not None:

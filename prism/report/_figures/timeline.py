@@ -11,7 +11,7 @@ import polars as pl
 from prism.report._figures.page_figures import HEIGHT, PageFigures, tips
 
 MOST_MOMENTS = 240
-"""Most intervals on an axis: each is still a few pixels wide."""
+"""Most intervals on an axis, so that each is still a few pixels wide."""
 
 _MOST_LABELS = 20
 
@@ -23,7 +23,7 @@ class Timeline:
     Args:
         table: The rows, with ``begin``, ``end`` and ``when`` (the interval in words).
         title: Title of the axis.
-        labels: Numbers to write on it; None leaves the choice to Vega-Lite.
+        labels: Numbers to show on it; None leaves the choice to Vega-Lite.
         is_time: Whether it is an axis of real time.
     """
 
@@ -46,19 +46,19 @@ class Timeline:
 
 
 def are_many(counts: pl.DataFrame) -> bool:
-    """Return True if a run has more ticks than intervals fit on an axis."""
+    """Return True if a run has more ticks than an axis has intervals."""
     if not {"round", "tick"} <= set(counts.columns):
         return False
     return counts.select("round", "tick").n_unique() > MOST_MOMENTS
 
 
 def states_timeline(counts: pl.DataFrame, *, by_round: bool, unit: str = "round") -> Timeline:
-    """Put the states of a run on an axis, by tick, or by mean of several ticks if there are many.
+    """Put the states of a run on an axis, by tick, or as means of several ticks if there are many.
 
     Args:
         counts: States of one run, from `prism.analysis.state_counts`.
         by_round: Whether to take the mean of every round, if there are several.
-        unit: What a round is called.
+        unit: The name of a round.
     """
     if "time" in counts.columns:
         return _by_time(counts)
@@ -77,7 +77,7 @@ def rounds_timeline(table: pl.DataFrame, unit: str = "round") -> Timeline:
 
     Args:
         table: ``round`` (null if the log has none), perhaps a column of texts, and counts.
-        unit: What a round is called.
+        unit: The name of a round.
     """
     keys = [name for name, kind in table.schema.items() if kind == pl.String]
     if table["round"].null_count() == table.height:
@@ -153,7 +153,7 @@ def _by_time(counts: pl.DataFrame) -> Timeline:
     step = -(-times.height // MOST_MOMENTS)
     kept = times.gather_every(step)
 
-    # The last interval has no next count: it is as long as the shortest.
+    # The last interval has no next count, so it gets the length of the shortest.
     gap = kept.select(pl.col("time").diff().min()).item() or pl.duration(seconds=1)
     ends = kept.with_columns(end=pl.col("time").shift(-1).fill_null(pl.col("time") + gap))
 
@@ -191,14 +191,14 @@ def _labels(first: int, last: int) -> list[int]:
     step = next(step for step in steps if (last - first) / step < _MOST_LABELS)
     multiples = range(-(-first // step) * step, last + 1, step)
 
-    # The first number stands on the axis unless a multiple is too close to it.
+    # The axis shows the first number unless a multiple is too close to it.
     if multiples and multiples[0] - first > step / 2:
         return [first, *multiples]
 
     return list(multiples)
 
 
-# Full stacks overlap by this part of the figure's width; otherwise white would shine through.
+# Full stacks overlap by this part of the figure's width, or white would shine through.
 _OVERLAP = 1.3 / 760
 _TICKS = 6
 
@@ -209,11 +209,11 @@ class Bars:
 
     Args:
         counted: Column of their heights.
-        key: Column that decides on their order and colour.
-        colours: The colour of each of its values, from below.
+        key: Column that determines their order and colour.
+        colours: The colour of each of its values, from the bottom.
         title: Title of the vertical axis.
         is_full: Whether all stacks are equally high.
-        as_shares: Whether to make them equally high, as shares.
+        as_shares: Whether to make the stacks equally high, as shares.
         height: Height of the figure, relative to the usual one.
     """
 
@@ -234,7 +234,7 @@ def draw_bars(timeline: Timeline, bars: Bars, figures: PageFigures) -> alt.Chart
         bars: How to stack and colour them.
         figures: The figures of the page.
     """
-    # Vega-Lite does not stack marks on intervals: where bars begin and end is computed here.
+    # Vega-Lite does not stack marks on intervals, so the ends of bars are computed here.
     table = stack(
         timeline.table, bars.counted, bars.key, list(bars.colours), as_shares=bars.as_shares
     )
@@ -267,7 +267,7 @@ def whole_numbers(heights: Sequence[float]) -> alt.Axis:
     """
     highest = int(max(heights, default=0))
     if highest < _TICKS:
-        # Vega puts ticks between small numbers, and writes both as the same one
+        # Vega puts ticks between small numbers, and rounds two of them to the same label
         return alt.Axis(format=",d", values=list(range(highest + 1)))
 
     return alt.Axis(format=",d", tickCount=_TICKS, tickMinStep=1)
@@ -281,12 +281,13 @@ def stack(
     Args:
         table: The bars, with ``begin`` and ``end`` of their intervals.
         counted: Column of their heights.
-        key: Column that decides on their order and colour.
-        order: Its values, from below.
-        as_shares: Whether heights are divided by those of their stack.
+        key: Column that determines their order and colour.
+        order: Its values, from the bottom.
+        as_shares: Whether to divide heights by those of their stacks.
 
     Returns:
-        The bars of some height, from left to right and from below, with ``low`` and ``high``.
+        The bars with a height above 0, from left to right and bottom to top, with ``low`` and
+        ``high``.
     """
     places = {name: place for place, name in enumerate(order)}
     place = pl.col(key).replace_strict(places, return_dtype=pl.Int64)

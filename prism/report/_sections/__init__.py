@@ -49,7 +49,7 @@ KINDS = (
     ),
     *(ENGAGEMENT, PARTICIPATION, CASCADES, COSTS, RECORDED),
 )
-"""Sections that show each run by itself, in their order."""
+"""Sections that show each run separately, in their order."""
 
 
 def make_sections(runs: Sequence[RunFacts], figures: PageFigures) -> list[Section]:
@@ -57,10 +57,10 @@ def make_sections(runs: Sequence[RunFacts], figures: PageFigures) -> list[Sectio
 
     Args:
         runs: The facts of each run.
-        figures: Where to add the figures.
+        figures: Collects the figures.
     """
     given = numbers.make_parameters(runs)
-    # many parameters would hide what comes after them
+    # many parameters would hide the sections after them
     first, last = ([], given) if numbers.are_many(runs) else (given, [])
 
     return [
@@ -76,12 +76,12 @@ def make_sections(runs: Sequence[RunFacts], figures: PageFigures) -> list[Sectio
 def sections_of(
     kinds: Sequence[Kind], runs: Sequence[RunFacts], figures: PageFigures
 ) -> list[Section]:
-    """Make the sections of some kinds, as far as they belong to one of the runs."""
+    """Make the sections of some kinds that apply to at least one of the runs."""
     return [section for kind in kinds for section in _of_kind(kind, runs, figures)]
 
 
 def _of_kind(kind: Kind, runs: Sequence[RunFacts], figures: PageFigures) -> list[Section]:
-    """Make the section of all runs from the parts of each; none if it belongs to no run."""
+    """Make the section of all runs from the parts of each; none if it applies to no run."""
     if kind.is_due is not None and not any(map(kind.is_due, runs)):
         return []
 

@@ -1,4 +1,4 @@
-"""All agents, in a table that can be searched and sorted."""
+"""All agents in a table that can be searched and sorted."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from prism.report._sections.kinds import Section
 _EXPLANATION = "Press a heading to sort by it. The story of one agent:  prism log agent ID RUN"
 
 MOST_BYTES = 5_000_000
-"""Bytes of the table as JSON; the least active agents are left out of a larger one."""
+"""Most bytes of the table as JSON; a larger table leaves out the least active agents."""
 
 _ACTS_IN_FEED = ("posts", "replies", "reshares", "likes")
 _ACTS = (*_ACTS_IN_FEED, "decisions", "transitions")
@@ -43,7 +43,7 @@ def agent_rows(runs: Sequence[RunFacts]) -> tuple[list[str], list[tuple[Any, ...
 
 
 def _together(runs: Sequence[RunFacts]) -> pl.DataFrame:
-    """Return all agents with the columns that some run has something for."""
+    """Return all agents, with the columns for which some run has values."""
     tables = [facts.agents for facts in runs]
     if len(runs) > 1:
         tables = [
@@ -62,7 +62,7 @@ def make(runs: Sequence[RunFacts], figures: PageFigures) -> Section:
 
     Args:
         runs: The facts of each.
-        figures: Where to add the rows, as the data ``agents``.
+        figures: Collects the rows, as the data ``agents``.
     """
     columns, rows = agent_rows(runs)
     figures.data["agents"] = {"columns": columns, "rows": rows}

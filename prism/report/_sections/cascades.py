@@ -22,7 +22,7 @@ from prism.report._figures.timeline import whole_numbers
 from prism.report._sections.kinds import Kind, has_feed
 
 KINDS = {"post": "#332288", "reply": "#44aa99", "reshare": "#cc6677", MISSING: "#999999"}
-"""Colours of Paul Tol's muted scheme, which colour-blind readers can tell apart."""
+"""Colours of Paul Tol's muted scheme, which colour-blind readers can distinguish."""
 
 _MOST_CASCADES = 20
 _MOST_ID = 40
@@ -103,7 +103,7 @@ def _sizes(found: pl.DataFrame) -> alt.Chart:
 
 
 def _shapes(spread: pl.DataFrame) -> alt.Chart:
-    """Draw the depths of cascades by size: broadcasts lie low, conversations rise."""
+    """Draw the depths of cascades by size: broadcasts are low, conversations are high."""
     counts = (
         spread.group_by("size", "depth").agg(cascades=pl.len().cast(pl.Int64)).sort("size", "depth")
     )
@@ -154,17 +154,17 @@ def _tree(tree: tuple[TreePost, ...], name: str, figures: PageFigures, *, is_ope
 
 
 MOST_POSTS_READ = 100
-"""Posts of a cascade whose texts are shown, in the order in which people read them."""
+"""Most posts of a cascade whose texts are shown, in reading order."""
 
 _MOST_STEPS = 8
 
 
 def thread_of(tree: tuple[TreePost, ...], named: Callable[[TreePost], Markup]) -> Markup:
-    """Write a thread as people read it: each answer below its post, moved to the right.
+    """Write a thread in reading order: each answer below its post, indented.
 
     Args:
         tree: Its posts, the root first.
-        named: Writes who did what in a post.
+        named: Writes the author and the kind of a post.
     """
     read = islice(read_through(tree), MOST_POSTS_READ)
     posts = Markup("").join(
@@ -200,9 +200,9 @@ def _short_id(text: str) -> str:
 
 
 MOST_POSTS_DRAWN = 400
-"""Posts of a cascade that are drawn, in the order of the log; more would be dots on dots."""
+"""Most posts of a cascade that are drawn, in the order of the log; more would overlap."""
 
-# Trees with more leaves are drawn without names, and tighter, or as a circle if they are broad.
+# Trees with more leaves are drawn without names and closer together, or as a circle if broad.
 _MOST_NAMED = 40
 _BROAD = 4
 
@@ -257,13 +257,13 @@ class _Shape:
 
 
 def draw_tree(posts: Sequence[TreePost]) -> str:
-    """Draw a cascade from left to right, or from the middle outwards if it is broad.
+    """Draw a cascade from left to right, or from the centre outwards if it is broad.
 
     Args:
         posts: The cascade's posts, from `grow`.
 
     Returns:
-        One ``<svg>`` element; pointing at a post shows its author and text.
+        One ``<svg>`` element, in which pointing at a post shows its author and text.
     """
     shape = _shape(posts[:MOST_POSTS_DRAWN])
     is_named = shape.rows <= _MOST_NAMED
@@ -302,7 +302,7 @@ def _shape(posts: Sequence[TreePost]) -> _Shape:
 
 def _place(root: TreePost, children: dict[str, list[TreePost]]) -> dict[str, tuple[int, float]]:
     """Return the column and row of every post."""
-    # Not recursive: a cascade may be deeper than Python's stack.
+    # Not recursive, since a cascade may be deeper than Python's stack.
     places: dict[str, tuple[int, float]] = {}
     next_row = 0
     waiting: list[tuple[TreePost, int, bool]] = [(root, 0, False)]
@@ -338,7 +338,7 @@ def _in_columns(shape: _Shape, row_height: float) -> tuple[dict[str, Point], flo
 
 
 def _in_circle(shape: _Shape) -> tuple[dict[str, Point], float, float]:
-    """Put the root in the middle, and each step of depth on a ring."""
+    """Put the root in the centre, and each depth on a ring."""
     rings = _rings(shape)
     middle = rings[-1] + _MARGIN
     points = {}
@@ -350,7 +350,7 @@ def _in_circle(shape: _Shape) -> tuple[dict[str, Point], float, float]:
 
 
 def _rings(shape: _Shape) -> list[float]:
-    """Return the radius of each ring, so large that posts on it do not touch."""
+    """Return the radius of each ring, large enough that posts on it do not touch."""
     rows: dict[int, list[float]] = defaultdict(list)
     for column, row in shape.places.values():
         rows[column].append(row)

@@ -1,4 +1,4 @@
-"""What was taken by models, steps of workflows, and cycles of thinking agents, as tables."""
+"""The costs of models, workflow steps, and cycles of thinking agents, as tables."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _TOKENS = ("input_tokens", "output_tokens")
 
 
 def _table_of(what: str, *of_some: str) -> Maker:
-    """Return what shows a table of a run.
+    """Return a function that shows a table of a run.
 
     Args:
-        what: The table's name among the facts.
-        of_some: Columns that are left out where they are zero throughout.
+        what: The name of the table among the facts.
+        of_some: Columns that are left out if they are all zero.
     """
 
     def make(facts: RunFacts, name: str, _figures: PageFigures) -> Markup | None:

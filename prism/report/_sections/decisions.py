@@ -1,4 +1,4 @@
-"""Decisions: what was chosen, by which source, and at what price."""
+"""Decisions: what was chosen, by which source, and at what cost."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ def _used(values: pl.Series, colours: dict[str, str]) -> dict[str, str]:
 
 
 def _long(by_round: pl.DataFrame, columns: dict[str, str], key: str, value: str) -> pl.DataFrame:
-    """Put columns of counts below each other, without zeros."""
+    """Stack columns of counts into rows, without zeros."""
     named = by_round.select("round", **{name: pl.col(column) for name, column in columns.items()})
     return named.unpivot(index="round", variable_name=key, value_name=value).filter(
         pl.col(value) > 0

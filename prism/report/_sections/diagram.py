@@ -76,7 +76,7 @@ def _drawing(chart: str | None, facts: RunFacts, runs: Sequence[RunFacts]) -> st
 
 
 def diagram_of(chart: str | None, runs: Sequence[RunFacts]) -> Diagram:
-    """Return a chart as it was defined, or else as far as the logs show it."""
+    """Return a chart as it was defined, or else the part that the logs show."""
     known = [run.charts[chart] for run in runs if chart is not None and chart in run.charts]
     seen = _seen(chart, runs)
     if known:
@@ -92,7 +92,7 @@ def diagram_of(chart: str | None, runs: Sequence[RunFacts]) -> Diagram:
 
 
 def _met(chart: str | None, runs: Sequence[RunFacts], seen: tuple[str, ...]) -> Diagram:
-    """Return the states of a chart that logs tell of, in their boxes, and the arrows there."""
+    """Return the states of a chart in the logs, nested, and the arrows between them."""
     initial = next((run.initial for run in runs if run.initial in seen), None)
     drawn = Diagram(seen, (), initial, chart or "statechart")
     trees = (_tree(run.run.charts.get(chart or "", {})) for run in runs)
@@ -104,7 +104,7 @@ def _met(chart: str | None, runs: Sequence[RunFacts], seen: tuple[str, ...]) -> 
 
 
 def _with_states(diagram: Diagram, seen: Sequence[str]) -> Diagram:
-    """Add the states in which agents were and which a diagram does not have."""
+    """Add states of agents that a diagram lacks."""
     if diagram.boxes:
         levels = Levels(diagram)
         seen = [each for state in seen for each in levels.active(state)]
@@ -122,7 +122,7 @@ def _told_arrows(told: Sequence[Sequence[str]]) -> tuple[Arrow, ...]:
 
 
 def _boxed(plain: Diagram, tree: _Tree, arrows: Sequence[Arrow]) -> Diagram:
-    """Put states into boxes, of which a log says what lies inside, and where agents were."""
+    """Nest states, given the contents of composite states in a log and the states of agents."""
     ends = (end for arrow in arrows for end in (arrow.source, arrow.target) if end is not None)
     named = tuple(dict.fromkeys([*plain.states, *ends]))
     states = tuple(dict.fromkeys(each for state in tree for each in (state, *tree[state])))
@@ -142,12 +142,12 @@ def _boxed(plain: Diagram, tree: _Tree, arrows: Sequence[Arrow]) -> Diagram:
 
 
 def _tree(inside: Inside) -> _Tree:
-    """Return what lies inside of what, the outermost first, each state in one place only."""
+    """Return the states inside each composite state, outermost first, each state only once."""
     shown = {showable(state): [*map(showable, states)] for state, states in inside.items()}
     children = {each for states in shown.values() for each in states}
     waiting = [state for state in shown if state not in children]
     found = {}
-    # a log may name a state in two places
+    # a log may list a state in two places
     for state in waiting:
         own = dict.fromkeys(each for each in shown.get(state, ()) if each not in waiting)
         waiting += own
@@ -158,7 +158,7 @@ def _tree(inside: Inside) -> _Tree:
 
 
 def _arrows(chart: str | None, runs: Sequence[RunFacts], levels: Levels) -> tuple[Arrow, ...]:
-    """Return an arrow for each two states between which agents can go or went, with triggers."""
+    """Return an arrow, with its triggers, for each pair of states with transitions."""
     labels = {
         (arrow.source or arrow.target, arrow.target): dict.fromkeys(arrow.labels)
         for arrow in levels.diagram.arrows

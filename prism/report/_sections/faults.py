@@ -1,4 +1,4 @@
-"""What went wrong, and recorded prompts where a choice is worth a look."""
+"""Faults, and recorded prompts of decisions that are worth a look."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ FAULTS = Kind(
 
 
 def summary(faults: pl.DataFrame) -> str:
-    """Say in one line how often each kind of fault happened.
+    """Return one line with the number of faults of each kind.
 
     Args:
         faults: The table of faults.
@@ -75,7 +75,7 @@ def summary(faults: pl.DataFrame) -> str:
 
 
 def _listed(faults: pl.DataFrame, unit: str) -> pl.DataFrame:
-    """Leave out columns without values, and say when each was first."""
+    """Leave out columns without values, and add when each fault first happened."""
     kept = [name for name in _COLUMNS if name in faults.columns]
     kept = [name for name in kept if faults[name].null_count() < faults.height]
     first = pl.when(pl.col("round").is_not_null()).then(
@@ -121,7 +121,7 @@ def _shown(recorded: Recorded) -> Markup:
 
 
 def texts_of(recorded: Recorded) -> Iterator[tuple[str, str]]:
-    """Yield what was recorded of a decision: headings and texts."""
+    """Yield the record of a decision: headings and texts."""
     record = recorded.record
     if recorded.event.get("reason"):
         yield "Reason", str(recorded.event["reason"])
@@ -144,7 +144,7 @@ def _as_text(reply: Any) -> str:
 
 
 def cut(text: str) -> str:
-    """Shorten a text to what a page has room for, without what HTML cannot hold."""
+    """Shorten a text for the page, without characters that HTML cannot represent."""
     left = len(text) - _MOST_CHARACTERS
     shown = text if left <= 0 else f"{text[:_MOST_CHARACTERS]}… ({left:,} characters more)"
     return showable(shown)

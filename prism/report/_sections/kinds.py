@@ -1,4 +1,4 @@
-"""What a section of a report is, and what is declared of one that shows each run by itself."""
+"""The sections of a report, and the declarations of those that show each run separately."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from prism.report._facts.run_facts import RunFacts
 from prism.report._figures.page_figures import PageFigures
 
 Maker = Callable[[RunFacts, str, PageFigures], Markup | None]
-"""Makes the part of one run, None if there is nothing to show. The text is its name in ids."""
+"""Makes the part of one run, or None if there is nothing to show. The text is for its ids."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Section:
     Args:
         anchor: Its id.
         heading: Its heading.
-        explanation: How to read it; empty if there is nothing to read.
+        explanation: How to read it; may be empty.
         parts: The part of each run, in their order.
         together: The part of all runs together.
     """
@@ -36,17 +36,17 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A section that shows each run by itself.
+    """A section that shows each run separately.
 
     Args:
         anchor: Its id.
         heading: Its heading.
         explanation: How to read it.
-        nothing: Stands in place of the part of a run that has none.
+        nothing: The text for a run that has nothing to show.
         make: Makes the part of one run.
-        is_due: Whether it belongs to a run, even with nothing to show.
-            None: it belongs to the runs that have something to show.
-        concerns: Whether it can be about a run at all; its part of any other is not made.
+        is_due: Whether it applies to a run, even with nothing to show. None if it applies to the
+            runs that have something to show.
+        concerns: Whether it can apply to a run at all; no part is made for any other run.
     """
 
     anchor: str
@@ -59,10 +59,10 @@ class Kind:
 
 
 has_feed: Callable[[RunFacts], bool] = attrgetter("has_feed")
-"""Whether posts belong to a run: what makes a section of posts due."""
+"""Whether a run may have posts, to which sections on posts apply."""
 
 has_steps: Callable[[RunFacts], bool] = attrgetter("has_steps")
-"""Whether a run has steps of workflows, which sections of turns are about."""
+"""Whether a run has steps of workflows, to which sections on turns apply."""
 
 has_cycles: Callable[[RunFacts], bool] = attrgetter("has_cycles")
-"""Whether a run has cycles of thinking, which sections of thinking are about."""
+"""Whether a run has cycles of thinking, to which sections on thinking apply."""

@@ -1,4 +1,4 @@
-"""The key numbers of the runs, and the parameters that they were given."""
+"""The key numbers of the runs, and their parameters."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def key_numbers(facts: RunFacts) -> dict[str, Number]:
 
 
 def _lengths(facts: RunFacts) -> dict[str, Number]:
-    """Return how long a run was, in rounds of ticks or in turns."""
+    """Return the length of a run, in rounds of ticks or in turns."""
     made, planned = _rounds(facts), facts.run.rounds
     of_turns = facts.is_of_turns
 
@@ -87,7 +87,7 @@ def make_numbers(runs: Sequence[RunFacts]) -> Section:
 
 
 def _is_known(name: str, found: Sequence[dict[str, Number]]) -> bool:
-    # The rounds or turns planned are worth a row only if fewer were made.
+    # The planned rounds or turns get a row only if fewer were completed.
     if name in ("rounds planned", "turns planned"):
         length = name.removesuffix(" planned")
         return any(numbers[name] not in (None, numbers[length]) for numbers in found)
@@ -149,7 +149,7 @@ def make_parameters(runs: Sequence[RunFacts]) -> list[Section]:
     heads = [Markup('<th scope="col">{}</th>').format(facts.run.label) for facts in runs]
     rows = [_row("world", [facts.run.world for facts in runs])]
     rows += [_row(name, [facts.run.parameters.get(name) for facts in runs]) for name in names]
-    about = "What the worlds of the runs were made with. Treatments may change it later."
+    about = "The initial parameters of the worlds. Treatments may change them later."
     table = framed("parameters", [Markup("<td></td>"), *heads], rows)
 
     return [Section("parameters", "Parameters", about, together=table)]

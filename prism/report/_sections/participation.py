@@ -1,4 +1,4 @@
-"""Who takes part: how unequally, who is silent, writes and creates, what agents open, and when."""
+"""Participation: its inequality, who writes or is silent, what agents open, and when."""
 
 from __future__ import annotations
 

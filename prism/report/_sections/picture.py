@@ -1,4 +1,4 @@
-"""The world as it is in space: cells, positions or a network, with each agent in its colour."""
+"""A picture of the world: cells, positions or a network, with each agent in its colour."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _LEFT = "left"
 
 
 def draw_picture(picture: Picture, name: str, figures: PageFigures) -> Markup:
-    """Draw a picture, and return the place for it on the page.
+    """Draw a picture, and return the element for it on the page.
 
     Args:
         picture: The picture.
-        name: Its name as a figure.
-        figures: Where to add it.
+        name: The name of the figure.
+        figures: Collects it.
     """
     points = _points(picture)
     agents, colours = _rows(picture, points, figures)
@@ -35,7 +35,7 @@ def draw_picture(picture: Picture, name: str, figures: PageFigures) -> Markup:
     across, along = right - left or 1.0, high - low or 1.0
     scale = _LONGER_SIDE / max(across, along)
     x = alt.X("x:Q", scale=alt.Scale(domain=[left, right], nice=False, zero=False), axis=None)
-    # the first row is above
+    # the first row is at the top
     y_scale = alt.Scale(domain=[low, high], nice=False, zero=False, reverse=True)
     y = alt.Y("y:Q", scale=y_scale, axis=None)
     area = min(max((_LONGER_SIDE / sqrt(len(points) or 1) * 0.5) ** 2, _LEAST_MARK), _MOST_MARK)
@@ -91,7 +91,7 @@ def _points(picture: Picture) -> Sequence[Point | None]:
 
 
 def _extent(picture: Picture, points: Sequence[Point | None]) -> tuple[Point, Point]:
-    """Return the ends of both axes; those of a space are the same in every round."""
+    """Return the ends of both axes, which for a space are the same in every round."""
     if picture.space == "grid":
         return (-0.5, picture.width - 0.5), (-0.5, picture.height - 0.5)
     if picture.space == "plane":
@@ -105,7 +105,7 @@ def _extent(picture: Picture, points: Sequence[Point | None]) -> tuple[Point, Po
 def _rows(
     picture: Picture, points: Sequence[Point | None], figures: PageFigures
 ) -> tuple[pl.DataFrame, Mapping[str, str]]:
-    """Return a row for each agent that is somewhere, and the colours by what they stand for."""
+    """Return a row for each agent with a position, and the colours by their meanings."""
     shown = [_short(state or _LEFT) for state in picture.states]
     of_states, of_groups = figures.state_colours(shown), _group_colours(picture)
     told = zip(
@@ -129,7 +129,7 @@ def _rows(
 
 
 def _group_colours(picture: Picture) -> Mapping[str, str]:
-    """Return the colours that agents have of their own, and one for the name of each group."""
+    """Return the agents' own colours, and one for the name of each group."""
     own = {each: each for each in picture.colours if each is not None and HEX.fullmatch(each)}
     return own | {each: colour_of(place) for place, each in enumerate(picture.groups, start=1)}
 

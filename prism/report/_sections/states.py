@@ -46,13 +46,13 @@ def _states(facts: RunFacts, name: str, figures: PageFigures) -> Markup | None:
 
 
 def _by_level(counts: pl.DataFrame, inside: Inside, name: str, figures: PageFigures) -> Markup:
-    """Draw the agents on each level of a chart with states inside states."""
+    """Draw the agents on each level of a chart with nested states."""
     if not inside:
         return Markup("")
 
     parts = [Markup("")]
     has_regions = counts["state"].str.contains(SEPARATOR, literal=True).any()
-    # without regions, the last level is what has been drawn
+    # without regions, the last level has already been drawn
     deepest = depth_of(inside) - (not has_regions)
     for depth in range(1, min(deepest, _MOST_LEVELS) + 1):
         level = on_level_of(counts.drop("chart", strict=False), inside, depth)
@@ -98,7 +98,7 @@ def _draw(counts: pl.DataFrame, name: str, figures: PageFigures) -> Markup:
 
 
 def _rhythm(counts: pl.DataFrame) -> Timeline | None:
-    """Return the mean round; None if there are not several rounds of several ticks."""
+    """Return the mean round; None without several rounds of several ticks."""
     rounds = counts.filter(pl.col("round") > 0)
     if rounds["tick"].n_unique() < 2 or rounds["round"].n_unique() < 2:
         return None
@@ -177,7 +177,7 @@ def _draw_dwelling(
     name: str,
     figures: PageFigures,
 ) -> Markup:
-    """Draw the visits by one chart; `beside` has those of all runs of the page."""
+    """Draw the visits of one chart; `beside` has those of all runs of the page."""
     about = "Ticks that agents stay in each state"
     states = {state for _, other in beside for state in other["state"]}
     parts = [figures.add_chart(f"dwell-{name}", _overview(dwelling, states, figures), about)]
@@ -205,11 +205,10 @@ def fit_table(visits: pl.DataFrame, dwelling: pl.DataFrame) -> pl.DataFrame:
         dwelling: Dwell times of the same run, from `dwell_times`.
 
     Returns:
-        For every state that is not always left after the first tick:
-        ``state``, ``ticks``, ``until`` (lengths from the one to the other), ``visits`` (complete
-        ones), ``share`` (that ends there of those of one tick or more, as far as the survival curve
-        tells) and ``expected`` (P(ticks <= k <= until) = (1 - p)^(ticks - 1) - (1 - p)^until), up
-        to the 99th percentile.
+        For every state that agents do not always leave after the first tick: ``state``, ``ticks``
+        and ``until`` (the range of lengths), ``visits`` (complete ones), ``share`` (of the visits
+        of one tick or more that end there, by the survival curve) and ``expected`` (P(ticks <= k <=
+        until) = (1 - p)^(ticks - 1) - (1 - p)^until), up to the 99th percentile.
     """
     ticks, width, last = pl.col("ticks"), pl.col("width"), pl.col("last")
     fits = dwelling.filter(pl.col("p").is_between(0, 1, closed="none")).select(
@@ -227,7 +226,7 @@ def fit_table(visits: pl.DataFrame, dwelling: pl.DataFrame) -> pl.DataFrame:
     bins = shown.group_by("state", ticks=begin, maintain_order=True)
     binned = bins.agg(pl.col("visits", "share").sum())
 
-    # Bins without visits are drawn, too: the fit expects some in them.
+    # Bins without visits are also drawn, since the fit expects some in them.
     lengths = pl.int_ranges(1, last + 1, "width", dtype=pl.Int64)
     grid = fits.with_columns(ticks=lengths).explode("ticks")
     filled = grid.join(binned, on=["state", "ticks"], how="left", maintain_order="left")
@@ -245,13 +244,14 @@ def fit_table(visits: pl.DataFrame, dwelling: pl.DataFrame) -> pl.DataFrame:
 
 
 def reaches(tables: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """Return how far the axes of each state must reach for figures that stand side by side.
+    """Return the ranges of the axes of each state for figures that are side by side.
 
     Args:
         tables: The table of each run, from `fit_table`.
 
     Returns:
-        ``state``, ``begin`` and ``end`` of the axis of lengths, and ``reach`` of that of shares.
+        ``state``, ``begin`` and ``end`` of the axis of lengths, and ``reach`` of the axis of
+        shares.
     """
     both = pl.max_horizontal("share", "expected")
     return (
@@ -266,7 +266,7 @@ def reaches(tables: Sequence[pl.DataFrame]) -> pl.DataFrame:
 
 
 def _overview(dwelling: pl.DataFrame, beside: Set[str], figures: PageFigures) -> alt.LayerChart:
-    # a percentile that no visit was seen to reach lies beyond the longest
+    # a percentile that no observed visit reaches is beyond the longest visit
     dwelling = dwelling.with_columns(pl.coalesce(name, "max") for name in ("median", "p90", "p99"))
     longest = pl.max_horizontal(pl.col("p99").max(), pl.col("mean").max().ceil())
     most = dwelling.select(longest).item() or 1
@@ -288,7 +288,7 @@ def _overview(dwelling: pl.DataFrame, beside: Set[str], figures: PageFigures) ->
             fill=INK, stroke=PAPER, strokeWidth=1, size=60, opacity=1, shape="diamond"
         ).encode(alt.X("mean:Q")),
     ]
-    # As many rows as the figures beside it, which show the states of all runs.
+    # The same rows as in the figures beside it, which show the states of all runs.
     rows_shown = len(beside | set(colours))
     chart: alt.LayerChart = alt.LayerChart(layer=layers).properties(height=_ROW * rows_shown)
 
@@ -296,7 +296,7 @@ def _overview(dwelling: pl.DataFrame, beside: Set[str], figures: PageFigures) ->
 
 
 def _fits(fitted: pl.DataFrame, reach: pl.DataFrame, figures: PageFigures) -> alt.FacetChart:
-    # A state that only runs beside this one have keeps its place, with nothing in it.
+    # A state that occurs only in other runs keeps its place, which is empty.
     nothing = reach.join(fitted, on="state", how="anti").select(
         "state",
         ticks=pl.lit(1, pl.Int64),
@@ -322,8 +322,8 @@ def _fits(fitted: pl.DataFrame, reach: pl.DataFrame, figures: PageFigures) -> al
         alt.X("middle:Q"), alt.Y("expected:Q")
     )
 
-    # Nothing to see, but it makes the axes of a state the same in every run. It lies below the
-    # bars, which can be pointed at.
+    # Invisible, but it makes the axes of a state the same in every run. It is below the bars, so
+    # these can be pointed at.
     room = alt.Chart().mark_rect(opacity=0, color=GREY)
     room = room.encode(alt.X("from:Q"), alt.Y("reach:Q"), alt.Y2(datum=0), alt.X2("to:Q"))
 

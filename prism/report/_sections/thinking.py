@@ -31,7 +31,7 @@ def _sizes(facts: RunFacts, name: str, figures: PageFigures) -> Markup | None:
 
 
 def _curves(cycles: pl.DataFrame, pagings: pl.DataFrame) -> alt.LayerChart:
-    """Draw the sizes; of many cycles the largest of several together."""
+    """Draw the sizes; for many cycles, the maximum of several together."""
     width = cycles.height // _MOST_POINTS + 1
     binned = (
         cycles.with_columns(cycle=pl.col("cycle") // width * width)

@@ -1,4 +1,4 @@
-"""The turns of an agent that carries out a workflow: its states, its steps, refusals and calls."""
+"""The turns of an agent with a workflow: its states, steps, refusals and calls."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _turns(facts: RunFacts, name: str, figures: PageFigures) -> Markup | None:
 
 
 def _by_state(facts: RunFacts, in_state: pl.DataFrame) -> pl.DataFrame:
-    """Return how many turns ended in each state, and how often it was entered."""
+    """Return the number of turns that ended in each state, and how often it was entered."""
     ended = in_state.group_by("state").agg(turns=pl.len().cast(pl.Int64))
     made = facts.transitions.group_by(state="to_state").agg(entered=pl.col("count").sum())
     table = ended.join(made, on="state", how="full", coalesce=True)
@@ -39,7 +39,7 @@ def _by_state(facts: RunFacts, in_state: pl.DataFrame) -> pl.DataFrame:
 
 
 def _timeline(in_state: pl.DataFrame, figures: PageFigures) -> alt.Chart:
-    """Draw a bar for the state of every turn, or of several turns together where there are many."""
+    """Draw a bar for the state of every turn, or of several turns together if there are many."""
     width = in_state.select(pl.col("round").max()).item() // _MOST_BARS + 1
     turn = (pl.col("round") - 1) // width * width + 1
     binned = in_state.group_by("state", turn=turn).agg(share=pl.len() / width)
@@ -72,7 +72,7 @@ def _refused(facts: RunFacts, name: str, _figures: PageFigures) -> Markup | None
 
 
 def _calls(facts: RunFacts, name: str, _figures: PageFigures) -> Markup | None:
-    # other texts than those of steps have other keys
+    # texts that do not belong to steps have other keys
     table = facts.calls.join(facts.steps.select("step"), on="step", how="semi")
     unused = [column for column in ("asked_again", "failed") if not table[column].sum()]
     if not table["actions"].sum():

@@ -1,4 +1,4 @@
-"""What only worlds have: their measures, treatments, and the events that they logged themselves."""
+"""Sections for worlds: their measures, their treatments, and the events they logged."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from prism.report._sections.kinds import Kind
 from prism.report._sections.picture import draw_picture
 
 MOST_DRAWN = 24
-"""Most measures that are drawn; the table has all."""
+"""Most measures to draw; the table has all of them."""
 
 _MOST_ROUNDS = 1000
 _MOST_POINTS = 60
@@ -61,7 +61,7 @@ def _series(values: pl.DataFrame, treatments: pl.DataFrame, measure: str) -> alt
     y = alt.Y("value:Q", title=measure, scale=alt.Scale(zero=True))
     line = (
         alt.Chart(shown)
-        # where there was nothing to measure the line is interrupted
+        # the line is interrupted if there was nothing to measure
         .mark_line(color=BLUE, point=point, invalid="break-paths-show-domains")
         .encode(x, y, tooltip=tips("round", ("value:Q", ",.4~g", measure)))
     )
@@ -91,7 +91,7 @@ _MOST_LINES = 30
 _MOST_ROUNDS_OF_AGENTS = 200
 _BINS = 20
 _POINTS = 10
-"""Values that stand for the agents between two quantiles."""
+"""Number of values that represent the agents between two quantiles."""
 
 _BY = ["kind", "measure"]
 
@@ -123,7 +123,7 @@ def _agent_measures(facts: RunFacts, name: str, figures: PageFigures) -> Markup 
 
 
 def _everybody(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return the rows that stand for all agents: the quantiles of many, else the agents."""
+    """Return the rows that represent all agents: the quantiles of many, or else the agents."""
     found = rows.filter(pl.col("quantile").is_not_null().any().over([*_BY, "round"]))
     return found.drop_nulls("quantile") if found.height else rows
 
@@ -144,7 +144,7 @@ def _described_ends(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def _courses(rows: pl.DataFrame, title: str) -> alt.LayerChart:
-    """Draw the middle of all, where nine of ten are, and the courses of some."""
+    """Draw the median, the band with nine of ten agents, and the courses of some."""
     value = pl.col("value")
     all_rounds = (
         _everybody(rows)
@@ -201,7 +201,7 @@ def _histogram(rows: pl.DataFrame, title: str) -> alt.LayerChart:
 
 
 def _points(rows: pl.DataFrame) -> list[float]:
-    """Return the values of one round; between two quantiles, values that stand for the agents."""
+    """Return the values of one round, interpolated between quantiles if there are many agents."""
     everybody = _everybody(rows)
     values = everybody["value"].to_list()
     if everybody["quantile"].null_count():
@@ -215,7 +215,7 @@ def _points(rows: pl.DataFrame) -> list[float]:
 
 
 def _edges(values: Sequence[float]) -> list[float]:
-    """Return the ends of the bars: one for each of few whole numbers, else twenty."""
+    """Return the edges of the bars: one per value for a few whole numbers, or else twenty."""
     least, most = min(values), max(values)
     if all(value == int(value) for value in values) and most - least <= _BINS:
         return [least - 0.5 + step for step in range(int(most - least) + 2)]
@@ -248,7 +248,7 @@ _MOST = 100
 
 
 def _treatments(facts: RunFacts, name: str, _figures: PageFigures) -> Markup | None:
-    """Make the part of one run, without a figure: those of the measures have the marks."""
+    """Make the part of one run, without a figure, since the figures of measures have the marks."""
     if facts.treatments.is_empty():
         return None
 
@@ -261,7 +261,7 @@ def _treatments(facts: RunFacts, name: str, _figures: PageFigures) -> Markup | N
 def _changes(text: str | None) -> str:
     try:
         changed = orjson.loads(text or "{}")
-    except orjson.JSONDecodeError:  # a long text is cut
+    except orjson.JSONDecodeError:  # a long text was cut
         return text or ""
 
     if not isinstance(changed, dict):
@@ -306,7 +306,7 @@ def _world_events(facts: RunFacts, name: str, figures: PageFigures) -> Markup | 
 
 def _bars(counts: pl.DataFrame, figures: PageFigures) -> alt.Chart:
     names = sorted(counts["event"].unique())
-    # the first colours of states are faint or very dark: these are neither
+    # the first colours of states are faint or very dark, but these are neither
     colours = {name: colour_of(place + 3) for place, name in enumerate(names)}
     bars = Bars("events", "event", colours, "events", height=0.6)
 

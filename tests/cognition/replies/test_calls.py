@@ -22,6 +22,7 @@ CALLS = {
     f'{{"name": "storage_load", "arguments": {ARGUMENTS}}}</tool_call>',
     "mistral": f'[TOOL_CALLS] [{{"name": "storage_load", "arguments": {ARGUMENTS}}}]',
     "mistral since 2025": f"[TOOL_CALLS]storage_load[ARGS]{ARGUMENTS}",
+    "memgpt": '{"function": "storage_load", "params": {"inner_thoughts": "x", "tags": "alice"}}',
     "openai": json.dumps(
         {
             "tool_calls": [

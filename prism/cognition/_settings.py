@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal, cast
 
@@ -182,3 +182,52 @@ BLOCKS: Mapping[str, Any] = {
     "paging": Paging,
     "storage": StorageLimits,
 }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptTexts:
+    """What a prompt takes from a configuration: see `Config`."""
+
+    role: str = ROLE
+    instructions: str = INSTRUCTIONS
+    goal: str | None = None
+    state_description: Mapping[str, str] = field(default_factory=dict)
+    available_actions: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Fill in what is left out."""
+        object.__setattr__(self, "state_description", _descriptions_with(self.state_description))
+        object.__setattr__(self, "available_actions", _actions_with(self.available_actions))
+
+
+def _descriptions_with(given: Mapping[str, str]) -> Mapping[str, str]:
+    """Return what each state is for, by default as specified.
+
+    Raises:
+        FieldValueError: If there is no such state.
+    """
+    _require_known("state_description", given, STATE_DESCRIPTION)
+    return MappingProxyType({**STATE_DESCRIPTION, **given})
+
+
+def _actions_with(given: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the actions that are available.
+
+    Whoever lists some of the memory allows no others of them, and the same with those of paging.
+
+    Raises:
+        FieldValueError: If there is no such action.
+    """
+    _require_known("available_actions", given, AVAILABLE_ACTIONS)
+    texts = {
+        name: given.get(name, text)
+        for kind in (MEMORY_ACTIONS, PAGING_ACTIONS)
+        for name, text in kind.items()
+        if name in given or not kind.keys() & given.keys()
+    }
+    return MappingProxyType(texts)
+
+
+def _require_known(name: str, given: Mapping[str, str], known: Mapping[str, str]) -> None:
+    if unknown := [key for key in given if key not in known]:
+        raise FieldValueError(f"{name} has no {unknown[0]!r}: it has {', '.join(known)}")
