@@ -59,6 +59,7 @@ SUB_ROOMS = {
     ),
     "prism.cognition": (
         "_memory",
+        "_settings",
         "_prompts",
         "_config",
         "_replies",
@@ -67,7 +68,6 @@ SUB_ROOMS = {
         "_chart",
         "_paging",
         "_cycle",
-        "_counters",
         "_agent",
         "_questions",
         "_keeper",

@@ -19,7 +19,7 @@ class Archetype:
     Args:
         name: Its name in population files.
         engagement_threshold: Relevance from which its agents engage, 0.0 to 1.0.
-        timeout_threshold: Longest dwell time of its agents in one state, in ticks.
+        timeout_threshold: Longest dwell time of its agents in a state, in ticks.
         share: Its proportion of a population without archetypes, 0.0 to 1.0.
         inclinations: Utility of each option for `PolicyReasoner`, by the name of the state; 0 for
             states that are not listed.
@@ -59,10 +59,10 @@ ARCHETYPES: Mapping[str, Archetype] = {kind.name: kind for kind in (LURKER, CONT
 
 
 def archetype_named(name: str, archetypes: Mapping[str, Archetype] = ARCHETYPES) -> Archetype:
-    """Return the archetype of a name.
+    """Return the archetype with a name.
 
     Raises:
-        FieldValueError: If there is none.
+        FieldValueError: If there is no such archetype.
     """
     if name not in archetypes:
         raise FieldValueError(f"archetype must be one of {', '.join(archetypes)}, got {name!r}")

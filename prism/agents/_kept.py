@@ -1,4 +1,4 @@
-"""Fields of a population file that are kept, and the names that may occur only once in it."""
+"""Kept fields of a population file, and names that must be unique in it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from prism.agents.social_agent import plain_attributes
 from prism.errors import InputError
 from prism.files import Record
 
-# as JSON writes numbers: a code such as 007 is a text
+# in JSON's notation of numbers, so a code such as 007 is a text
 _WHOLE = re.compile(r"-?(?:0|[1-9]\d{0,14})", re.ASCII)
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d{0,14})(?:\.\d{1,40})?(?:[eE][+-]?\d{1,2})?", re.ASCII)
 _TRUTH = re.compile(r"true|false", re.IGNORECASE)
@@ -24,10 +24,10 @@ _KINDS: Sequence[tuple[re.Pattern[str], Callable[[str], Any]]] = (
 
 
 def require_fields(path: Path, keep: Iterable[str], known: Iterable[str]) -> None:
-    """Refuse to keep a field that a file does not have.
+    """Refuse to keep a field that a file lacks.
 
     Raises:
-        InputError: If there is one; the field of the error is ``keep``.
+        InputError: If there is such a field; the field of the error is ``keep``.
     """
     fields = list(dict.fromkeys(known))
     for name in keep:
@@ -37,10 +37,10 @@ def require_fields(path: Path, keep: Iterable[str], known: Iterable[str]) -> Non
 
 
 def kept_values(record: Record, keep: Iterable[str]) -> dict[str, Any]:
-    """Return the given fields that a JSON record has.
+    """Return the fields to keep that a JSON record has.
 
     Raises:
-        InputError: If no log could hold one of them.
+        InputError: If a log could not hold one of them.
     """
     kept = {name: record.fields[name] for name in keep if name in record.fields}
     for name, value in kept.items():
@@ -54,8 +54,8 @@ def kept_values(record: Record, keep: Iterable[str]) -> dict[str, Any]:
 def kept_cells(records: Sequence[Record], keep: Iterable[str]) -> list[dict[str, Any]]:
     """Return the cells of some columns of a table, as a dict for each row.
 
-    A column is read as numbers or truth values if all its cells are, or are empty; an empty cell is
-    then None. All other columns hold texts.
+    A column is read as numbers or truth values if all cells that are not empty are such; empty
+    cells are then None. All other columns hold texts.
     """
     rows: list[dict[str, Any]] = [{} for _ in records]
     for name in keep:
@@ -76,7 +76,7 @@ def _column(cells: Sequence[str]) -> list[Any]:
 
 
 def _texts_in(value: Any) -> list[str]:
-    """Return the texts in a value of JSON."""
+    """Return the texts in a JSON value."""
     if isinstance(value, str):
         return [value]
     if isinstance(value, dict):
@@ -86,7 +86,7 @@ def _texts_in(value: Any) -> list[str]:
 
 
 class UniqueNames:
-    """The names that a file has used so far, each with its line.
+    """The names in a file so far, each with its line.
 
     Args:
         field: The field that holds the name.
@@ -100,7 +100,7 @@ class UniqueNames:
         """Return the name of a record.
 
         Raises:
-            InputError: If it is missing, or an earlier record has the same.
+            InputError: If it is missing, or an earlier record has the same name.
         """
         name = record.text(self._field)
         if name in self._lines:

@@ -38,10 +38,10 @@ class StatechartMixin:
     ``super().__init__()``. For states of another enum, set ``state_type = Mood`` in the class; new
     agents start in its first member.
 
-    Equality, hash, repr and serialisation of a class that names its fields, such as a dataclass,
-    stay as they are. Code that lists ``vars(self)`` finds five more names there, each with a
-    leading underscore. Copies and pickles include the fields, unless the class defines
-    ``__reduce__``, ``__copy__`` or ``__deepcopy__`` and leaves them out.
+    Equality, hash, repr and serialisation do not change for a class that names its fields, such as
+    a dataclass. Code that lists ``vars(self)`` finds five more names there, each with a leading
+    underscore. Copies and pickles include the fields, unless the class defines ``__reduce__``,
+    ``__copy__`` or ``__deepcopy__`` and leaves them out.
 
     Attributes:
         state: Current state, a member of ``state_type``, or a configuration of such members in a
@@ -52,7 +52,7 @@ class StatechartMixin:
         state_history: The last ``max_history_depth`` transitions, oldest first, as a deque.
         engagement_threshold: Relevance from which the agent engages, 0.0 to 1.0.
         timeout_threshold: Longest dwell time in one state in ticks, above 0.
-        max_history_depth: Greatest length of ``state_history``, above 0.
+        max_history_depth: Maximum length of ``state_history``, above 0.
 
     Raises:
         AgentError: (a TypeError) if the class is frozen or a pydantic model.
@@ -87,7 +87,7 @@ class StatechartMixin:
         return made
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Check the class, and find out whether it overrides a field that the engine writes."""
+        """Check the class, and detect whether it overrides a field that the engine writes."""
         super().__init_subclass__(**kwargs)
         if is_pydantic(cls):
             raise AgentError(
@@ -137,7 +137,7 @@ class StatechartMixin:
 
     @property
     def state_memory(self) -> dict[str, Any] | None:
-        """What a chart with histories or timers remembers about the agent, if anything."""
+        """What a chart with histories or timers remembers about the agent, or None."""
         memory: dict[str, Any] | None = vars(self).get("_state_memory")
         return memory
 
@@ -145,7 +145,7 @@ class StatechartMixin:
     def state_memory(self, value: dict[str, Any] | None) -> None:
         if value is not None and not isinstance(value, dict):
             raise FieldTypeError(f"state_memory must be a dict or None, got {value!r}")
-        # other agents have no such name in their ``vars``
+        # so that other agents have no such name in their ``vars``
         if value is None:
             vars(self).pop("_state_memory", None)
         else:
@@ -171,7 +171,7 @@ class StatechartMixin:
 
     @property
     def max_history_depth(self) -> int:
-        """Greatest length of the history."""
+        """Maximum length of the history."""
         return int(self._state_history.maxlen or 0)
 
     @max_history_depth.setter

@@ -19,9 +19,9 @@ from prism.files import Record, read_json_array
 from prism.files._records import MOST_NUMBER, read_csv
 
 _MOST_OF_OTHERS = 64_000
-"""Characters of a list in an unusual spelling, which is left to Python's own reader."""
+"""Maximum length of a list in unusual notation, which is left to Python's own parser."""
 
-# Possessive: what was taken is never given back, so no memory is spent on the way back.
+# Possessive quantifiers never backtrack, so they need no memory for it.
 _ITEM = re.compile(
     r"""[ \t\r\n\f]*+(?:
         (?P<number>-?(?:0|[1-9][0-9]*+))
@@ -35,14 +35,14 @@ _ITEM = re.compile(
 def read_list(text: str) -> list[Any] | None:
     """Return the list that a text holds in Python's notation; None if it is something else.
 
-    Python's own reader takes hundreds of bytes for every item, so it is used only for short lists
-    with items other than whole numbers and texts.
+    Python's own parser takes hundreds of bytes per item, so it is used only for short lists with
+    items other than whole numbers and texts.
 
     Args:
         text: The text, such as ``[1, 'two']``.
     """
     with warnings.catch_warnings():
-        # unknown escape sequences are kept as they are, without a word about it
+        # unknown escape sequences are kept without a warning
         warnings.simplefilter("ignore")
         try:
             found = _plain_items(text)
@@ -106,7 +106,7 @@ _LIST_EXAMPLES = {int: "[1, 2]", str: "['one', 'two']"}
 _MOST_LISTED = 10
 
 MOST_KEYWORDS = 5
-"""Interests that an agent gets from its words, where nothing else is said."""
+"""The default number of interests that an agent gets from its words."""
 
 _KEYWORD = re.compile(r"[^\W\d_]{5,}")
 _SHORT_KEYWORD = re.compile(r"[^\W\d_]{3,}")
@@ -156,7 +156,7 @@ def load_twitter(
     archetypes: Mapping[str, Archetype] = ARCHETYPES,
     most_keywords: int = MOST_KEYWORDS,
 ) -> Population:
-    """Load a Twitter population: CSV with ``TWITTER_FIELDS``, whose rows follow each other."""
+    """Load a Twitter population: CSV with ``TWITTER_FIELDS``, in which rows follow other rows."""
     records = list(read_csv(path, lambda header: _check_header(path, header, keep)))
     ids = _ids(path, records)
     kept = kept_cells(records, keep)
@@ -199,7 +199,7 @@ def _twitter_agent(
 
 
 def _ids(path: Path, records: Sequence[Record]) -> list[str]:
-    """Return a unique name for every record, since people may share a user name."""
+    """Return a unique name for every record, since several may have the same user name."""
     names = [record.text("username") for record in records]
     ids = told_apart(names)
     renamed = [told for told, name in zip(ids, names, strict=True) if told != name]

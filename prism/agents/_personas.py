@@ -41,14 +41,14 @@ def load_population(
     An agent without an archetype draws one in the usual proportions. The draw depends only on the
     seed and the agent's id, so a line added to a file changes no other agent.
 
-    An unknown key is refused in prism's own format, where it is probably misspelt; the formats of
-    OASIS have many columns, and prism ignores unknown ones with one warning of the standard
-    library's logger ``prism.agents``. In these formats, a repeated user name gets its row (counted
-    from 0): ``ann#7``. People of a Twitter population who wrote no word of three letters have no
-    interests.
+    An unknown key is refused in prism's own format, where it is probably misspelt. The formats of
+    OASIS have many columns, so prism ignores unknown ones, with one warning on the standard
+    library's logger ``prism.agents``. In these formats, the row (counted from 0) is appended to a
+    repeated user name: ``ann#7``. People in a Twitter population who wrote no word of three letters
+    have no interests.
 
     Args:
-        path: ``.jsonl``: prism's own format, one object a line with ``PRISM_FIELDS``. ``.json``:
+        path: ``.jsonl``: prism's own format, one object per line with ``PRISM_FIELDS``. ``.json``:
             Reddit personas of OASIS (camel-ai/oasis), one array. ``.csv``: a Twitter population of
             OASIS with its follow graph.
         seed: Seed for drawing archetypes.
@@ -155,7 +155,7 @@ def _load_prism(
 
     require_fields(path, keep, (field for record in records for field in record.fields))
 
-    # An agent may follow one that comes later, so this waits for the whole file.
+    # An agent may follow one that comes later, so this check needs the whole file.
     for record, agent in zip(records, agents, strict=True):
         for followed in agent.following:
             if followed not in ids:

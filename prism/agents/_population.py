@@ -20,10 +20,10 @@ TOPICS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Communities:
-    """The communities of a made-up population.
+    """The communities of a synthetic population.
 
     Args:
-        size: Agents of a community, from 1 on.
+        size: Agents in a community, from 1 on.
         topics: Topics of a community, from which its agents have their interests, 1 to 15.
         most_interests: Most interests of an agent, from 1 on; all numbers up to it are equally
             likely.
@@ -31,7 +31,7 @@ class Communities:
             left out.
         most_follows: Most draws; all numbers between the two are equally likely.
         hub_share: Probability that a draw is among the contributors and superusers of the
-            community; otherwise it is among all agents.
+            community, rather than among all agents.
 
     Raises:
         FieldValueError: If a value is out of range.
@@ -63,7 +63,7 @@ class Communities:
 
 
 COMMUNITIES = Communities()
-"""The communities of a population of which nothing else is said."""
+"""The default communities of a population."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class SeedPost:
         author_id: Id of its author.
         text: Its text.
         topics: Its topics.
-        post_id: Its id; the simulation makes one if there is none.
+        post_id: Its id; if missing, the simulation makes one.
     """
 
     author_id: str
@@ -105,16 +105,16 @@ def synthetic_population(
 ) -> Population:
     """Generate a population with communities, archetypes, interests and a follow graph.
 
-    Every hundred agents form a community with its own topics, so that feeds are as busy in a large
+    Every hundred agents form a community with its own topics, so feeds are as busy in a large
     population as in a small one. Half of all follows go to contributors and superusers of the
-    community, the others to any agent anywhere, so that a few agents have many followers, as in
+    community, the others to any agent anywhere. A few agents therefore have many followers, as in
     real networks. Every agent has one earlier post on one of its interests.
 
     Args:
         size: Number of agents, from 1 on.
         seed: The same seed gives the same population.
         archetypes: The kinds of agents by name, with their shares.
-        communities: Communities that replace those above.
+        communities: Communities that replace the default ones.
 
     Raises:
         FieldValueError: If the size is below 1.
@@ -148,7 +148,7 @@ def opening_posts(agents: Sequence[SocialAgent], *, seed: int = 0) -> list[SeedP
 
 @dataclass(frozen=True, slots=True)
 class _Making:
-    """A population in the making.
+    """A population that is being made.
 
     Args:
         draw: Random numbers for interests and follows.

@@ -27,7 +27,7 @@ class Terms:
 
 
 def terms_of(topics: Iterable[str], text: str = "") -> Terms:
-    """Return the terms of topics and a text; the words of a topic count as words, too."""
+    """Return the terms of topics and a text; the words of a topic also count as words."""
     names = [topic.casefold().strip() for topic in topics]
     return Terms(frozenset(names), frozenset(_WORD.findall(" ".join((*names, text.casefold())))))
 
@@ -94,7 +94,7 @@ def _terms_of_context(context: Any) -> Terms:
 
 
 def _names(topics: Any) -> list[str]:
-    # A string is iterable, too, but its characters are no topics.
+    # A string is also iterable, but its characters are not topics.
     names = None if isinstance(topics, str) or not isinstance(topics, Iterable) else list(topics)
     if names is None or not all(isinstance(name, str) for name in names):
         raise FieldTypeError(f"topics must be a list of strings, got {topics!r}")

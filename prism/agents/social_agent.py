@@ -37,14 +37,14 @@ class SocialAgent(StatechartMixin):
         name: Display name; the id by default.
         interests: Topics that interest it.
         personality: Description in words; part of the prompt for a model.
-        archetype: Kind of user, or its name; sets a threshold that is not given.
+        archetype: Kind of user, or its name, which sets thresholds that are not given.
         following: Ids of the agents whose posts it sees.
         state: Behavioural state, a member of ``state_type``; its first member by default.
         state_history: Past transitions, oldest first.
         ticks_in_state: Ticks since the last transition.
         engagement_threshold: Relevance from which it engages, 0.0 to 1.0; 0.5 by default.
         timeout_threshold: Longest dwell time in one state in ticks, above 0; 5 by default.
-        max_history_depth: Greatest length of the history.
+        max_history_depth: Maximum length of the history.
         attributes: Further plain data about it, for guards, actions and analysis.
 
     Attributes:
@@ -122,8 +122,8 @@ class SocialAgent(StatechartMixin):
         self._rated: object = None
         self._rating = 0.0
 
-        # What the guard saw is kept apart: a class may rate posts in a way of its own, and to ask
-        # it once more for the log's sake could change the run.
+        # The guard's rating is kept separately: a class may rate posts in its own way, and calling
+        # it again for the log could change the run.
         self._weighed: object = None
         self._weight = 0.0
 
@@ -369,7 +369,7 @@ def plain_attributes(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _survives(name: str, value: Any) -> bool:
-    # JSON would turn NaN into null, a tuple into a list and an enum into its value
+    # JSON would turn NaN into null, a tuple into a list, and an enum member into its value
     try:
         pair = orjson.loads(orjson.dumps([name, value]))
     except orjson.JSONEncodeError:  # a TypeError, also for integers beyond 64 bits

@@ -7,11 +7,11 @@ from dataclasses import asdict, dataclass
 from difflib import get_close_matches
 from typing import Any, Literal
 
-from prism.cognition._config._values import MEMORY_ACTIONS
 from prism.cognition._memory._memory import Memory
 from prism.cognition._memory._values import as_tag
 from prism.cognition._own_actions import OwnAction
 from prism.cognition._replies import AskedAction
+from prism.cognition._settings import MEMORY_ACTIONS
 
 ActionOutcome = Literal["done", "missing", "refused", "unusable", "failed"]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import cache
 from time import time
 from typing import Any
@@ -11,13 +12,13 @@ from typing import Any
 from prism.cognition._actions import ActionResult
 from prism.cognition._chart import CHART_NAME, CognitiveState, cognitive_chart
 from prism.cognition._config._config import Config
-from prism.cognition._counters import with_window
 from prism.cognition._cycle import Cycle, CycleUnderWay, reason_to_stop, state_of
 from prism.cognition._memory._memory import Memory
 from prism.cognition._own_actions import ActionRefusedError, OwnAction, actions_of
 from prism.cognition._paging import Pager
 from prism.cognition._replies import AskedAction
 from prism.errors import FieldValueError
+from prism.llm import Model
 from prism.runs._lent import Lent, writer_of
 from prism.statechart import Statechart
 from prism.statechart.reasoner._texts import BaseWriter
@@ -263,3 +264,26 @@ def number_of_cycles(config: Config, cycles: int | None) -> int:
         )
 
     return min(bounds)
+
+
+def with_window(client: Any, config: Config, count: Any = count_tokens) -> Any:
+    """Return a model with a window for the largest prompt and a reply, if none is given.
+
+    Args:
+        client: A `Model` or the text of one; any other client is returned as it is.
+        config: Its hard limit is the largest prompt.
+        count: Counts tokens; prompts are estimated before they are sent, which may be above what a
+            counter of the user's counts.
+    """
+    model = Model.of(client) if isinstance(client, str) else client
+    if not isinstance(model, Model) or not config.hard_limit.enable:
+        return client
+    # a client of another library has a window of its own
+    if model.window is not None or model.client is not None:
+        return client
+
+    hard = config.hard_limit.max_tokens
+    # the share of replies, a quarter of the window, if nothing else is said
+    reply = model.reply_tokens or -(-hard // 3)
+    room = hard if count is count_tokens else hard * 3 // 2
+    return replace(model, window=room + reply, reply_tokens=reply)

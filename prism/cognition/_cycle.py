@@ -114,12 +114,12 @@ class Cycle:
 def reason_to_stop(cycles: Sequence[Cycle], limit: int) -> str | None:
     """Return why a run ends early; None if it continues.
 
-    A cycle brings nothing that was not ``done``, whose thought is the last one again, or whose
-    action found nothing or changed nothing. A paging counts neither way.
+    A cycle is useless if it was not ``done``, if it repeats the last thought, or if its action
+    found or changed nothing. Pagings do not count.
 
     Args:
-        cycles: Its cycles so far.
-        limit: How many in a row may bring nothing.
+        cycles: The cycles so far.
+        limit: How many useless cycles in a row end the run.
     """
     last = cycles[-1] if cycles else None
     if last is not None and (last.reason or "").startswith(_SPENT):
@@ -149,7 +149,7 @@ class CognitiveResults:
         transitions: Transitions between states.
         outcomes: How often cycles were ``done``, ``refused``, ``unusable`` or ``failed``.
         actions: How often actions were ``done``, ``missing`` or ``refused``.
-        pagings: How often memories were moved to keep within a limit, or because a reply asked.
+        pagings: How often memories moved, to keep within a limit or because a reply asked for it.
         tokens: Tokens that the model read and wrote, if known.
         memories: Entries of working memory at the end.
         thoughts: Entries of the log at the end.
@@ -206,13 +206,13 @@ class CognitiveResults:
 
 
 class CycleUnderWay:
-    """A cycle that has not ended yet: where the chart's guards and actions find what is asked for.
+    """A cycle in progress, which tells the chart's guards and actions what the reply asks for.
 
     Args:
         agent: The `CognitiveAgent`, which makes it.
 
     Attributes:
-        action: The action that is to be carried out.
+        action: The action to carry out; None if there is none.
         told: The result so far.
     """
 
@@ -439,15 +439,14 @@ class CycleUnderWay:
     def _result_without_action(self) -> ActionResult | None:
         """Return what there is to tell of a cycle in which no action was carried out, if any."""
         told = self.told
-        paged = next((each for each in told.paged if each.why == "asked"), None)
-        repeated = REPEATED if REPEATED in told.defects else None
-        if told.outcome == "done" and paged is None and repeated is None:
-            return None
+        for paged in told.paged:
+            if paged.why == "asked":
+                outcome: Any = "refused" if paged.reason else "done"
+                return ActionResult(*_named(self._reply.action), outcome, paged.reason)
+        if told.outcome != "done" or REPEATED in told.defects:
+            return ActionResult("", "", told.outcome, told.reason or REPEATED)
 
-        reason = told.reason or (None if paged is None else paged.reason)
-        outcome: Any = "refused" if paged is not None and reason is not None else told.outcome
-        asked = self._reply.action if told.state == CognitiveState.PAGING else None
-        return ActionResult(*_named(asked), outcome, reason or repeated)
+        return None
 
     def _note_paged(self, paged: Paged | None) -> None:
         if paged is None:

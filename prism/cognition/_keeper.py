@@ -8,17 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from prism.cognition._memory._contents import StorageKind
-from prism.cognition._memory._memory import DEFAULT_BACKUPS, Memory
+from prism.cognition._memory._memory import Memory
 from prism.errors import InputError, ReplayError
 from prism.files import parse_json, reading
 from prism.files._durable import write_durably
 from prism.runs._dry_run import is_dry_run
-
-BEFORE_NAME = "memory_before.json"
-"""What the memory was when the run began."""
-
-_AFTER_NAME = "memory_after_{:08}.json"
-"""What it was when the run went on after a round, where somebody else had changed it."""
 
 _REPEATED_NAMES = {"json": "memory.json", "sqlite": "memory.sqlite"}
 
@@ -26,34 +20,55 @@ _REPEATED_NAMES = {"json": "memory.json", "sqlite": "memory.sqlite"}
 class Keeper:
     """Opens the memory of a run, and keeps copies of what it was.
 
+    A repeated run begins with a copy of the first one's memory, which is in its own folder, or
+    nowhere if that is not kept.
+
     Args:
-        path: The memory's file.
+        path: The memory's file; of a repeated run, the folder of the first one.
         storage: How it is stored; None for whatever the file is.
+        changed: Of a repeated run, where the first one found its memory changed by somebody else:
+            what it said of that, by the round before.
+
+    Raises:
+        InputError: If there is no copy in the folder of the first run.
 
     Attributes:
         folder: The run's folder; None if the run is not kept.
+        changed: As above.
     """
 
     def __init__(
-        self, path: Path, storage: StorageKind | None, *, backups: int = DEFAULT_BACKUPS
+        self,
+        path: Path,
+        storage: StorageKind | None,
+        changed: Mapping[int, Mapping[str, Any]] | None = None,
     ) -> None:
         self.folder: Path | None = None
+        self.changed: Mapping[int, Mapping[str, Any]] = changed or {}
         self._path = path
         self._storage = storage
-        self._backups = backups
+        self._is_repeated = changed is not None
+        if self._is_repeated:
+            self._recorded(None)
 
-    def open(self, *, is_new: bool) -> Memory:  # noqa: ARG002 - a repeated run has to know
+    def open(self, *, is_new: bool) -> Memory:
         """Open the memory.
 
         Args:
             is_new: Whether the run is at its beginning.
         """
-        if is_dry_run():  # which may change nothing
-            return self._copy()
-        return Memory.open(self._path, storage=self._storage, backups=self._backups)
+        repeated = self._repeated_path()
+        if repeated is not None:
+            memory = Memory.open(repeated, storage=self._storage or "json", backups=0)
+            if is_new:
+                self.go_on_after(memory, None)
+            return memory
 
-    def _copy(self) -> Memory:
-        """Return a copy of the memory, without a file."""
+        if self._is_repeated:
+            return Memory.in_memory(self._recorded(None))
+        if not is_dry_run():
+            return Memory.open(self._path, storage=self._storage)
+        # which may change nothing
         if not self._path.exists():
             return Memory.in_memory()
         with Memory.read(self._path) as memory:
@@ -73,61 +88,33 @@ class Keeper:
     def forget(self) -> None:
         """Remove what a run has left in its folder that did not begin after all."""
         if self.folder is not None:
-            (self.folder / BEFORE_NAME).unlink(missing_ok=True)
+            repeated = self._repeated_path()
+            for path in (self.folder / _name(None), *([repeated] if repeated else [])):
+                path.unlink(missing_ok=True)
 
-    def go_on_after(self, memory: Memory, number: int) -> None:
-        """Make the memory what a repeated run goes on with after a round."""
+    def go_on_after(self, memory: Memory, after: int | None) -> None:
+        """Make the memory of a repeated run what the first one had when it went on after a round.
 
-
-class RepeatingKeeper(Keeper):
-    """Keeps the memory of a repeated run, which begins with a copy of the first one's.
-
-    It is in the folder of the repeated run, or nowhere if that is not kept.
-
-    Args:
-        recorded: The folder of the first run.
-        storage: How that stored its memory.
-
-    Raises:
-        InputError: If there is no copy in it.
-    """
-
-    def __init__(self, recorded: Path, storage: StorageKind | None) -> None:
-        super().__init__(Path(), storage or "json", backups=0)
-        self._recorded = recorded
-        self._read(None)
-
-    def open(self, *, is_new: bool) -> Memory:
-        """Open the memory; at the beginning it is the copy."""
-        if self.folder is None:
-            return Memory.in_memory(self._read(None))
-
-        self._path = self.folder / _REPEATED_NAMES[self._storage or "json"]
-        memory = super().open(is_new=is_new)
-        if is_new:
-            self._replace(memory, None)
-
-        return memory
-
-    def go_on_after(self, memory: Memory, number: int) -> None:
-        """Make the memory what the first run found when it went on after a round."""
-        self._replace(memory, number)
-
-    def forget(self) -> None:
-        """Remove the memory, too."""
-        super().forget()
-        if self.folder is not None:
-            self._path.unlink(missing_ok=True)
-
-    def _replace(self, memory: Memory, after: int | None) -> None:
-        memory.replace(self._read(after))
+        Args:
+            memory: The memory.
+            after: The round; None for the beginning.
+        """
+        memory.replace(self._recorded(after))
         memory.commit()
 
-    def _read(self, after: int | None) -> Mapping[str, Any]:
-        path = self._recorded / _name(after)
+    def _repeated_path(self) -> Path | None:
+        """Return where a repeated run has its memory; None if nowhere, or if it repeats none."""
+        if not self._is_repeated or self.folder is None:
+            return None
+
+        return self.folder / _REPEATED_NAMES[self._storage or "json"]
+
+    def _recorded(self, after: int | None) -> Mapping[str, Any]:
+        """Return the copy that the first run kept."""
+        path = self._path / _name(after)
         if not path.exists():
             raise ReplayError(
-                f"{self._recorded} holds no {path.name}, with which the run began: give the "
+                f"{self._path} holds no {path.name}, with which the run began: give the "
                 "complete folder of a run of cycles"
             )
 
@@ -140,4 +127,5 @@ class RepeatingKeeper(Keeper):
 
 
 def _name(after: int | None) -> str:
-    return BEFORE_NAME if after is None else _AFTER_NAME.format(after)
+    """Return the file of a copy: as it was at the beginning, or where somebody else changed it."""
+    return "memory_before.json" if after is None else f"memory_after_{after:08}.json"

@@ -8,8 +8,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar, get_type_hints
 
-from prism.cognition._config._values import AVAILABLE_ACTIONS
 from prism.cognition._replies import AskedAction
+from prism.cognition._settings import AVAILABLE_ACTIONS
 from prism.errors import DefinitionError, PrismError
 
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from functools import partial
 from typing import Any, Literal
 
 from prism.cognition._config._config import Config, require_room
-from prism.cognition._config._values import PAGING_ACTIONS
 from prism.cognition._memory._memory import Memory
 from prism.cognition._memory._values import as_tag, to_text
-from prism.cognition._prompts import LEAST, Prompt, Seen, build_prompt
+from prism.cognition._prompts import LEAST, Prompt, Seen, build_prompt, without
 from prism.cognition._replies import AskedAction
+from prism.cognition._settings import PAGING_ACTIONS
 from prism.statechart.reasoner._tokens import TokenCounter
 
 PagingReason = Literal["soft_limit", "hard_limit", "asked"]
@@ -95,10 +96,15 @@ class _Moves:
     shortened: list[str] = field(default_factory=list)
     versions: list[str] = field(default_factory=list)
 
-    def page_out(self, tag: str) -> None:
-        if self.memory.page_out(tag):
-            self.versions.append(tag)
-        self.moved_out.append(tag)
+    def page_out(self, tags: Iterable[str]) -> None:
+        for tag in tags:
+            if self.memory.page_out(tag):
+                self.versions.append(tag)
+            self.moved_out.append(tag)
+
+    def shorten(self, key: str, length: int) -> None:
+        self.memory.shorten(key, length)
+        self.shortened.append(key)
 
     def told(
         self, why: PagingReason, by: PagedBy, before: int, after: int, limit: int | None
@@ -119,6 +125,10 @@ class Pager:
 
     Raises:
         InputError: If the fixed parts of every prompt already exceed a limit.
+
+    Attributes:
+        soft: The soft limit in tokens; None if there is none.
+        hard: The hard limit.
     """
 
     def __init__(
@@ -129,9 +139,9 @@ class Pager:
         own: Mapping[str, str] | None = None,
     ) -> None:
         self._config = config
-        self._goal = goal
+        self._goal = config.goal if goal is None else goal
         self._count = count
-        self._own = own or {}
+        self._prompt = partial(build_prompt, config, goal=goal, count=count, own=own)
         soft, hard = config.paging_limit, config.hard_limit
         self.soft: int | None = soft.max_tokens if soft.enable else None
         self.hard: int | None = hard.max_tokens if hard.enable else None
@@ -140,31 +150,17 @@ class Pager:
         asked_in = _STATES if config.paging.policy == "model" else _STATES[:2]
         self._largest = max(asked_in, key=lambda state: self._prompt(state, LEAST).tokens)
 
-    def seen(self, memory: Memory) -> Seen:
-        """Return what every prompt shows of a memory, with nothing that may be wanted besides."""
-        return Seen(
-            working=memory.working,
-            outdated=memory.outdated,
-            thoughts=memory.thoughts if self._config.thinking_log.enable else {},
-            stored=memory.stored_count,
-            last_action=memory.last_action,
-            news=memory.news,
-        )
-
-    def prompt(self, memory: Memory, state: str) -> Prompt:
-        """Return the prompt of a state with all that is in working memory."""
-        return self._prompt(state, self.seen(memory))
-
     def tokens_of_memory(self, memory: Memory) -> int:
         """Return how many tokens of a prompt are working memory."""
         return self._count("\n".join(f"{tag} {to_text(v)}" for tag, v in memory.working.items()))
 
     def has_passed_soft_limit(self, memory: Memory) -> bool:
         """Return whether the thinking prompt is above the soft limit, and anything can move."""
-        if self.soft is None or self.prompt(memory, "thinking").tokens <= self.soft:
+        seen = self._seen(memory)
+        if self.soft is None or self._thinking(seen) <= self.soft:
             return False
 
-        return bool(memory.working) or self._long_log(memory) != ([], None)
+        return bool(memory.working) or self._long_log(seen) != ([], None)
 
     def has_room_for(self, tag: str, value: Any) -> bool:
         """Return whether a prompt with this memory alone is within the hard limit."""
@@ -182,31 +178,21 @@ class Pager:
             memory: The memory.
             state: State that the prompt is for.
         """
-        seen = self.seen(memory)
+        seen, hard = self._seen(memory), self.hard
         whole = self._prompt(state, seen)
-        if self.hard is None or whole.tokens <= self.hard:
+        if hard is None or whole.tokens <= hard:
             return Fitted(self._with_hints(memory, state, seen, whole), tokens_before=whole.tokens)
 
-        limit = self.hard
-        order, keys = memory.least_recently_used(), list(seen.thoughts)
-
-        def without(thoughts: int, tags: int) -> Seen:
-            return replace(
-                seen,
-                working=_without(seen.working, order[:tags]),
-                thoughts=_without(seen.thoughts, keys[:thoughts]),
-            )
-
         def fits(one: Seen) -> bool:
-            return self._prompt(state, one).tokens <= limit
+            return self._prompt(state, one).tokens <= hard
 
         # of a log that alone is too long the oldest thoughts go first, else memories
-        first = self._surplus_thoughts(seen, limit)
-        tags = _fewest(len(order), lambda number: fits(without(first, number)))
-        thoughts = first + _fewest(
-            len(keys) - first, lambda number: fits(without(first + number, tags))
-        )
-        left = without(thoughts, tags)
+        first = self._surplus_thoughts(seen, hard)
+        order = [("thoughts", key) for key in seen.thoughts]
+        order[first:first] = [("working", tag) for tag in memory.least_recently_used()]
+        rest = len(order) - first
+        moving = order[: first + fewest(rest, lambda n: fits(without(seen, order[: first + n])))]
+        left = without(seen, moving)
         if not fits(left):
             # of what is said of the last cycles, nothing is as large but by far
             left = replace(left, last_action=None)
@@ -214,8 +200,8 @@ class Pager:
             left = left if fits(left) else replace(left, news=brief)
             left = left if fits(left) else replace(left, news=())
 
-        moving = (*keys[:first], *order[:tags], *keys[first:thoughts])
-        return Fitted(self._prompt(state, left), moving, whole.tokens)
+        tags = tuple(key for _, key in moving)
+        return Fitted(self._prompt(state, left), tags, whole.tokens)
 
     def make_room(self, memory: Memory, fitted: Fitted) -> Paged | None:
         """Move to storage what has to move; None if nothing has."""
@@ -223,11 +209,8 @@ class Pager:
             return None
 
         moves = _Moves(memory)
-        for tag in fitted.moving:
-            moves.page_out(tag)
-
+        moves.page_out(fitted.moving)
         before, after = fitted.tokens_before, fitted.prompt.tokens
-
         return moves.told("hard_limit", "lru", before, after, self.hard)
 
     def page(
@@ -241,20 +224,18 @@ class Pager:
             asked: What the model asks for; None if it was not asked, or is of no use.
             reason: Why it is of no use.
         """
-        before = self.prompt(memory, "thinking").tokens
+        before = self._thinking(self._seen(memory))
         moves = _Moves(memory)
-        by: PagedBy = "lru" if asked is None else "model"
         if asked is not None and asked.type == "page_out":
-            for tag in _named(asked, memory):
-                moves.page_out(tag)
+            moves.page_out(_named(asked, memory))
         # what the model leaves above the limit goes, too, and makes room for what is to come
         if asked is None or self.has_passed_soft_limit(memory):
             self._page_by_use(moves, brings_back=asked is None)
         if asked is not None and asked.type == "page_in":
             reason = self._page_in_as_asked(asked, moves)
 
-        after = self._prompt("thinking", self._seen_after(moves)).tokens
-
+        by: PagedBy = "lru" if asked is None else "model"
+        after = self._thinking(self._seen_after(moves))
         return replace(moves.told(why, by, before, after, self.soft), reason=reason)
 
     def problem_of(self, asked: AskedAction | None, memory: Memory) -> str | None:
@@ -265,140 +246,28 @@ class Pager:
             return f"{asked.type!r} is not page_out or page_in"
         if asked.type not in self._config.available_actions:
             return f"{asked.type!r} is not available"
-
-        holder = "working memory" if asked.type == "page_out" else "storage"
         if not _named(asked, memory):
+            holder = "working memory" if asked.type == "page_out" else "storage"
             return f"{holder} has nothing of the name {asked.tags!r}"
 
         return None
 
-    def _page_in_as_asked(self, asked: AskedAction, moves: _Moves) -> str | None:
-        """Bring back what a model asks for; return why not, if a part of it does not come."""
-        left_out: list[str] = []
-        for tag in _named(asked, moves.memory):
-            if self._comes_in(moves, tag, self.soft):
-                moves.moved_in.append(tag)
-            elif tag not in moves.memory.working:
-                left_out.append(tag)
+    # What a prompt shows
 
-        return f"there is no room for {', '.join(left_out)}" if left_out else None
+    def _seen(self, memory: Memory) -> Seen:
+        """Return what every prompt shows of a memory, with nothing that may be wanted besides."""
+        seen = Seen.of(memory)
+        return seen if self._config.thinking_log.enable else replace(seen, thoughts={})
 
-    def _page_by_use(self, moves: _Moves, *, brings_back: bool) -> None:
-        memory, fixed = moves.memory, self._prompt("thinking", self._alone(moves.memory)).tokens
-        room = None if self.soft is None else max(0, self.soft - fixed)
-        if room is not None:
-            keys, length = self._long_log(memory)
-            for key in keys:
-                moves.page_out(key)
-            if length is not None:
-                last = [*memory.thoughts][-1]
-                memory.shorten(last, length)
-                moves.shortened.append(last)
-            for tag in self._least_used(moves, fixed + _share(room, _DOWN_TO)):
-                moves.page_out(tag)
+    def _seen_after(self, moves: _Moves, out: Sequence[str] = (), into: Sequence[str] = ()) -> Seen:
+        """Return what the next prompt shows, which says what has moved and what is to move."""
+        moved = {"moved_out": [*moves.moved_out, *out], "moved_in": [*moves.moved_in, *into]}
+        last = {**(moves.memory.last_action or {}), **moved}
+        return replace(self._seen(moves.memory), last_action=last)
 
-        if brings_back:
-            self._bring_back(moves, None if room is None else fixed + _share(room, _UP_TO))
-
-    def _alone(self, memory: Memory) -> Seen:
-        """Return what a prompt shows besides memories and thoughts."""
-        return replace(self.seen(memory), working={}, thoughts={})
-
-    def _long_log(self, memory: Memory) -> tuple[list[str], int | None]:
-        """Return how a log makes room that alone leaves new memories none below the soft limit.
-
-        Returns:
-            The oldest thoughts, which move to storage, and how many characters stay of the last
-            one; None for all of them.
-        """
-        log = replace(self.seen(memory), working={})
-        fixed = self._prompt("thinking", replace(log, thoughts={})).tokens
-        room = (self.soft or 0) - fixed
-        if self.soft is None or room <= 0 or not log.thoughts:
-            return [], None
-        if self._prompt("thinking", log).tokens <= fixed + _share(room, _DOWN_TO):
-            return [], None
-
-        limit = fixed + _share(room, _THOUGHTS_TO)
-        keys = list(log.thoughts)
-        moving = keys[: self._oldest(log, keys, limit)]
-        last, text = keys[-1], log.thoughts[keys[-1]]
-
-        def fits(dropped: int) -> bool:
-            shown = {last: text[: len(text) - dropped]}
-            return self._prompt("thinking", replace(log, thoughts=shown)).tokens <= limit
-
-        if len(moving) < len(keys) - 1 or fits(0) or len(text) <= _LEAST_THOUGHT:
-            return moving, None
-
-        return moving, max(_LEAST_THOUGHT // 2, len(text) - _fewest(len(text), fits))
-
-    def _surplus_thoughts(self, seen: Seen, limit: int) -> int:
-        """Return how many of the oldest thoughts a log has too many that alone passes a limit."""
-        limit = min(limit, self.soft or limit)
-        keys, log = list(seen.thoughts), replace(seen, working={})
-        if self._prompt("thinking", log).tokens <= limit:
-            return 0
-
-        fixed = self._prompt("thinking", replace(log, thoughts={})).tokens
-        return self._oldest(log, keys, fixed + _share(max(0, limit - fixed), _THOUGHTS_TO))
-
-    def _oldest(self, log: Seen, keys: list[str], limit: int) -> int:
-        """Return how many of the oldest thoughts have to go for a limit; the last one stays."""
-
-        def fits(number: int) -> bool:
-            shown = _without(log.thoughts, keys[:number])
-            return self._prompt("thinking", replace(log, thoughts=shown)).tokens <= limit
-
-        return _fewest(max(0, len(keys) - 1), fits)
-
-    def _seen_after(
-        self, moves: _Moves, *, moved_out: Sequence[str] = (), moved_in: Sequence[str] = ()
-    ) -> Seen:
-        """Return what the next prompt shows, which says what has moved."""
-        last = {
-            **(moves.memory.last_action or {}),
-            "moved_out": [*moves.moved_out, *moved_out],
-            "moved_in": [*moves.moved_in, *moved_in],
-        }
-        return replace(self.seen(moves.memory), last_action=last)
-
-    def _least_used(self, moves: _Moves, limit: int) -> list[str]:
-        """Return the memories without which the thinking prompt is within a limit."""
-        order = moves.memory.least_recently_used()
-
-        def fits(number: int) -> bool:
-            seen = self._seen_after(moves, moved_out=order[:number])
-            shown = replace(seen, working=_without(seen.working, order[:number]))
-            return self._prompt("thinking", shown).tokens <= limit
-
-        return order[: _fewest(len(order), fits)]
-
-    def _bring_back(self, moves: _Moves, limit: int | None) -> None:
-        """Bring back what storage has for the last thought, as far as a limit allows."""
-        memory = moves.memory
-        # what has just gone would come back at once: the last thought may name it
-        gone = {*moves.moved_out, *map(as_tag, moves.shortened)}
-        others = (tag for tag in _matching(memory, _MOST_MATCHES + len(gone)) if tag not in gone)
-        for tag in islice(others, _MOST_MATCHES):
-            if self._comes_in(moves, tag, limit):
-                moves.moved_in.append(tag)
-
-    def _comes_in(self, moves: _Moves, tag: str, limit: int | None) -> bool:
-        """Bring one memory back, if a prompt has room for it."""
-        memory = moves.memory
-        if tag in memory.working:
-            return False
-
-        value = memory.stored(tag)
-        seen = self._seen_after(moves, moved_in=[tag])
-        shown = replace(seen, working={**seen.working, tag: value})
-        tokens = self._prompt("thinking", shown).tokens
-        bound = self.hard if limit is None else limit
-        if bound is not None and tokens > bound:
-            return False
-
-        return self.has_room_for(tag, value) and memory.page_in(tag)
+    def _thinking(self, seen: Seen) -> int:
+        """Return how many tokens the thinking prompt has."""
+        return self._prompt("thinking", seen).tokens
 
     def _with_hints(self, memory: Memory, state: str, seen: Seen, whole: Prompt) -> Prompt:
         """Return a prompt that shows what was found, and names what may be wanted, where it fits.
@@ -406,7 +275,7 @@ class Pager:
         For it no memory has to move: it keeps below the soft limit, or else below the hard one.
         """
         found = _found_last(memory)
-        named = _matching(memory, self._config.storage.named, self._goal_text())
+        named = _matching(memory, self._config.storage.named, self._goal or "")
         hints = [*found, *(tag for tag in named if tag not in found)]
         if not hints:
             return whole
@@ -417,24 +286,115 @@ class Pager:
             of_named = [tag for tag in named if tag in shown]
             return self._prompt(state, replace(seen, found=of_found, named=of_named))
 
-        limits = (limit for limit in (self.soft, self.hard) if limit is not None)
-        bound = next((limit for limit in limits if whole.tokens <= limit), None)
+        limits = [limit for limit in (self.soft, self.hard) if limit and whole.tokens <= limit]
+        bound = min(limits, default=None)
         if bound is None:
             return without_last(0)
-        dropped = _fewest(len(hints), lambda number: without_last(number).tokens <= bound)
-        return without_last(dropped)
+        return without_last(fewest(len(hints), lambda n: without_last(n).tokens <= bound))
 
-    def _goal_text(self) -> str:
-        return (self._config.goal if self._goal is None else self._goal) or ""
+    # What moves by use
 
-    def _prompt(self, state: str, seen: Seen) -> Prompt:
-        return build_prompt(
-            self._config, state, seen, goal=self._goal, count=self._count, own=self._own
+    def _page_by_use(self, moves: _Moves, *, brings_back: bool) -> None:
+        memory, limit = moves.memory, None
+        if self.soft is not None:
+            keys, length = self._long_log(self._seen(memory))
+            moves.page_out(keys)
+            if length is not None:
+                moves.shorten([*memory.thoughts][-1], length)
+
+            fixed = self._thinking(replace(self._seen(memory), working={}, thoughts={}))
+            moves.page_out(self._least_used(moves, _share(_DOWN_TO, fixed, self.soft)))
+            limit = _share(_UP_TO, fixed, self.soft)
+
+        if brings_back:
+            # what has just gone would come back at once: the last thought may name it
+            gone = {*moves.moved_out, *map(as_tag, moves.shortened)}
+            matching = _matching(memory, _MOST_MATCHES + len(gone))
+            for tag in [tag for tag in matching if tag not in gone][:_MOST_MATCHES]:
+                self._bring_back(moves, tag, limit)
+
+    def _long_log(self, seen: Seen) -> tuple[list[str], int | None]:
+        """Return how a log makes room that alone leaves new memories none below the soft limit.
+
+        Returns:
+            The oldest thoughts, which move to storage, and how many characters stay of the last
+            one; None for all of them.
+        """
+        log, keys = replace(seen, working={}), list(seen.thoughts)
+        fixed = self._thinking(replace(log, thoughts={}))
+        if self.soft is None or self.soft <= fixed or not keys:
+            return [], None
+        if self._thinking(log) <= _share(_DOWN_TO, fixed, self.soft):
+            return [], None
+
+        limit = _share(_THOUGHTS_TO, fixed, self.soft)
+        moving = keys[: self._oldest(log, limit)]
+        last, text = keys[-1], log.thoughts[keys[-1]]
+
+        def fits(dropped: int) -> bool:
+            shown = {last: text[: len(text) - dropped]}
+            return self._thinking(replace(log, thoughts=shown)) <= limit
+
+        if len(moving) < len(keys) - 1 or fits(0) or len(text) <= _LEAST_THOUGHT:
+            return moving, None
+
+        return moving, max(_LEAST_THOUGHT // 2, len(text) - fewest(len(text), fits))
+
+    def _surplus_thoughts(self, seen: Seen, limit: int) -> int:
+        """Return how many of the oldest thoughts a log has too many that alone passes a limit."""
+        limit, log = min(limit, self.soft or limit), replace(seen, working={})
+        if self._thinking(log) <= limit:
+            return 0
+
+        fixed = self._thinking(replace(log, thoughts={}))
+        return self._oldest(log, _share(_THOUGHTS_TO, fixed, limit))
+
+    def _oldest(self, log: Seen, limit: int) -> int:
+        """Return how many of the oldest thoughts have to go for a limit; the last one stays."""
+        order = [("thoughts", key) for key in log.thoughts]
+        return fewest(
+            max(0, len(order) - 1), lambda n: self._thinking(without(log, order[:n])) <= limit
         )
 
+    def _least_used(self, moves: _Moves, limit: int) -> list[str]:
+        """Return the memories without which the thinking prompt is within a limit."""
+        order = moves.memory.least_recently_used()
 
-def _share(room: int, share: tuple[int, int]) -> int:
-    return room * share[0] // share[1]
+        def fits(number: int) -> bool:
+            seen = self._seen_after(moves, out=order[:number])
+            gone = [("working", tag) for tag in order[:number]]
+            return self._thinking(without(seen, gone)) <= limit
+
+        return order[: fewest(len(order), fits)]
+
+    # What comes back
+
+    def _page_in_as_asked(self, asked: AskedAction, moves: _Moves) -> str | None:
+        """Bring back what a model asks for; return why not, if a part of it does not come."""
+        for tag in (tags := _named(asked, moves.memory)):
+            self._bring_back(moves, tag, self.soft)
+
+        left_out = [tag for tag in tags if tag not in moves.memory.working]
+        return f"there is no room for {', '.join(left_out)}" if left_out else None
+
+    def _bring_back(self, moves: _Moves, tag: str, limit: int | None) -> None:
+        """Bring one memory back, if a prompt has room for it below a limit, or the hard one."""
+        value, seen = moves.memory.stored(tag), self._seen_after(moves, into=[tag])
+        bound = self.hard if limit is None else limit
+        shown = replace(seen, working={**seen.working, tag: value})
+        fits = bound is None or self._thinking(shown) <= bound
+        if fits and self.has_room_for(tag, value) and moves.memory.page_in(tag):
+            moves.moved_in.append(tag)
+
+
+def fewest(limit: int, fits: Callable[[int], bool]) -> int:
+    """Return the smallest number that fits, or the largest if none does."""
+    return bisect_left(range(limit), True, key=fits)
+
+
+def _share(share: tuple[int, int], fixed: int, limit: int) -> int:
+    """Return a size between that of the fixed part of a prompt and a limit."""
+    return fixed + max(0, limit - fixed) * share[0] // share[1]
 
 
 def _found_last(memory: Memory) -> dict[str, str]:
@@ -481,21 +441,3 @@ def _named(asked: AskedAction, memory: Memory) -> list[str]:
     )
 
     return [tag for tag in dict.fromkeys(map(as_tag, parts)) if tag and is_there(tag)]
-
-
-def _without(items: Mapping[str, Any], left_out: Collection[str]) -> dict[str, Any]:
-    gone = frozenset(left_out)
-    return {key: value for key, value in items.items() if key not in gone}
-
-
-def _fewest(limit: int, fits: Callable[[int], bool]) -> int:
-    """Return the smallest number that fits, or the largest if none does."""
-    low, high = 0, limit
-    while low < high:
-        middle = (low + high) // 2
-        if fits(middle):
-            high = middle
-        else:
-            low = middle + 1
-
-    return low

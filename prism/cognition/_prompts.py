@@ -11,18 +11,17 @@ can end the element it stands in, or begin another one.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any, Self
 
 from prism.cognition._memory._values import to_text
+from prism.cognition._settings import PAGING_ACTIONS, STATE_DESCRIPTION, PromptTexts
 from prism.errors import UnknownStateError
 from prism.statechart.reasoner._tokens import TokenCounter, count_tokens
 
-_PAGING_ACTIONS = ("page_out", "page_in")
 _WITH_VALUE = ("working_memory_add", "storage_save")
-_NEXT_STATES = ("thinking", "executing", "paging")
 
 _FORMS: Mapping[str, str] = {
     "thinking": """\
@@ -64,30 +63,6 @@ _NO_MORE: Mapping[str, str] = MappingProxyType({})
 """What is told of the last action, in characters of its reason, and tags that have moved."""
 
 
-class PromptTexts(Protocol):
-    """What a prompt takes from a configuration."""
-
-    @property
-    def role(self) -> str:
-        """What the agent is."""
-
-    @property
-    def instructions(self) -> str:
-        """How to reply."""
-
-    @property
-    def goal(self) -> str | None:
-        """What it is to achieve."""
-
-    @property
-    def state_description(self) -> Mapping[str, str]:
-        """What each state is for."""
-
-    @property
-    def available_actions(self) -> Mapping[str, str]:
-        """What each action does."""
-
-
 @dataclass(frozen=True, slots=True)
 class Seen:
     """What an agent sees of its memory.
@@ -112,9 +87,38 @@ class Seen:
     news: Sequence[str] = ()
     outdated: Sequence[str] = ()
 
+    @classmethod
+    def of(cls, memory: Any) -> Self:
+        """Return what every prompt shows of a `Memory`, with nothing that may be wanted besides."""
+        return cls(
+            working=memory.working,
+            thoughts=memory.thoughts,
+            stored=memory.stored_count,
+            last_action=memory.last_action,
+            news=memory.news,
+            outdated=memory.outdated,
+        )
+
 
 LEAST = Seen(stored=10**9)
 """What every prompt shows at least, however many memories are stored."""
+
+
+def without(seen: Seen, gone: Collection[tuple[str, str]]) -> Seen:
+    """Return what is seen without some memories and thoughts.
+
+    Args:
+        seen: What is seen.
+        gone: What is left out: ``working``, ``thoughts`` or ``found``, and the tag or key.
+    """
+    left_out = frozenset(gone)
+    left: dict[str, Any] = {
+        part: {
+            key: value for key, value in getattr(seen, part).items() if (part, key) not in left_out
+        }
+        for part in {part for part, _ in gone}
+    }
+    return replace(seen, **left)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,30 +194,30 @@ def reply_schema(
         actions: Types of action that are available.
         own: Actions of the application, and the schema of each of their fields.
     """
+    text = {"type": "string"}
     if state == "thinking":
-        log, names = {"type": "string"}, list(_NEXT_STATES)
-        next_state = {"type": "string", "enum": names}
-        return _agent({"next_state": next_state, "thinking_log": log})
+        next_state = {**text, "enum": list(STATE_DESCRIPTION)}
+        return _object(agent=_object(next_state=next_state, thinking_log=text))
 
-    types = [name for name in actions if (name in _PAGING_ACTIONS) == (state == "paging")]
-    parts: dict[str, Any] = {"type": {"type": "string", "enum": [*types, *own]}}
-    parts |= {"tags": {"type": "string"}}
+    parts: dict[str, Any] = {"type": {**text, "enum": [*_offered(actions, state), *own]}}
+    parts["tags"] = text
     if state == "executing":
-        parts["value"] = {"type": "string"}
+        parts["value"] = text
         for fields in own.values():
             parts |= {name: kind for name, kind in fields.items() if name not in parts}
 
-    return _agent({"action": _object(parts, names=["type"] if own else ["type", "tags"])})
+    action = {**_object(**parts), "required": ["type"] if own else ["type", "tags"]}
+    # in an object around it, as the specification has it
+    return _object(agent=_object(action=action))
 
 
-def _agent(parts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the schema of an agent, in an object around it as the specification has it."""
-    return _object({"agent": _object(parts)})
+def _object(**parts: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": parts, "required": list(parts)}
 
 
-def _object(parts: Mapping[str, Any], names: Sequence[str] | None = None) -> dict[str, Any]:
-    required = list(parts if names is None else names)
-    return {"type": "object", "properties": dict(parts), "required": required}
+def _offered(actions: Iterable[str], state: str) -> list[str]:
+    """Return which of the available actions are those of a state."""
+    return [name for name in actions if (name in PAGING_ACTIONS) == (state == "paging")]
 
 
 def _storage(seen: Seen) -> Iterator[str]:
@@ -254,11 +258,8 @@ def _now(config: PromptTexts, state: str, own: Mapping[str, str]) -> str:
         # an agent that knows what it can do decides better whether to do it
         return f"{_section('own_actions', _listed(own))}\n\n{form}" if own else form
 
-    actions = {
-        name: text
-        for name, text in config.available_actions.items()
-        if (name in _PAGING_ACTIONS) == (state == "paging")
-    }
+    texts = config.available_actions
+    actions = {name: texts[name] for name in _offered(texts, state)}
     offered = {**actions, **(own if state == "executing" else {})}
     form = _filled(actions, own) if state == "executing" else _FORMS[state].format()
 

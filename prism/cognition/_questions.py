@@ -7,7 +7,8 @@ from typing import Any
 
 from prism.cognition._config._config import Config
 from prism.cognition._memory._memory import Memory
-from prism.cognition._prompts import Seen, memory_sections
+from prism.cognition._paging import fewest
+from prism.cognition._prompts import Seen, memory_sections, without
 from prism.errors import LLMError
 from prism.runs._lent import writer_of
 from prism.statechart.reasoner._texts import TextCall
@@ -57,19 +58,17 @@ async def ask_memory(
 def _prompt(memory: Memory, question: str, config: Config, count: TokenCounter) -> str:
     """Return the prompt: best matches first to come, and the oldest thoughts first to go."""
     found = {match.tag: match.value for match in memory.search(question, _MOST_FOUND)}
-    seen = Seen(memory.working, memory.thoughts, memory.stored_count, outdated=memory.outdated)
+    seen = replace(Seen.of(memory), found=found, last_action=None, news=())
     order = [("found", tag) for tag in reversed(found)]
     order += [("thoughts", key) for key in memory.thoughts]
     order += [("working", tag) for tag in memory.least_recently_used()]
-    seen = replace(seen, found=found)
     limit = config.hard_limit
-    for part, key in order if limit.enable else ():
-        if count(_text(seen, question, config)) <= limit.max_tokens:
-            break
-        left: Any = {name: value for name, value in getattr(seen, part).items() if name != key}
-        seen = replace(seen, **{part: left})
 
-    return _text(seen, question, config)
+    def fits(number: int) -> bool:
+        return count(_text(without(seen, order[:number]), question, config)) <= limit.max_tokens
+
+    gone = order[: fewest(len(order), fits)] if limit.enable else []
+    return _text(without(seen, gone), question, config)
 
 
 def _text(seen: Seen, question: str, config: Config) -> str:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import json
+import os
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,12 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from prism.cognition._actions import ActionResult
-from prism.cognition._agent import CognitiveAgent, number_of_cycles
+from prism.cognition._agent import CognitiveAgent, number_of_cycles, with_window
 from prism.cognition._chart import CHART_NAME
 from prism.cognition._config._config import Config, require_room
-from prism.cognition._counters import ESTIMATE, counter_of, with_window
 from prism.cognition._cycle import CognitiveResults, Cycle, reason_to_stop
-from prism.cognition._keeper import Keeper, RepeatingKeeper
+from prism.cognition._keeper import Keeper
 from prism.cognition._memory._contents import StorageKind
 from prism.cognition._memory._memory import Memory
 from prism.cognition._memory._opening import kind_of
@@ -29,7 +31,7 @@ from prism.runs._dry_run import is_dry_run
 from prism.runs._makers import make_writer
 from prism.statechart.reasoner._spending import Cost
 from prism.statechart.reasoner._texts import BaseWriter
-from prism.statechart.reasoner._tokens import TokenCounter
+from prism.statechart.reasoner._tokens import TokenCounter, count_tokens
 from prism.telemetry._loggers import EventLogger, report_warning
 from prism.telemetry.events import (
     COGNITION_ACTION,
@@ -42,6 +44,7 @@ from prism.telemetry.events import (
 from prism.worlds._alone import Alone, AloneRun, Event, recorded_log, told_by
 from prism.worlds._loop import Loop
 
+_ESTIMATE = "estimate"
 _STORAGES = ("json", "sqlite")
 
 _KINDS: Mapping[str, Any] = {
@@ -99,13 +102,11 @@ class Cycles(Alone):
     resumed run makes good by what the checkpoint holds.
     """
 
-    __slots__ = ("_changed", "_keeper", "_parts")
+    __slots__ = ("_keeper", "_parts")
 
     if TYPE_CHECKING:
         agent: Thinker
         _keeper: Keeper
-        # of a repeated run, what the first one found changed, by the round before
-        _changed: Mapping[int, Event]
         _parts: list[Event]
 
     def _prism_kept_in(self, folder: Path) -> None:
@@ -175,7 +176,7 @@ class Cycles(Alone):
         if memory.revision == known["revision"] and known["changes"] is not None:
             memory.redo(known["changes"])
             memory.commit()
-        elif memory.revision != known["next_revision"] and self.round not in self._changed:
+        elif memory.revision != known["next_revision"] and self.round not in self._keeper.changed:
             self._tell_changed(known["cycle"])
 
     def _tell_changed(self, cycle: int) -> None:
@@ -185,7 +186,7 @@ class Cycles(Alone):
 
     def _repeat_change(self) -> None:
         """Of a repeated run: continue with the memory that the first one continued with."""
-        event = self._changed.get(self.round)
+        event = self._keeper.changed.get(self.round)
         if event is not None:
             self._keeper.go_on_after(self.agent.memory, self.round)
             self._tell_changed(event["expected_cycle"])
@@ -197,30 +198,29 @@ _TOLD = (COGNITION_ACTION, COGNITION_REFUSED, COGNITION_PAGED, COGNITION_CYCLE)
 def _cycle_of(event: Event, parts: Sequence[Event]) -> Cycle:
     cost = Cost()
     cost.input_tokens, cost.output_tokens = event["input_tokens"], event["output_tokens"]
-    actions = [_action_of(part) for part in parts if part["event"] != COGNITION_PAGED]
+    paged = [told_by(Paged, part) for part in parts if part["event"] == COGNITION_PAGED]
+    actions = [
+        told_by(ActionResult, {"outcome": "refused", **part})
+        for part in parts
+        if part["event"] != COGNITION_PAGED
+    ]
 
     return told_by(
         Cycle,
         event,
         number=event["cycle"],
         action=actions[-1] if actions else None,
-        paged=tuple(told_by(Paged, part) for part in parts if part["event"] == COGNITION_PAGED),
+        paged=tuple(paged),
         cost=None if event["prompt_tokens"] is None else cost,
     )
-
-
-def _action_of(event: Event) -> ActionResult:
-    others = {"outcome": "refused"} if event["event"] == COGNITION_REFUSED else {}
-    return told_by(ActionResult, event, **others)
 
 
 @dataclass(init=False, repr=False, kw_only=True)
 class CognitiveRun(AloneRun):
     """A run of an agent's cycles.
 
-    The memory is changed where it is. What it was when the run began is kept in the run's folder,
-    from which the run is repeated: a repeated run has a memory of its own there, and leaves that of
-    the first one alone.
+    The run changes the memory's own file. Its folder keeps what the memory was at the beginning, so
+    that the run can be repeated. A repeated run has a memory of its own in its own folder.
 
     Args:
         rounds: Number of cycles; ``iterate.max_iterations`` by default, which is also the most.
@@ -240,7 +240,7 @@ class CognitiveRun(AloneRun):
     memory: Path
     storage: StorageKind | None = None
     goal: str | None = None
-    count: str = ESTIMATE
+    count: str = _ESTIMATE
 
     def _check(self) -> None:
         super()._check()
@@ -269,10 +269,13 @@ class CognitiveRun(AloneRun):
             InputError: If something is wrong with a file or an option.
         """
         config = Config.load(self.file)
-        count: TokenCounter = self.application.get("count") or counter_of(self.count)
+        count: TokenCounter = self.application.get("count") or _counter_of(self.count)
         cycles = self._number_of_cycles(config)
-        self._require_room(config, count)
-        writer, keeper, changed = self._sources(config)
+        try:
+            require_room(config, goal=self.goal, count=count)
+        except InputError as error:
+            raise InputError(error.problem, path=self.file, field=error.field) from None
+        writer, keeper = self._sources(config)
 
         clock = SimulatedClock()
         agent = Thinker(
@@ -285,7 +288,7 @@ class CognitiveRun(AloneRun):
             logger=logger,
             clock=clock,
         )
-        world = Cycles.of(agent=agent, _keeper=keeper, _changed=changed, _parts=[])
+        world = Cycles.of(agent=agent, _keeper=keeper, _parts=[])
 
         return self._loop_of(world, writer, cycles, logger, clock)
 
@@ -304,13 +307,6 @@ class CognitiveRun(AloneRun):
         except FieldValueError as error:
             raise InputError(str(error), field="rounds") from None
 
-    def _require_room(self, config: Config, count: TokenCounter) -> None:
-        """Refuse a goal with which no prompt would be within the limits."""
-        try:
-            require_room(config, goal=self.goal, count=count)
-        except InputError as error:
-            raise InputError(error.problem, path=self.file, field=error.field) from None
-
     def _require_memory(self) -> None:
         """Refuse a memory that cannot be opened, before a model is asked."""
         try:
@@ -324,16 +320,14 @@ class CognitiveRun(AloneRun):
             return self.storage
         return kind_of(self.memory) if self.memory.is_file() else "json"
 
-    def _sources(
-        self, config: Config
-    ) -> tuple[BaseWriter, Keeper, Mapping[int, Mapping[str, Any]]]:
-        """Return who writes, where the memory is, and what an earlier run found changed."""
+    def _sources(self, config: Config) -> tuple[BaseWriter, Keeper]:
+        """Return who writes, and where the memory is."""
         if isinstance(self.reasoner, Model):
             if not is_dry_run():
                 self._require_memory()
-            model = with_window(self.reasoner, config, counter_of(self.count))
+            model = with_window(self.reasoner, config, _counter_of(self.count))
             writer = make_writer(model, self.seed, chart=CHART_NAME)
-            return writer, Keeper(self.memory, self.storage), {}
+            return writer, Keeper(self.memory, self.storage)
         if self.reasoner is None:
             raise InputError(
                 "no model is named: add --model; prism replay repeats an earlier run without one",
@@ -346,6 +340,48 @@ class CognitiveRun(AloneRun):
             for event in _events(log)
             if event.get("event") == COGNITION_MEMORY_CHANGED
         }
-        keeper = RepeatingKeeper(log.parent, self.storage)
+        keeper = Keeper(log.parent, self.storage, changed)
 
-        return ReplayWriter(self.reasoner.run, verbatim=True), keeper, changed
+        return ReplayWriter(self.reasoner.run, verbatim=True), keeper
+
+
+def _bytes(text: str) -> int:
+    return len(text.encode("utf-8", "surrogatepass")) + 1
+
+
+# an estimate that is rarely too small, and a count that no tokenizer exceeds
+_COUNTERS: Mapping[str, TokenCounter] = {_ESTIMATE: count_tokens, "bytes": _bytes}
+
+
+def _counter_of(name: str) -> TokenCounter:
+    """Return the token counter of a name.
+
+    Args:
+        name: ``estimate``, ``bytes``, or ``package.module:function`` for your own tokenizer, which
+            takes a text and returns how many tokens it has.
+
+    Raises:
+        InputError: If there is none, or it counts no tokens.
+    """
+    if name in _COUNTERS:
+        return _COUNTERS[name]
+
+    module, colon, attribute = name.partition(":")
+    if not (module and colon and attribute):
+        known = ", ".join(_COUNTERS)
+        raise InputError(
+            f"there is no token counter {name!r}: use {known} or package.module:function",
+            field="count",
+        )
+    try:
+        if os.getcwd() not in sys.path:  # noqa: PTH109 - as Python itself has it
+            sys.path.insert(0, os.getcwd())  # noqa: PTH109
+        found: Any = getattr(importlib.import_module(module), attribute)
+        counted = found("two words")
+    except Exception as error:  # of a module of the user's
+        raise InputError(f"{name} cannot be used: {error}", field="count") from error
+    if isinstance(counted, bool) or not isinstance(counted, int) or counted < 0:
+        raise InputError(f"{name} must return a number of tokens, got {counted!r}", field="count")
+
+    counter: TokenCounter = found
+    return counter

@@ -1,4 +1,4 @@
-"""Declared documents: one class reads, checks and publishes each kind.
+"""Declared documents: one class reads, checks and publishes each kind of document.
 
 A document is a class whose fields are its keys. pydantic reads it, so this module is imported only
 where a document is read::
@@ -40,7 +40,7 @@ DocumentT = TypeVar("DocumentT")
 ItemT = TypeVar("ItemT")
 
 _MOST_TYPED = 40
-"""Characters of a key that may be another one mistyped."""
+"""Maximum length of a key that may be a misspelt other one."""
 
 _MOST_LISTED = 20
 _MOST_READ = 1000
@@ -87,10 +87,10 @@ class _NotNull:
 
 
 Optionally = Annotated[ItemT | None, _NotNull()]
-"""What a key may hold that may be absent, but not null; with the default None."""
+"""The type of a key that may be absent but not null; its default is None."""
 
 Check = Callable[[Any], Iterable[tuple[Where, str]]]
-"""Yields what contradicts itself in a document whose shape is right, and where it stands."""
+"""Yields contradictions in a document of valid shape, each with its place."""
 
 
 def read_document(
@@ -101,10 +101,10 @@ def read_document(
     Args:
         kind: The class that declares it, or another type, such as a union.
         source: The document.
-        checks: Called with the document, if its shape is right.
+        checks: Called with the document, if its shape is valid.
 
     Raises:
-        DocumentError: If anything is wrong; it lists all problems.
+        DocumentError: If there are problems; the message lists them all.
     """
     problems = Problems(source)
     document = shaped(kind, source.value, problems)
@@ -126,11 +126,11 @@ def shaped(
     Args:
         kind: The class that declares it, or a type.
         value: The value.
-        problems: Receives the problems.
-        top: Where the value stands in its document.
+        problems: Collects the problems.
+        top: The place of the value in its document.
 
     Returns:
-        None if something was wrong.
+        None if there were problems.
     """
     reader = adapter(cast("Any", kind))
     try:
@@ -145,7 +145,7 @@ def shaped(
 
 @lru_cache(maxsize=64)
 def adapter(kind: Any) -> TypeAdapter[Any]:
-    """Return pydantic's reader of a type, which takes a while to make."""
+    """Return pydantic's reader of a type, which is slow to make."""
     return TypeAdapter(kind)
 
 
@@ -179,7 +179,7 @@ _KEYWORDS = {
     "le": "maximum",
     "lt": "exclusiveMaximum",
 }
-"""Bounds as pydantic leaves them behind a validator, and as JSON Schema calls them."""
+"""Bounds as pydantic names them after a validator, and as JSON Schema does."""
 
 
 class _Schema(GenerateJsonSchema):
@@ -204,24 +204,25 @@ class _Schema(GenerateJsonSchema):
         return found
 
 
-# What pydantic says, in words that a person reads
+# Pydantic's messages in plain words
 
 
 def shape_problems(
     kind: Any, value: Any, error: ValidationError
 ) -> Iterator[tuple[Where, str, str]]:
-    """Yield what pydantic says about a value: the place, the problem, and its name.
+    """Yield pydantic's findings about a value: the place, the problem, and its name.
 
     If none of several alternatives fits a value, that is one problem.
     """
     by_place: dict[Where, list[Any]] = {}
-    # of more nobody is told, and each takes a kilobyte
+    # more are not reported, and each takes a kilobyte
     for each in error.errors(include_url=False)[:_MOST_READ]:
         by_place.setdefault(_where(each["loc"], value), []).append(each)
 
     around = {where[:length] for where in by_place for length in range(len(where))}
     for where, errors in by_place.items():
-        # an alternative that went further into the value says more than those that stopped here
+        # an alternative that got further into the value is more informative than those that stopped
+        # here
         if where in around:
             errors = [each for each in errors if each["type"] not in _OTHER_TYPES]
         if not errors:
@@ -299,7 +300,7 @@ _PHRASES: Mapping[str, Callable[[Any], str]] = {
     ),
     "value_error": lambda context: str(context["error"]),
 }
-"""What is wrong, in words that do not repeat the value."""
+"""The problem, in words that do not repeat the value."""
 
 
 def _told(error: Any, kind: Any, where: Where, value: Any) -> str:
@@ -351,11 +352,11 @@ def _unknown(key: str, known: Sequence[str]) -> str:
 
 
 def meant(key: str, known: Iterable[str]) -> str | None:
-    """Return the key that was probably meant by an unknown one."""
+    """Return the key that an unknown one probably stands for."""
     if len(key) > _MOST_TYPED:
         return None
 
-    # people mistype the rest of a word; comparing fewer keeps a hostile file from costing much
+    # typos rarely affect the first letter, and fewer comparisons limit the cost of a hostile file
     near = [each for each in known if each[:1].lower() == key[:1].lower()]
     found = get_close_matches(key, near, n=1)
 
@@ -363,13 +364,13 @@ def meant(key: str, known: Iterable[str]) -> str | None:
 
 
 def shown(value: Any) -> str:
-    """Return a value as messages show it."""
+    """Return a value for a message."""
     if value is None:
         return "nothing"
 
     try:
         text = str(value).lower() if isinstance(value, bool) else repr(value)
-    except RecursionError:  # of values that lie too deep in each other
+    except RecursionError:  # the values are nested too deeply
         text = brief(value)
     return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."
 
@@ -383,8 +384,8 @@ def keys_at(kind: Any, where: Where, value: Any = None) -> tuple[str, ...]:
 
     Args:
         kind: The class that declares the document, or a type.
-        where: Where the mapping stands.
-        value: The document; only the alternatives that fit its keys best count.
+        where: The place of the mapping.
+        value: The document. Only the alternatives that fit its keys best count.
     """
     kinds = list(alternatives(kind))
     for part in where:
@@ -421,18 +422,18 @@ def ignored_keys(kind: Any, value: Any, top: Where = ()) -> Iterator[tuple[Where
 
 
 def _ignores(kind: Any, key: str) -> bool:
-    """Return whether a declaration ignores a key that it does not have."""
+    """Return whether a declaration ignores an undeclared key."""
     prefix = kind.ignored_prefix
     return kind.model_config.get("extra") == "ignore" or bool(prefix and key.startswith(prefix))
 
 
 def note_ignored(kind: Any, problems: Problems, severity: Severity) -> None:
-    """Note once which keys of a document are ignored.
+    """Add one note that lists the ignored keys of a document.
 
     Args:
         kind: The class that declares it.
-        problems: Receives the note, and has the document.
-        severity: How serious it is.
+        problems: Holds the document, and receives the note.
+        severity: The severity of the note.
     """
     value = problems.source.value
     found = list(ignored_keys(kind, value))

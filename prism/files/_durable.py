@@ -1,4 +1,4 @@
-"""Writing files that exist whole or not at all, even if the machine crashes in the middle."""
+"""Writing files that are complete or absent, even if the machine crashes during a write."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import IO
 
 _UNFINISHED = ".part"
 _MOST_NAME = 60
-"""Characters of a file's name in that of its unfinished one: no name has more than 255 bytes."""
+"""Characters of a file's name in its temporary name, since names have at most 255 bytes."""
 
 _MOST_LINKS = 40
 
@@ -21,7 +21,7 @@ def write_durably(path: Path, content: bytes) -> None:
     """Write or replace a file in one step, and return once it is safely on the disk.
 
     Raises:
-        OSError: If that fails; an existing file of that name stays as it was.
+        OSError: If it cannot be written. An existing file of that name does not change.
     """
     with replacing(path) as file:
         file.write(content)
@@ -50,7 +50,7 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
 
     try:
         if is_stream(path):
-            # appended to, since nothing that stands there already is ours to cut off
+            # append, since existing data must not be truncated
             with path.open("ab") as stream:
                 yield stream
         else:
@@ -66,7 +66,7 @@ def is_stream(path: Path) -> bool:
     """Return True for a pipe, a device, or a file that is already open, such as /dev/stdout."""
     place = path.absolute()
     for _ in range(_MOST_LINKS):
-        # these lead to what a process has open, even where that is a regular file
+        # these refer to files that a process has open, even if they are regular files
         if place.parts[1:2] in (("dev",), ("proc",)) and place.parts[1:3] != ("dev", "shm"):
             return place.exists()
         if not place.is_symlink():
@@ -103,7 +103,7 @@ def make_folder(path: Path) -> None:
     """Make a folder and its missing parents, safely on the disk.
 
     Raises:
-        OSError: If that fails, for instance because a file is in the way.
+        OSError: If it cannot be made, for instance because a file is in the way.
     """
     if path.is_dir():
         return
@@ -119,7 +119,7 @@ def save_folder(path: Path) -> None:
     Raises:
         OSError: If it cannot be written.
     """
-    # Windows cannot open a folder, and saves its entries by itself.
+    # Windows cannot open a folder, and saves its entries itself.
     if os.name == "nt":
         return
 

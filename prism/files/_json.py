@@ -1,4 +1,4 @@
-"""The one reader of JSON that somebody else wrote."""
+"""The only reader of untrusted JSON."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MOST_DIGITS = 4300
 def parse_json(
     text: str, *, path: PathLike[str] | str | None = None, line: int | None = None
 ) -> Any:
-    """Return the value of a JSON text, which may come from anywhere.
+    """Return the value of a JSON text, which need not be trusted.
 
     It is stricter than ``json.loads``: an object must not have a key twice, and numbers must be
     finite.
@@ -22,7 +22,7 @@ def parse_json(
     Args:
         text: The text.
         path: The file it comes from, for the error.
-        line: The line it stands on, for the error; the parser's own count by default.
+        line: The line it is on, for the error; by default the parser's own count.
 
     Raises:
         InputError: If it is not valid JSON or nested too deeply. The message names the line or key,
@@ -43,11 +43,11 @@ def parse_json(
 
 
 class _EndlessNumberError(Exception):
-    """An object has a number that is too long to be converted."""
+    """An object contains a number that is too long to be converted."""
 
 
 def _field_of_endless_number(text: str) -> str | None:
-    """Return the key of the first number that Python does not convert, if it has one."""
+    """Return the key of the first number that Python cannot convert, if it has one."""
 
     def look(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         for key, value in pairs:
@@ -64,7 +64,7 @@ def _field_of_endless_number(text: str) -> str | None:
     except _EndlessNumberError as found:
         return str(found)
     except (ValueError, RecursionError):
-        # what is wrong with the text elsewhere comes after the number
+        # any other problem of the text comes after the number
         return None
 
     return None
@@ -73,7 +73,7 @@ def _field_of_endless_number(text: str) -> str | None:
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
 
-    # The parser would keep the last value of a repeated key without a word.
+    # The parser would silently keep the last value of a repeated key.
     if len(found) < len(pairs):
         seen = set[str]()
         for key, _ in pairs:

@@ -1,4 +1,4 @@
-"""Where each key of a JSON or TOML text stands, which their parsers drop."""
+"""The position of each key in a JSON or TOML text, which their parsers do not keep."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from functools import cache
 from typing import Any
 
 Where = tuple[str | int, ...]
-"""Where a value stands in a document: keys and places in lists, from the top."""
+"""The place of a value in a document: keys and indices of lists, from the top."""
 
 Mark = tuple[int, int]
-"""Line and column, counted from 1; the column is 0 where it is not known."""
+"""Line and column, counted from 1; the column is 0 if unknown."""
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+')
 _LINE_END = re.compile("\n")
@@ -32,14 +32,14 @@ def nearest(places: Mapping[Where, Mark], where: Where) -> Mark | None:
 
 
 def json_places(text: str) -> dict[Where, Mark]:
-    """Return where each value of a valid JSON text stands: an entry of an object with its key."""
+    """Return the position of each value in a valid JSON text; for an entry, that of its key."""
     offsets, _ = _offsets(text)
     place = _placer(text)
     return {where: place(offset) for where, offset in offsets.items()}
 
 
 def repeated_key(text: str) -> tuple[Where, Mark] | None:
-    """Return a key that appears twice in one object, and where it appears again."""
+    """Return a key that appears twice in one object, and the position of its repetition."""
     _, repeated = _offsets(text)
     return next(((where, _placer(text)(offset)) for where, offset in repeated), None)
 
@@ -70,7 +70,7 @@ def _placer(text: str) -> Callable[[int], Mark]:
 
 @dataclass(slots=True)
 class _Open:
-    """An object or list that is being read, and where its values belong."""
+    """An object or list that is being read, and the place of its values."""
 
     where: Where
     is_object: bool
@@ -85,15 +85,15 @@ class _Open:
         return self.is_object and self.key is None
 
     def go_on(self) -> None:
-        """Continue after a comma: at the next place of a list, or the next key of an object."""
+        """Continue after a comma: at the next index of a list, or the next key of an object."""
         self.key = self.key + 1 if isinstance(self.key, int) else None
 
 
 def _offsets(text: str) -> tuple[dict[Where, int], list[tuple[Where, int]]]:
-    """Return where values begin, and the keys that are repeated in their object."""
+    """Return the offsets of values, and the keys that are repeated in an object."""
     found: dict[Where, int] = {}
     repeated: list[tuple[Where, int]] = []
-    # around the whole text, whose value stands nowhere in it
+    # the container of the whole text, which has no place of its own
     stack = [_Open((), is_object=False, key=None)]
 
     for match in _TOKEN.finditer(text):
@@ -156,7 +156,7 @@ def _toml_lines(text: str) -> Iterator[tuple[Where, int]]:
 
 
 def _placed(keys: tuple[str, ...], arrays: dict[Where, int]) -> Where:
-    """Return where a table stands: for an array of tables, in its last table so far."""
+    """Return the place of a table; for an array of tables, in its last table so far."""
     found: Where = ()
     for key in keys:
         found = (*found, key)
@@ -168,7 +168,7 @@ def _placed(keys: tuple[str, ...], arrays: dict[Where, int]) -> Where:
 
 @cache
 def _keys_of(line: str) -> tuple[str, ...]:
-    """Return the keys that one line leads to; none if it is not a key or table."""
+    """Return the keys of one line; none if it is not a key or table."""
     import tomllib
 
     try:

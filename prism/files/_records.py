@@ -1,4 +1,4 @@
-"""Reading files that somebody else wrote: records, tables and pipes.
+"""Reading untrusted files: records, tables and pipes.
 
 Every error names file, line and field.
 """
@@ -49,7 +49,7 @@ class Record:
     Args:
         path: The file.
         line: Line on which the record starts, counted from 1.
-        fields: The fields and their values, as yet unchecked.
+        fields: The fields and their unchecked values.
     """
 
     path: Path
@@ -64,7 +64,7 @@ class Record:
         """Refuse unknown fields by name, since they are probably misspelt.
 
         Raises:
-            InputError: If there is one.
+            InputError: If there is an unknown field.
         """
         for field in self.fields:
             if field not in known:
@@ -74,7 +74,7 @@ class Record:
         """Return a text; without a default, the field must be present and not blank.
 
         Raises:
-            InputError: If it is not.
+            InputError: If it is missing, blank or not a text.
         """
         value = self.fields.get(field)
         if value is None and default is not None:
@@ -91,10 +91,10 @@ class Record:
         return value
 
     def texts(self, field: str, *, least: int = 0) -> list[str]:
-        """Return a list of texts that has at least so many entries.
+        """Return a list of texts with a minimum number of entries.
 
         Raises:
-            InputError: If it does not, or an entry is blank or not a text.
+            InputError: If it has fewer, or an entry is blank or not a text.
         """
         value = self.fields.get(field)
         if value is None and least == 0:
@@ -115,7 +115,7 @@ class Record:
         return list(value)
 
     def require_writable(self, field: str, texts: Iterable[str]) -> None:
-        """Refuse texts that no log can hold, though an escape sequence can make them.
+        """Refuse texts that a log cannot hold, although escape sequences can produce them.
 
         Raises:
             InputError: If a text holds a NUL or a lone surrogate.
@@ -126,7 +126,7 @@ class Record:
 
     @contextmanager
     def at(self, field: str) -> Iterator[None]:
-        """Turn any error of prism inside the block into one that names this field."""
+        """Convert any prism error inside the block into one that names this field."""
         try:
             yield
         except PrismError as error:
@@ -135,7 +135,7 @@ class Record:
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Check a file before it is read, and turn any failure of reading into one error.
+    """Check a file before it is read, and convert any failure of reading into one error.
 
     Raises:
         InputError: If the file is missing, empty, too large, a folder, unreadable or not UTF-8.
@@ -171,7 +171,7 @@ def _undecodable_line(path: Path) -> int | None:
             try:
                 decoder.decode(block)
             except UnicodeDecodeError as error:
-                # what was left of the block before is of the same line as this one's start
+                # the rest of the previous block belongs to the same line as the start of this one
                 return line + error.object.count(b"\n", 0, error.start)
 
             line += block.count(b"\n")
@@ -180,7 +180,7 @@ def _undecodable_line(path: Path) -> int | None:
 
 
 def lines_of(file: TextIO, path: Path, most: int = MAX_LINE_CHARACTERS) -> Iterator[str]:
-    """Yield the lines of a file, without ever holding one that is too long.
+    """Yield the lines of a file, without ever storing one that is too long.
 
     Args:
         file: The file.
@@ -200,7 +200,7 @@ def lines_of(file: TextIO, path: Path, most: int = MAX_LINE_CHARACTERS) -> Itera
 
 
 def read_json_lines(path: Path) -> Iterator[Record]:
-    """Yield the records of a JSON Lines file: one object a line; blank lines are skipped.
+    """Yield the records of a JSON Lines file, one object per line; blank lines are skipped.
 
     Raises:
         InputError: If a line is too long, not valid JSON or not an object.
@@ -286,7 +286,7 @@ def read_csv(path: Path, check_header: Callable[[list[str]], object]) -> Iterato
     Raises:
         InputError: If it is not valid CSV, or a row has more or fewer cells than the header.
     """
-    # The limit is one for the whole process; a cell of tweets can be longer than the default.
+    # The limit applies to the whole process; a cell of tweets can exceed the default.
     previous_limit = csv.field_size_limit(_MAX_CELL_CHARACTERS)
     line = 1
     try:
@@ -315,7 +315,7 @@ def _row(path: Path, line: int, header: Sequence[str], row: Sequence[str]) -> Re
     return Record(path, line, dict(zip(header, row, strict=True)))
 
 
-# what Python makes of bytes that are not UTF-8 (PEP 383)
+# Python's representation of bytes that are not UTF-8 (PEP 383)
 _UNDECODED = re.compile("[\udc80-\udcff]")
 
 
@@ -325,7 +325,7 @@ def shown_path(path: PathLike[str] | str) -> str:
 
 
 def distinct_ends(paths: Sequence[Path]) -> list[str]:
-    """Return the shortest ends of paths that tell them apart, for headings and messages."""
+    """Return the shortest distinct ends of paths, for headings and messages."""
     whole = [path.absolute().parts for path in paths]
     for length in range(1, max(map(len, whole)) + 1):
         ends = [shown_path(Path(*parts[-length:])) for parts in whole]
@@ -336,7 +336,7 @@ def distinct_ends(paths: Sequence[Path]) -> list[str]:
 
 
 class TemporaryCopy:
-    """A temporary file with the content of a pipe; deleted when nobody uses it any more.
+    """A temporary file with the contents of a pipe, deleted when it is no longer used.
 
     Args:
         source: The pipe.

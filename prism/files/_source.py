@@ -1,4 +1,4 @@
-"""A document as it was written: its text, its value, and the place of each part."""
+"""A document: its text, its value, and the place of each part."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Language = Literal["json", "toml", "yaml"]
 Severity = Literal["error", "warning", "note"]
 
 MOST_TOLD = 50
-"""Problems of one document that are reported; nobody mends more at once."""
+"""Most problems of one document to report."""
 
 _LONGEST_PART = 60
 _LANGUAGES: dict[str, Language] = {
@@ -48,11 +48,11 @@ _LANGUAGES: dict[str, Language] = {
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where something stands in a text.
+    """A position in a text.
 
     Args:
         line: Line, counted from 1.
-        column: Column, counted from 1; 0 where the language's parser does not tell it.
+        column: Column, counted from 1; 0 if the language's parser does not reveal it.
     """
 
     line: int
@@ -63,7 +63,7 @@ class Place:
 class Source:
     """A document that was read, from a trusted source or not.
 
-    Make one by `read`, `parse` or `of`.
+    Make one with `read`, `parse` or `of`.
 
     Args:
         value: The document as plain data.
@@ -84,7 +84,7 @@ class Source:
 
         Args:
             path: The file.
-            language: Its language; by default the file's suffix decides, or else it is JSON.
+            language: Its language; by default that of the file's suffix, or else JSON.
 
         Raises:
             InputError: If it cannot be read, or is not valid. The message names the line.
@@ -122,7 +122,7 @@ class Source:
 
     @classmethod
     def of(cls, value: Any, path: PathLike[str] | str | None = None) -> Self:
-        """Return plain data as a document, whose problems have keys and no lines."""
+        """Return plain data as a document, whose problems have keys but no lines."""
         return cls(value, path=None if path is None else str(path))
 
     @cached_property
@@ -131,7 +131,7 @@ class Source:
         return sha256((self.text or "").encode()).hexdigest()
 
     def place(self, where: Where) -> Place | None:
-        """Return the place of a key, or of the nearest part around it; None without a text."""
+        """Return the place of a key, or of the nearest enclosing part; None without a text."""
         found = nearest(self._places, where)
         return None if found is None else Place(*found)
 
@@ -155,16 +155,16 @@ class Source:
         if document is None or where not in document.values:
             return self.place(where)
 
-        # a block of text begins on the line after its sign, one in quotes on its own
+        # a block of text begins on the line after its indicator, a quoted text on the same line
         first, column = document.values[where]
         return Place(first + line, 1) if where in document.blocks else Place(first, column)
 
     def error(self, problem: str, where: Where = ()) -> InputError:
-        """Return an error that says what is wrong at one place.
+        """Return an error about one place.
 
         Args:
-            problem: What is wrong, and how to fix it.
-            where: Where.
+            problem: The problem, and how to fix it.
+            where: The place.
         """
         place = self.place(where)
         line = None if place is None else place.line
@@ -176,11 +176,11 @@ class Problem:
     """A certain or probable mistake in a document.
 
     Args:
-        path: The file; empty where there is none.
+        path: The file; empty if there is none.
         line: Line, counted from 1; 0 if it has none.
         column: Column, counted from 1; 0 if it has none.
         key: The key, such as ``cells[0].counts``; empty for the whole document.
-        message: What is wrong, and how to fix it.
+        message: The problem, and how to fix it.
         kind: Its name, such as ``unknown_key``.
         severity: ``error`` if the document cannot be used, ``warning`` for a probable mistake,
             ``note`` for a hint.
@@ -195,7 +195,7 @@ class Problem:
     severity: Severity = "error"
 
     def __str__(self) -> str:
-        """Return ``file:line:column: key: message``, without what is not known."""
+        """Return ``file:line:column: key: message``, without unknown parts."""
         numbers = (str(number) for number in (self.line, self.column) if number)
         place = ":".join(part for part in (self.path, *numbers) if part)
         return ": ".join(part for part in (place, self.key, self.message) if part)
@@ -205,11 +205,11 @@ class DocumentError(InputError):
     """A document cannot be used.
 
     Args:
-        problems: What is wrong, in the order of the document.
+        problems: The problems, in the order of the document.
         more: Number of further problems that are not listed.
 
     Attributes:
-        problems: What is wrong, in the order of the document.
+        problems: The problems, in the order of the document.
     """
 
     def __init__(self, problems: Sequence[Problem], more: int = 0) -> None:
@@ -234,7 +234,7 @@ class Problems:
 
     Args:
         source: The document.
-        beside: The problems of another document that are reported together with these.
+        beside: The problems of another document, to report together with these.
 
     Attributes:
         source: The document.
@@ -260,7 +260,7 @@ class Problems:
 
     @property
     def is_full(self) -> bool:
-        """Whether further problems would not be listed, so that nobody needs to look for them."""
+        """Whether further problems would not be listed, so the search for them can stop."""
         return max(self.counts["error"], self.counts["warning"]) > MOST_TOLD
 
     def add(
@@ -272,14 +272,14 @@ class Problems:
         line: int = 0,
         severity: Severity = "error",
     ) -> None:
-        """Note a problem, once.
+        """Add a problem, once.
 
         Args:
-            where: Where it stands in the document.
-            message: What is wrong, and how to fix it.
+            where: Its place in the document.
+            message: The problem, and how to fix it.
             kind: Its name.
-            line: Line inside the text that stands there, counted from 1.
-            severity: How bad it is.
+            line: Line inside the text at that place, counted from 1.
+            severity: Its severity.
         """
         if self.counts[severity] >= MOST_TOLD:
             self.counts[severity] += 1
@@ -293,7 +293,7 @@ class Problems:
         )
 
     def take(self, problem: Problem) -> None:
-        """Note a problem that was found elsewhere, once."""
+        """Add a problem that was found elsewhere, once."""
         if problem not in self.found:
             self.counts[problem.severity] += 1
             self.found.append(problem)
@@ -302,7 +302,7 @@ class Problems:
         """Raise an error if there are problems that make the document unusable.
 
         Raises:
-            DocumentError: If something is wrong.
+            DocumentError: If there are such problems.
         """
         if errors := self.errors:
             raise self.error_class(errors, self.counts["error"] - len(errors))

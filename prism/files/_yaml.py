@@ -1,7 +1,7 @@
-"""The one reader of untrusted YAML, and the only module that imports PyYAML.
+"""The only reader of untrusted YAML, and the only module that imports PyYAML.
 
-It reads the scalars of YAML 1.2's core schema, so that ``on``, ``no`` and ``1:30`` stay text, and
-it reads events rather than nodes, so that depth and size are bounded before anything is built.
+It reads the scalars of YAML 1.2's core schema, so ``on``, ``no`` and ``1:30`` stay texts. It reads
+events rather than nodes, so depth and size are limited before anything is built.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ class YamlDocument:
 
     Args:
         value: The document as plain data.
-        places: Where each thing begins, by its path: an entry of a mapping with its key.
-        values: Where each value begins, by its path.
+        places: The beginning of each part, by its path; for an entry of a mapping, that of its key.
+        values: The beginning of each value, by its path.
         blocks: Texts written as blocks, which begin on the line below.
     """
 
@@ -54,7 +54,7 @@ class YamlDocument:
 
 
 def yaml_text(path: Path) -> str:
-    """Return the text of a YAML file; of one that is too long, only enough to show that.
+    """Return the text of a YAML file, cut just above the maximum length.
 
     Raises:
         InputError: If it cannot be read.
@@ -71,8 +71,8 @@ def parse_yaml(text: str, *, path: PathLike[str] | str | None = None) -> YamlDoc
         path: The file it comes from, for the error.
 
     Raises:
-        InputError: If it is not valid YAML, holds a key twice, a tag, several documents, a name
-            that refers to itself, or more than prism reads; the error names line and column.
+        InputError: If it is not valid YAML, contains a repeated key, a tag, several documents or an
+            alias that refers to itself, or exceeds a limit; the error names line and column.
         MissingExtraError: If PyYAML is not installed.
     """
     if len(text) > MAX_CHARACTERS:
@@ -99,7 +99,7 @@ def _unreadable(error: Any, path: PathLike[str] | str | None) -> InputError:
     column = "" if mark is None else f" (column {mark.column + 1})"
     line = None if mark is None else mark.line + 1
 
-    # libyaml scans ahead, and since PyYAML 6.0.4 it has a bound of its own, far beyond ours
+    # libyaml scans ahead, and since PyYAML 6.0.4 it has its own limit, far beyond ours
     if problem == "exceeded maximum nesting depth":
         return InputError(f"is nested more than {MAX_DEPTH} levels deep", path=path, line=line)
     return InputError(f"is not valid YAML: {problem}{column}", path=path, line=line)
@@ -107,7 +107,7 @@ def _unreadable(error: Any, path: PathLike[str] | str | None) -> InputError:
 
 @dataclass(frozen=True, slots=True)
 class _Node:
-    """A value that was read, as an alias repeats it."""
+    """A value that was read, for aliases to repeat."""
 
     value: Any
     size: int
@@ -179,7 +179,8 @@ class _Reader:
         if len(where) + node.depth >= MAX_DEPTH:
             raise self._wrong(event, f"is nested more than {MAX_DEPTH} levels deep")
 
-        # each repetition counts as if it were written out: a few lines can stand for billions
+        # each repetition counts as if it were written out, since a few lines can mean billions of
+        # values
         self._grow(event, node.size)
 
         return _Node(_copied(node.value), node.size, node.depth)
@@ -244,7 +245,7 @@ class _Reader:
             raise self._wrong(event, "a key must be text")
 
         self._grow(event, 1)
-        # what is written is the name: a state called no, null or 1 is as good as any other
+        # the written form is the name, so a state may be called no, null or 1
         return str(event.value)
 
     def _grow(self, event: Any, values: int) -> None:
@@ -268,7 +269,7 @@ def _place(event: Any) -> Mark:
 
 
 def _copied(value: Any) -> Any:
-    """Return the value again, sharing nothing with the first."""
+    """Return a copy of the value that shares nothing with the first."""
     if isinstance(value, dict):
         return {key: _copied(item) for key, item in value.items()}
     if isinstance(value, list):

@@ -13,7 +13,7 @@ from prism.errors import FieldValueError
 DEFAULT_HOST = "http://127.0.0.1:11434"
 
 _PORTS = {"": 11434, "http": 80, "https": 443}
-"""The port where none is given, by scheme, as the ollama client takes it."""
+"""The default port by scheme, as in the ollama client."""
 
 _SHORTEST_SECRET = 3
 
@@ -31,22 +31,22 @@ def check_address(host: str) -> None:
         usable = False
 
     if not usable:
-        # what holds an address may hold a password
+        # it may contain a password
         shown = repr(shown_address(host)) if isinstance(host, str) else f"a {type(host).__name__}"
         raise FieldValueError(f"host must be an address such as {DEFAULT_HOST}, got {shown}")
 
 
 def same_address(host: str) -> tuple[str, str, int, str]:
-    """Return scheme, name, port and path: they are equal for all spellings of an address."""
+    """Return scheme, name, port and path, which are equal for all spellings of an address."""
     parts = _split(host)
     port = parts.port or _PORTS[parts.scheme if "://" in host else ""]
     return parts.scheme, parts.hostname or "", port, parts.path.strip("/")
 
 
 def server_key(host: str) -> tuple[str, str, int, str]:
-    """Return what is equal for all addresses of one server, whatever dialect it is asked in.
+    """Return a key that is equal for all addresses of one server, in any dialect.
 
-    Ollama serves OpenAI's dialect under ``/v1``; behind a gateway, other paths are other servers.
+    Ollama serves OpenAI's dialect under ``/v1``. Behind a gateway, other paths are other servers.
     """
     scheme, name, port, path = same_address(host)
     return scheme, name, port, re.sub(r"(^|/)v1$", "", path)
@@ -55,7 +55,7 @@ def server_key(host: str) -> tuple[str, str, int, str]:
 def shown_address(host: str) -> str:
     """Return an address as it was written, without the name and password of a user.
 
-    What follows ``?`` or ``#`` is left out, too: it is not needed, but may hold a key.
+    The part after ``?`` or ``#`` is also left out, since it is not needed but may contain a key.
     """
     # up to the last @ before the path, or at all if a password holds an unescaped slash
     usual = re.sub(r"^(\w+://)?[^/?#]*@", r"\1", host)
@@ -66,9 +66,9 @@ def shown_address(host: str) -> str:
 
 
 def with_port(host: str) -> str:
-    """Return the address of an Ollama server with its port, which is 11434 where nothing else says.
+    """Return the address of an Ollama server with its port, by default 11434.
 
-    Only an address with a scheme has that scheme's own.
+    An address with a scheme has that scheme's default port.
     """
     parts = _split(host)
     if "://" in host or parts.port:
@@ -79,7 +79,7 @@ def with_port(host: str) -> str:
 
 
 def with_version(host: str) -> str:
-    """Return the address of an OpenAI-compatible server with what all its paths begin with.
+    """Return the address of an OpenAI-compatible server with the prefix of all its paths.
 
     That is ``/v1``, unless it has a path.
     """
@@ -92,7 +92,7 @@ def with_version(host: str) -> str:
 
 
 def credentials(host: str) -> tuple[str, str] | None:
-    """Return the name and password of a user that an address holds."""
+    """Return the user name and password in an address."""
     parts = _split(host)
     if parts.username is None:
         return None
@@ -100,11 +100,12 @@ def credentials(host: str) -> tuple[str, str] | None:
 
 
 def secrets_in(host: str, key: str = "") -> list[str]:
-    """Return what a server may repeat, and nobody should keep, in all spellings, the longest first.
+    """Return secrets that a server may repeat, in all spellings, the longest first.
 
     Args:
-        host: Address of the server; its password is one, and what is sent of name and password.
-        key: The key that is sent where the address has no password.
+        host: Address of the server. Its password is a secret, and so is the header made from name
+            and password.
+        key: The key that is sent if the address has no password.
     """
     try:
         user = credentials(host)
@@ -116,12 +117,12 @@ def secrets_in(host: str, key: str = "") -> list[str]:
         secrets += [user[1], b64encode(":".join(user).encode()).decode()]
 
     spelled = {each for secret in secrets for each in _spellings(secret)}
-    # a shorter one would be found in any text, and protects nothing
+    # a shorter one would occur in any text, and protects nothing
     return sorted((each for each in spelled if len(each) >= _SHORTEST_SECRET), key=len)[::-1]
 
 
 def _spellings(secret: str) -> Iterator[str]:
-    """Yield a secret as it may stand in JSON, in JSON within JSON, and in an address."""
+    """Yield the spellings of a secret in JSON, in JSON within JSON, and in an address."""
     in_json = json.dumps(secret)[1:-1]
     for text in (secret, in_json, json.dumps(in_json)[1:-1]):
         yield text
@@ -133,10 +134,10 @@ def _spellings(secret: str) -> Iterator[str]:
 
 
 def model_name(name: str) -> str:
-    """Return the full name of a model in lower case: it is equal for all ways to name the model."""
-    # a server may list its models with the registry that they came from
+    """Return the full name of a model in lower case, which is equal for all ways to name it."""
+    # a server may list its models with their registry
     short = re.sub(r"^registry\.[^/]+/", "", name.strip().lower()).removeprefix("library/")
-    # the tag stands behind the last slash; a colon before it belongs to a registry's port
+    # the tag comes after the last slash; an earlier colon belongs to the port of a registry
     return short if ":" in short.rpartition("/")[2] else f"{short}:latest"
 
 

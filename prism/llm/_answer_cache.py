@@ -1,4 +1,4 @@
-"""Answers kept on disk, so that a question asked once is never paid for twice."""
+"""Answers kept on disk, so that no question is paid for twice."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class AnswerCache:
     with the next one, or when the cache is closed, so nobody waits.
 
     Args:
-        path: The file; it is made if it does not exist.
+        path: The file, created if it does not exist.
 
     Raises:
         InputError: If the file cannot be opened or is not a cache; also later, if it can no longer
@@ -83,7 +83,7 @@ class AnswerCache:
                     raise self._unusable(error) from error
 
     def __len__(self) -> int:
-        """Count the answers that are written."""
+        """Return the number of written answers."""
         with self._lock:
             return int(self._database.execute("SELECT count(*) FROM answers").fetchone()[0])
 
@@ -155,5 +155,5 @@ class AnswerCache:
 
 def _is_locked(error: sqlite3.Error) -> bool:
     code: int = getattr(error, "sqlite_errorcode", 0)
-    # the other bits say on what occasion
+    # the other bits hold details
     return code & 0xFF == sqlite3.SQLITE_BUSY

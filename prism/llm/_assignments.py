@@ -1,4 +1,4 @@
-"""Models for some of a run's agents: who they are, and the settings that differ."""
+"""Models for some of a run's agents: the selection of agents, and the settings that differ."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ from prism.llm._settings import (
 By = Literal["agent", "archetype", "kind", "chart"]
 
 BYS: tuple[By, ...] = get_args(By)
-"""What agents can be told apart by; what comes first goes before."""
+"""The ways to select agents, in order of precedence."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ModelAssignment(AgentSettings):
-    """A model for some of a run's agents; None stands for what the run says for all.
+    """A model for some of a run's agents; None stands for the run's setting.
 
-    Agents are told apart by what they are called (``agent``, a pattern such as ``user_1*``), by
-    their ``archetype``, by their ``kind`` (the name of their class), or by their ``chart``. Where
-    several fit an agent, that order decides, then the order in which they are given.
+    Agents are selected by name (``agent``, a pattern such as ``user_1*``), by their ``archetype``,
+    by their ``kind`` (the name of their class), or by their ``chart``. If several fit an agent, the
+    first in this order counts, then the first given.
 
     Args:
-        by: What agents are told apart by.
+        by: How agents are selected.
         name: Name of the archetype, kind or chart, or a pattern of names.
-        model: As for `Model`, and so are the other settings that a file of models may have in a
-            table: the servers are not those of the run where ``server`` is another, and its prices
-            are unknown where ``model`` or ``server`` is.
-        place: Where it was read, for messages.
+        model: As for `Model`, and so are the other settings that a table in a file of models may
+            have. If ``server`` differs from the run's, the run's hosts do not apply; if ``model``
+            or ``server`` differs, its prices do not, either.
+        place: The file and line that it comes from, for messages.
 
     Raises:
-        InputError: If agents cannot be told apart by that, or a setting has an invalid value.
+        InputError: If agents cannot be selected in this way, or a setting has an invalid value.
     """
 
     by: By = field(kw_only=False)
@@ -48,7 +48,7 @@ class ModelAssignment(AgentSettings):
     place: tuple[str, int | None] | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Refuse an unknown way to tell agents apart, and invalid settings."""
+        """Refuse an unknown selection of agents, and invalid settings."""
         if self.by not in BYS:
             raise InputError(f"must be one of {', '.join(BYS)}, got {self.by!r}", field="by")
 
@@ -56,34 +56,34 @@ class ModelAssignment(AgentSettings):
 
     @property
     def title(self) -> str:
-        """What the run's log calls those that it is for, such as ``archetype lurker``."""
+        """The name of its agents in the run's log, such as ``archetype lurker``."""
         return f"{self.by} {self.name}"
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What differs from the run."""
+        """The settings that differ from the run's."""
         return given_settings(self)
 
     def error(self, problem: str, setting: str | None = None) -> InputError:
-        """Return an error that says where this was read."""
+        """Return an error that names the file and line that this was read from."""
         path, line = self.place or (None, None)
         name = f"{self.by}.{self.name}" + (f".{setting}" if setting else "")
         return InputError(problem, path=path, line=line, field=name)
 
     def to_config(self) -> dict[str, Any]:
-        """Return this as plain data."""
+        """Return the assignment as plain data."""
         return {"by": self.by, "name": self.name, **plain_settings(self)}
 
 
 def assignments_of(given: Any) -> tuple[ModelAssignment, ...]:
-    """Return what is assigned to some agents, as a user says it.
+    """Return the assignments that a user gives.
 
     Args:
-        given: By what agents are told apart by and its name, such as ``"archetype superuser"``, the
-            settings of their model, or a text as `prism.llm.Model.of` reads it.
+        given: By selector, such as ``"archetype superuser"``: the settings of the model, or a text
+            for `prism.llm.Model.of`.
 
     Raises:
-        InputError: If it is something else.
+        InputError: If they are invalid.
     """
     if isinstance(given, tuple) and all(isinstance(each, ModelAssignment) for each in given):
         return given

@@ -16,7 +16,7 @@ _HOST_VARIABLE = "OLLAMA_HOST"
 class Address(str):
     """The address of a server, without the name, password or key that was given in it.
 
-    Whatever prints, logs or copies it has the shown part alone; `full` is for making a client.
+    Printing, logging or copying it reveals only the public part; `full` is for making a client.
     """
 
     __slots__ = ("full",)
@@ -25,7 +25,7 @@ class Address(str):
 
     @classmethod
     def of(cls, given: str) -> Address:
-        """Return an address that hides what is secret in a given one."""
+        """Return an address that hides the secrets of a given one."""
         if isinstance(given, Address):
             return given
 
@@ -35,12 +35,12 @@ class Address(str):
 
 
 def full_address(host: str) -> str:
-    """Return the address of a server as it was given, with what is secret in it."""
+    """Return the address of a server as it was given, including secrets."""
     return host.full if isinstance(host, Address) else host
 
 
 def without_credentials(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a run is without names and passwords, and with the hosts that had them.
+    """Return a run's configuration without names and passwords, and with the hosts that had them.
 
     Args:
         config: The run's configuration, as plain data.
@@ -56,15 +56,15 @@ def without_credentials(config: Mapping[str, Any]) -> dict[str, Any]:
 def with_credentials(
     config: Mapping[str, Any], hosts: Iterable[str], path: Path
 ) -> Mapping[str, Any]:
-    """Return what a run is with the names and passwords of its hosts.
+    """Return a run's configuration with the names and passwords of its hosts.
 
     Args:
-        config: What the run is, as its ``run.json`` has it.
-        hosts: Addresses of its hosts, as far as they are given.
+        config: The configuration in its ``run.json``.
+        hosts: Given addresses of its hosts.
         path: The ``run.json``, for messages.
 
     Raises:
-        InputError: If credentials are missing, or a given address is none of the run's.
+        InputError: If credentials are missing, or a given address does not belong to the run.
     """
     further = _parts_with_models(config)
     parts = [config, *(each["model"] for each in further.values())]
@@ -84,7 +84,7 @@ def with_credentials(
 
 
 def _parts_with_models(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return who else has a model, and servers: a writer, and who decides where a run parts."""
+    """Return the other parts with a model: a writer, and what decides after a run diverges."""
     parts = {name: config.get(name, {}) for name in ("writer", "then")}
     return {name: part for name, part in parts.items() if isinstance(part.get("model"), Mapping)}
 
@@ -100,13 +100,13 @@ def _require_credentials(hosts: Iterable[str], secured: Container[str], path: Pa
 
 
 def _hosts_of(config: Mapping[str, Any]) -> list[str]:
-    """Return all hosts of a run, those of some agents alone included."""
+    """Return all hosts of a run, including those for only some agents."""
     groups = [config, *config.get("models", {}).get("assigned", ())]
     return [host for group in groups for host in group.get("host") or ()]
 
 
 def _with_hosts(config: Mapping[str, Any], change: Callable[[str], str]) -> dict[str, Any]:
-    """Return what a run is with other addresses of its hosts."""
+    """Return a run's configuration with other addresses of its hosts."""
 
     def changed(group: Mapping[str, Any]) -> dict[str, Any]:
         hosts = group.get("host")

@@ -1,4 +1,4 @@
-"""What a dialect is: pure functions for requests and replies, and a table of what differs."""
+"""Dialects of servers: pure functions for requests and replies, and the paths of each."""
 
 from __future__ import annotations
 
@@ -9,39 +9,38 @@ from typing import Any
 from prism.llm._wire import MOST_REPLY_BYTES
 
 LOOK_SECONDS = 5.0
-"""How long to wait for what a server knows without a model: its version and its models."""
+"""Seconds to wait for what a server knows without a model: its version and its models."""
 
 _REPLY_SHARE = 4
-"""The reply has one part in so many of the window, where nothing else is said."""
+"""The default fraction of the window for the reply is one over this number."""
 
 OTHER_FORM = "other form"
-"""Stands among the parts that were refused for the usual way of saying a schema."""
+"""Among the refused parts, stands for the usual form of a schema."""
 
 Messages = Sequence[Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
 class ModelSettings:
-    """How a model is asked, the same on every host.
+    """The settings for asking a model, the same for every host.
 
     Args:
         model: Name of the model, as the server lists it.
         timeout: Seconds to wait for one reply.
         load_timeout: Seconds to wait for the model to be loaded, which can take minutes.
-        temperature: Sampling temperature; 0 for the likeliest answer.
+        temperature: Sampling temperature; 0 for the most likely answer.
         seed: Seed of the sampling; the server's own parallelism still makes replies vary.
         think: Whether a thinking model may think first; some take ``"low"``, ``"medium"`` or
             ``"high"``.
-        keep_alive: How long the server keeps the model loaded, for servers that can be told.
-        patience: Seconds to wait for a server that has begun to fail, before questions fail at
-            once.
-        look_timeout: Seconds to wait for what the server knows without a model, if that is less
-            than ``timeout``.
-        max_reply_bytes: How long a reply may be, decoded.
-        window: Tokens of prompt and reply together; None for what the server has.
+        keep_alive: How long the server keeps the model loaded, if the server supports it.
+        patience: Seconds to wait for a failing server before questions fail at once.
+        look_timeout: Seconds to wait for what the server knows without a model, if less than
+            ``timeout``.
+        max_reply_bytes: Maximum size of a decoded reply.
+        window: Tokens of prompt and reply together; None for the server's own.
         reply_tokens: Tokens that a reply may have; None for a quarter of ``window``, or any number
             without a ``window``.
-        key: Name of the environment variable that holds the key, if it is another than usual.
+        key: Name of the environment variable that holds the key, if not the usual one.
     """
 
     model: str
@@ -60,9 +59,9 @@ class ModelSettings:
 
     @property
     def reply_room(self) -> int | None:
-        """Tokens that a reply may have; None for as many as the model writes.
+        """Tokens that a reply may have; None for no limit.
 
-        A quarter of the window, if nothing else is said.
+        By default, a quarter of the window.
         """
         if self.reply_tokens is not None or self.window is None:
             return self.reply_tokens
@@ -71,14 +70,14 @@ class ModelSettings:
 
 @dataclass(frozen=True, slots=True)
 class Chat:
-    """A conversation to be sent.
+    """A conversation to send.
 
     Args:
         messages: ``{"role": ..., "content": ...}``, oldest first.
         schema: JSON schema that the reply must follow.
-        most_tokens: Tokens that the reply may have; None for as many as the model writes.
-        chances: Whether the log-probabilities of its tokens are asked for.
-        variation: What is added to the seed, so that the same prompt may be answered otherwise.
+        most_tokens: Tokens that the reply may have; None for no limit.
+        chances: Whether to request the log-probabilities of its tokens.
+        variation: A number added to the seed, so that the same prompt may get another answer.
     """
 
     messages: Messages
@@ -90,13 +89,13 @@ class Chat:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """What is read from the reply to a conversation.
+    """The contents of the reply to a conversation.
 
     Args:
         text: What the model wrote; empty if nothing.
-        input_tokens: Tokens that it read, where known.
-        output_tokens: Tokens that it wrote, where known.
-        tokens: Those of the reply that the server gives with their alternatives.
+        input_tokens: Tokens that it read, if known.
+        output_tokens: Tokens that it wrote, if known.
+        tokens: The reply's tokens with their alternatives, if the server gives them.
     """
 
     text: str
@@ -110,9 +109,9 @@ class Advice:
     """What to do about a server that cannot be used.
 
     Args:
-        unreachable: What to see to where nothing answers.
-        no_model: What to do where the model is missing; ``{model}`` stands for its name.
-        window: What to set where prompts are too long for its window.
+        unreachable: What to check if nothing answers.
+        no_model: What to do if the model is missing; ``{model}`` stands for its name.
+        window: What to set if prompts are too long for its window.
     """
 
     unreachable: str
@@ -126,31 +125,31 @@ WindowReader = Callable[..., tuple[int | None, bool]]
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """How servers of one kind are spoken to. All functions are pure; a `Host` sends and remembers.
+    """The protocol of servers of one kind. All functions are pure; a `Host` sends and remembers.
 
     Args:
         advice: What to do about a server that cannot be used.
-        key_variable: Variable of the environment with the key that is sent.
-        full_address: Returns the address that requests go to, for one as a user may write it.
+        key_variable: The environment variable with the key.
+        full_address: Returns the address for requests, given one as users write it.
         chat: Path of a conversation.
         body: Returns the request of a conversation, without the parts that were refused before.
-        read: Reads the reply to one.
+        read: Reads the reply to a conversation.
 
-            Raises ValueError if it is none.
-        words: Returns what any reply says of its cost, its end and an error, in Ollama's words.
+            Raises ValueError if it is invalid.
+        words: Returns the cost, the end and the error of any reply, under Ollama's names.
         refused: Returns the part of a request that the text of a refusal names, if a request may
-            leave it out; else None.
+            leave it out, or else None.
         listing: Path of the list of models.
-        read_models: Reads it.
-        windows: Paths that may tell the model's window, with what reads it there.
-        version: Path of the version; None where there is none.
-        show: Path of what a model can do; None where only an answer tells.
-        load: Path that loads the model; None where a conversation does.
-        decision: Path of decision questions; None where they are conversations whose options have
+        read_models: Reads the list of models.
+        windows: Paths that may reveal the model's window, each with its reader.
+        version: Path of the version, if any.
+        show: Path of a model's capabilities; None if only an answer reveals them.
+        load: Path that loads the model; None if a conversation does.
+        decision: Path of decision questions; None if they are conversations whose options have
             letters.
-        lists_all: Whether the server has no model but those that it lists.
-        hidden: What to say where the server has no path for what is looked at.
-        hidden_decisions: The same of whether decision questions are taken, if it is otherwise.
+        lists_all: Whether the server lists all of its models.
+        hidden: The finding if the server has no path for what is examined.
+        hidden_decisions: The same for support of decision questions, if different.
     """
 
     advice: Advice

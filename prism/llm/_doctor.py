@@ -1,4 +1,4 @@
-"""Examining a server and its model, with advice."""
+"""Checking a server and its model, with advice."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ class Check:
 
 
 async def diagnose(client: ModelPool) -> AsyncGenerator[Check, None]:
-    """Look at a server and a model, step by step, until something is wrong.
+    """Check a server and a model, step by step, until one step fails.
 
     Args:
-        client: The client that would be used; of several servers the first is looked at.
+        client: The client that would be used. With several servers, the first is checked.
 
     Yields:
         The steps in order, each as soon as it has ended; only the last can fail.
@@ -149,7 +149,7 @@ async def _load(host: Host) -> str:
 
 
 async def try_out(host: Host, cost: Cost) -> str:
-    """Ask as a `Reasoner` would, be as strict with the answer, and return it in words.
+    """Ask as a `Reasoner` would, with the same strictness, and return the answer in words.
 
     Raises:
         LLMError: If there is no valid answer.
@@ -167,7 +167,7 @@ async def try_text(host: Host, cost: Cost) -> str:
 
 
 async def _try_both_orders(host: Host) -> str:
-    """Ask as `try_out`, in two orders of the options, and say what the order changes."""
+    """Ask as in `try_out`, in two orders of the options, and report the effect of the order."""
     said = await _answer_in(host, _OPTIONS, Cost())
     turned = await _answer_in(host, _OPTIONS[::-1], Cost())
     apart = sum(abs(said.chances[one] - turned.chances[one]) for one in _OPTIONS) / 2
@@ -188,11 +188,11 @@ def _answers(host: Host, told: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """What a model says to the trial question.
+    """The answer of a model to the trial question.
 
     Args:
-        chosen: The option that it takes.
-        chances: The probability of each option, 1 for the chosen one where there are none.
+        chosen: The chosen option.
+        chances: The probability of each option; without probabilities, 1 for the chosen one.
         told: The answer in words.
     """
 

@@ -31,27 +31,27 @@ from prism.statechart.reasoner._faults import (
 )
 
 _NO_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "UNKNOWN_PROTOCOL", "HTTP_REQUEST")
-"""What OpenSSL makes of an answer that is not encrypted."""
+"""OpenSSL's error for an unencrypted answer."""
 
 
 def translate(
     error: Exception, advice: Advice, *, host: str, model: str, seconds: float, sent: bool = True
 ) -> LLMError:
-    """Map what was raised while a server was asked to prism's tree.
+    """Map an exception from asking a server to prism's exception tree.
 
     Args:
-        error: What was raised.
+        error: The exception.
         advice: What to do about a server of this dialect.
         host: Server asked.
         model: Model asked.
-        seconds: Seconds that were allowed.
-        sent: Whether a request was sent; if not, nothing is known of the server.
+        seconds: The time limit.
+        sent: Whether a request was sent; if not, nothing is known about the server.
     """
     if sent:
         translated = _translate(error, advice, host, model, seconds)
         if isinstance(error, RefusedError):
             translated.status = error.status_code
-        # the server failed inside, whatever status it gives
+        # the server failed internally, whatever its status
         if isinstance(error, (ErrorInReplyError, GarbledReplyError)):
             translated.status = INTERNAL
     else:
@@ -89,7 +89,7 @@ def _translate(error: Exception, advice: Advice, host: str, model: str, seconds:
 
 
 def _of_tls(why: str) -> str:
-    """Return what to do where a connection failed over TLS; empty where it did not."""
+    """Return what to do if a connection failed because of TLS, or an empty text."""
     if any(word in why for word in _NO_TLS):
         return "it does not use TLS, so write http:// instead of https://"
     if "CERTIFICATE_VERIFY_FAILED" in why:
@@ -99,7 +99,7 @@ def _of_tls(why: str) -> str:
 
 
 def said_in(body: str) -> str:
-    """Return what the body of an error says: its message, where it is JSON and has one."""
+    """Return the message in the body of an error if it is JSON with one, or else the body."""
     try:
         said = json.loads(body)
     except (ValueError, RecursionError):

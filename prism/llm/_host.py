@@ -1,4 +1,4 @@
-"""One model server, asked once: no retries and no queue."""
+"""One model server, without retries or a queue."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from prism.statechart.reasoner._slots import Host as BaseHost
 from prism.statechart.reasoner._spending import Cost, count_of, loop_time
 
 _LOOK_AGAIN_SECONDS = 30.0
-"""How long a window counts as it was told, while prompts may have been cut."""
+"""Seconds for which a reported window is trusted, while prompts may have been cut."""
 
 _GREETING = [{"role": "user", "content": "Say hello."}]
 
@@ -54,20 +54,20 @@ ResultT = TypeVar("ResultT")
 
 
 class Host(BaseHost):
-    """A server and its health, spoken to in a dialect.
+    """A server, its health, and its dialect.
 
     Args:
         address: Address of the server, such as ``http://127.0.0.1:11434``.
-        settings: How to ask.
-        dialect: How it is spoken to.
-        traffic: What is under way on the server, for others who ask it, too.
+        settings: The settings for requests.
+        dialect: Its dialect.
+        traffic: The server's open requests, shared with others who ask it.
 
     Raises:
-        FieldValueError: If the key of the environment cannot stand in a header.
+        FieldValueError: If the key in the environment cannot be sent in a header.
 
     Attributes:
-        settings: How to ask.
-        dialect: How it is spoken to.
+        settings: The settings for requests.
+        dialect: Its dialect.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class Host(BaseHost):
 
     @property
     def omits(self) -> Sequence[str]:
-        """What requests leave out as the server or its model has refused it."""
+        """The parts that requests leave out because the server or its model refused them."""
         return [part for part in self._dropped if part != OTHER_FORM]
 
     # Questions
@@ -105,10 +105,10 @@ class Host(BaseHost):
         cost: Cost,
         variation: int = 0,
     ) -> ChatReply:
-        """Send a conversation, whose sampling has the seed and a variation of it.
+        """Send a conversation, sampled with the seed plus its variation.
 
         Raises:
-            PromptTooLongError: If it does not fit into the window, or the server has cut it.
+            PromptTooLongError: If it does not fit into the window, or the server cut it.
         """
         said = await self._complete(
             Chat(messages, format, self._reply_room, variation=variation), cost
@@ -126,10 +126,10 @@ class Host(BaseHost):
         cost: Cost,
         variation: int = 0,
     ) -> DecisionReply:
-        """Put choice questions about one state, and remember whether the host takes them.
+        """Ask choice questions about one state, and remember whether the host supports them.
 
         Raises:
-            DecisionsUnsupportedError: If it does not.
+            DecisionsUnsupportedError: If it does not support them.
         """
         if self.dialect.decision is not None:
             return await self._decide(self.dialect.decision, state, questions, cost)
@@ -144,7 +144,7 @@ class Host(BaseHost):
     async def _decide(
         self, path: str, state: str, questions: Mapping[str, Any], cost: Cost
     ) -> DecisionReply:
-        """Put choice questions to a decision model."""
+        """Ask a decision model choice questions."""
         settings = self.settings
         body = {
             "model": settings.model,
@@ -165,7 +165,7 @@ class Host(BaseHost):
     async def _choose(
         self, state: str, question: Mapping[str, Any], cost: Cost, variation: int
     ) -> Mapping[str, Any]:
-        """Put one choice question as a conversation whose options have letters."""
+        """Ask one choice question as a conversation whose options have letters."""
         try:
             choice = LetteredChoice.of(state, question)
         except ValueError as error:
@@ -178,7 +178,7 @@ class Host(BaseHost):
         messages = [{"role": "user", "content": choice.prompt}]
         chat = Chat(messages, choice.schema, self._reply_room, chances=True, variation=variation)
         said = await self._complete(chat, cost)
-        # once it has given some, their lack is a bad reply
+        # if it has given some before, their absence is a bad reply
         if not said.tokens and (not self.known_to_decide or "logprobs" in self._dropped):
             raise self._takes_none(lacks)
 
@@ -203,7 +203,7 @@ class Host(BaseHost):
         return self._bad(why, DecisionsUnsupportedError)
 
     async def _complete(self, chat: Chat, cost: Cost) -> Completion:
-        """Send a conversation that fits into the window, and see that all of it was read.
+        """Send a conversation that fits into the window, and check that all of it was read.
 
         Raises:
             PromptTooLongError: If it does not fit, or the server has cut it.
@@ -236,7 +236,7 @@ class Host(BaseHost):
     async def _complete_as_taken(
         self, chat: Chat, cost: Cost, seconds: float | None = None
     ) -> Completion:
-        """Send a conversation, again without each part that the server refuses by name."""
+        """Send a conversation, and again without each part that the server refuses by name."""
         dialect = self.dialect
         while True:
             body = dialect.body(self.settings, chat, self._dropped)
@@ -254,7 +254,7 @@ class Host(BaseHost):
                     return Completion("")
 
     def _drop(self, part: str, error: LLMError) -> None:
-        """Leave a part out from now on, and say so once."""
+        """Leave a part out from now on, and warn once."""
         # several requests may have been refused at the same time
         if part in self._dropped:
             return
@@ -267,14 +267,14 @@ class Host(BaseHost):
 
     @property
     def window(self) -> int | None:
-        """Tokens of prompt and reply together; None where neither user nor server has said."""
+        """Tokens of prompt and reply together; None if neither user nor server has set them."""
         said = [each for each in (self.settings.window, self._told_window) if each is not None]
         return min(said, default=None)
 
     async def look_at_window(self) -> int | None:
-        """Return the window that the model has on the server, None if it does not tell.
+        """Return the model's window on the server; None if the server does not report it.
 
-        What it says counts from then on. Ollama knows the window of a model that is loaded.
+        The reported window applies from then on. Ollama reports the window only of a loaded model.
 
         Raises:
             LLMError: If the server cannot be asked.
@@ -296,16 +296,16 @@ class Host(BaseHost):
         return self._told_window
 
     async def _look_once(self) -> None:
-        """Look at the window, unless somebody has, whether or not there was an answer."""
+        """Look up the window, unless it was looked up before, with or without an answer."""
         if not self._has_looked:
             with suppress(LLMError):
                 await self.look_at_window()
 
     def _surely_fits(self, messages: Messages) -> bool:
-        """Return True for a conversation with fewer bytes than the window that the server told.
+        """Return True for a conversation with fewer bytes than the window that the server reported.
 
-        A token has a byte at least, so nothing has to be estimated, which takes longer than all
-        else that is done for a request here.
+        A token has at least one byte, so no estimate is needed, which would take longer than
+        everything else that is done for a request here.
         """
         window = self.window
         if self._told_window is None or window is None:
@@ -316,11 +316,11 @@ class Host(BaseHost):
         return size <= min(SURE * window, window - (self._reply_room or 0))
 
     async def _require_whole(self, prompt: Prompt, count: Any) -> None:
-        """Refuse the reply to a prompt of which the server has read only a part.
+        """Refuse the reply to a prompt if the server read only a part of it.
 
         Args:
             prompt: The prompt.
-            count: How many tokens the server says that it has read.
+            count: Number of tokens that the server says it has read.
 
         Raises:
             PromptTooLongError: If the prompt was cut.
@@ -329,7 +329,7 @@ class Host(BaseHost):
         if not read or not is_doubtful(prompt, read, self.window):
             return
 
-        # a server that was restarted may have another one
+        # a restarted server may have another window
         if loop_time() >= self._looks_again:
             self._looks_again = loop_time() + _LOOK_AGAIN_SECONDS
             with suppress(LLMError):
@@ -343,17 +343,17 @@ class Host(BaseHost):
             )
 
     def _too_long(self, what: str) -> LLMError:
-        """Return the error of a prompt that is too long, and warn of the first."""
+        """Return the error for a prompt that is too long, and warn about the first one."""
         self._warn_once("window", f"{what}. {self.dialect.advice.window}")
         return self._bad(what, PromptTooLongError)
 
     # Looks
 
     async def decides(self) -> bool | None:
-        """Return True if server and model take decision questions; asked until it is known.
+        """Return True if server and model support decision questions.
 
         Returns:
-            None if only a decision question can tell: some serve those, but no path to ask.
+            None if only a decision question can tell, since some servers have no path to ask.
 
         Raises:
             LLMError: If the server cannot be asked now, or does not have the model yet.
@@ -373,7 +373,7 @@ class Host(BaseHost):
         return self.known_to_decide
 
     async def kind(self) -> str:
-        """Return what kind of server answers, in a few words."""
+        """Return the kind of server in a few words."""
         if self.dialect.version is None:
             await self.models()
             return "an OpenAI-compatible server"
@@ -385,10 +385,10 @@ class Host(BaseHost):
         return await self._look(self.dialect.listing, self.dialect.read_models)
 
     async def load(self, cost: Cost | None = None) -> str:
-        """Load the model, so that the first question does not wait for it; return what came.
+        """Load the model, so that the first question does not wait for it, and describe the result.
 
         Args:
-            cost: Where to add what it costs, where that is a conversation.
+            cost: Collects the cost, if loading takes a conversation.
         """
         settings, path = self.settings, self.dialect.load
         if path is None:
@@ -398,7 +398,7 @@ class Host(BaseHost):
         else:
             body: dict[str, Any] = {"model": settings.model, "prompt": "", "stream": False}
             body["keep_alive"] = settings.keep_alive
-            # a decision question cannot ask for a window, and would load the model again
+            # a decision question cannot set a window, and would load the model again
             if settings.window is not None and not self.known_to_decide:
                 body["options"] = {"num_ctx": settings.window}
             await self._ask(path, body, _read_loaded, Cost(), settings.load_timeout)
@@ -409,7 +409,7 @@ class Host(BaseHost):
         return came
 
     async def close(self) -> None:
-        """Close the connections, or have the last question under way do so."""
+        """Close the connections, or let the last open question do so."""
         await self._wire.close()
 
     # One request
@@ -432,7 +432,7 @@ class Host(BaseHost):
         """Send one request, and read its reply."""
         settings, wire = self.settings, self._wire
         limit = settings.timeout if seconds is None else seconds
-        # one of its own, since others may add to the same at the same time
+        # a separate one, since others may add to the same one concurrently
         own = cost.another()
         own.model, own.host = settings.model, self.address
         try:
@@ -477,20 +477,20 @@ class Host(BaseHost):
 
 
 def refuses_length(error: LLMError) -> bool:
-    """Return True if a server has refused a prompt because it exceeds the window."""
+    """Return True if a server refused a prompt because it exceeds the window."""
     return is_malformed(error) and says_too_long(str(error))
 
 
 def _key(named: str | None, usual: str) -> str:
-    """Return the key of the environment, empty if there is none.
+    """Return the key from the environment, empty if there is none.
 
     Args:
-        named: Name of the variable that has to hold it, if a user has named one.
-        usual: Name of the one that may.
+        named: Name of the variable that must hold it, if the user named one.
+        usual: Name of the default variable, which may hold it.
 
     Raises:
-        InputError: If the variable that was named is not set.
-        FieldValueError: If the key cannot stand in a header; it is not shown.
+        InputError: If the named variable is not set.
+        FieldValueError: If the key cannot be sent in a header; it is not shown.
     """
     variable = named or usual
     key = os.environ.get(variable, "").strip()
@@ -506,7 +506,7 @@ def _key(named: str | None, usual: str) -> str:
 
 
 def _known(counts: Mapping[str, Any]) -> dict[str, int]:
-    """Return the counts of tokens that are known."""
+    """Return the known token counts."""
     read = {name: count_of(counts.get(name)) for name in ("input_tokens", "output_tokens")}
     return {name: count for name, count in read.items() if count is not None}
 

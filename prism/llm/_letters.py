@@ -1,4 +1,4 @@
-"""Decision questions put as conversations: options get letters, whose log-probabilities count."""
+"""Decision questions as conversations: options get letters, whose log-probabilities count."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from prism.statechart.reasoner._prompts import answer_schema
 from prism.statechart.reasoner._replies import parse_reasoner_response
 
 MOST_ALTERNATIVES = 20
-"""How many log-probabilities a server gives for a token, at most."""
+"""Most log-probabilities that a server gives for a token."""
 
 LEAST_MASS = 0.5
-"""Least probability that all options have together for each to have one: the model would rather
-say something else, and what it thinks of the options is hardly asked."""
+"""Least total probability of all options for using their probabilities. Below it, the model would
+rather say something else, so its preference among the options means little."""
 
 _NEVER = -10_000.0
-"""A logarithm so small that its probability is 0; JSON may carry one that no float can."""
+"""A logarithm whose probability is 0, since JSON may contain one that no float can hold."""
 
 _WRAPPING = " \t\n\"'`:{}▁Ġ"
-"""What may stand in one token with the letter of an option, as ``"B`` and ``B"`` in JSON.
+"""Characters that may share a token with an option's letter, as in ``"B`` and ``B"`` in JSON.
 
-The last two are what some servers show for a space.
+The last two are how some servers show a space.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class LetteredChoice:
-    """A choice question whose options have letters, so that one token tells which is chosen.
+    """A choice question whose options have letters, so that a single token reveals the choice.
 
-    Several options may begin with the same token, as ``engaging_like`` and ``engaging_reply`` do:
-    the probabilities of their own first tokens would not tell them apart.
+    Several options may begin with the same token, such as ``engaging_like`` and ``engaging_reply``,
+    so the probabilities of their own first tokens would not distinguish them.
 
     Args:
         prompt: The question with its options.
@@ -47,10 +47,10 @@ class LetteredChoice:
 
     @classmethod
     def of(cls, state: str, question: Mapping[str, Any]) -> LetteredChoice:
-        """Put letters to the options of a question in the wire format of ``/v1/systemone``.
+        """Assign letters to the options of a question in the wire format of ``/v1/systemone``.
 
         Raises:
-            ValueError: If there are more options than a server gives log-probabilities for.
+            ValueError: If there are more options than log-probabilities that a server gives.
         """
         criteria: Mapping[str, Any] = question["criteria"]
         if len(criteria) > MOST_ALTERNATIVES:
@@ -80,13 +80,13 @@ class LetteredChoice:
         """Return the option that a reply chooses, and the probability of every option.
 
         Returns:
-            The ``choice``, the ``option_mass``, which is the probability that all options have
-            together, the ``probabilities``, and the highest as ``confidence``. The last two are
-            left out or None where the mass is below a half or the choice is not among the likeliest
-            tokens: the model would rather have said something else.
+            The ``choice``, the ``option_mass``, which is the total probability of all options, the
+            ``probabilities``, and the highest as ``confidence``. The last two are left out or None
+            if the mass is below a half or the choice is not among the most likely tokens, since the
+            model would rather have said something else.
 
         Raises:
-            ValueError: If it chooses none, or its tokens do not show the choice.
+            ValueError: If it chooses none, or its tokens do not contain the choice.
         """
         try:
             letter = parse_reasoner_response(completion.text, list(self.letters))
@@ -97,7 +97,7 @@ class LetteredChoice:
         likeliest = _alternatives(place)
         listed = {one: likeliest[one] for one in self.letters if one in likeliest}
         is_listed = listed.get(letter, 0.0) > 0
-        # forced on the model, or cut off from the list of the likeliest
+        # forced on the model, or missing from the list of the most likely tokens
         own = 0.0 if is_listed else _probability(place.get("logprob"))
         mass = sum(listed.values()) + own
         if not is_listed and not own > 0:
@@ -115,8 +115,8 @@ class LetteredChoice:
     ) -> dict[str, float]:
         """Return the probabilities of the options, which add up to 1.
 
-        An option that is not listed is unknown, not impossible: it is as likely as the last token
-        that is listed at most, and what is not listed has together what is left.
+        An option that is not listed is not impossible: its probability is at most that of the last
+            listed token, and all unlisted tokens together have the remaining probability.
         """
         unlisted = max(1, len(self.letters) - len(listed))
         left = max(0.0, 1.0 - sum(likeliest.values()))
@@ -128,13 +128,13 @@ class LetteredChoice:
 
 
 def listed_in(token: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the likeliest tokens in a token's place."""
+    """Return the most likely tokens at a token's position."""
     listed = token.get("top_logprobs")
     return [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
 
 
 def _last_place(tokens: Sequence[Mapping[str, Any]], letter: str) -> Mapping[str, Any]:
-    """Return the last token with a letter, as thoughts before the answer may have some, too."""
+    """Return the last token with a letter, since thoughts before the answer may have some, too."""
     return next((one for one in reversed(tokens) if _letter(one) == letter), {})
 
 
@@ -144,7 +144,7 @@ def _letter(token: Mapping[str, Any]) -> str:
 
 
 def _alternatives(token: Mapping[str, Any]) -> dict[str, float]:
-    """Return the likeliest in a token's place, each with its probability."""
+    """Return the most likely tokens at a token's position, with their probabilities."""
     found: dict[str, float] = {}
     for one in listed_in(token):
         text = _letter(one)
@@ -156,5 +156,5 @@ def _alternatives(token: Mapping[str, Any]) -> dict[str, float]:
 
 def _probability(logarithm: Any) -> float:
     is_number = isinstance(logarithm, (int, float)) and not isinstance(logarithm, bool)
-    # NaN and what is above 0 are no logarithms of a probability
+    # NaN and positive values are not logarithms of a probability
     return exp(max(logarithm, _NEVER)) if is_number and logarithm <= 0 else 0.0

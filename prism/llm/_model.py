@@ -1,4 +1,4 @@
-"""`Model`: a language model somewhere, whatever serves it and whoever asks it."""
+"""`Model`: a language model, whatever serves it and whoever asks it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from prism.statechart.reasoner._slots import Slots
 
 ONLY_DECIDES = names_of(RunSettings, "decision")
-"""Settings that say nothing to a model that writes."""
+"""Settings without a meaning for a model that writes."""
 
 _OF_A_RUN = names_of(RunSettings, "decision", "spending", "keeping")
 
@@ -36,15 +36,15 @@ _OF_A_SERVER = (
     *("hosts", "key", "think", "temperature", "hedge", "load_timeout", "keep_alive"),
     *("max_reply_bytes", "window", "reply_tokens"),
 )
-"""Settings that say nothing to the client of another library, which has its own."""
+"""Settings without a meaning for the client of another library, which has its own."""
 
 PER_TOKENS = 1_000_000
-"""Tokens that a price is for."""
+"""Number of tokens to which prices refer."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Model(RunSettings):
-    """A language model somewhere: its name, its servers, and how it is asked.
+    """A language model: its name, its servers, and how it is asked.
 
     ::
 
@@ -54,24 +54,24 @@ class Model(RunSettings):
         Model.of("ollama:llama3.2@gpu1,gpu2")
         Model("llama3.2", client=ollama.AsyncClient())
 
-    Whatever takes a model takes one of these, the text that `of` reads, or a client of another
+    Everything that takes a model accepts one of these, a text for `of`, or a client of another
     library: `prism.statechart.Reasoner` and `Writer`, simulations, worlds, workflows and thinking
-    agents. To ask it directly, ask its servers: ``await model.as_client().chat(messages)``.
+    agents. To ask it directly, call ``await model.as_client().chat(messages)``.
 
-    Every question goes to the host with the fewest open questions. After a passing failure (a busy
-    server, a broken connection, a time-out) it is asked again, on another host if there is one. A
-    host that fails several times in a row gets no questions for a while, and then a single one as a
-    probe. Connections are made with the first question; use a model in one event loop at a time.
+    Every question goes to the host with the fewest open questions. After a temporary failure (a
+    busy server, a broken connection, a time-out) it is asked again, on another host if there is
+    one. A host that fails several times in a row gets no questions for a while, and then a single
+    one as a probe. Connections are made with the first question; use a model in one event loop at a
+    time.
 
-    None stands for the default. Settings about how a run decides, spends and keeps prompts hold for
-    runs; a bare `Reasoner` or `Writer` has arguments for them.
+    None stands for the default. Settings on decisions, spending and recorded prompts apply to runs;
+    a `Reasoner` or `Writer` outside a run has its own arguments for them.
 
     Args:
         model: Name of the model, as the server lists it.
-        hosts: Addresses of its servers, one text or several; by default Ollama's on the same
-            machine; for OpenAI's API at least one is needed. An address that is named twice, in any
-            spelling, counts once. User name and password in an address are sent, but never shown or
-            kept.
+        hosts: Addresses of its servers, one text or several. The default is Ollama's on the same
+            machine; for OpenAI's API at least one is needed. Repeated addresses, in any spelling,
+            count once. User name and password in an address are sent, but never shown or kept.
         server: ``ollama``, or ``openai`` for servers that speak OpenAI's API (vLLM, llama.cpp, LM
             Studio).
         client: The client of another library to ask instead: ``ollama.AsyncClient``,
@@ -83,7 +83,7 @@ class Model(RunSettings):
         price_out: Price of a million tokens that it writes, in the same currency.
         concurrency: Simultaneous questions on each host; 4 by default.
         timeout: Seconds to wait for one reply; 60 by default.
-        attempts: Requests for one question in case of passing failures; 3 by default, 1 for no
+        attempts: Requests for one question in case of temporary failures; 3 by default, 1 for no
             retries.
         patience: Seconds to wait for a failing host; None for 60 in a run, and 0 elsewhere.
         load_timeout: Seconds to wait for the model to be loaded; 600 by default.
@@ -95,27 +95,27 @@ class Model(RunSettings):
         think: Whether the model may think before it answers, or how much (``"low"``, ...).
         hedge: Whether a question that takes longer than 95 % of recent ones is sent a second time,
             on an idle slot. The first answer counts, and both requests cost.
-        window: Tokens of prompt and reply together; None for what the server has.
+        window: Tokens of prompt and reply together; None for the server's own.
         reply_tokens: Tokens that a reply may have; None for a quarter of ``window``, or any number
             without a ``window``.
         max_reply_bytes: Bytes that a reply may have; reading stops after them. 1 MiB by default.
-        mode: ``decision`` asks a decision model for probabilities, ``chat`` has a model write its
-            choice, ``auto`` takes decisions where server and model offer them.
-        pick: What to do with probabilities: ``draw``, or take the likeliest (``argmax``).
+        mode: ``decision`` asks a decision model for probabilities, ``chat`` lets a model write its
+            choice, and ``auto`` uses decisions if server and model support them.
+        pick: How to use probabilities: ``draw``, or take the most likely option (``argmax``).
         prompt: Template of the prompt; see `prism.statechart.Reasoner`.
         attributes: Attributes of the agents to include in the prompt.
-        remember: How many things agents remember when they decide.
-        remember_tokens: How many tokens these may take; 400 by default.
-        reasons: Whether the model is asked for a reason beside its choice; None for no.
+        remember: Number of things that agents remember when they decide.
+        remember_tokens: Maximum tokens of these; 400 by default.
+        reasons: Whether to ask the model for a reason besides its choice; None for no.
         option_order: The order of options in the prompt: ``chart``, or ``shuffled``, the default.
         stop_at_fallbacks: The share of fallbacks among the last 200 decisions, above 0 and up to 1,
             at which the run ends; ``"never"`` to continue anyway. None means 0.5. Fallbacks after a
             spent budget do not count.
-        max_calls: Most requests of the run.
-        max_tokens: Most tokens of the run.
+        max_calls: Maximum number of requests in the run.
+        max_tokens: Maximum number of tokens in the run.
         deadline: Seconds during which the run may ask.
         cache: File in which to keep answers.
-        record_prompts: Whether every prompt and reply is kept in the run's folder; None for no.
+        record_prompts: Whether to keep every prompt and reply in the run's folder; None for no.
         assigned: Other models, hosts or settings for some of the agents, by a selector:
             ``{"archetype superuser": {"model": "llama3.3", "temperature": 0.7}}``, or the text of a
             model. Selectors are ``agent`` (a pattern of names), ``archetype``, ``kind`` (the name
@@ -174,7 +174,7 @@ class Model(RunSettings):
             settings: Further settings.
 
         Raises:
-            InputError: If it is something else, or repeats one of the ``settings``.
+            InputError: If it is not one of these, or repeats one of the ``settings``.
             ReasonerError: If a client cannot be asked.
         """
         said = {name: value for name, value in settings.items() if value is not None}
@@ -217,7 +217,7 @@ class Model(RunSettings):
             InputError: If the file cannot be read, has an unknown key or a wrong value, or names no
                 default model. The message names the line.
         """
-        # it loads pydantic, which few runs need
+        # imported here as it loads pydantic, which few runs need
         from prism.llm._models_file import read_models
 
         common, assigned, sha256 = read_models(path)
@@ -226,7 +226,7 @@ class Model(RunSettings):
             given |= model_in_text(given["model"])
         server = common.get("server", "ollama")
         if given.get("server", server) != server:
-            # the servers of another dialect are others
+            # another dialect has other servers
             common.pop("hosts", None)
 
         together = {**common, **given}
@@ -250,7 +250,7 @@ class Model(RunSettings):
         if own.get("server", self.server) != self.server:
             changed["hosts"] = None
         if {"model", "server"} & {*own}:
-            # another model has prices of its own
+            # another model has its own prices
             changed |= dict.fromkeys(("price_in", "price_out"))
         if {"server", "hosts"} & {*own}:
             changed["client"] = None
@@ -265,7 +265,7 @@ class Model(RunSettings):
     def to_config(self) -> dict[str, Any]:
         """Return the settings that are not None as plain JSON data.
 
-        Hosts are listed without names and passwords; those that had them are under ``credentials``.
+        Hosts are listed without names and passwords; those that had any are under ``credentials``.
         For a client, its type and the name of its model are kept.
         """
         settings = plain_settings(self)
@@ -293,17 +293,17 @@ class Model(RunSettings):
         price = read * (self.price_in or 0.0) + written * (self.price_out or 0.0)
         return price / PER_TOKENS
 
-    # asked directly, and by those that take a model
+    # asked directly, and by everything that takes a model
 
     def as_client(self) -> Any:
         """Return the client for asking outside of a run: the servers, or another library's client.
 
-        Every call returns the same one, and needs no server yet. The servers of a model have
-        ``chat``, ``systemone``, ``offers_decisions`` and ``warm_up``.
+        Every call returns the same client, and does not contact a server. The servers of a model
+        have ``chat``, ``systemone``, ``offers_decisions`` and ``warm_up``.
 
         Raises:
             InputError: If a setting works only in a run.
-            FieldValueError: If its key cannot stand in a header.
+            FieldValueError: If its key cannot be sent in a header.
         """
         for name in _OF_A_RUN:
             if getattr(self, name) is not None:
@@ -354,7 +354,7 @@ class Model(RunSettings):
         await self.close()
 
     def _check_client(self) -> None:
-        """Refuse a client that cannot be asked, and settings that say nothing to it.
+        """Refuse a client that cannot be asked, and settings without a meaning for it.
 
         Raises:
             InputError: If there is such a setting, or the client needs the name of a model.
@@ -379,7 +379,7 @@ class Model(RunSettings):
             raise InputError(problem, field="model") from None
 
     def __repr__(self) -> str:
-        """Return what was said of it, without what is secret."""
+        """Show the given settings, without secrets."""
         said = {name: value for name, value in given_settings(self).items() if name != "model"}
         if self.client is not None:
             said = {**said, "client": type_of(self.client)}
@@ -391,25 +391,25 @@ class Model(RunSettings):
         return f"{type(self).__name__}({self.model!r}{told})"
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what a copy is made of; it makes connections of its own."""
+        """Return the state for a copy, which makes its own connections."""
         return {name: value for name, value in self.__dict__.items() if name != _POOL}
 
 
 _POOL = "_made_pool"
-"""Where a model has its servers, once it was asked."""
+"""The attribute that holds a model's servers, once it was asked."""
 
 _IN_CONFIG = [
     each.key for name, each in settings_of(Model).items() if name not in ("server", "temperature")
 ]
-"""The settings that ``run.json`` has beside ``reasoner``, in its order."""
+"""The settings in ``run.json`` besides ``reasoner``, in their order."""
 
-# files that stand have it here, and others are to stay the same to the byte
+# existing files have it here, and files must stay the same to the byte
 _IN_CONFIG.insert(_IN_CONFIG.index("prompt"), "temperature")
 
 
 @dataclass(frozen=True)
 class LostClient:
-    """Stands for the client of a run that was kept, which no file can hold.
+    """A placeholder for the client of a kept run, which no file can hold.
 
     Args:
         kind: Its type.
@@ -419,7 +419,7 @@ class LostClient:
 
 
 def lost(client: LostClient) -> InputError:
-    """Return the error of a run whose client nobody has brought."""
+    """Return the error for a run whose client was not given."""
     return InputError(
         f"the run asks a client of another library, {client.kind}, which cannot be saved: pass "
         "it again, as in prism.runs.resume(folder, kind, model=client)"
@@ -439,20 +439,20 @@ def type_of(client: Any) -> str:
 def pool_of(
     model: Model, *, slots: Slots | None = None, seed: int = 0, patience: float = 0.0
 ) -> ModelPool:
-    """Return the servers of a model, to be asked.
+    """Return the servers of a model, for asking them.
 
     Args:
         model: The model.
         slots: The slots on the servers, if others share them.
-        seed: Seed of the sampling, where the model has none of its own.
-        patience: Seconds to wait for a server that fails, where the model says none.
+        seed: Seed of the sampling, if the model has none of its own.
+        patience: Seconds to wait for a failing server, if the model sets none.
 
     Raises:
-        FieldValueError: If pools that share a server give it different limits, or the key cannot
-            stand in a header.
+        FieldValueError: If pools that share a server give it different limits, or the key cannot be
+            sent in a header.
         InputError: If the variable that holds the key is not set.
     """
-    # what speaks to servers is loaded where one is asked
+    # the code that talks to servers is loaded only if one is asked
     from prism.llm._router import OllamaPool, OpenAIPool
 
     settings = {"patience": patience, **given_settings(model, "request")}

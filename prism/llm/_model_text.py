@@ -15,21 +15,21 @@ _OTHERS = (
     *("anthropic", "azure", "gemini", "gpt", "groq", "http", "https", "huggingface", "litellm"),
     *("llama.cpp", "llamacpp", "lmstudio", "mistral", "openrouter", "sglang", "tgi", "vllm"),
 )
-"""What people write before the colon that is neither a kind of server nor the name of a model."""
+"""Common mistakes before the colon: neither a kind of server nor the name of a model."""
 
 
 def model_in_text(text: str) -> dict[str, Any]:
-    """Return the settings that a text says: ``model``, and ``server`` and ``hosts`` if it does.
+    """Return the settings in a text: ``model``, and ``server`` and ``hosts`` if given.
 
     Args:
-        text: ``[SERVER:]NAME[@HOST[,HOST...]]``. What stands before the first colon is a server
-            only if it is ``ollama`` or ``openai``: ``llama3.2:3b`` is a name.
+        text: ``[SERVER:]NAME[@HOST[,HOST...]]``. The part before the first colon is a server only
+            if it is ``ollama`` or ``openai``: ``llama3.2:3b`` is a name.
 
     Raises:
-        InputError: If it is something else; no name and password in it are shown.
+        InputError: If it is invalid; the message shows no name and password.
     """
     server, rest = _server_in(text.strip())
-    # the name of a model may begin with @, as Cloudflare's do
+    # the name of a model may begin with @, as in Cloudflare's
     place = rest.find("@", 1)
     name, hosts = (rest, None) if place < 0 else (rest[:place], rest[place + 1 :])
     found: dict[str, Any] = {} if server is None else {"server": server}
@@ -54,7 +54,7 @@ def _server_in(text: str) -> tuple[str | None, str]:
         return before.lower(), after
 
     is_other = before.lower() in _OTHERS and not after.startswith("//")
-    # a name has one colon, before its tag; a registry with a port has a slash behind it
+    # a name has one colon, before its tag; a registry with a port is followed by a slash
     has_two = colon and "@" not in before and re.match(r"[^/@]*:", after)
     if colon and (is_other or has_two):
         raise InputError(
@@ -71,7 +71,7 @@ def _hosts_in(text: str) -> tuple[str, ...]:
     for number, host in enumerate(hosts, 1):
         if not host:
             raise InputError(f"has no host after @ or a comma: write {FORM}", field="model")
-        # a password with a comma in it is cut here, so that no part may be shown
+        # a password with a comma is split here, so no part may be shown
         try:
             if len(hosts) > 1 and "@" in host and "://" not in host:
                 raise FieldValueError("a name and password need a scheme before them")

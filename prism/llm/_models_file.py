@@ -1,4 +1,4 @@
-"""The file of models, TOML: a default, and a table for each group of agents.
+"""The file of models in TOML: a default, and a table for each group of agents.
 
 pydantic reads it, so this module is imported only where there is such a file.
 """
@@ -25,10 +25,10 @@ def read_models(path: Path) -> tuple[dict[str, Any], tuple[ModelAssignment, ...]
     """Read a TOML file of models.
 
     Returns:
-        What it says for all agents, what for some, and its SHA-256.
+        Its settings for all agents, those for some, and its SHA-256.
 
     Raises:
-        InputError: If it cannot be read, or says what is invalid; names every line.
+        InputError: If it cannot be read or is invalid; the message names every line.
     """
     source = Source.read(path, "toml")
     common: dict[str, Any] = read_document(_MODELS, source, checks=[_what_is_said]).model_dump(
@@ -60,7 +60,7 @@ def _what_is_said(models: Any) -> Iterator[tuple[Where, str]]:
 
 
 def _said_twice(place: Where, table: Any) -> Iterator[tuple[Where, str]]:
-    """Yield what a table says that the text of its model says, too."""
+    """Yield settings of a table that the text of its model also contains."""
     if not isinstance(table.model, str):
         return
 
@@ -72,7 +72,7 @@ def _said_twice(place: Where, table: Any) -> Iterator[tuple[Where, str]]:
 
 
 def _value(setting: Setting, given: Any) -> Any:
-    """Return the value of a setting, as options have it."""
+    """Return the value of a setting in the form of options."""
     given = meant(setting, given)
     if (problem := problem_with(setting, given)) is not None:
         raise ValueError(problem)

@@ -1,4 +1,4 @@
-"""Ollama's own dialect: what its requests say, and what is read from its replies."""
+"""Ollama's own dialect: its requests and its replies."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _body(settings: ModelSettings, chat: Chat, dropped: Container[str]) -> dict[
 
 
 def _options(settings: ModelSettings, chat: Chat) -> dict[str, Any]:
-    """Return how to answer; another ``num_ctx`` than before would load the model again."""
+    """Return the sampling options; a different ``num_ctx`` would load the model again."""
     sampling = {"temperature": settings.temperature, "seed": settings.seed + chat.variation}
     limits = {"num_ctx": settings.window, "num_predict": chat.most_tokens}
     return sampling | {name: limit for name, limit in limits.items() if limit is not None}
@@ -63,7 +63,7 @@ def _words(reply: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _refused(said: str, body: Mapping[str, Any], settings: ModelSettings) -> str | None:
-    # what the user wants a model to do about thinking is not dropped
+    # the user's explicit choice on thinking is not dropped
     is_default = settings.think is False and "think" in body
     return "think" if is_default and "think" in said.lower() else None
 

@@ -1,4 +1,4 @@
-"""OpenAI's dialect, of vLLM, llama.cpp, LM Studio and others: its requests and its replies."""
+"""OpenAI's dialect (vLLM, llama.cpp, LM Studio and others): its requests and replies."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PARTS: Mapping[str, tuple[str, ...]] = {
     "temperature": ("temperature",),
     "max_tokens": ("max_tokens",),
 }
-"""Parts of a request that a server may refuse, and words by which it names them."""
+"""Parts of a request that a server may refuse, and the words by which it names them."""
 
 
 def _body(settings: ModelSettings, chat: Chat, dropped: Container[str]) -> dict[str, Any]:
@@ -42,7 +42,7 @@ def _body(settings: ModelSettings, chat: Chat, dropped: Container[str]) -> dict[
 
 
 def thinking(think: bool | str | None) -> dict[str, Any]:
-    """Return how a request says whether the model may think first, or how much."""
+    """Return the part of a request on whether, or how much, the model may think first."""
     if think is None:
         return {}
     if isinstance(think, str):
@@ -54,18 +54,18 @@ def thinking(think: bool | str | None) -> dict[str, Any]:
 
 
 def response_format(schema: Mapping[str, Any], *, other: bool = False) -> dict[str, Any]:
-    """Return a JSON schema as a request has it; strict if it can be, which OpenAI enforces only.
+    """Return the part of a request with a JSON schema; strict if possible, which OpenAI requires.
 
     Args:
         schema: The schema.
-        other: Whether to say it as llama-cpp-python does, not as OpenAI.
+        other: Whether to use the form of llama-cpp-python instead of OpenAI's.
     """
     if other:
         return {"type": "json_object", "schema": dict(schema)}
 
     named: dict[str, Any] = {"name": "answer", "schema": dict(schema)}
     if _is_flat(schema):
-        # strict schemas have to say that there is nothing else
+        # strict schemas must exclude additional properties
         named["schema"]["additionalProperties"] = False
         named["strict"] = True
 
@@ -73,7 +73,7 @@ def response_format(schema: Mapping[str, Any], *, other: bool = False) -> dict[s
 
 
 def _is_flat(schema: Mapping[str, Any]) -> bool:
-    """Return True for an object that a strict schema may describe: plain members, all required."""
+    """Return True for an object that a strict schema can describe: plain members, all required."""
     members = schema.get("properties")
     if schema.get("type") != "object" or not isinstance(members, Mapping):
         return False
@@ -91,12 +91,12 @@ def _is_flat(schema: Mapping[str, Any]) -> bool:
 def part_refused(said: str, body: Mapping[str, Any], settings: ModelSettings) -> str | None:
     """Return the part of a request that the text of a refusal names, if it may be left out.
 
-    Only a default may: what a user has asked for is not dropped.
+    Only defaults may be left out, not what the user asked for.
 
     Args:
         said: The text.
-        body: What was sent.
-        settings: What the user has asked for.
+        body: The request.
+        settings: The user's settings.
     """
     said = said.lower()
     named = (part for part, words in _PARTS.items() if any(word in said for word in words))
@@ -118,7 +118,7 @@ def read_completion(reply: Any) -> Completion:
     """Read the reply to a conversation.
 
     Raises:
-        ValueError: If it is none.
+        ValueError: If it is not a valid reply.
     """
     choice = _first_choice(reply) if isinstance(reply, dict) else {}
     message = choice.get("message")
@@ -147,7 +147,7 @@ def _words(reply: Mapping[str, Any]) -> dict[str, Any]:
         "eval_count": usage.get("completion_tokens"),
         "done_reason": choice.get("finish_reason"),
     }
-    # lists of models have no choices, and some servers have an error that is null in every reply
+    # lists of models have no choices, and some servers include a null error in every reply
     return said if choice else {**said, "error": reply.get("error")}
 
 

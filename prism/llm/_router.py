@@ -1,4 +1,4 @@
-"""One model on several servers: how they are asked, and loading it on all of them."""
+"""One model on several servers: asking them, and loading it on all of them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DEFAULT_ATTEMPTS = 3
 
 
 class RequestSettings(TypedDict, total=False):
-    """How a model is asked; see `ModelSettings`."""
+    """The settings for asking a model; see `ModelSettings`."""
 
     timeout: float
     load_timeout: float
@@ -39,7 +39,7 @@ class RequestSettings(TypedDict, total=False):
 
 
 class PoolSettings(RequestSettings, total=False):
-    """The settings of a `ModelPool` besides hosts and model; see there."""
+    """The settings of a `ModelPool`, except hosts and model; see there."""
 
     concurrency: int
     attempts: int
@@ -51,34 +51,33 @@ class PoolSettings(RequestSettings, total=False):
 class ModelPool(Pool[Host]):
     """Asks one model on several servers, with a limit on concurrent questions for each.
 
-    Use `OllamaPool` or `OpenAIPool`: they say how their servers are spoken to.
+    Use `OllamaPool` or `OpenAIPool`, which define the dialect of their servers.
 
-    Every question goes to the server with the fewest under way. A retryable failure (a busy server,
-    a broken connection, a time-out) is retried, on another server where there is one, after a
-    jittered pause or as long as the server asks for. A server that lacks the model costs a question
-    one request; one that had it is waited for, with patience, as it may be getting it anew, and so
-    is one that cannot read its files. What a server refuses, or answers with nothing of use, is
-    asked elsewhere once; if another server answers it, that counts as a failure of the first. Where
-    there is no other, an internal error (HTTP 500, an error in a 200) is retried once. A server
-    that fails several times in a row is not asked for a while, then probed with one question (a
-    circuit breaker). While the breakers of all servers are open, questions fail at once, or, with
-    patience, when they have been open for so long. Use a pool in one event loop at a time.
+    Every question goes to the server with the fewest open questions. A retryable failure (a busy
+    server, a broken connection, a time-out) is retried, on another server if there is one, after a
+    jittered pause or the time that the server asks for. A server that lacks the model costs a
+    question one request. With patience, the pool waits for a server that had the model before,
+    since it may be downloading it again, and for one that cannot read its files. A question that a
+    server refuses, or answers uselessly, is asked elsewhere once; if another server answers it,
+    that counts as a failure of the first. If there is no other server, an internal error (HTTP 500,
+    or an error in a 200) is retried once. A server that fails several times in a row is not asked
+    for a while, and then probed with one question (a circuit breaker). While the breakers of all
+    servers are open, questions fail at once, or, with patience, after the breakers have been open
+    for that long. Use a pool in one event loop at a time.
 
     Args:
-        hosts: Addresses of the servers. One that is named twice, in whatever spelling, counts once.
-            A user's name and password in it (``https://name:password@host``) are sent, but never
-            shown.
+        hosts: Addresses of the servers. Repeated ones, in any spelling, count once. User name and
+            password in an address (``https://name:password@host``) are sent, but never shown.
         model: Name of the model, as the server lists it.
-        concurrency: Questions under way at once on each host.
-        attempts: Requests for one question while its failures pass, at most; 1 for no retries.
-            Asking elsewhere what one server cannot answer is not a retry.
-        hedge: Whether a question that takes longer than the 95th percentile of the latest answers
-            is put a second time, on a slot that nobody else wants. The first answer counts; both
-            requests cost.
-        slots: Slots on the servers, which other pools share that are given the same.
-        patience: Seconds that a server may fail before its questions fail at once. Until then they
-            wait for its next probe, within the time that a `Reasoner` allows them. None is 0, not
-            to wait; in a run of `prism.runs` it is 60.
+        concurrency: Simultaneous questions on each host.
+        attempts: Maximum number of requests for one question after temporary failures; 1 for no
+            retries. Asking another server what one cannot answer is not a retry.
+        hedge: Whether to send a question a second time, on an idle slot, if it takes longer than
+            the 95th percentile of the latest answers. The first answer counts; both requests cost.
+        slots: Slots on the servers, shared by all pools that are given the same object.
+        patience: Seconds that a server may fail before its questions fail at once. Until then, they
+            wait for its next probe, within the time that a `Reasoner` allows. None means 0, no
+            waiting; in a run it means 60.
         how: The other settings of `ModelSettings`.
 
     Raises:
@@ -91,12 +90,12 @@ class ModelPool(Pool[Host]):
         temperature: Sampling temperature.
         seed: Seed of the sampling.
         think: Whether the model may think first.
-        concurrency: Questions under way at once on all hosts together.
-        hedge: Whether a question that straggles is put a second time.
+        concurrency: Simultaneous questions on all hosts together.
+        hedge: Whether slow questions are sent a second time.
     """
 
     reopens: ClassVar[bool] = True
-    """Closing loses nothing: the next question makes new connections."""
+    """Whether it can be closed at any time, since the next question makes new connections."""
 
     _dialect: ClassVar[Dialect]
     """The dialect that the servers speak."""
@@ -137,7 +136,7 @@ class ModelPool(Pool[Host]):
 
     @property
     def hosts(self) -> list[str]:
-        """Addresses of the servers, without names and passwords of users."""
+        """Addresses of the servers, without user names and passwords."""
         return [host.address for host in self.servers]
 
     async def warm_up(
@@ -145,20 +144,20 @@ class ModelPool(Pool[Host]):
     ) -> dict[str, LLMError | None]:
         """Load the model on every server at the same time.
 
-        When the first has it, the others are given as long again, and a second at least.
+        Once the first has loaded it, the others get the same time again, but at least a second.
 
         Args:
-            limit: Seconds to wait at most; by default only the time-out of each load.
-            cost: Where to add what it costs: a server that has no path for it is asked for a token.
+            limit: Maximum seconds to wait; by default only the time-out of each load.
+            cost: Collects the cost, since a server without a path for loading is asked for a token.
 
         Returns:
-            What went wrong on each, by address; None where nothing did.
+            The error on each server by address, or None.
         """
         with self.slots.entered():
             return await load_models(self.servers, limit, Cost() if cost is None else cost)
 
     async def close(self) -> None:
-        """Close the connections, those in use when their questions have ended."""
+        """Close the connections; those in use close when their questions have ended."""
         for host in self.servers:
             await host.close()
 
@@ -172,7 +171,7 @@ class ModelPool(Pool[Host]):
 
 
 def _check_settings(settings: ModelSettings) -> None:
-    """Refuse settings that nothing can be asked with."""
+    """Refuse settings with which nothing can be asked."""
     if not settings.model:
         raise FieldValueError("model must be the name of a model on the server, such as 'llama3.2'")
 
@@ -203,7 +202,7 @@ class OllamaPool(ModelPool):
 class OllamaChatClient(OllamaPool):
     """Asks one model on one Ollama server.
 
-    After a passing failure (a busy server, a broken connection, a time-out), a question is asked
+    After a temporary failure (a busy server, a broken connection, a time-out), a question is asked
     again. A server that fails several times in a row gets no questions for a while, and then a
     single one as a probe.
 
@@ -215,18 +214,19 @@ class OllamaChatClient(OllamaPool):
             ``OLLAMA_NUM_PARALLEL`` (1 by default) at a time and queues the others without bound, so
             the limit must be set here. ``timeout`` and ``load_timeout``, seconds to wait for one
             reply (60) and for a model to be loaded (600). ``attempts``, requests for one question
-            in case of passing failures (3). ``temperature`` (0), ``seed`` (0), ``think`` (False)
+            in case of temporary failures (3). ``temperature`` (0), ``seed`` (0), ``think`` (False)
             and ``keep_alive`` (``"30m"``), as Ollama takes them. ``patience``, seconds that a
             server may fail before its questions fail at once (None means 0; 60 in a run).
-            ``hedge``, whether a straggler is sent a second time (False). ``window`` and
+            ``hedge``, whether to send a slow question a second time (False). ``window`` and
             ``reply_tokens``, tokens of prompt and reply together, and of the reply, which are sent
-            to the server. ``max_reply_bytes``, how long a reply may be (1 MiB). ``slots``, which
-            others may share. ``key``, the environment variable with the key (``OLLAMA_API_KEY``).
+            to the server. ``max_reply_bytes``, the maximum size of a reply (1 MiB). ``slots``,
+            which other clients may share. ``key``, the environment variable with the key
+            (``OLLAMA_API_KEY``).
 
     Raises:
         FieldValueError: If an address is invalid, the model is empty, a limit is not above 0,
-            temperature or patience is not finite or below 0, those who share a server give it
-            different limits, or the key cannot stand in a header.
+            temperature or patience is not finite or below 0, clients that share a server give it
+            different limits, or the key cannot be sent in a header.
     """
 
     def __init__(self, host: str, model: str, **settings: Unpack[PoolSettings]) -> None:
@@ -242,8 +242,8 @@ class OpenAIPool(ModelPool):
     """Asks one model on several OpenAI-compatible servers; see `ModelPool`.
 
     Such servers are vLLM, llama.cpp, LM Studio and, under ``/v1``, Ollama. A decision question is a
-    chat of its own: its options get letters, and the log-probabilities of the letters are the
-    probabilities of the options. Where a server gives no log-probabilities, it takes no decision
+    separate chat: its options get letters, and the log-probabilities of the letters give the
+    probabilities of the options. A server without log-probabilities does not support decision
     questions.
     """
 
@@ -272,9 +272,9 @@ async def load_models(
 
 
 async def _load(host: Host, cost: Cost) -> LLMError | None:
-    """Load the model, waiting while the server is busy if there is patience; return what is wrong.
+    """Load the model, waiting with patience while the server is busy; return the error.
 
-    Some servers answer 503 while they load, for minutes.
+    Some servers answer 503 for minutes while they load.
     """
     began, settings = loop_time(), host.settings
     while (error := await _load_now(host, cost)) is not None and is_busy(error):
@@ -289,7 +289,7 @@ async def _load(host: Host, cost: Cost) -> LLMError | None:
 
 
 async def _load_now(host: Host, cost: Cost) -> LLMError | None:
-    """Load the model, after a quick look for a server at all; return what went wrong."""
+    """Load the model, after a quick check that a server answers at all; return the error."""
     try:
         await host.kind()
     except LLMError as error:
@@ -305,7 +305,7 @@ async def _load_now(host: Host, cost: Cost) -> LLMError | None:
 
 
 async def _wait_for_one(loads: Collection[Load], limit: float) -> None:
-    """Wait until all have ended, at most twice as long as the first success and as the limit."""
+    """Wait until all have ended, but at most twice as long as the first success, or the limit."""
     began, pending, is_warm = loop_time(), set(loads), False
     ends = began + limit
     while pending and (left := ends - loop_time()) > 0:

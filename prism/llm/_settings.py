@@ -1,9 +1,9 @@
 """The settings of a model, each declared once: its name, type, default, help and bounds.
 
-A setting is a field of `prism.llm.Model`, or of `prism.runs.WriterOptions`, made by
-`setting`. Whatever needs to know more about the settings than their values asks
-`settings_of`: the check of what is made in Python, the readers of a file of models, of treatments
-and of ``run.json``, and the command line. ::
+A setting is a field of `prism.llm.Model`, or of `prism.runs.WriterOptions`, made by `setting`. All
+code that needs more than the values of settings calls `settings_of`: the validation of objects made
+in Python, the readers of files of models, of treatments and of ``run.json``, and the command line.
+::
 
     timeout = settings_of(Model)["timeout"]
     timeout.name        # "timeout"
@@ -27,8 +27,8 @@ and of ``run.json``, and the command line. ::
 
 For a Typer option, its parameter is named ``key`` (``prompt``, an option that names a file, is a
 ``Path``), its annotation is ``type | None`` or, if it ``repeats``, ``list[type] | None``, and its
-default None, or False for a flag: a default that is named in the help is applied later, so that a
-value that was given can be told from one that was not.
+default None, or False for a flag. The default that the help names is applied later, so given values
+can be distinguished from missing ones.
 """
 
 from __future__ import annotations
@@ -52,33 +52,33 @@ Think = Literal["false", "true", "low", "medium", "high"]
 Server = Literal["ollama", "openai"]
 
 Concern = Literal["model", "price", "request", "decision", "spending", "keeping"]
-"""What a setting is about: which model is asked and where, what its tokens cost, how a request to
-it is made, how it decides (which says nothing to a model that only writes), what the run may spend,
-what is kept."""
+"""The subject of a setting: which model is asked and where, the price of its tokens, how requests
+are made, how it decides (not for a model that only writes), what the run may spend, and what is
+kept."""
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What is declared of a setting beside its name, type and default, which its field has.
+    """The declaration of a setting, besides the name, type and default of its field.
 
     Args:
-        concerns: What it is about.
-        help: What it does, as ``--help`` shows it.
+        concerns: Its subject.
+        help: Its description in ``--help``.
         least: The smallest valid number.
-        above: What a number must be above.
+        above: The exclusive lower bound of a number.
         most: The largest valid number.
-        metavar: What ``--help`` calls its value.
+        metavar: The name of its value in ``--help``.
         option: Its option on a command line; ``--`` and its name by default.
         key: Its name in files, and of the parameter of a command; that of the field by default.
         has_commas: Whether one option may hold several values, with commas between them.
         is_option: Whether the command line has an option for it.
         is_file: Whether its option names a file, whose text is the value.
         secret: Whether a part of its value must never be shown.
-        name: Name of the field; `settings_of` fills in this and what follows.
+        name: Name of the field; `settings_of` fills in this and the following.
         type: Type of the field, or of one item if it is a list; never None.
-        default: Default of the field; None if it has to be given.
+        default: Default of the field; None if it is required.
         choices: The texts to choose from.
-        words: Texts that are valid beside numbers, where the type is a number or a Literal.
+        words: Texts that are valid besides numbers, if the type is a number or a Literal.
         repeats: Whether the field is a list of texts.
     """
 
@@ -109,15 +109,15 @@ class Setting:
 
     @property
     def panel(self) -> str:
-        """Name of the group of options that ``--help`` shows it in."""
+        """Name of its group of options in ``--help``."""
         return "Keeping the run" if self.concerns == "keeping" else "Asking a model"
 
 
 _SETTING = "setting"
-"""Where the metadata of a field has its `Setting`."""
+"""The key of a field's metadata that holds its `Setting`."""
 
 _FOUND: dict[type[Any], Mapping[str, Setting]] = {}
-"""The settings of the dataclasses that somebody has asked for."""
+"""The settings of dataclasses for which `settings_of` was called."""
 
 
 def settings_of(kind: type[Any]) -> Mapping[str, Setting]:
@@ -136,7 +136,7 @@ def _declared(kind: type[Any]) -> Mapping[str, Setting]:
     hints = get_type_hints(kind)
     found = {}
     for each in fields(kind):
-        # a field that is declared again, such as one that has to be given, is the same setting
+        # a field that is declared again, for example as required, is the same setting
         setting = each.metadata.get(_SETTING, inherited.get(each.name))
         if setting is not None:
             default = None if each.default is MISSING else each.default
@@ -178,19 +178,19 @@ def settings_by_key(kind: type[Any]) -> Mapping[str, Setting]:
 
 
 def names_of(kind: type[Any], *concerns: Concern) -> tuple[str, ...]:
-    """Return the names of the settings of a dataclass, or of those about some things."""
+    """Return the names of the settings of a dataclass, or of those on some subjects."""
     found = settings_of(kind).items()
     return tuple(name for name, each in found if not concerns or each.concerns in concerns)
 
 
 def given_settings(options: Any, *concerns: Concern) -> dict[str, Any]:
-    """Return the settings that options say, or those about some things, without the defaults."""
+    """Return the given settings of options, or those on some subjects, without the defaults."""
     given = {name: getattr(options, name) for name in names_of(type(options), *concerns)}
     return {name: value for name, value in given.items() if value is not None}
 
 
 def plain_settings(options: Any) -> dict[str, Any]:
-    """Return the settings that options say, as JSON has them, by their names in files."""
+    """Return the given settings of options as JSON data, by their names in files."""
     declared = settings_of(type(options))
     return {declared[name].key: _plain(value) for name, value in given_settings(options).items()}
 
@@ -203,7 +203,7 @@ def _plain(value: Any) -> Any:
 
 
 def from_plain(kind: type[Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings as a dataclass has them, from what `plain_settings` returned."""
+    """Return settings for a dataclass from what `plain_settings` returned."""
     declared = settings_by_key(kind)
     found: dict[str, Any] = {}
     for key, value in given.items():
@@ -219,7 +219,7 @@ def from_plain(kind: type[Any], given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def problem_with(setting: Setting, value: Any) -> str | None:
-    """Return what is wrong with the value of a setting; None if it is valid."""
+    """Return the problem with the value of a setting; None if it is valid."""
     if not setting.repeats:
         return _problem_with_one(setting, value)
     if not isinstance(value, (list, tuple)):
@@ -246,7 +246,7 @@ def _problem_with_one(setting: Setting, value: Any) -> str | None:
 
 def _problem_with_words(setting: Setting, text: str) -> str | None:
     if setting.name == "key" and not re.fullmatch("[A-Z_][A-Z0-9_]*", text):
-        # what is given here by mistake is the key itself, which nothing may show
+        # it may be the key itself, given by mistake, which must not be shown
         return (
             "must be the name of the environment variable that holds the key, in capital "
             "letters, such as OPENAI_API_KEY; the given value is not shown"
@@ -268,7 +268,7 @@ _KINDS: Mapping[Any, tuple[tuple[type, ...], str]] = {
     str: ((str,), "a text"),
     Path: ((str, Path), "the name of a file"),
 }
-"""What the value of a setting may be by the type of its field, and that in words."""
+"""The allowed types of a setting's value by the type of its field, and their names."""
 
 
 def problem_with_text(text: str) -> str | None:
@@ -297,12 +297,12 @@ def _beyond(setting: Setting, value: float) -> str | None:
 
 
 def setting(concerns: Concern, help: str, *, default: Any = None, **said: Any) -> Any:  # noqa: A002
-    """Return a field of a dataclass that is a setting; ``said`` is what `Setting` takes, too."""
+    """Return a field of a dataclass that is a setting; ``said`` are arguments of `Setting`."""
     return field(default=default, metadata={_SETTING: Setting(concerns, help, **said)})
 
 
 def hedge_setting() -> Any:
-    """Return the field that says whether stragglers are hedged."""
+    """Return the field for hedging slow questions."""
     return setting(
         "request",
         "Ask a question a second time if it takes longer than 95 % of recent ones and a slot is "
@@ -311,8 +311,8 @@ def hedge_setting() -> Any:
 
 
 def meant(setting: Setting, given: Any) -> Any:
-    """Return the value of a setting as it is kept."""
-    # one text stands for a list of one, and may be the whole of what people have
+    """Return the value of a setting in its stored form."""
+    # a single text stands for a list of one
     if setting.repeats and isinstance(given, str):
         return (given,)
     if isinstance(given, bool) and setting.choices[:2] == ("false", "true"):
@@ -323,9 +323,9 @@ def meant(setting: Setting, given: Any) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class AgentSettings:
-    """The settings that may differ between the agents of a run, and in its course.
+    """The settings that may differ between the agents of a run, and change during it.
 
-    None stands for the default, or for what the run says for all.
+    None stands for the default, or for the run's setting.
     """
 
     model: str | None = setting(
@@ -402,7 +402,7 @@ class AgentSettings:
     )
 
     def __post_init__(self) -> None:
-        """Refuse invalid values, and hide what is secret."""
+        """Refuse invalid values, and hide secrets."""
         for name, setting in settings_of(type(self)).items():
             value = meant(setting, getattr(self, name))
             if value is None:
@@ -417,7 +417,7 @@ class AgentSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class RunSettings(AgentSettings):
-    """The settings of a model that hold for a whole run, beside those that may differ in it."""
+    """The settings of a model for a whole run, besides those that may differ in it."""
 
     hedge: bool | None = hedge_setting()
     attempts: int | None = setting(

@@ -15,20 +15,20 @@ from prism.statechart.reasoner._spending import count_of
 from prism.statechart.reasoner._tokens import count_tokens
 
 _NEAR_HALF = 5
-"""How far from half of the window the count of a prompt that was cut is, at most."""
+"""Largest distance from half of the window of a cut prompt's token count."""
 
 _OVER_HALF = 1.2
 _OVER_ALL = 1.7
-"""How many times its count a prompt's estimate is above at least, where it was cut: near half of
-the window, and anywhere. Estimates are fitted to be rarely below real counts, so most are above."""
+"""Least ratio of a cut prompt's estimate to its count: near half of the window, and anywhere.
+Estimates are fitted to be rarely below real counts, so most are above."""
 
 _LEAST = 200
-"""A prompt whose estimate is less fits into any window, so its count alone shows nothing: servers
-that count in their own ways are far off with the shortest."""
+"""A prompt with a smaller estimate fits into any window, so its count alone proves nothing: for the
+shortest prompts, servers' own counts are far off."""
 
 SURE = 0.9
-"""A prompt whose estimate has no more than this part of the window was not cut, whatever the count:
-in Korean or Arabic, some tokenizers need less than half of the estimate."""
+"""A prompt whose estimate takes at most this part of the window was not cut, whatever the count: in
+Korean or Arabic, some tokenizers need less than half of the estimate."""
 
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 _DIGITS = re.compile(r"[0-9]{1,3}")
@@ -41,7 +41,7 @@ _TOO_LONG = re.compile(
 
 
 class Prompt:
-    """The texts of a conversation, whose tokens are counted when somebody wants to know.
+    """The texts of a conversation, whose tokens are counted on demand.
 
     Args:
         messages: The conversation.
@@ -53,23 +53,23 @@ class Prompt:
 
     @cached_property
     def most_tokens(self) -> int:
-        """A bound of the estimate, which costs less than the estimate."""
+        """An upper bound of the estimate, which is cheaper to compute."""
         return sum(len(text.encode("utf-8", "surrogatepass")) + 1 for text in self._texts)
 
     @cached_property
     def tokens(self) -> int:
-        """About how many tokens it has; rather more than fewer."""
+        """The estimated number of tokens, rather too high than too low."""
         return sum(map(count_tokens, self._texts))
 
     @cached_property
     def sure_tokens(self) -> int:
-        """About how many tokens it has of what all tokenizers read alike: ASCII words."""
+        """The estimated number of tokens in ASCII words, which all tokenizers read alike."""
         plain = "\n".join(_NOT_ASCII.sub("", text) for text in self._texts)
         return count_tokens(_REPEATED.sub(r"\1", _DIGITS.sub("1", plain)))
 
 
 def lacking_room(prompt: Prompt, window: int | None, reply: int | None) -> str | None:
-    """Return in words why a prompt and its reply do not fit into a window; None if they do.
+    """Return in words why a prompt and its reply do not fit into a window; None if they fit.
 
     Args:
         prompt: The prompt.
@@ -88,13 +88,13 @@ def lacking_room(prompt: Prompt, window: int | None, reply: int | None) -> str |
 
 
 def was_cut(prompt: Prompt, count: Any, window: int | None, *, is_told: bool = True) -> bool:
-    """Return True if a server has read less than all of a prompt.
+    """Return True if a server read only a part of a prompt.
 
     Args:
         prompt: The prompt.
-        count: How many tokens the server says that it has read; 0 or None says nothing.
+        count: Number of tokens that the server says it has read; 0 or None for unknown.
         window: Tokens of its window; None if they are unknown.
-        is_told: Whether the server itself has told the window, so that what fits was not cut.
+        is_told: Whether the server itself reported the window, so a prompt that fits was not cut.
     """
     read = count_of(count)
     if not read or not is_doubtful(prompt, read, window):
@@ -109,7 +109,7 @@ def was_cut(prompt: Prompt, count: Any, window: int | None, *, is_told: bool = T
 
 
 def is_doubtful(prompt: Prompt, count: Any, window: int | None) -> bool:
-    """Return True if a prompt may have been cut, so that the server's window has to be known."""
+    """Return True if a prompt may have been cut, so the server's window must be looked up."""
     read = count_of(count)
     if not read or prompt.most_tokens <= _OVER_HALF * read:
         return False
@@ -117,7 +117,7 @@ def is_doubtful(prompt: Prompt, count: Any, window: int | None) -> bool:
 
 
 def is_near_half(count: int, window: int | None) -> bool:
-    """Return True if a count is about what is left of a prompt that was cut."""
+    """Return True if a count is about that of a cut prompt."""
     return window is not None and abs(count - window / 2) <= _NEAR_HALF
 
 
@@ -127,11 +127,11 @@ def says_too_long(message: str) -> bool:
 
 
 def window_in_models(reply: Any, model: str) -> tuple[int | None, bool]:
-    """Return the window that an OpenAI-compatible server lists beside a model.
+    """Return the window that an OpenAI-compatible server lists with a model.
 
     Returns:
-        The window, None if it says none, and whether that is final: llama.cpp lists what the model
-        was made for, and its own may be smaller.
+        The window, or None, and whether that is final: llama.cpp lists the window that the model
+            was made for, and its own may be smaller.
     """
     found = _listed(reply, "data")
     own = next((each for each in found if each.get("id") == model), None)
@@ -152,13 +152,13 @@ def window_in_props(
     reply: Any,
     model: str = "",  # noqa: ARG001 - it serves one
 ) -> tuple[int | None, bool]:
-    """Return the window of one slot of a llama.cpp server, None if none; that is final."""
+    """Return the window of one slot of a llama.cpp server, or None; this is final."""
     settings = reply.get("default_generation_settings") if isinstance(reply, dict) else None
     return (_tokens(settings.get("n_ctx")) if isinstance(settings, dict) else None), True
 
 
 def window_in_running(reply: Any, model: str) -> tuple[int | None, bool]:
-    """Return the window an Ollama server has loaded a model with, None if none; that is final."""
+    """Return the window with which Ollama loaded a model, or None; this is final."""
     names = {model, model if ":" in model else f"{model}:latest"}
     own = (
         each for each in _listed(reply, "models") if names & {each.get("model"), each.get("name")}

@@ -1,4 +1,4 @@
-"""The one wire: JSON goes out, JSON comes back, read with a bound and counted."""
+"""The wire to servers: JSON requests, and JSON replies of limited size, all counted."""
 
 from __future__ import annotations
 
@@ -33,53 +33,53 @@ if TYPE_CHECKING:
     import httpx
 
 MOST_REPLY_BYTES = 1024 * 1024
-"""How long a reply may be, decoded."""
+"""The maximum size of a decoded reply in bytes."""
 
 _MOST_ERROR_BYTES = 65_536
-"""How much of an error is read; the rest could say nothing more."""
+"""Maximum bytes of an error to read."""
 
 _MOST_VALUES = 50_000
-"""How many values a reply may hold."""
+"""Maximum number of values in a reply."""
 
 _FEW_BYTES = 65_536
-"""A reply of so many bytes cannot hold too many values."""
+"""A reply of at most this size cannot hold too many values."""
 
 _PIECE_BYTES = 65_536
 _MOST_REDIRECTS = 20
 _CUT_OUT = b"[key]"
 
 _LONG = 8
-"""A secret of so many bytes is no word of an answer; many servers are given the key ``x``."""
+"""Minimum length of a secret to hide in answers; many servers get the key ``x``."""
 
 SEE_ADDRESS = "check that this is the address of a model server"
-"""Advice where a web page comes back, as from a proxy or another server."""
+"""Advice if a web page comes back, for example from a proxy or another server."""
 
 _TITLE = re.compile(rb"<title[^>]*>([^<]{1,500})", re.IGNORECASE)
 
 
 class UnsendableError(ValueError):
-    """A request holds what JSON cannot carry, such as half a surrogate pair."""
+    """A request contains something that JSON cannot represent, such as half a surrogate pair."""
 
 
 class UnusableReplyError(ValueError):
-    """A reply is refused as it is read; the message goes on from the name of the server."""
+    """A reply is refused while it is read; the message continues after the server's name."""
 
 
 class GarbledReplyError(ValueError):
-    """A reply of status 200 is not JSON, as of a server that broke off in the middle."""
+    """A reply with status 200 is not JSON, for example because the server broke off."""
 
 
 class ErrorInReplyError(UnusableReplyError):
-    """A reply of status 200 holds an error, as of a server that failed inside."""
+    """A reply with status 200 contains an error, because the server failed internally."""
 
 
 class RefusedError(Exception):
-    """A server answered with another status than success.
+    """A server answered with a status other than success.
 
     Args:
         status: The HTTP status.
         said: The body, without secrets.
-        retry_after: The header of this name; empty if there is none.
+        retry_after: The Retry-After header; empty if there is none.
     """
 
     def __init__(self, status: int, said: str, retry_after: str) -> None:
@@ -90,16 +90,16 @@ class RefusedError(Exception):
 
 
 class Wire:
-    """The connections to one server, and what passes them.
+    """The connections to one server.
 
     They are made with the first request, and again in every event loop that uses them. They end
-    with their loop, if nobody closes them before.
+    with their loop, unless they are closed before.
 
     Args:
         address: The address as it was written.
-        base: What all paths begin with, without a name and password.
-        key: The key to send where the address has no name and password; it is shown nowhere.
-        most_bytes: How long a reply may be, decoded.
+        base: The prefix of all paths, without a name and password.
+        key: The key to send if the address has no name and password; it is never shown.
+        most_bytes: Maximum size of a decoded reply.
     """
 
     def __init__(
@@ -122,22 +122,22 @@ class Wire:
         """Send a request, and return the reply as plain data.
 
         Args:
-            path: Where to, after what all paths begin with.
-            body: What to POST as JSON; None to GET.
-            cost: Hears of all that passes.
-            seconds: How long it may take.
+            path: The path after the prefix.
+            body: The JSON to POST; None to GET.
+            cost: Records all traffic.
+            seconds: The time limit.
 
         Raises:
-            UnsendableError: If JSON cannot carry the body.
-            RefusedError: If the status is no success.
+            UnsendableError: If JSON cannot represent the body.
+            RefusedError: If the status is not a success.
             UnusableReplyError: If the reply is too long, a web page, or badly encoded.
             ValueError: If it is not JSON.
-            TimeoutError: If it has not come in time.
+            TimeoutError: If it does not arrive in time.
         """
         content = None if body is None else _as_json(body)
         self._calls += 1
         try:
-            # takes a moment the first time, which is not the server's
+            # slow the first time, for which the server is not responsible
             ask = await self._connected()
             async with asyncio.timeout(seconds):
                 return await self._sent(ask, path, content, cost)
@@ -151,7 +151,7 @@ class Wire:
         finally:
             self._calls -= 1
             if self._closes_when_idle and not self._calls:
-                # httpcore 1.0 never closes a connection that was just made when its call broke off
+                # httpcore 1.0 never closes a new connection whose call was cancelled
                 self._closes_when_idle = False
                 await self.close()
 
@@ -172,15 +172,15 @@ class Wire:
         return _parsed(reply)
 
     def shown(self, body: bytes) -> str:
-        """Return a body as it may be recorded."""
+        """Return a body without secrets, for the record."""
         return self._without_secrets(body).decode("utf-8", "replace")
 
     def described(self, error: Exception) -> str:
-        """Return an error as it may be recorded."""
+        """Return an error without secrets, for the record."""
         return self.shown(describe(error).encode("utf-8", "replace"))
 
     def refuse_error(self, error: Any) -> None:
-        """Refuse an error that stands in a reply with status 200.
+        """Refuse an error in a reply with status 200.
 
         Raises:
             ErrorInReplyError: If there is one.
@@ -197,9 +197,9 @@ class Wire:
         return body
 
     async def close(self) -> None:
-        """Close the connections, or have the last request under way do so."""
+        """Close the connections, or let the last open request do so."""
         is_here = self._loop is asyncio.get_running_loop()
-        # those under way may be making connections that nobody would close
+        # open requests may be making connections that nobody would close
         if self._calls and is_here:
             self._closes_when_idle = True
             return
@@ -221,7 +221,7 @@ class Wire:
 def _headers(user: tuple[str, str] | None, key: str) -> dict[str, str]:
     headers = {
         "Accept": "application/json",
-        # a compressed reply could be a thousand times what is sent
+        # a compressed reply could expand a thousandfold
         "Accept-Encoding": "identity",
         "Content-Type": "application/json",
         "User-Agent": "prism",
@@ -252,7 +252,7 @@ def _parsed(content: bytes) -> Any:
 
     Raises:
         GarbledReplyError: If it is not JSON.
-        UnusableReplyError: If it has more values than anybody should look at.
+        UnusableReplyError: If it has too many values.
     """
     try:
         reply = orjson.loads(content)
@@ -266,14 +266,14 @@ def _parsed(content: bytes) -> Any:
 
 
 def _parsed_leniently(content: bytes) -> Any:
-    """Return what Python's own parser reads, such as NaN; of several lines the last."""
+    """Parse with Python's own parser, which accepts NaN; of several lines, the last counts."""
     try:
         return json.loads(content)
     except (ValueError, RecursionError):
         try:
             return json.loads(content.rstrip().rpartition(b"\n")[2])
         except RecursionError as error:
-            # nobody cuts a reply short by nesting it: asking again brings the same
+            # deep nesting is not an accident of transmission, so asking again would not help
             raise ValueError(f"it is not JSON: {error}") from error
         except ValueError as error:
             raise GarbledReplyError(f"it is not JSON: {error}") from error
@@ -298,14 +298,14 @@ def is_web_page(content: bytes) -> bool:
 
 
 def describe_page(content: bytes) -> str:
-    """Return a web page in a few words: its title, where it has one."""
+    """Describe a web page in a few words, with its title if it has one."""
     found = _TITLE.search(content[:_FEW_BYTES])
     title = "" if found is None else _brief(unescape(found.group(1).decode(errors="replace")))
     return f"a web page ({title!r})" if title else "a web page"
 
 
 def _words_of(said: Any) -> str:
-    """Return what an error says, however it is packed."""
+    """Return the message of an error, however it is nested."""
     if isinstance(said, dict) and isinstance(said.get("message"), str):
         said = said["message"]
 
@@ -318,10 +318,10 @@ def _brief(said: str) -> str:
 
 
 async def _to_the_end(closing: Coroutine[Any, Any, None]) -> None:
-    """Wait for connections to be closed, even if that is cancelled.
+    """Wait for connections to be closed, even if the wait is cancelled.
 
-    httpcore forgets all connections before it closes the first, so that nobody would close those
-    that a cancellation leaves open.
+    httpcore forgets all connections before it closes the first, so nobody would close those that a
+    cancellation leaves open.
     """
     task = asyncio.ensure_future(closing)
     cancelled: asyncio.CancelledError | None = None
@@ -340,12 +340,12 @@ async def _to_the_end(closing: Coroutine[Any, Any, None]) -> None:
 
 
 class Answer(NamedTuple):
-    """What came back.
+    """A server's answer.
 
     Args:
         status: The HTTP status.
-        retry_after: The header of this name; empty if there is none.
-        content: The body, decoded; of an error its beginning.
+        retry_after: The Retry-After header; empty if there is none.
+        content: The decoded body; for an error, its beginning.
     """
 
     status: int
@@ -359,18 +359,18 @@ class Answer(NamedTuple):
 
 
 Ask = Callable[[str, bytes | None, Cost], Awaitable[Answer]]
-"""POSTs a body to an address, or GETs it where there is none."""
+"""POSTs a body to an address, or GETs it if there is no body."""
 
 Carrier = Callable[[Mapping[str, str], int], AsyncGenerator[Ask, None]]
-"""Yields an `Ask` whose connections it closes in the end, given headers and a bound for replies."""
+"""Yields an `Ask` with given headers and a size limit, and closes its connections at the end."""
 
 
 def carrier_to(address: str) -> Carrier:
-    """Return what carries requests to an address: aiohttp, if it is installed, else httpx.
+    """Return the carrier of requests to an address: aiohttp if it is installed, or else httpx.
 
-    What goes through a proxy of the environment goes with httpx, which knows all kinds of those.
+    Requests through a proxy of the environment use httpx, which supports all kinds of proxies.
     """
-    # importing takes part of a second, in which no event loop should stand still
+    # importing takes a fraction of a second, during which no event loop should be blocked
     import httpx  # noqa: F401
 
     try:
@@ -392,7 +392,7 @@ async def over_httpx(headers: Mapping[str, str], most_bytes: int) -> AsyncGenera
     import httpx
 
     async def read(response: httpx.Response) -> None:
-        # httpx would decode a whole piece at once, and 64 KiB of gzip can hold 64 MB
+        # httpx would decode a whole chunk at once, and 64 KiB of gzip can expand to 64 MB
         stream: Any = response.stream
         encoding = response.headers.pop("content-encoding", "")
         try:
@@ -415,14 +415,14 @@ async def over_httpx(headers: Mapping[str, str], most_bytes: int) -> AsyncGenera
         wait = response.headers.get("retry-after", "")
         return Answer(response.status_code, wait, response.content)
 
-    # a transport of our own would leave out the proxies of the environment
+    # our own transport would ignore the proxies of the environment
     async with httpx.AsyncClient(
         headers=headers,
         timeout=None,
         follow_redirects=True,
         max_redirects=_MOST_REDIRECTS,
         limits=httpx.Limits(max_connections=None, max_keepalive_connections=None),
-        # before httpx reads a reply, also one that redirects
+        # before httpx reads a reply, including a redirect
         event_hooks={"response": [read]},
         verify=_certificates(),
     ) as client:
@@ -430,7 +430,7 @@ async def over_httpx(headers: Mapping[str, str], most_bytes: int) -> AsyncGenera
 
 
 async def over_aiohttp(headers: Mapping[str, str], most_bytes: int) -> AsyncGenerator[Ask, None]:
-    """Carry requests with aiohttp; see `Carrier`. What it raises becomes what httpx raises."""
+    """Carry requests with aiohttp; see `Carrier`. Its exceptions become those of httpx."""
     import aiohttp
 
     async def note_left(_session: Any, context: Any, _parameters: Any) -> None:
@@ -465,7 +465,7 @@ async def over_aiohttp(headers: Mapping[str, str], most_bytes: int) -> AsyncGene
 
 
 def _as_of_httpx(error: aiohttp.ClientError) -> Exception:
-    """Return the error of httpx that says the same."""
+    """Return the equivalent error of httpx."""
     import aiohttp
     import httpx
 
@@ -490,17 +490,17 @@ def _is_success(status: int) -> bool:
 @cache
 def _certificates() -> Any:
     """Return the trusted certificates."""
-    # cached: reading them takes longer than all else that a client needs
+    # cached, since reading them takes longer than everything else that a client needs
     import httpx
 
     return httpx.create_ssl_context()
 
 
 async def _read(pieces: AsyncIterator[bytes], encoding: str, status: int, most_bytes: int) -> bytes:
-    """Read the decoded body of a reply; of an error its beginning, as its status says enough.
+    """Read the decoded body of a reply, or only the beginning for an error.
 
     Raises:
-        UnusableReplyError: If a reply is longer, or is encoded in a way not asked for.
+        UnusableReplyError: If a reply is too long, or has an encoding that was not requested.
     """
     most = most_bytes if _is_success(status) else _MOST_ERROR_BYTES
     content, sent = bytearray(), 0
@@ -513,7 +513,7 @@ async def _read(pieces: AsyncIterator[bytes], encoding: str, status: int, most_b
                 if len(content) > most:
                     break
 
-            # also of what is sent, which may stand for nothing
+            # also limit the encoded bytes, which may decode to nothing
             if max(sent, len(content)) > most:
                 raise UnusableReplyError(f"sent a reply of more than {most} bytes")
     except UnusableReplyError:
@@ -528,7 +528,7 @@ def _decoder_of(encoding: str) -> Any:
     if encoding in ("identity", ""):
         return None
     if encoding in ("gzip", "x-gzip", "deflate"):
-        # finds out itself whether it is gzip or zlib
+        # detects gzip or zlib itself
         return zlib.decompressobj(wbits=47)
 
     raise UnusableReplyError(f"encodes its reply as {encoding[:40]!r}, which it was not asked to")

@@ -24,9 +24,9 @@ def configure(path: PathLike[str] | str) -> RunLog:
     """Write every event of prism, and the application's own structlog events, to a file.
 
     The first event of the file is ``run.started``. The last is ``run.ended``, written when the log
-    is closed or the process ends. If structlog is configured already, its configuration still
+    is closed or the process ends. If structlog is already configured, its configuration still
     applies and gets every event. If not, events also go to the standard library's logging, which by
-    default shows warnings and errors only. Several threads may write at once.
+    default shows only warnings and errors. Several threads may write at once.
 
     Args:
         path: File to write; it must not exist yet.
@@ -43,7 +43,7 @@ def configure(path: PathLike[str] | str) -> RunLog:
 
 
 class _ConfiguredLog(RunLog):
-    """A run log that is the first of structlog's processors, before any that drops events."""
+    """A run log that is structlog's first processor, before any that drops events."""
 
     def __init__(self, path: Path) -> None:
         self._processors = _processors_to_join(path)
@@ -78,7 +78,7 @@ class _ConfiguredLog(RunLog):
 
         atexit.unregister(self._close_at_exit)
         try:
-            if os.getpid() == self._process:  # the end of a forked process is not that of the run
+            if os.getpid() == self._process:  # a forked process does not end the run
                 self._end()
         finally:
             self._detach()
@@ -93,7 +93,7 @@ class _ConfiguredLog(RunLog):
 
     def _begin(self) -> None:
         report(None, "info", RUN_STARTED, schema=SCHEMA_VERSION)
-        if self._file.tell() == 0:  # structlog has dropped the event before it got here
+        if self._file.tell() == 0:  # structlog dropped the event before it arrived here
             raise InputError(_DROPS_TRANSITIONS, path=self.path)
 
     def _end(self) -> None:
@@ -137,7 +137,7 @@ _DISPLACED = (
 
 
 def _processors_to_join(path: Path) -> list[Any]:
-    """Return structlog's list of processors, which is changed in place: cached loggers use it."""
+    """Return structlog's list of processors, changed in place since cached loggers use it."""
     if not structlog.is_configured():
         return [_as_call]
 

@@ -1,4 +1,4 @@
-"""Every event of prism and its keys, as the page ``events.md`` beside this module defines them.
+"""Every event of prism and its keys, as defined in the page ``events.md`` beside this module.
 
 The page has a section for each event: its level and meaning, and a table of its keys.
 """
@@ -44,7 +44,7 @@ _KINDS: Mapping[str, Mapping[str, Any]] = {
     "true": {"type": "boolean", "const": True},
     "any value": {"type": ["string", "number", "boolean", "object", "array", "null"]},
 }
-"""What values may be, by the words of the page."""
+"""The schema of values, by the words of the page."""
 
 _OR_NULL, _OPTIONAL = " or null", ", optional"
 
@@ -57,7 +57,7 @@ def _schema_of(words: str) -> dict[str, Any]:
         return {**_KINDS[words]}
 
     options = words.replace("`", "").split(" ")
-    # the version of the schema is the only number
+    # the version of the schema is the only number in the page
     number = options[0].isdecimal()
     return {"const": int(options[0])} if number else {"type": "string", "enum": options}
 
@@ -73,7 +73,7 @@ def _keys_in(lines: Sequence[str]) -> Iterator[Key]:
 def _events_in(sections: Sequence[str]) -> Iterator[Event]:
     for section in sections:
         name, _, said, *table = section.splitlines()
-        # behind the level
+        # after the level
         yield Event(name.strip("`"), said.partition(". ")[2], tuple(_keys_in(table)))
 
 

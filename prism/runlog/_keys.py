@@ -1,4 +1,4 @@
-"""The parts of which the definition of a run log's events consists."""
+"""The parts of the definition of a run log's events."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 WORLD_EVENTS = "world."
-"""How the names of a world's own events begin."""
+"""The prefix of the names of a world's own events."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,9 +16,9 @@ class Key:
 
     Args:
         name: Its name.
-        words: What its values may be, in words.
-        schema: The same as JSON Schema.
-        meaning: What it says.
+        words: The allowed values in words.
+        schema: The allowed values as JSON Schema.
+        meaning: Its meaning.
         required: Whether the event always has it.
     """
 
@@ -36,7 +36,7 @@ class Event:
     Args:
         name: Its name, one of `prism.telemetry.events`.
         meaning: When it is written.
-        keys: Its keys, beside those of every line.
+        keys: Its keys, besides those of every line.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""What a run asked: the questions that its log names, and the prompts that are kept beside it."""
+"""What a run asked: the questions in its log, and the prompts that are kept beside it."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ PROMPTS_NAME = "prompts.jsonl.gz"
 """Name of the file in the folder of a run."""
 
 PRIVATE = (
-    "every prompt and reply stands here as it was sent: names, traits, posts, and whatever else "
+    "this file has every prompt and reply as it was sent: names, traits, posts, and whatever else "
     "agents are told; keep it as private as they are"
 )
-"""What to know before such a file is passed on."""
+"""The warning for anybody who passes such a file on."""
 
 Tell = Callable[[str], object]
-"""Receives what cannot be read."""
+"""Receives problems with unreadable parts."""
 
 _VERSION = 1
 _BLOCK_BYTES = 1 << 18
@@ -48,7 +48,7 @@ class PromptLog:
     """A file of prompts and replies, for `Reasoner` and `Writer`.
 
     Each decision or text is a line of JSON with the id of its event in the log: the agent's id, a
-    colon, and the number of decisions and texts that the agent had asked for. A separate thread
+    colon, and the number of decisions and texts that the agent has asked for. A separate thread
     compresses lines in blocks, each a gzip member, so a killed process loses at most the last
     block. Only the user who runs prism may read the file.
 
@@ -58,8 +58,8 @@ class PromptLog:
         go_on: What `save` returned: continue an existing file from there; the rest is cut off.
 
     Raises:
-        FileExistsError: If the file exists: it is never overwritten.
-        OSError: If it cannot be written; also later, by any method.
+        FileExistsError: If the file exists, since it is never overwritten.
+        OSError: If it cannot be written; any method may also raise it later.
         InputError: If the file to continue is shorter than it was.
 
     Attributes:
@@ -73,7 +73,7 @@ class PromptLog:
         *,
         go_on: Mapping[str, Any] | None = None,
     ) -> None:
-        # takes a while to import, and few runs record their prompts
+        # slow to import, and few runs record their prompts
         from concurrent.futures import ThreadPoolExecutor
 
         self.path: Path = Path(path)
@@ -107,7 +107,7 @@ class PromptLog:
             self._hand_over()
 
     def flush(self) -> None:
-        """Hand everything kept so far to the operating system, so that others can read it."""
+        """Pass all records so far to the operating system, so that others can read them."""
         self._hand_over()
         self._settle(0)
 
@@ -139,28 +139,28 @@ class PromptLog:
         self.close()
 
     def _hand_over(self) -> None:
-        """Have the lines so far written, during the run."""
+        """Pass the lines so far to the writing thread, during the run."""
         if self._lines:
             block, self._lines = bytes(self._lines), bytearray()
             self._waiting.append(self._thread.submit(self._write, block))
 
-        # a disk that is slower than the run must not fill the memory
+        # so that a disk that is slower than the run does not fill the memory
         self._settle(_MOST_WAITING)
 
     def _settle(self, most: int) -> None:
-        """Wait until so many blocks are left at most.
+        """Wait until at most a number of blocks are left.
 
         Raises:
-            OSError: If one could not be written; it names the file.
+            OSError: If a block could not be written; the message names the file.
         """
         while self._waiting and (len(self._waiting) > most or self._waiting[0].done()):
             self._waiting.pop(0).result()
 
     def _write(self, block: bytes) -> None:
-        # without a time, so that the same run writes the same bytes where its replies are the same
+        # without a time, so that the same run writes the same bytes if its replies are the same
         left = memoryview(gzip.compress(block, _LEVEL, mtime=0))
         try:
-            # nothing can be read after a block that is not whole
+            # nothing can be read after an incomplete block
             if self._failure is not None:
                 raise self._failure
 
@@ -184,11 +184,11 @@ def read_prompts(
 
     Yields:
         A dict for each decision and text: ``id``, ``kind`` (``decision`` or ``text``), ``round``
-        and ``tick`` where they are known, ``agent_id``, ``prompt``, ``reply``, ``source``,
-        ``reason`` and ``attempts``; of a decision ``state``, ``trigger``, ``options``, ``context``,
-        ``asked`` (``chat`` or ``decision``, with the ``choice`` then), ``chosen`` and
-        ``probabilities``; of a text its ``key`` and ``schema``. ``same_request_as`` is the id where
-        the attempts stand, if one request served several decisions.
+        and ``tick`` if known, ``agent_id``, ``prompt``, ``reply``, ``source``, ``reason`` and
+        ``attempts``; for a decision also ``state``, ``trigger``, ``options``, ``context``,
+        ``asked`` (``chat``, or ``decision`` with its ``choice``), ``chosen`` and ``probabilities``;
+        for a text its ``key`` and ``schema``. If one request served several decisions,
+        ``same_request_as`` is the id of the record that has the attempts.
 
     Raises:
         InputError: If nothing was recorded, or a part cannot be read and there is no ``on_fault``.
@@ -205,12 +205,12 @@ def read_prompts(
 def find_prompts(
     run: PathLike[str] | str, ids: Iterable[str], on_fault: Tell
 ) -> dict[str, dict[str, Any]]:
-    """Return the records of some ids, as far as there are any.
+    """Return the records of some ids, if they exist.
 
     Args:
         run: The folder of the run.
         ids: The ids.
-        on_fault: Called with what cannot be read.
+        on_fault: Called with problems of unreadable parts.
     """
     path = prompts_of(Path(run))
     if not path.is_file():
@@ -219,7 +219,7 @@ def find_prompts(
     left = {_start_of(one): one for one in ids}
     found: dict[str, dict[str, Any]] = {}
     for line, number in _lines(path, on_fault):
-        # the id comes first, so that the others need not be parsed
+        # the id comes first, so other lines need not be parsed
         start = line[: line.find(b'",') + 2]
         if start in left:
             record = read_line(line)
@@ -234,13 +234,13 @@ def find_prompts(
 
 
 def _start_of(record_id: str) -> bytes:
-    """Return how the line of a record begins."""
+    """Return the beginning of a record's line."""
     named = json.dumps(record_id, ensure_ascii=False)
     return f'{{"id":{named},'.encode("utf-8", "surrogatepass")
 
 
 def choice_text(record: Mapping[str, Any]) -> str | None:
-    """Return a decision question as text: what was asked, and what each option meant."""
+    """Return a decision question as text: the question, and the meaning of each option."""
     choice = record.get("choice")
     if not isinstance(choice, dict):
         return None
@@ -253,7 +253,7 @@ def choice_text(record: Mapping[str, Any]) -> str | None:
 
 
 def prompts_of(run: Path) -> Path:
-    """Return the file of a run's prompts, whether or not it is there."""
+    """Return the path of a run's prompts, whether or not the file exists."""
     return run / PROMPTS_NAME if run.is_dir() else run
 
 
@@ -284,7 +284,7 @@ def _lines(path: Path, on_fault: Tell | None) -> Iterator[tuple[bytes, int]]:
 def _check_header(path: Path, header: Mapping[str, Any]) -> None:
     version = header.get("prompts")
     if not isinstance(version, int):
-        raise InputError("is no file of prompts: its first line says what it is", path=path, line=1)
+        raise InputError("is not a file of prompts: its first line must say so", path=path, line=1)
     if version > _VERSION:
         problem = f"is of version {version}, and this prism knows {_VERSION}: read it with a newer"
         raise InputError(problem, path=path, line=1)
@@ -311,13 +311,13 @@ def _line(record: Mapping[str, Any]) -> bytes:
     try:
         return orjson.dumps(record, default=str, option=_OPTIONS)
     except TypeError:
-        # halves of characters, which a model may have written, and no UTF-8 can hold
+        # a model may have written half a surrogate pair, which UTF-8 cannot represent
         text = json.dumps(record, default=str, ensure_ascii=False, separators=(",", ":"))
         return text.encode("utf-8", "replace") + b"\n"
 
 
 def _opened(path: Path, kept: int) -> FileIO:
-    """Open a file that only its owner may read, and cut it off after what is kept."""
+    """Open a file that only its owner may read, and truncate it after the kept part."""
     flags = os.O_RDWR | getattr(os, "O_BINARY", 0)
     descriptor = os.open(path, flags if kept else flags | os.O_CREAT | os.O_EXCL, 0o600)
     file = FileIO(descriptor, "r+b")
@@ -345,7 +345,7 @@ class Asked:
     """A decision or a text in a log.
 
     Args:
-        id: Its id; None where it has none, as a decision by a policy in a run with prompts.
+        id: Its id; None if it has none, such as a decision by a policy in a run with prompts.
         line: Line of the log, counted from 1.
         event: Its event.
     """
@@ -360,13 +360,13 @@ def asked_in(
 ) -> Iterator[Asked]:
     """Yield the decisions and texts of a log, in its order.
 
-    In a log without ids they are counted as they would be: each agent's from 1.
+    In a log without ids, they are numbered in the usual way, from 1 for each agent.
 
     Args:
         run: The folder of the run, or its log.
-        on_fault: Called with what cannot be read.
+        on_fault: Called with problems of unreadable parts.
         agent_id: Only those of one agent.
-        beside: Folder that prompts were recorded in, if the log is a part of another folder's.
+        beside: Folder in which prompts were recorded, if the log is a part of another folder's.
 
     Raises:
         InputError: If there is no log.
@@ -381,11 +381,12 @@ def asked_in(
 def find_asked(run: Path, record_id: str, on_fault: Tell) -> tuple[Asked, Mapping[str, Any] | None]:
     """Return a decision or a text, and its result.
 
-    That is of a decision the agent's next transition, or that the answer was discarded; of a text
-    the agent's next event. None if the log ends before, or if a decision to stay came to nothing.
+    The result of a decision is the agent's next transition, or the event that discarded the answer.
+    The result of a text is the agent's next event. It is None if the log ends before, or if a
+    decision to stay changed nothing.
 
     Raises:
-        InputError: If there is no log, or nothing of that id in it.
+        InputError: If there is no log, or it has no such id.
     """
     events = _events(run, on_fault, record_id.rpartition(":")[0])
     found = next(
@@ -403,7 +404,7 @@ def find_asked(run: Path, record_id: str, on_fault: Tell) -> tuple[Asked, Mappin
 def _result_of(
     asked: Mapping[str, Any], later: Iterable[Mapping[str, Any]]
 ) -> Mapping[str, Any] | None:
-    """Return what came of a decision or a text among the agent's later events."""
+    """Return the result of a decision or a text among the agent's later events."""
     for event in later:
         is_outcome = event["event"] in _OUTCOMES
         if is_to_stay(asked):
@@ -418,12 +419,12 @@ def _result_of(
 
 
 def is_to_stay(event: Mapping[str, Any]) -> bool:
-    """Return whether an event is a decision for the state that the agent was asked in."""
+    """Return whether an event is a decision to stay in the current state."""
     return event["event"] == DECISION and event.get("chosen") == event.get("state")
 
 
 def _came_of_staying(decision: Mapping[str, Any], event: Mapping[str, Any]) -> bool:
-    """Return whether an event is a transition to the state itself, or that it was discarded."""
+    """Return whether an event is a transition to the same state, or discards the answer."""
     names = {
         TRANSITION: ("from_state", "trigger", "to_state"),
         ANSWER_DISCARDED: ("asked_in", "trigger", "chosen"),
@@ -439,9 +440,9 @@ def _question_of(event: Mapping[str, Any]) -> tuple[Any, ...]:
 def _events(
     run: Path, on_fault: Tell, agent_id: str | None, beside: Path | None = None
 ) -> Iterator[tuple[str | None, Mapping[str, Any], int]]:
-    """Yield the events of agents that may matter, each with its id, if it has one, and its line."""
+    """Yield the relevant events of agents, each with its id, if any, and its line."""
     log = locate_log(run)
-    # where prompts were recorded, what has no id asked no model
+    # if prompts were recorded, events without an id asked no model
     counts = None if prompts_of(beside or log.parent).is_file() else Counter[str]()
     wanted = _mentions(agent_id)
     for block in read_blocks(log):
@@ -449,7 +450,7 @@ def _events(
             on_fault(f"{log}: line {block.first_line} {block.fault}")
 
         for line, text in enumerate(BytesIO(block.data), start=block.first_line):
-            # what is no JSON prism log check says
+            # prism log check reports invalid JSON
             event = (read_line(text) if wanted(text) else None) or {}
             is_wanted = agent_id in (None, event.get("agent_id"))
             if not is_wanted or not isinstance(event.get("event"), str):
@@ -459,12 +460,12 @@ def _events(
 
 
 def _mentions(agent_id: str | None) -> Callable[[bytes], bool]:
-    """Return a quick look at whether a line may be wanted: most are not, and are not parsed."""
+    """Return a quick test for lines that may be relevant; most are not, and need not be parsed."""
     if agent_id is None:
         names = [f'"{name}"'.encode() for name in _ID_KEYS]
         return lambda text: any(name in text for name in names)
 
-    # the log may be another logger's, with blanks, or with escapes in place of characters
+    # another logger may have written the log, with blanks or escape sequences
     named = json.dumps(agent_id, ensure_ascii=False).encode("utf-8", "surrogatepass")
     forms = {named, json.dumps(agent_id).encode()}
     return lambda text: any(form in text for form in forms)
@@ -478,7 +479,7 @@ def _id_of(event: Mapping[str, Any], counts: Counter[str] | None) -> str | None:
     given, agent_id = event.get(key), event.get("agent_id")
     if isinstance(given, str):
         return given
-    # nobody was asked for a template
+    # a template is not an answer
     if counts is None or not isinstance(agent_id, str) or event.get("source") == "template":
         return None
 

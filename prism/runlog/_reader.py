@@ -1,4 +1,4 @@
-"""Reading a log's bytes, unpacked if they are compressed, in blocks of whole lines."""
+"""Reading the bytes of a log, decompressed if necessary, in blocks of whole lines."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Block:
         data: The lines, each with its line feed; only the last line of a log may lack one.
         first_line: Number of the first line, counted from 1.
         lines: Number of lines.
-        fault: What is wrong with the bytes, if they could not be read; ``data`` is empty then.
+        fault: The problem, if the bytes could not be read. ``data`` is then empty.
     """
 
     data: bytes
@@ -80,7 +80,7 @@ def locate_log(path: PathLike[str] | str) -> Path:
 
 
 def log_in(folder: Path) -> Path:
-    """Return where the log of a folder is, or would be."""
+    """Return the path of a folder's log, whether or not it exists."""
     named = (folder / name for name in LOG_NAMES)
     return next((path for path in named if path.is_file()), folder / LOG_NAME)
 
@@ -90,14 +90,14 @@ def read_blocks(
 ) -> Iterator[Block]:
     """Yield a log in blocks of whole lines, with few of them in memory.
 
-    A file that starts with the first bytes of gzip or zstd is unpacked, whatever its name. A log
-    that is still being written is read up to its current end. A pipe is read to its end, once.
+    A file that starts with the first bytes of gzip or zstd is decompressed, whatever its name. A
+    log that is still being written is read up to its current end. A pipe is read to its end, once.
 
     Args:
         path: The log.
-        size: Bytes to read at once.
+        size: Number of bytes to read at once.
         begin: Where in the file to begin, at the start of a line.
-        end: Where to end, behind a line.
+        end: Where in the file to end, after a line.
 
     Yields:
         The lines; a block with a fault for a line longer than `size`, and for compressed data that
@@ -117,14 +117,14 @@ def read_blocks(
 
 
 def unpacked(file: RawIOBase | BinaryIO, most: int = sys.maxsize) -> _Source:
-    """Return what reads a file's bytes, so many at most, unpacked if they are compressed."""
+    """Return a reader of a file's bytes, up to a limit, decompressed if necessary."""
     source = _Peeked(file, most)
     make = next((each for magic, each in _UNPACKERS if source.start.startswith(magic)), None)
     return source if make is None else Unpacked(source, make)
 
 
 def zstd() -> Any:
-    """Return what reads and writes zstd.
+    """Return the module that reads and writes zstd.
 
     Raises:
         MissingExtraError: If it is not installed.
@@ -138,10 +138,10 @@ def zstd() -> Any:
 
 
 class ZstdFile(FileIO):
-    """A log that is written in frames of zstd, each of which holds what is written at once."""
+    """A log written in frames of zstd, one for each write."""
 
     def write(self, data: Any, /) -> int:
-        """Write bytes as a frame of their own, whole."""
+        """Write bytes as one complete frame."""
         left = memoryview(zstd().compress(bytes(data)))
         while left:
             left = left[super().write(left) :]
@@ -157,10 +157,10 @@ class _Source(Protocol):
 
 
 class _Peeked:
-    """A file whose first bytes are known; it may be a pipe, which cannot be read twice.
+    """A file whose first bytes have been read; it may be a pipe, which cannot be read twice.
 
     Attributes:
-        start: Its first bytes, as many as tell how it is compressed.
+        start: Its first bytes, enough to detect its compression.
     """
 
     def __init__(self, file: RawIOBase | BinaryIO, most: int) -> None:
@@ -192,7 +192,7 @@ class _Peeked:
 
 
 class _ZstdUnpacker:
-    """Unpacks a frame of zstd, as zlib's objects unpack gzip."""
+    """Decompresses a frame of zstd, with the interface of zlib's objects."""
 
     def __init__(self) -> None:
         self._unpacker = zstd().ZstdDecompressor()
@@ -205,11 +205,11 @@ class _ZstdUnpacker:
 
     @property
     def unused_data(self) -> bytes:
-        """What was behind its end."""
+        """The data after its end."""
         return bytes(self._unpacker.unused_data)
 
     def decompress(self, packed: bytes, most: int) -> bytes:
-        """Return some of what is unpacked."""
+        """Return some of the decompressed data."""
         if self.eof:
             return b""
 
@@ -230,14 +230,14 @@ _UNPACKERS = (
 
 
 class Unpacked:
-    """The unpacked bytes of a compressed file.
+    """The decompressed bytes of a compressed file.
 
     Args:
         file: The file.
-        make: Makes what unpacks one of its parts, of which there may be several.
+        make: Makes the decompressor of one of its parts, of which there may be several.
 
     Attributes:
-        fault: Why there are no more bytes, unless the file has simply ended.
+        fault: Why there are no more bytes, unless the file has ended normally.
     """
 
     def __init__(self, file: _Peeked, make: Callable[[], Any]) -> None:
@@ -263,7 +263,7 @@ class Unpacked:
         return len(data)
 
     def _unpack(self, most: int) -> bytes:
-        # Compressed logs may have been concatenated: another one follows.
+        # Compressed logs may have been concatenated, so another one may follow.
         if self._unpacker.eof and self._packed:
             self._unpacker = self._make()
 
@@ -282,7 +282,7 @@ def _cut(source: _Source, size: int) -> Iterator[Block]:
     """Cut bytes into blocks of whole lines."""
     buffer = bytearray(size)
     line = 1
-    rest = 0  # bytes at the start of the buffer, of a line that is not complete yet
+    rest = 0  # number of bytes of an incomplete line at the start of the buffer
     skipping = False  # inside a line that is too long
 
     while (filled := _fill(source, memoryview(buffer), rest)) > rest:
@@ -308,7 +308,7 @@ def _cut(source: _Source, size: int) -> Iterator[Block]:
 
 
 def _fault_of(source: _Source, line: int) -> Iterator[Block]:
-    """Yield why there are no more bytes, unless the file has simply ended."""
+    """Yield why there are no more bytes, unless the file has ended normally."""
     if fault := getattr(source, "fault", None):
         yield Block(b"", line, 1, fault)
 
@@ -327,15 +327,15 @@ def _block(buffer: bytearray, start: int, end: int, line: int) -> Block:
 
 
 def _unreadable(path: Path, error: OSError) -> InputError:
-    """Return why a run cannot be read; where there is none, with the runs beside it."""
+    """Return why a run cannot be read; if it does not exist, with the runs beside it."""
     if isinstance(error, FileNotFoundError):
         return InputError(f"there is no such file or folder{_runs_beside(path)}", path=path)
     return InputError(f"cannot be read: {error.strerror}", path=path)
 
 
 def _runs_beside(path: Path) -> str:
-    """Return the end of a message: the runs of the same folder whose names are most like it."""
-    # loaded only for a message
+    """Return the end of a message: the runs of the same folder with the most similar names."""
+    # imported here as it is needed only for a message
     from difflib import get_close_matches
 
     with suppress(OSError):

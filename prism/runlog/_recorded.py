@@ -1,4 +1,4 @@
-"""What a log has of the answers that a run got: to repeat them, or not to pay for them again."""
+"""The answers in a log, to repeat them or to avoid paying for them again."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _ASKED_BY = {
     DECISION: ("agent_id", "state", "trigger", "options", "context"),
     TEXT_WRITTEN: ("agent_id", "key"),
 }
-"""The keys of an answer's event that say what was asked."""
+"""The keys of an answer's event that identify the question."""
 
 _ANSWER_KEYS = ("chosen", "source", "reason", "probabilities")
 _TEXT_KEYS = ("prompt_hash", "text", "source", "reason")
@@ -47,17 +47,17 @@ _MAY_HAVE_STOPPED = " (which may have been stopped before: its log has no run.en
 
 
 class RecordedAnswers(EarlierAnswers):
-    """The decisions and texts in the log of an earlier run, each in its order.
+    """The decisions and texts in the log of an earlier run, in order.
 
-    A question is the same if agent, state, trigger, options and context are; a text call, if agent
-    and key are. As `EarlierAnswers` of a `Router` they answer until the runs part: from the first
-    question on that is not the one of the log (of another agent, about something else, in another
-    prompt, or put to another model), all others are left to the router.
+    Questions are the same if their agent, state, trigger, options and context are, and text calls
+    if their agent and key are. As `EarlierAnswers` of a `Router`, the log answers until the runs
+    diverge. From the first question that differs from the log (in its agent, subject, prompt or
+    model), all questions are left to the router.
 
     Args:
         log: The log, plain or compressed with gzip or zstd, or the folder of the run.
         verbatim: Report answers exactly as in the log; by default their source is ``replay``.
-        of: The events that are kept.
+        of: The events to keep.
 
     Raises:
         InputError: If the log cannot be read, is empty, has two runs or a newer schema, or has a
@@ -74,7 +74,7 @@ class RecordedAnswers(EarlierAnswers):
         self._path = locate_log(log)
         self._verbatim = verbatim
         self._answers: dict[bytes, deque[dict[str, Any]]] = defaultdict(deque)
-        # for each agent whether it had all acts to choose from, in the order of its answers
+        # by agent: whether it could choose among all acts, in the order of its answers
         self._acts: dict[str, deque[bool | None]] = defaultdict(deque)
         self._policy_acts = False
         self._start: dict[str, Any] = {}
@@ -103,7 +103,7 @@ class RecordedAnswers(EarlierAnswers):
 
     @property
     def chooses_acts(self) -> bool:
-        """Whether agents of the feed chose between all acts."""
+        """Whether agents of the feed chose among all acts."""
         return self._start.get("chart") in FEEDS_OF_ACTS
 
     def chooses_acts_for(self, agent: Any) -> bool | None:
@@ -111,7 +111,7 @@ class RecordedAnswers(EarlierAnswers):
         return None if self._is_parted else self.recorded_acts(agent)
 
     def models(self, asked_for: str) -> list[dict[str, Any]]:
-        """Return who was asked for ``decisions`` or ``texts``, as the log tells it."""
+        """Return the models asked for ``decisions`` or ``texts``, from the log."""
         told = self._start.get("models", [])
         return [each for each in told if each.get("asked") == asked_for]
 
@@ -135,7 +135,7 @@ class RecordedAnswers(EarlierAnswers):
         prompt_hash: Callable[[], str | None],
         switched_to: str | None,
     ) -> Decision | Written | None:
-        """Return the answer of the log, unless the runs have parted."""
+        """Return the answer of the log, unless the runs have diverged."""
         if self._is_parted or self._differs(asked, prompt_hash, switched_to):
             self._is_parted = True
             return None
@@ -148,23 +148,23 @@ class RecordedAnswers(EarlierAnswers):
         prompt_hash: Callable[[], str | None],
         switched_to: str | None,
     ) -> bool:
-        """Return whether something is not what the log has."""
+        """Return whether something differs from the log."""
         recorded = self._answers.get(_key_of(asked))
         if not recorded:
             return True
 
         same = prompt_hash()
-        # logs of earlier versions have none, and a policy is told nothing
+        # logs of earlier versions have none, and a policy gets no prompt
         if "prompt_hash" in recorded[0] and same is not None and recorded[0]["prompt_hash"] != same:
             return True
 
         is_put_to_another = switched_to is not None and switched_to not in self._known_models
         return isinstance(asked, Question) and is_put_to_another
 
-    # Answers that have to be there
+    # Answers that must exist
 
     def recorded_acts(self, agent: Any) -> bool | None:
-        """Return whether an agent had all acts to choose from; None if nothing is recorded."""
+        """Return whether an agent could choose among all acts; None if unknown."""
         recorded = self._acts.get(agent_name(agent))
         if not recorded:
             return None
@@ -175,7 +175,7 @@ class RecordedAnswers(EarlierAnswers):
         """Return the decision on a question.
 
         Raises:
-            ReplayError: If the log has none, or it is not among the options.
+            ReplayError: If the log has no such decision, or it is not among the options.
         """
         recorded = self._answers.get(_key_of(question))
         agent = agent_name(question.agent)
@@ -202,10 +202,10 @@ class RecordedAnswers(EarlierAnswers):
         return replace(decision, source="replay")
 
     def text(self, call: TextCall) -> Written:
-        """Return the text for a call, in the prompt of the log.
+        """Return the text for a call, whose prompt must be that of the log.
 
         Raises:
-            ReplayError: If the log has none, or would not have it now.
+            ReplayError: If the log has no such text, or the run would not produce it now.
         """
         recorded = self._answers.get(_key_of(call))
         what = f"text {call.key!r} of agent {call.agent_id!r}"
@@ -218,7 +218,7 @@ class RecordedAnswers(EarlierAnswers):
         if event["prompt_hash"] != call.prompt_hash:
             raise ReplayError(
                 f"{self._path} holds the {what} for another prompt ({event['prompt_hash']}, now "
-                f"{call.prompt_hash}): {_SAME_RUN}, or ask the model anew"
+                f"{call.prompt_hash}): {_SAME_RUN}, or ask the model again"
             )
 
         recorded.popleft()
@@ -228,7 +228,7 @@ class RecordedAnswers(EarlierAnswers):
         return replace(self._written(call, event, what), text_id=text_id, was_cut=was_cut)
 
     def _written(self, call: TextCall, event: Mapping[str, Any], what: str) -> Written:
-        """Return the result of a call, as the log has it."""
+        """Return the result of a call from the log."""
         text, source, reason = event["text"], event["source"], event["reason"]
         cost = _cost_of(event)
         if source == "failed":
@@ -236,17 +236,17 @@ class RecordedAnswers(EarlierAnswers):
         if source in _TAKEN_INSTEAD:
             if fallback_text(call) != text:
                 raise ReplayError(
-                    f"{self._path}: instead of the {what} another one was taken than the "
-                    f"{fallback_text(call)!r} of now: {_SAME_RUN}"
+                    f"{self._path}: the fallback for the {what} differs from the "
+                    f"present {fallback_text(call)!r}: {_SAME_RUN}"
                 )
             return Written(text, source, call.fallback, reason, cost)
 
         written = read_as(call, text, source if self._verbatim else "replay", cost)
         if written.has_failed:
             raise ReplayError(
-                f"{self._path}: the {what} was of use when it was written, and is not any more "
+                f"{self._path}: the {what} was valid when it was written, but no longer is "
                 f"({written.reason}): replay with the files of the recorded run, or ask the "
-                "model anew"
+                "model again"
             )
 
         return written
@@ -260,10 +260,10 @@ class RecordedAnswers(EarlierAnswers):
 
 
 class UnfinishedAnswers(EarlierAnswers):
-    """The answers of a model that a stopped run had got after its last checkpoint.
+    """The answers that a stopped run got from a model after its last checkpoint.
 
-    The rounds behind it are gone through again, and ask the same: what was answered then is taken
-    as it is, so that nobody pays for it twice.
+    The rounds after it are repeated and ask the same questions. The earlier answers are reused, so
+    nobody pays for them twice.
 
     Args:
         events: The decisions and texts, in the order of the log.
@@ -277,7 +277,7 @@ class UnfinishedAnswers(EarlierAnswers):
 
     @classmethod
     def behind(cls, log: Path, kept: int) -> UnfinishedAnswers:
-        """Read what a log has behind a place; a last line that is cut off counts as none.
+        """Read the part of a log after some bytes; an incomplete last line is ignored.
 
         Args:
             log: The log.
@@ -302,7 +302,7 @@ class UnfinishedAnswers(EarlierAnswers):
         switched_to: str | None,
     ) -> Decision | Written | None:
         """Return the answer to the same question in the same prompt, once."""
-        del switched_to  # the treatments of the rounds that are gone through again are the same
+        del switched_to  # the repeated rounds have the same treatments
         waiting = self._answers.get(_key_of(asked))
         same = prompt_hash() if waiting else None
         event = next((each for each in waiting or () if each["prompt_hash"] == same), None)
@@ -318,7 +318,7 @@ class UnfinishedAnswers(EarlierAnswers):
 
 
 def _decision_in(event: Mapping[str, Any], question: Question) -> Decision | None:
-    """Return the decision that an event tells of; None if it is not among the options."""
+    """Return the decision in an event; None if it is not among the options."""
     chosen = [option for option in question.options if state_text(option) == event["chosen"]]
     if not chosen:
         return None
@@ -338,7 +338,7 @@ def _decision_in(event: Mapping[str, Any], question: Question) -> Decision | Non
 
 
 def _cost_of(event: Mapping[str, Any]) -> Cost | None:
-    """Return what a logged decision has cost; None if no model was to be asked."""
+    """Return the cost of a logged decision; None if no model was asked."""
     if "latency" not in event:
         return None
 
@@ -347,18 +347,18 @@ def _cost_of(event: Mapping[str, Any]) -> Cost | None:
 
 
 def _offers_acts(event: Mapping[str, Any]) -> bool | None:
-    """Return whether an agent of the feed had all acts to choose from; None if that is not said."""
+    """Return whether an agent of the feed could choose among all acts; None if unknown."""
     if not ACTS.isdisjoint(event.get("options", ())):
         return True
     if event["source"] in ("model", "cache") or event.get("prompt_hash") is not None:
-        # what it might not do again was left out
+        # options that it could not repeat were left out
         return True
 
     return None
 
 
 def _events(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the events of a log of one run, every line of which must be sound."""
+    """Yield the events of a log of one run, every line of which must be valid."""
     number = 0
     has_run = False
     for block in read_blocks(path):
@@ -447,7 +447,7 @@ def _key_of(asked: Question | TextCall) -> bytes:
 def _key(*parts: Any) -> bytes:
     try:
         return _dump(parts)
-    except TypeError:  # the log has descriptions in place of values that JSON cannot represent
+    except TypeError:  # the log describes values that JSON cannot represent
         return _dump([writable(part) for part in parts])
 
 

@@ -14,7 +14,7 @@ from prism.telemetry.events import DECISION, TEXT_WRITTEN
 
 
 class _Replaying:
-    """What a reasoner and a writer have in common that answer from a log."""
+    """The common part of a reasoner and a writer that answer from a log."""
 
     _event: str
     _asked_for: str
@@ -25,14 +25,14 @@ class _Replaying:
 
     @property
     def tells_models(self) -> bool:
-        """Whether the earlier run's log tells of its models."""
+        """Whether the earlier run's log names its models."""
         return bool(self.recorded.models(self._asked_for))
 
     def models_for(self, agents: Iterable[Any]) -> list[dict[str, Any]]:
-        """Return who was asked for which agents in the earlier run.
+        """Return the model of each agent in the earlier run.
 
         Args:
-            agents: All agents of the run, who are those of the earlier one.
+            agents: All agents of the run, the same as in the earlier one.
         """
         del agents
         return self.recorded.models(self._asked_for)
@@ -101,8 +101,8 @@ class ReplayReasoner(_Replaying, BaseReasoner):
 class ReplayWriter(_Replaying, BaseWriter):
     """Answers text calls from the log of an earlier run, to repeat it without the model.
 
-    A call is identified by its agent and key, and its prompt has to be the one of the log. Repeated
-    calls get their texts in the order of the log, failures included.
+    A call is identified by its agent and key, and its prompt must be that of the log. Repeated
+    calls get their texts in the order of the log, including failures.
 
     Args:
         log: The log, plain or compressed with gzip or zstd, or the folder of the run.
@@ -130,7 +130,7 @@ class ReplayWriter(_Replaying, BaseWriter):
         """Return the texts of the log.
 
         Raises:
-            ReplayError: If a call is not in the log, or its text would be another one now.
+            ReplayError: If a call is not in the log, or its text would be different now.
         """
         texts = [self.recorded.text(call) for call in calls]
         for written in texts:

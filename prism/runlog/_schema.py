@@ -1,4 +1,4 @@
-"""The schema of a run log as it is published: a JSON Schema, and the page that defines it.
+"""The published schema of a run log: a JSON Schema, and the page that defines it.
 
 ``python -m prism.runlog._schema docs`` writes both into the documentation.
 """
@@ -24,8 +24,8 @@ def json_schema(*, strict: bool = False) -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of one line of a log.
 
     Args:
-        strict: Refuse unknown events and keys. A reader must not, since a later version may add
-            some, and an application may write its own.
+        strict: Whether to refuse unknown events and keys. A reader must not, since a later version
+            may add some, and an application may write its own.
     """
     branches = [
         {

@@ -1,4 +1,4 @@
-"""Logged data as people read it: words, without braces and quotes."""
+"""Logged data in words, without braces and quotes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MOST_STEPS = 6
 
 
 def in_words(told: Any) -> str:
-    """Return plain data as a reader says it: names and values, without braces and quotes."""
+    """Return plain data in words: names and values, without braces and quotes."""
     if isinstance(told, Mapping):
         return ", ".join(f"{name} {in_words(value)}" for name, value in told.items())
     if isinstance(told, list):
@@ -24,7 +24,7 @@ def in_words(told: Any) -> str:
 
 
 def words_of(text: str) -> str:
-    """Return the words of a text that may be JSON: those of its ``text``, or all it tells."""
+    """Return the words of a text that may be JSON: those of its ``text``, or all of it in words."""
     told = _parsed(text)
     if told is None:
         return text
@@ -35,7 +35,7 @@ def words_of(text: str) -> str:
 
 
 def said_in(body: str) -> str:
-    """Return what a model said in the body of a server's answer; all of it, if that is not told."""
+    """Return the model's text in the body of a server's answer, or else the whole body."""
     told = _parsed(body)
     for _ in range(_MOST_STEPS):
         if isinstance(told, list):
@@ -48,7 +48,7 @@ def said_in(body: str) -> str:
 
 
 def _parsed(text: str) -> Any:
-    """Return an object or a list of which a text is the JSON, or else None."""
+    """Return the object or list that a JSON text represents, or else None."""
     if not text.lstrip().startswith(("{", "[")):
         return None
 

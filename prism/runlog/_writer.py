@@ -1,4 +1,4 @@
-"""Writing a run as a log: one JSON line for each event, stamped by the simulated clock."""
+"""Writing a run as a log: one line of JSON per event, stamped by the simulated clock."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ import orjson
 
 from prism.runlog._reader import ZstdFile, zstd
 
-if TYPE_CHECKING:  # structlog loads asyncio and rich: whoever only reads a log needs neither
+if TYPE_CHECKING:  # structlog loads asyncio and rich, which readers of logs do not need
     from structlog.typing import FilteringBoundLogger
 
 DEFAULT_START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -39,7 +39,7 @@ class Moment:
 
     Attributes:
         seconds: The time in seconds since the epoch.
-        stamp: Time, round and tick as every line of a log has them.
+        stamp: Time, round and tick in the form of a log's lines.
     """
 
     time: datetime
@@ -49,7 +49,7 @@ class Moment:
     stamp: dict[str, Any] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Prepare, once for all readers, the forms in which this instant is written."""
+        """Prepare the forms in which this instant is written, once for all uses."""
         text = self.time.isoformat().replace("+00:00", "Z")
         object.__setattr__(self, "seconds", self.time.timestamp())
         object.__setattr__(
@@ -58,16 +58,16 @@ class Moment:
 
 
 class SimulatedClock:
-    """A clock that only the simulation advances, by a fixed time a tick, from a fixed start.
+    """A clock that only the simulation advances, by a fixed time per tick, from a fixed start.
 
     Calling it returns seconds since the epoch, so it can be a chart's ``clock``. Two runs of the
-    same simulation get the same times from it. A `RunLog` with this clock writes its time; other
-    loggers get round and tick from structlog's context (``structlog.contextvars``).
+    same simulation get the same times. A `RunLog` with this clock writes its time; other loggers
+    get round and tick from structlog's context (``structlog.contextvars``).
 
     Args:
         start: Time at which the first round begins; in UTC if it has no time zone.
-        seconds_per_tick: Seconds from one tick to the next; a minute by default. In a run of the
-            feed it is what the parameter ``ticks_per_hour`` comes to.
+        seconds_per_tick: Seconds from one tick to the next; 60 by default. In a run of the feed,
+            the parameter ``ticks_per_hour`` determines it.
 
     Attributes:
         moment: The current instant.
@@ -114,7 +114,7 @@ class SimulatedClock:
         return str(self.moment.stamp["timestamp"])
 
     def begin_round(self, number: int) -> None:
-        """Begin a round; the time does not change before its first tick."""
+        """Begin a round. The time does not change before its first tick."""
         self._show(Moment(self.moment.time, number))
 
     def advance(self) -> None:
@@ -125,7 +125,7 @@ class SimulatedClock:
 
     @contextmanager
     def at(self, moment: Moment) -> Iterator[None]:
-        """Show another instant inside the block, to log what belongs to it."""
+        """Show another instant inside the block, to log events that belong to it."""
         now = self.moment
         self._show(moment)
         try:
@@ -135,7 +135,7 @@ class SimulatedClock:
 
     @contextmanager
     def bound(self) -> Iterator[None]:
-        """Bind round and tick in structlog's context, and leave it as it was afterwards."""
+        """Bind round and tick in structlog's context, and restore it afterwards."""
         context = _structlog_context()
         before = {} if context is None else context.get_contextvars()
         self._is_bound = True
@@ -162,7 +162,7 @@ class SimulatedClock:
 
 
 def _structlog_context() -> Any:
-    """Return ``structlog.contextvars``; None if nobody has imported structlog, who would read it.
+    """Return ``structlog.contextvars``; None if structlog, which would read it, is not imported.
 
     Importing it takes as long as a small run.
     """
@@ -171,7 +171,7 @@ def _structlog_context() -> Any:
 
 try:
     import fcntl
-except ImportError:  # on Windows, nothing prevents two processes from writing one log
+except ImportError:  # on Windows, nothing prevents two processes from writing the same log
     fcntl = None  # type: ignore[assignment]
 
 _BUFFER_BYTES = 1 << 20
@@ -188,9 +188,9 @@ class RunLog:
 
     Every line begins with ``event``, ``timestamp``, ``round`` and ``tick``. They come from the
     simulated clock, so two runs of the same simulation write the same bytes. Without a simulated
-    clock the time is real, and the values bound with ``structlog.contextvars.bind_contextvars``,
-    such as round and tick, are written, too. Each line is then handed to the operating system at
-    once, not when a megabyte is full.
+    clock, the time is real, and values bound with ``structlog.contextvars.bind_contextvars``, such
+    as round and tick, are also written. Each line is then passed to the operating system at once,
+    instead of in blocks of a megabyte.
 
     Args:
         path: File to write; it must not exist yet. It is compressed if its name ends in ``.zst``,
@@ -200,7 +200,7 @@ class RunLog:
             called once the log is locked against other processes.
 
     Raises:
-        FileExistsError: If the file exists: a log is never overwritten.
+        FileExistsError: If the file exists, since a log is never overwritten.
         BlockingIOError: If another process is writing the log that is to be continued.
 
     Attributes:
@@ -231,7 +231,7 @@ class RunLog:
         self.logger: FilteringBoundLogger = self._make_logger()
 
     def flush(self) -> None:
-        """Hand everything written so far to the operating system, so that others can read it."""
+        """Pass everything written so far to the operating system, so that others can read it."""
         self._file.flush()
 
     def save(self) -> int:
@@ -278,11 +278,11 @@ class RunLog:
         return _line({"event": None, **self._clock.moment.stamp, **event})
 
     def _line_logger(self, levels: Any) -> type[FilteringBoundLogger]:
-        """Return structlog's logger, of which a log takes a hundred thousand events a second."""
+        """Return structlog's logger, optimised for a hundred thousand events per second."""
         write, clock = self._write, self._clock
 
         def info(logger: Any, event: str, *args: Any, **keys: Any) -> Any:
-            """Log an event as structlog does, without what only few events need."""
+            """Log an event as structlog does, but skip steps that few events need."""
             if args or logger._context or "exc_info" in keys or "stack_info" in keys:
                 return levels.info(logger, event, *args, **keys)
 
@@ -299,7 +299,7 @@ def _line(event: dict[str, Any]) -> bytes:
 
 
 def _with_traceback(logger: Any, method: str, event: MutableMapping[str, Any]) -> Any:
-    """Write out the exception and the stack of an event, where it has them."""
+    """Format the exception and the stack of an event, if it has them."""
     from structlog.processors import StackInfoRenderer, format_exc_info
 
     if "exc_info" in event:
@@ -325,13 +325,13 @@ def _opened(path: Path, mode: str) -> BinaryIO:
     if path.suffix != ".zst":
         return cast(BinaryIO, path.open(mode, buffering=_BUFFER_BYTES))
 
-    # says what is missing before there is a file
+    # reports a missing extra before the file is created
     zstd()
     return BufferedWriter(ZstdFile(path, mode), _BUFFER_BYTES)
 
 
 def is_being_written(path: Path) -> bool | None:
-    """Return whether a process has a log open to write it; None where that cannot be told.
+    """Return whether a process is writing a log; None if unknown.
 
     Raises:
         OSError: If the log cannot be opened.
@@ -351,11 +351,11 @@ def is_being_written(path: Path) -> bool | None:
 
 
 def _lock(file: BinaryIO) -> None:
-    # The lock ends with the process, however that ends.
+    # The lock ends with the process, however it ends.
     if fcntl is None:
         return
 
-    # Whoever looks whether a log `is_being_written` holds the lock for an instant, too.
+    # A check whether a log `is_being_written` also holds the lock for an instant.
     for _ in range(_LOOKS):
         with suppress(BlockingIOError):
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -367,7 +367,7 @@ def _lock(file: BinaryIO) -> None:
 
 
 class _RealTime:
-    """Real time in place of a simulated clock; the application may bind round and tick."""
+    """Real time instead of a simulated clock; the application may bind round and tick."""
 
     @property
     def moment(self) -> Self:

@@ -143,7 +143,7 @@ def test_a_full_disk_is_told(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("line", "said"),
-    [(b'{"id": "ada:1"}', "is no file of prompts"), (b'{"prompts": 99}', "newer")],
+    [(b'{"id": "ada:1"}', "is not a file of prompts"), (b'{"prompts": 99}', "newer")],
 )
 def test_another_file_is_refused(line: bytes, said: str, tmp_path: Path) -> None:
     """A file of something else, or of a newer prism, is not read as if it were one of prompts."""

@@ -138,7 +138,7 @@ async def test_remembered_texts_are_skipped(tmp_path: Path) -> None:
         (call("other"), r"holds no \(further\) text 'other' of agent 'ada': replay with the files"),
         (call(agent="bo"), r"holds no \(further\) text 'k' of agent 'bo'"),
         (call(prompt="!"), r"holds the text 'k' of agent 'ada' for another prompt \("),
-        (call(read=json.loads), r"was of use when it was written, and is not any more \(the text"),
+        (call(read=json.loads), r"was valid when it was written, but no longer is \(the text"),
     ],
 )
 async def test_another_call_has_no_text(other: TextCall, problem: str, tmp_path: Path) -> None:

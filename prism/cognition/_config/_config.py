@@ -6,25 +6,19 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
 
-from prism.cognition._config._values import (
-    AVAILABLE_ACTIONS,
+from prism.cognition._prompts import LEAST, build_prompt
+from prism.cognition._settings import (
     BLOCKS,
     HARD_LIMIT,
-    INSTRUCTIONS,
-    MEMORY_ACTIONS,
-    PAGING_ACTIONS,
-    ROLE,
-    STATE_DESCRIPTION,
     Iterate,
     Limit,
     Paging,
+    PromptTexts,
     StorageLimits,
     ThinkingLog,
 )
-from prism.cognition._prompts import LEAST, build_prompt
 from prism.errors import FieldValueError, InputError
 from prism.files import reading
 from prism.files._source import DocumentError, Problem
@@ -45,20 +39,20 @@ class ConfigFileError(DocumentError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Config:
+class Config(PromptTexts):
     """The configuration of a thinking agent; by default the specification's own texts.
 
     Args:
         role: What the agent is; the prompt begins with it.
         instructions: How to reply.
         goal: The agent's goal, if any.
-        state_description: What each state is for; the defaults apply to those that are left out.
+        state_description: What each state is for; states that are left out have their defaults.
         available_actions: What each action does. If any of the memory's actions is named, only the
             named ones are available.
         thinking_log: The log of thoughts.
         paging_limit: The size of a prompt above which the agent pages.
         hard_limit: The size that no prompt exceeds.
-        iterate: The most cycles of a run.
+        iterate: Limits for the cycles of a run.
         paging: How to decide what leaves the working memory.
         storage: How much of the storage is kept and shown.
         warnings: Warnings of the reader about what it left out.
@@ -68,11 +62,6 @@ class Config:
             action.
     """
 
-    role: str = ROLE
-    instructions: str = INSTRUCTIONS
-    goal: str | None = None
-    state_description: Mapping[str, str] = field(default_factory=dict)
-    available_actions: Mapping[str, str] = field(default_factory=dict)
     thinking_log: ThinkingLog = field(default_factory=ThinkingLog)
     paging_limit: Limit = field(default_factory=Limit)
     hard_limit: Limit = field(default_factory=lambda: Limit(max_tokens=HARD_LIMIT))
@@ -83,8 +72,7 @@ class Config:
 
     def __post_init__(self) -> None:
         """Fill in what is left out, and refuse limits that contradict each other."""
-        object.__setattr__(self, "state_description", _descriptions_with(self.state_description))
-        object.__setattr__(self, "available_actions", _actions_with(self.available_actions))
+        PromptTexts.__post_init__(self)
         for name in ("paging_limit", "hard_limit"):
             limit: Any = getattr(self, name)
             if isinstance(limit, int):  # as in a file
@@ -121,7 +109,12 @@ class Config:
         Raises:
             InputError: If it is not JSON, or holds an error.
         """
-        return cls._required(_read(text, name))
+        found = _read(text, name)
+        made = cls._made(found)
+        if made is None or found.errors:
+            raise ConfigFileError(found.errors)
+
+        return made
 
     @classmethod
     def check(cls, path: Path | str) -> list[ConfigProblem]:
@@ -138,16 +131,8 @@ class Config:
         return sorted(found)
 
     @classmethod
-    def _required(cls, found: Reading) -> Self:
-        made = cls._made(found)
-        if made is None or found.errors:
-            raise ConfigFileError(found.errors)
-
-        return made
-
-    @classmethod
     def _made(cls, found: Reading) -> Self | None:
-        """Return the configuration, as far as the file has one; note what is wrong with it."""
+        """Return the configuration, if the file is usable, and note what is wrong with it."""
         if not found.is_usable:
             return None
 
@@ -181,39 +166,6 @@ class Config:
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False) + "\n"
 
 
-def _descriptions_with(given: Mapping[str, str]) -> Mapping[str, str]:
-    """Return what each state is for, by default as specified.
-
-    Raises:
-        FieldValueError: If there is no such state.
-    """
-    _require_known("state_description", given, STATE_DESCRIPTION)
-    return MappingProxyType({**STATE_DESCRIPTION, **given})
-
-
-def _actions_with(given: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the actions that are available.
-
-    Whoever lists some of the memory allows no others of them, and the same with those of paging.
-
-    Raises:
-        FieldValueError: If there is no such action.
-    """
-    _require_known("available_actions", given, AVAILABLE_ACTIONS)
-    texts = {
-        name: given.get(name, text)
-        for kind in (MEMORY_ACTIONS, PAGING_ACTIONS)
-        for name, text in kind.items()
-        if name in given or not kind.keys() & given.keys()
-    }
-    return MappingProxyType(texts)
-
-
-def _require_known(name: str, given: Mapping[str, str], known: Mapping[str, str]) -> None:
-    if unknown := [key for key in given if key not in known]:
-        raise FieldValueError(f"{name} has no {unknown[0]!r}: it has {', '.join(known)}")
-
-
 def _read(text: str, name: str) -> Reading:
     from prism.cognition._config._reading import read_config
 
@@ -235,7 +187,7 @@ def crowded_limits(
     count: TokenCounter = count_tokens,
     own: Mapping[str, str] | None = None,
 ) -> Iterator[tuple[str, str]]:
-    """Yield each limit that the fixed part of a prompt passes, and a message.
+    """Yield each limit that a prompt exceeds even without memories, and a message.
 
     Args:
         config: The configuration.
@@ -261,7 +213,7 @@ def require_room(
     count: TokenCounter = count_tokens,
     own: Mapping[str, str] | None = None,
 ) -> None:
-    """Refuse a configuration whose fixed part leaves no room, with this goal and this counter.
+    """Refuse a configuration whose prompts exceed a limit even without memories.
 
     Args:
         config: The configuration.
@@ -270,7 +222,7 @@ def require_room(
         own: Actions of the application, and what a prompt says of each.
 
     Raises:
-        InputError: If a limit is passed before anything is remembered.
+        InputError: If a prompt exceeds a limit.
     """
     for limit, message in crowded_limits(config, goal=goal, count=count, own=own):
         raise InputError(message, field=f"{limit}.max_tokens")

@@ -46,10 +46,8 @@ def open_storage(
     """
     if path.exists() and not path.is_file():
         raise InputError("is not a file: name the file of a memory", path=path)
-    if not path.exists() and not backups.paths():
-        if writes:
-            return new_storage(path, kind or "json", backups), ()
-        raise InputError("this memory does not exist", path=path)
+    if not (path.exists() or backups.paths()):
+        return _absent(path, kind, backups, writes=writes), ()
 
     try:
         return _opened(path, kind, backups if writes else None), ()
@@ -60,15 +58,12 @@ def open_storage(
         damage = error
 
     good = _good_backup(path, kind, backups, damage)
-    if writes:
-        kept = set_aside(path) if path.exists() else None
-        copy_whole(good, path)
-        opened = _opened(path, kind, backups)
-        how = f"restored from {good}" + (f"; the file is kept as {kept}" if kept else "")
-    else:
-        opened, how = _opened(good, kind, None), f"read from {good}"
+    if not writes:
+        return _opened(good, kind, None), (f"{damage}: read from {good}",)
 
-    return opened, (f"{damage}: {how}",)
+    kept = f"; the file is kept as {set_aside(path)}" if path.exists() else ""
+    copy_whole(good, path)
+    return _opened(path, kind, backups), (f"{damage}: restored from {good}{kept}",)
 
 
 def new_storage(path: Path, kind: StorageKind, backups: Backups) -> AnyStorage:
@@ -78,6 +73,13 @@ def new_storage(path: Path, kind: StorageKind, backups: Backups) -> AnyStorage:
 
     make_database(path)
     return SqliteStorage(path, backups)
+
+
+def _absent(path: Path, kind: StorageKind | None, backups: Backups, *, writes: bool) -> AnyStorage:
+    if not writes:
+        raise InputError("this memory does not exist", path=path)
+
+    return new_storage(path, kind or "json", backups)
 
 
 def place_of(path: PathLike[str] | str) -> Path:

@@ -92,10 +92,11 @@ def valid_objects(text: str) -> FoundData:
             if _is_deep(data):
                 return FoundData(is_valid=False)
             found.objects.append(data)
-        elif begins["said"] or begins["final"]:
+        elif _ends_thought(begins):
             found.objects.clear()
         else:
-            position = _end_of_thought(text, position)
+            tags = _BEGINNING.finditer(text, position)
+            position = next((tag.end() for tag in tags if _ends_thought(tag)), len(text))
 
     return found
 
@@ -107,7 +108,9 @@ def objects_nearly(text: str) -> FoundData:
         text: A reply.
     """
     found = FoundData(is_valid=False)
-    if not _is_readable(text):
+    # the quotes of people, and the colon of full width, begin and end texts, too
+    signs = sum(text.count(sign) for sign in ",:;=[\"'\u201c\u201d\u2018\u2019\uff1a")
+    if text.count("{") > MOST_OBJECTS_NEARLY or signs > MOST_SIGNS_NEARLY:
         return found
 
     # a thought holds whole objects; where it does not, its tag may stand in a text
@@ -116,7 +119,7 @@ def objects_nearly(text: str) -> FoundData:
     found.is_closed = opened == closed
 
     for each in objects_in(said):
-        found.objects.append(_pairs_of(each.members))
+        found.objects.append(_plain(each.members))
         is_whole = is_balanced(said[each.start : each.end]) and not holds_cut_text(each.members)
         found.is_closed &= is_whole
 
@@ -137,18 +140,8 @@ def _is_deep(data: Any) -> bool:
     return True
 
 
-def _end_of_thought(text: str, position: int) -> int:
-    for tag in _BEGINNING.finditer(text, position):
-        if tag["said"] or tag["final"]:
-            return tag.end()
-
-    return len(text)
-
-
-def _is_readable(text: str) -> bool:
-    # the quotes of people, and the colon of full width, begin and end texts, too
-    signs = sum(text.count(sign) for sign in ",:;=[\"'\u201c\u201d\u2018\u2019\uff1a")
-    return text.count("{") <= MOST_OBJECTS_NEARLY and signs <= MOST_SIGNS_NEARLY
+def _ends_thought(tag: re.Match[str]) -> bool:
+    return bool(tag["said"] or tag["final"])
 
 
 def is_balanced(text: str) -> bool:
@@ -164,13 +157,9 @@ def is_balanced(text: str) -> bool:
     return depth == 0 and text.endswith("}")
 
 
-def _pairs_of(members: Members) -> Pairs:
-    return Pairs([(key, _plain(value)) for key, value in members])
-
-
 def _plain(value: Any) -> Any:
     if isinstance(value, Members):
-        return _pairs_of(value)
+        return Pairs([(key, _plain(item)) for key, item in value])
     if isinstance(value, list):
         return [_plain(item) for item in value]
 

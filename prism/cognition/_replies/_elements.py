@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
+from collections import defaultdict
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from itertools import islice
@@ -60,9 +61,13 @@ class Element:
         return not (self.leaves or self.actions or self.attributes)
 
 
-@dataclass(slots=True)
 class Elements:
-    """What was found in a reply.
+    """What is found in a reply.
+
+    Its tags are read from left to right; every method leaves off behind what it has read.
+
+    Args:
+        markup: The text and its tags.
 
     Attributes:
         agents: The agent elements that are no part of a thought, in order.
@@ -72,70 +77,75 @@ class Elements:
         defects: What was mended.
     """
 
-    agents: list[Element] = field(default_factory=list)
-    loose: Element = field(default_factory=Element)
-    loose_start: int = 0
-    is_thinking: bool = False
-    defects: list[str] = field(default_factory=list)
-
-
-def read_elements(markup: Markup) -> Elements:
-    """Return the elements of a text."""
-    return _Reader(markup).read()
-
-
-class _Reader:
-    """Reads tags from left to right; every method leaves off behind what it has read.
-
-    Args:
-        markup: The text and its tags.
-    """
-
     def __init__(self, markup: Markup) -> None:
-        self.markup = markup
-        self.tags = markup.tags
-        self.partners = _partners(markup.tags)
-        self.depths = _depths(markup.tags)
-        self.borders, self.closing = _borders(markup.tags)
-        self.at = 0
-        self.position = 0
-        self.is_in_leaf = False
-        self.found = Elements()
+        self.agents: list[Element] = []
+        self.loose = Element()
+        self.loose_start = 0
+        self.is_thinking = False
+        self.defects: list[str] = []
+        self._markup = markup
+        self._tags = markup.tags
+        self._at = 0
+        self._position = 0
+        self._is_in_leaf = False
+        self._lay_out()
 
-    def read(self) -> Elements:
-        """Read the whole text."""
-        while self.at < len(self.tags) and not self._is_over(self.tags[self.at]):
-            self._read_outside(self.tags[self.at])
-
-        if self.markup.is_doubtful:
-            for element in (*self.found.agents, self.found.loose):
+        while self._at < len(self._tags) and not self._is_over(self._tags[self._at]):
+            self._read_outside(self._tags[self._at])
+        if markup.is_doubtful:
+            for element in (*self.agents, self.loose):
                 element.is_clear = False
 
-        return self.found
+    def _lay_out(self) -> None:
+        """Note what belongs together among the tags.
+
+        That is the tag that closes each, as far as start and end tags balance; how many agent
+        elements more are begun than closed at each; the tags that no leaf goes beyond; and the
+        closing tags of each leaf.
+        """
+        self._partners: list[int | None] = [None] * len(self._tags)
+        self._depths: list[int] = []
+        self._borders: list[int] = []
+        self._closing: dict[str, list[int]] = {name: [] for name in (*_OF_AGENT, *_OF_ACTION)}
+        open_tags: dict[str, list[int]] = defaultdict(list)
+        depth = 0
+        for number, tag in enumerate(self._tags):
+            self._depths.append(depth)
+            if tag.kind == "start":
+                open_tags[tag.name].append(number)
+            elif tag.kind == "end" and open_tags[tag.name]:
+                self._partners[open_tags[tag.name].pop()] = number
+
+            if tag.name in _CONTAINERS or tag.kind in ("said", "turn"):
+                self._borders.append(number)
+                depth += {"start": 1, "end": -1}.get(tag.kind, 0) if tag.name == "agent" else 0
+            elif tag.kind == "end":
+                self._closing[tag.name].append(number)
+
+        self._borders.append(len(self._tags))
 
     def _is_over(self, tag: Tag) -> bool:
         """Return True at the end of the answer: a model that goes on writes the turns of others."""
-        has_answer = self.found.agents or not self.found.loose.is_empty
+        has_answer = self.agents or not self.loose.is_empty
         return tag.kind == "open comment" or (tag.kind == "turn" and bool(has_answer))
 
     def _read_outside(self, tag: Tag) -> None:
         """Read what begins with a tag outside of agent elements."""
-        found = self.found
         if tag.kind == "thought":
-            found.is_thinking = not self._skip_thought()
+            self.is_thinking = not self._skip_thought()
         elif tag.kind == "said":
             # what precedes a lone end tag is a thought, too
-            found.agents.clear()
-            found.loose = Element()
-            self.is_in_leaf = False
+            self.agents.clear()
+            self.loose = Element()
+            self._is_in_leaf = False
             self._step()
         elif tag.name == "agent" and tag.kind != "end":
             # within a text that is not closed it may be a part of that, or the answer begun anew
-            found.agents.append(Element(is_clear=not self.is_in_leaf))
-            self._read_container(tag, found.agents[-1])
+            self.agents.append(Element(is_clear=not self._is_in_leaf))
+            self._read_container(tag, self.agents[-1])
         elif tag.kind in ("start", "empty"):
-            found.loose_start = tag.start if found.loose.is_empty else found.loose_start
-            self._read_child(tag, found.loose)
+            self.loose_start = tag.start if self.loose.is_empty else self.loose_start
+            self._read_child(tag, self.loose)
         else:
             self._doubt_value(tag)
             self._step()
@@ -143,8 +153,8 @@ class _Reader:
     def _doubt_value(self, tag: Tag) -> None:
         """Note a closing tag of a value behind an agent element: its value may go on until here."""
         is_lone = tag.kind == "end" and tag.name == "value"
-        if is_lone and self.found.agents and self._text_before(tag).strip():
-            self.found.agents[-1].is_clear = False
+        if is_lone and self.agents and self._text_before(tag).strip():
+            self.agents[-1].is_clear = False
 
     def _read_container(self, tag: Tag, container: Element) -> None:
         """Read an agent or action element into a container until it ends or is broken off."""
@@ -154,21 +164,21 @@ class _Reader:
         is_open = not container.is_closed
 
         while is_open:
-            if self.at == len(self.tags):
+            if self._at == len(self._tags):
                 self._read_rest(tag.name, container)
                 return
 
-            next_tag = self.tags[self.at]
+            next_tag = self._tags[self._at]
             self._note_stray(next_tag, container)
             is_open = self._read_part(tag.name, next_tag, container)
 
     def _read_rest(self, name: str, container: Element) -> None:
         """Read what follows the last tag, in a container that is still open."""
-        rest = self.markup.content(self.position, len(self.markup.text))
+        rest = self._markup.content(self._position, len(self._markup.text))
         closing = _FIRST_CLOSING.match(rest)
         container.is_closed = name == "agent" and closing is not None and _is_like(closing, name)
         if container.is_closed:
-            self.found.defects.append("the closing tag of agent is misspelled")
+            self.defects.append("the closing tag of agent is misspelled")
         else:
             container.stray += rest
 
@@ -181,7 +191,7 @@ class _Reader:
         if tag.kind == "comment":
             self._step()
         elif tag.kind == "open comment":
-            self.at = len(self.tags)
+            self._at = len(self._tags)
         elif tag.kind == "end":
             return self._read_end(name, tag, container)
         elif tag.name in _CONTAINERS:
@@ -222,7 +232,7 @@ class _Reader:
             self._step()
             return True
 
-        self.found.defects.append(f"a new {tag.name} begins before the previous one is closed")
+        self.defects.append(f"a new {tag.name} begins before the previous one is closed")
         return False
 
     def _read_child(self, tag: Tag, container: Element) -> None:
@@ -245,10 +255,10 @@ class _Reader:
             return _value_of(tag)
 
         tag = self._start_of(tag, container)
-        end = self._closing_tag(self.at)
+        end = self._closing_tag(self._at)
         if end is not None:
-            text = self.markup.content(tag.end, self.tags[end].start)
-            self.at, self.position = end + 1, self.tags[end].end
+            text = self._markup.content(tag.end, self._tags[end].start)
+            self._at, self._position = end + 1, self._tags[end].end
             return text or _value_of(tag)
 
         self._mend(container, f"{tag.name} is not closed")
@@ -260,10 +270,10 @@ class _Reader:
 
     def _start_of(self, tag: Tag, container: Element) -> Tag:
         """Return the start tag of a leaf; the second, if it stands there twice."""
-        if self.at + 1 == len(self.tags) or not self._is_doubled(self.at):
+        if self._at + 1 == len(self._tags) or not self._is_doubled(self._at):
             return tag
 
-        following = self.tags[self.at + 1]
+        following = self._tags[self._at + 1]
         self._mend(container, f"{tag.name} begins twice")
         self._step()
 
@@ -271,8 +281,8 @@ class _Reader:
 
     def _is_doubled(self, start: int) -> bool:
         """Return True for a start tag that another follows at once, without a text of its own."""
-        end, inner_end = self.partners[start], self.partners[start + 1]
-        is_same = self.tags[start + 1].name == self.tags[start].name
+        end, inner_end = self._partners[start], self._partners[start + 1]
+        is_same = self._tags[start + 1].name == self._tags[start].name
         if inner_end is None or not is_same or self._text_between(start):
             return False
 
@@ -280,16 +290,16 @@ class _Reader:
 
     def _text_between(self, number: int) -> str:
         """Return the text between a tag and the one after it, without blanks around."""
-        return self.markup.text[self.tags[number].end : self.tags[number + 1].start].strip()
+        return self._markup.text[self._tags[number].end : self._tags[number + 1].start].strip()
 
     def _closing_tag(self, start: int) -> int | None:
         """Return the number of the tag that closes a leaf."""
-        name, partner = self.tags[start].name, self.partners[start]
+        name, partner = self._tags[start].name, self._partners[start]
 
-        if partner is None or self.depths[start] < self.depths[partner]:
+        if partner is None or self._depths[start] < self._depths[partner]:
             # it may hold its own start tag as text: the last closing tag inside what is around it
-            around = self.borders[bisect_right(self.borders, start)]
-            closing = self.closing[name]
+            around = self._borders[bisect_right(self._borders, start)]
+            closing = self._closing[name]
             last = bisect_left(closing, around) - 1
             partner = closing[last] if last >= 0 and closing[last] > start else None
 
@@ -300,10 +310,10 @@ class _Reader:
         return partner
 
     def _goes_on(self, partner: int, name: str) -> bool:
-        if partner + 1 == len(self.tags):
+        if partner + 1 == len(self._tags):
             return False
 
-        following = self.tags[partner + 1]
+        following = self._tags[partner + 1]
         is_closing = following.kind == "end" and following.name == name
 
         return is_closing and bool(self._text_between(partner))
@@ -311,24 +321,24 @@ class _Reader:
     def _unclosed(self, leaf: Tag, container: Element) -> tuple[str, bool]:
         """Return the text of a leaf that has no closing tag, and whether another stood for it."""
         seen = {*container.leaves, leaf.name}
-        number = self.at + 1
-        while number < len(self.tags) and not self._ends_leaf(number, leaf, seen):
+        number = self._at + 1
+        while number < len(self._tags) and not self._ends_leaf(number, leaf, seen):
             number += 1
 
-        is_last = number == len(self.tags)
-        end = len(self.markup.text) if is_last else self.tags[number].start
-        text = self.markup.content(leaf.end, end)
+        is_last = number == len(self._tags)
+        end = len(self._markup.text) if is_last else self._tags[number].start
+        text = self._markup.content(leaf.end, end)
         container.is_cut |= is_last
-        self.is_in_leaf |= not is_last and self.tags[number].name == "agent"
+        self._is_in_leaf |= not is_last and self._tags[number].name == "agent"
 
         stands_for_it = not is_last and self._stands_for_closing(number, leaf)
-        self.at = number + 1 if stands_for_it else number
-        self.position = self.tags[number].end if stands_for_it else end
+        self._at = number + 1 if stands_for_it else number
+        self._position = self._tags[number].end if stands_for_it else end
 
         return text, stands_for_it
 
     def _ends_leaf(self, number: int, leaf: Tag, seen: set[str]) -> bool:
-        tag = self.tags[number]
+        tag = self._tags[number]
         if leaf.name not in _FREE or tag.kind in ("said", "turn"):
             return True
         if tag.kind == "end":
@@ -342,33 +352,33 @@ class _Reader:
 
     def _is_whole(self, number: int) -> bool:
         """Return whether an element has an end, as far as can be said."""
-        return self.tags[number].kind == "empty" or self.partners[number] is not None
+        return self._tags[number].kind == "empty" or self._partners[number] is not None
 
     def _stands_for_closing(self, number: int, leaf: Tag) -> bool:
         """Return True for a start tag that lacks its slash, or the closing tag of another leaf."""
-        tag = self.tags[number]
+        tag = self._tags[number]
         if tag.name in _CONTAINERS or tag.kind not in ("start", "end"):
             return False
         if tag.kind == "start" and tag.name != leaf.name:
             return False
-        if number + 1 == len(self.tags):
+        if number + 1 == len(self._tags):
             return False
 
         return not self._text_between(number)
 
     def _mend(self, container: Element, defect: str) -> None:
         container.is_mended = True
-        self.found.defects.append(defect)
+        self.defects.append(defect)
 
     def _skip_thought(self) -> bool:
         """Skip a thought; return False if it does not end."""
-        for number in range(self.at + 1, len(self.tags)):
-            if self.tags[number].kind == "said":
-                self.at, self.position = number + 1, self.tags[number].end
+        for number in range(self._at + 1, len(self._tags)):
+            if self._tags[number].kind == "said":
+                self._at, self._position = number + 1, self._tags[number].end
                 return True
 
-        self.found.defects.append("a thought is not closed")
-        self.at = len(self.tags)
+        self.defects.append("a thought is not closed")
+        self._at = len(self._tags)
         return False
 
     def _note_stray(self, tag: Tag, container: Element) -> None:
@@ -377,49 +387,11 @@ class _Reader:
             container.stray += text
 
     def _text_before(self, tag: Tag) -> str:
-        return self.markup.content(self.position, tag.start)
+        return self._markup.content(self._position, tag.start)
 
     def _step(self) -> None:
-        self.position = self.tags[self.at].end
-        self.at += 1
-
-
-def _partners(tags: list[Tag]) -> list[int | None]:
-    """Return the number of the tag that closes each, as far as start and end tags balance."""
-    partners: list[int | None] = [None] * len(tags)
-    open_tags: dict[str, list[int]] = {}
-    for number, tag in enumerate(tags):
-        if tag.kind == "start":
-            open_tags.setdefault(tag.name, []).append(number)
-        elif tag.kind == "end" and open_tags.get(tag.name):
-            partners[open_tags[tag.name].pop()] = number
-
-    return partners
-
-
-def _depths(tags: list[Tag]) -> list[int]:
-    """Return how many agent elements more are begun than closed, at each tag."""
-    depths: list[int] = []
-    depth = 0
-    for tag in tags:
-        depths.append(depth)
-        if tag.name == "agent":
-            depth += {"start": 1, "end": -1}.get(tag.kind, 0)
-
-    return depths
-
-
-def _borders(tags: list[Tag]) -> tuple[list[int], dict[str, list[int]]]:
-    """Return the numbers of the tags that no leaf goes beyond, and of each leaf's closing tags."""
-    borders: list[int] = []
-    closing: dict[str, list[int]] = {name: [] for name in (*_OF_AGENT, *_OF_ACTION)}
-    for number, tag in enumerate(tags):
-        if tag.name in _CONTAINERS or tag.kind in ("said", "turn"):
-            borders.append(number)
-        elif tag.kind == "end":
-            closing[tag.name].append(number)
-
-    return [*borders, len(tags)], closing
+        self._position = self._tags[self._at].end
+        self._at += 1
 
 
 def _attributes_of(tag: Tag) -> dict[str, str]:

@@ -10,7 +10,6 @@ from dataclasses import replace
 from typing import Any
 
 from prism.cognition._replies._answer import (
-    MEMORY_NAMES,
     UNREAD,
     AgentReply,
     Leaves,
@@ -27,19 +26,19 @@ from prism.cognition._replies._data import (
     objects_nearly,
     valid_objects,
 )
-from prism.cognition._replies._elements import Element, Elements, read_elements
+from prism.cognition._replies._elements import Element, Elements
 from prism.cognition._replies._tags import Markup, TooManyTagsError, resolved
+from prism.cognition._settings import AVAILABLE_ACTIONS
 from prism.statechart.reasoner._replies._objects import excerpt, without_thoughts
 
 _ARGUMENTS = ("arguments", "parameters", "params", "args", "input", "kwargs")
 _NAMES = ("name", "function", "tool", "tool_name")
-_OF_AGENT_ALONE = ("next_state", "thinking_log")
-_OF_AGENT = frozenset({*_OF_AGENT_ALONE, "action"})
+_OF_AGENT = frozenset({"next_state", "thinking_log", "action"})
 _CALLS = ("tool_calls", "tool_call", "function_call", "function")
 MOST_CALL = 20_000
 _MOST_SUFFIX = 40
 
-_PREFIX = re.compile(r"\s*+(?:<\|python_tag\|>|\[TOOL_CALLS\]|```\w*+|<tool_call>)\s*+")
+_PREFIX = re.compile(r"\A\s*+(?:<\|python_tag\|>|\[TOOL_CALLS\]|```\w*+|<tool_call>)\s*+")
 _SUFFIX = re.compile(r"\s*+(?:```|</tool_call>|<\|eo[mt]_id\|>|</s>)\s*+\Z")
 _WITH_ARGS = re.compile(r"(\w{1,60})\s*+\[ARGS\]\s*+(?=\{)|<function=(\w{1,60})>\s*+(?=\{)")
 _FUNCTION = re.compile(r"<function=(\w{1,60})>(.*)</function>", re.DOTALL)
@@ -70,10 +69,6 @@ def call_in(data: Pairs, *, depth: int = 0) -> Pairs | None:
     return given if _OF_AGENT & given.keys() else _agent_of(name, given)
 
 
-def _first(data: Pairs, keys: Sequence[str], kind: type) -> Any:
-    return next((data[key] for key in keys if key in data and isinstance(data[key], kind)), None)
-
-
 def _wrapped_call(data: Pairs) -> Pairs | None:
     """Return the call, the first of several, that an object holds under one of the usual keys."""
     for key in _CALLS:
@@ -83,6 +78,10 @@ def _wrapped_call(data: Pairs) -> Pairs | None:
             return inner
 
     return None
+
+
+def _first(data: Pairs, keys: Sequence[str], kind: type) -> Any:
+    return next((data[key] for key in keys if key in data and isinstance(data[key], kind)), None)
 
 
 def _loaded(text: str) -> Any:
@@ -103,13 +102,9 @@ def rewritten(text: str, names: Collection[str]) -> str | None:
     if len(text) > MOST_CALL:
         return None
 
-    bare = text.strip()
-    begins = _PREFIX.match(bare)
-    bare = bare[begins.end() :] if begins is not None else bare
+    bare = _PREFIX.sub("", text.strip(), count=1)
     ending = _SUFFIX.search(bare, max(0, len(bare) - _MOST_SUFFIX))
     bare = (bare[: ending.start()] if ending is not None else bare).strip()
-    if not bare:
-        return None
 
     return (
         _with_args(bare)
@@ -204,15 +199,15 @@ def _lines(text: str) -> str | None:
     if any("\n" in said for key, said in whole.items() if key not in ("value", "thinking_log")):
         return None
 
-    told: dict[str, Any] = _picked(whole, _OF_AGENT_ALONE)
-    kind = whole.get("type") or whole.get("action")
-    if kind and not re.search(r"[{<]", kind):
-        told["action"] = {"type": kind, **_picked(whole, ("tags", "value"))}
+    kind = whole.get("type") or whole.get("action") or "<"
+    told: dict[str, Any] = _picked(whole, "next_state", "thinking_log")
+    if not re.search(r"[{<]", kind):
+        told["action"] = {"type": kind, **_picked(whole, "tags", "value")}
 
     return json.dumps(told) if {"next_state", "action"} & told.keys() else None
 
 
-def _picked(whole: Mapping[str, str], names: Sequence[str]) -> dict[str, str]:
+def _picked(whole: Mapping[str, str], *names: str) -> dict[str, str]:
     return {name: whole[name] for name in names if name in whole}
 
 
@@ -269,7 +264,7 @@ def read_reply(text: str, names: Sequence[str] = ()) -> AgentReply:
     """
     defects: list[str] = []
     readable = _readable(text, defects)
-    reply = _read_call(readable, (*MEMORY_NAMES, *names), defects) or _read(readable, defects, 0)
+    reply = _read_call(readable, names, defects) or _read(readable, defects, 0)
     defects.extend(reply.defects)
 
     return replace(reply, defects=tuple(dict.fromkeys(defects))[:MOST_DEFECTS])
@@ -280,7 +275,8 @@ def _read_call(text: str, names: Sequence[str], defects: list[str]) -> AgentRepl
     if len(text) > MOST_CALL or text.count("<") > _MOST_SIGNS_OF_CALL:
         return None
 
-    call = rewritten(without_thoughts(text) if "<" in text else text, names)
+    known = (*AVAILABLE_ACTIONS, *names)
+    call = rewritten(without_thoughts(text) if "<" in text else text, known)
     if call is None:
         return None
 
@@ -322,7 +318,7 @@ def _read(text: str, defects: list[str], depth: int) -> AgentReply:
         return reply
 
     try:
-        elements = read_elements(Markup(text))
+        elements = Elements(Markup(text))
     except TooManyTagsError:
         return AgentReply(defects=("the reply has too many tags",))
 
@@ -360,15 +356,14 @@ def _of_agents(elements: Elements, defects: list[str], depth: int) -> AgentReply
     agents = elements.agents
     # models correct themselves, but begin once more and are cut off, too
     telling = list(filter(_says_something, agents))
-    closed = [agent for agent in telling if agent.is_closed]
+    closed = [each for each in telling if each.is_closed]
     agent = (closed or telling or agents)[-1]
     if len(agents) > 1:
         defects.append(f"{len(agents)} agent elements; the last complete one is read")
 
     defects.extend(elements.defects)
     if _holds_reply(agent):
-        inner = _read(agent.stray, defects, depth + 1)
-        return _truncated_if(inner, not agent.is_closed)
+        return _truncated_if(_read(agent.stray, defects, depth + 1), not agent.is_closed)
 
     if not agent.is_closed:
         defects.append("the agent element is not closed")
@@ -379,6 +374,10 @@ def _of_agents(elements: Elements, defects: list[str], depth: int) -> AgentReply
     return _of_element(agent, defects, not agent.is_closed)
 
 
+def _says_something(agent: Element) -> bool:
+    return not agent.is_empty or bool(agent.stray.strip())
+
+
 def _holds_reply(agent: Element) -> bool:
     """Return True for an agent element around an answer that is not read yet."""
     return agent.is_empty and ("{" in agent.stray or _ELEMENT.search(agent.stray) is not None)
@@ -386,14 +385,10 @@ def _holds_reply(agent: Element) -> bool:
 
 def _goes_on(before: Element, agent: Element) -> bool:
     """Return True for an agent that only acts, after one that only thinks."""
-    parts = {*before.leaves, *before.attributes}
-    thinks = not before.actions and parts <= {"next_state", "thinking_log"}
+    thinking = {"next_state", "thinking_log"}
+    thinks = not before.actions and {*before.leaves, *before.attributes} <= thinking
 
-    return thinks and not {*agent.leaves, *agent.attributes} & {"next_state", "thinking_log"}
-
-
-def _says_something(agent: Element) -> bool:
-    return not agent.is_empty or bool(agent.stray.strip())
+    return thinks and not {*agent.leaves, *agent.attributes} & thinking
 
 
 def _of_loose(elements: Elements, defects: list[str]) -> AgentReply:
@@ -474,9 +469,10 @@ def _note_stray(element: Element, leaves: Leaves, defects: list[str]) -> None:
 
 def _read_data(text: str, defects: list[str], depth: int) -> AgentReply | None:
     """Return what the last object with the keys of an agent says; None if there is none."""
-    quoted = _quoted_text(text)
-    if quoted is not None:
-        return _read(quoted, defects, depth + 1)
+    if text.lstrip().startswith('"') and _mentions_keys(text):
+        quoted = _loaded(text)
+        if isinstance(quoted, str):
+            return _read(quoted, defects, depth + 1)
     if not holds_objects(text):
         return None
 
@@ -485,15 +481,6 @@ def _read_data(text: str, defects: list[str], depth: int) -> AgentReply | None:
         found = objects_nearly(text)
 
     return _of_objects(found, defects, depth)
-
-
-def _quoted_text(text: str) -> str | None:
-    """Return the text that a reply is which consists of one text in JSON."""
-    if not text.lstrip().startswith('"') or not _mentions_keys(text):
-        return None
-
-    data = _loaded(text)
-    return data if isinstance(data, str) else None
 
 
 def _of_objects(found: FoundData, defects: list[str], depth: int) -> AgentReply | None:
@@ -546,18 +533,14 @@ def _agent_in(data: Any, depth: int) -> Pairs | str | None:
 
 
 def _agent_in_object(data: Pairs, depth: int) -> Pairs | str | None:
-    known: dict[str, Any] = {}
-    for key, value in data.items():
-        known.setdefault(key_of(key), value)
-
-    is_agent = known.keys() & {"agent", "next_state", "thinking_log", "action"}
-    if not is_agent and (call := call_in(data)) is not None:
+    known = leaves_of(data, [])
+    if not known.keys() & {"agent", *_OF_AGENT} and (call := call_in(data)) is not None:
         return _agent_in_object(call, depth + 1)
     if "agent" in known:
         inner = known["agent"]
         agent = _agent_in(inner, depth + 1)
         return inner if agent is None and isinstance(inner, Pairs) else agent
-    if known.keys() & {"next_state", "thinking_log", "action"} or known.keys() >= {"type", "tags"}:
+    if known.keys() & _OF_AGENT or known.keys() >= {"type", "tags"}:
         return data
 
     # an answer in something around it

@@ -111,7 +111,8 @@ class Markup:
         self.text = text
         self.sections: list[tuple[int, int, int, int]] = []
         self.is_doubtful = False
-        self._marks = {mark: _Finder(text, mark) for mark in ("]]>", "-->", ">", "]>", "<agent")}
+        # where each mark that may be looked for ends
+        self._ends: dict[str, list[int]] = {}
         self.tags = list(self._tags())
 
     def content(self, start: int, end: int) -> str:
@@ -157,13 +158,23 @@ class Markup:
 
         raise TooManyTagsError
 
+    def _end_of(self, mark: str, position: int) -> int | None:
+        """Return where the first of a mark from a position on ends."""
+        if mark not in self._ends:
+            found = re.finditer(re.escape(mark), self.text)
+            self._ends[mark] = [each.end() for each in found]
+
+        ends = self._ends[mark]
+        number = bisect_left(ends, position + len(mark))
+        return ends[number] if number < len(ends) else None
+
     def _comment(self, start: int, inner: int) -> Tag:
-        end = self._marks["-->"].after(inner)
+        end = self._end_of("-->", inner)
         return Tag("open comment", "", start, inner) if not end else Tag("comment", "", start, end)
 
     def _end_of_section(self, start: int, inner: int) -> int:
         """Note a CDATA section, and return where to read on."""
-        end = self._marks["]]>"].after(inner)
+        end = self._end_of("]]>", inner)
         if end is not None and not self._begins_anew(inner, end):
             self.sections.append((start, inner, end - len("]]>"), end))
             return end
@@ -176,17 +187,17 @@ class Markup:
 
     def _begins_anew(self, start: int, end: int) -> bool:
         """Return True if another reply with a section of its own begins inside of a section."""
-        agent = self._marks["<agent"].after(start)
+        agent = self._end_of("<agent", start)
         return agent is not None and agent < end and self.text.find("<![CDATA[", agent, end) >= 0
 
     def _end_of_document_type(self, position: int) -> int:
         """Return where a document type ends, with the entities that it declares."""
-        end = self._marks[">"].after(position)
+        end = self._end_of(">", position)
         if end is None:
             return position
 
         if "[" in self.text[position : min(end, position + 1_000)]:
-            return self._marks["]>"].after(position) or end
+            return self._end_of("]>", position) or end
 
         return end
 
@@ -197,15 +208,11 @@ def resolved(text: str) -> str:
         return text
 
     if "&#" in text:
-        text = _NUMBER.sub(_numbered, text)
+        text = _NUMBER.sub(lambda found: _sign_of(found[0]), text)
     for reference, sign in _NAMED:
         text = text.replace(reference, sign)
 
     return text
-
-
-def _numbered(found: re.Match[str]) -> str:
-    return _sign_of(found[0])
 
 
 @lru_cache(maxsize=1024)
@@ -218,23 +225,6 @@ def _sign_of(reference: str) -> str:
     is_sign = number in (9, 10, 13) or 0x20 <= number < 0xD800 or 0xE000 <= number <= 0x10FFFF
 
     return chr(number) if is_sign else reference
-
-
-class _Finder:
-    """Where a mark comes next; looks through the text once however often it is asked."""
-
-    def __init__(self, text: str, mark: str) -> None:
-        self._text, self._mark = text, mark
-        self._next = -1
-        self._is_over = False
-
-    def after(self, position: int) -> int | None:
-        """Return where the first mark from a position on ends; positions never go back."""
-        if self._next < position and not self._is_over:
-            self._next = self._text.find(self._mark, position)
-            self._is_over = self._next < 0
-
-        return None if self._is_over else self._next + len(self._mark)
 
 
 @lru_cache(maxsize=256)

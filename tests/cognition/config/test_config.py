@@ -17,7 +17,7 @@ from prism.cognition import (
     ThinkingLog,
 )
 from prism.cognition._config._config import require_room
-from prism.cognition._config._values import AVAILABLE_ACTIONS, INSTRUCTIONS, STATE_DESCRIPTION
+from prism.cognition._settings import AVAILABLE_ACTIONS, INSTRUCTIONS, STATE_DESCRIPTION
 from prism.errors import FieldValueError, InputError
 from tests.cognition.config.examples import (
     ACTIONS,

@@ -2,13 +2,13 @@
 
 import pytest
 
-from prism.cognition._replies._elements import Element, Elements, read_elements
+from prism.cognition._replies._elements import Element, Elements
 from prism.cognition._replies._tags import Markup
 
 
 def read(text: str) -> Elements:
     """Return the elements of a text."""
-    return read_elements(Markup(text))
+    return Elements(Markup(text))
 
 
 def value_in(inner: str) -> Element:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal, cast
 
@@ -61,7 +61,7 @@ AVAILABLE_ACTIONS: Mapping[str, str] = MappingProxyType({**MEMORY_ACTIONS, **PAG
 
 
 class _Block:
-    """A part of a configuration, whose numbers have a least value."""
+    """A part of a configuration, whose numbers must not be below ``least``."""
 
     __slots__ = ()
     least: ClassVar[int] = 1
@@ -161,8 +161,8 @@ class StorageLimits(_Block):
     """How much of the storage is kept and shown.
 
     Args:
-        versions: Old values that are kept of each memory; 0 for none.
-        named: Most memories that a prompt names because they match the last thought.
+        versions: Number of old values to keep of each memory; 0 for none.
+        named: Maximum number of memories that a prompt names because they match the last thought.
 
     Raises:
         FieldValueError: If one of them is not a whole number from 0 on.
@@ -182,3 +182,53 @@ BLOCKS: Mapping[str, Any] = {
     "paging": Paging,
     "storage": StorageLimits,
 }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptTexts:
+    """What a prompt takes from a configuration: see `Config`."""
+
+    role: str = ROLE
+    instructions: str = INSTRUCTIONS
+    goal: str | None = None
+    state_description: Mapping[str, str] = field(default_factory=dict)
+    available_actions: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Fill in what is left out."""
+        object.__setattr__(self, "state_description", _descriptions_with(self.state_description))
+        object.__setattr__(self, "available_actions", _actions_with(self.available_actions))
+
+
+def _descriptions_with(given: Mapping[str, str]) -> Mapping[str, str]:
+    """Return what each state is for, which the specification says by default.
+
+    Raises:
+        FieldValueError: If there is no such state.
+    """
+    _require_known("state_description", given, STATE_DESCRIPTION)
+    return MappingProxyType({**STATE_DESCRIPTION, **given})
+
+
+def _actions_with(given: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the available actions.
+
+    If any of the memory's actions is given, only the given ones of them are available. The same
+    holds for those of paging.
+
+    Raises:
+        FieldValueError: If there is no such action.
+    """
+    _require_known("available_actions", given, AVAILABLE_ACTIONS)
+    texts = {
+        name: given.get(name, text)
+        for kind in (MEMORY_ACTIONS, PAGING_ACTIONS)
+        for name, text in kind.items()
+        if name in given or not kind.keys() & given.keys()
+    }
+    return MappingProxyType(texts)
+
+
+def _require_known(name: str, given: Mapping[str, str], known: Mapping[str, str]) -> None:
+    if unknown := [key for key in given if key not in known]:
+        raise FieldValueError(f"{name} has no {unknown[0]!r}: it has {', '.join(known)}")
