@@ -17,7 +17,7 @@ from prism.errors import InputError
 _AGENTS, _FRIENDS, _WARNED = 300, 10, "warning@10"
 _ARMS: Mapping[str, tuple[str, ...]] = {"no warning": (), "a warning in round 10": (_WARNED,)}
 _FOLDERS: Mapping[str, str] = {"no warning": "unwarned", "a warning in round 10": "warned"}
-_TITLE = "People who know the rumour, in %; thick: mean of the runs"
+_TITLE = "People who know the rumour, in %; thick: mean"
 _CAPTION = "one of the runs: seed 1, no warning; decisions to stay count, too"
 
 Event = Mapping[str, Any]

@@ -14,7 +14,7 @@ from typing import Any
 
 import polars as pl
 
-from prism.analysis import RunLogs, agent_story, faults, reasons, read_log
+from prism.analysis import RunLogs, agent_story, faults, read_log, reasons
 from prism.analysis._reading.parsing import parse
 from prism.analysis._reading.scanning import read_object
 from prism.analysis._tables.agent_story import happenings

@@ -12,7 +12,7 @@ import networkx
 import polars as pl
 import pytest
 
-from prism.analysis import interactions, reasons, read_log
+from prism.analysis import interactions, read_log, reasons
 from tests.kit.commands import Prism
 from tests.kit.logs import AGENTS
 

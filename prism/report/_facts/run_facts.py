@@ -40,8 +40,8 @@ from prism.report._facts.counts import (
     agent_table,
     cycle_counts,
     latency_counts,
-    stay_counts,
     states_met,
+    stay_counts,
     step_counts,
     traffic_counts,
 )

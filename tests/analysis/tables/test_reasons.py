@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from prism.analysis import reasons, read_log
+from prism.analysis import read_log, reasons
 from prism.errors import InputError
 
 WriteLog = Callable[..., Path]
