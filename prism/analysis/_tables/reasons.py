@@ -57,10 +57,10 @@ def reasons(logs: RunLogs, agent_id: str) -> pl.DataFrame:
         which the agent moved on), ``round``, ``tick``, ``post_id``, ``relevance`` and ``threshold``
         (null if the log lacks them, which a note says), ``topics``, ``options`` (the states that
         were open; none if it was not weighed), ``chosen`` (the state it went to), ``why`` (a
-        phrase), ``trigger``, ``source``, ``reason``, ``probabilities`` (JSON) and ``said`` (the reason that
-        a model gave) of the decision (null if there was nothing to decide), ``author_id``, ``kind``
-        and ``text`` of the post, and the ``decision_id`` if prompts were recorded. With ``run``
-        first if there are several.
+        phrase), ``trigger``, ``source``, ``reason``, ``probabilities`` (JSON) and ``said`` (the
+        reason that a model gave) of the decision (null if there was nothing to decide),
+        ``author_id``, ``kind`` and ``text`` of the post, and the ``decision_id`` if prompts were
+        recorded. With ``run`` first if there are several.
 
     Raises:
         InputError: If the logs have no such agent.
