@@ -20,6 +20,7 @@ with their labels.
 `rhythm`              times between acts: mean, burstiness, memory; `agent_rhythms` by agent
 `run_measures`        each run as one row of numbers, for plans and comparisons
 `agents`              the attributes of every agent, and how much it did
+`states_entered`      how often each agent entered each state
 `interactions`        who replied to, reshared and liked whom
 `interaction_graph`   the same, as a networkx graph
 `follows`             who follows whom, if the log contains it
@@ -64,7 +65,7 @@ from prism.analysis._conformance import Conformance, check_log
 from prism.analysis._reading.logs import RunLogs, read_log
 from prism.analysis._reading.runs import Note, Run
 from prism.analysis._tables.agent_story import agent_story
-from prism.analysis._tables.agents import agents
+from prism.analysis._tables.agents import agents, states_entered
 from prism.analysis._tables.cascades import cascades
 from prism.analysis._tables.decisions import costs, decisions
 from prism.analysis._tables.dwelling import dwell_survival, dwell_times
@@ -127,6 +128,7 @@ __all__ = [
     "rhythm",
     "run_measures",
     "state_counts",
+    "states_entered",
     "threads",
     "timeouts",
     "to_event_log",

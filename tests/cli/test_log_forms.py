@@ -148,3 +148,25 @@ def test_a_network_is_of_one_run(as_format: str, folder: Path, log: Prism) -> No
     said = log("interactions", folder, "-o", f"nowhere/run.{as_format}")
     assert (said.status, said.err.count("\n")) == (2, 1)
     assert "cannot be written to" in said.err
+
+
+def test_agents_can_be_sorted_by_the_states_they_entered(
+    log: Prism, write_log: WriteLog, make: SimpleNamespace
+) -> None:
+    """The largest come first in every format, and a column that is not there is refused."""
+    moves = [make.move("x", "a", "b"), make.move("y", "a", "b"), make.move("y", "b", "a")]
+    path = write_log([make.started(), *moves, make.move("y", "a", "b")])
+    rows = log("agents", path, "--entered", "--sort", "b", "--format", "json").rows
+    assert [(row["agent_id"], row["b"]) for row in rows] == [("y", 2), ("x", 1)]
+    refused = log("agents", path, "--sort", "c")
+    assert (refused.status, "use one of agent_id" in refused.err) == (2, True)
+
+
+def test_fields_of_agents_are_said_to_be_of_the_beginning(
+    log: Prism, write_log: WriteLog, make: SimpleNamespace
+) -> None:
+    """A printed field says that it is as the agent joined; programs get its name alone."""
+    joined = make.joined("x", attributes={"fatigue": 0.5})
+    path = write_log([make.started(world="Town"), joined, make.move("x", "idle", "b")])
+    assert {"fatigue", "at", "first"} <= {*log("agents", path).out.split()}
+    assert log("agents", path, "--format", "json").rows[0]["fatigue"] == 0.5

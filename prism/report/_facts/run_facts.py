@@ -24,7 +24,7 @@ from prism.analysis._tables.cascades import (
 )
 from prism.analysis._tables.decisions import costs, decisions
 from prism.analysis._tables.dwelling import dwell_tables
-from prism.analysis._tables.engagement import engagement, participation
+from prism.analysis._tables.engagement import engagement, may_have_feed, participation
 from prism.analysis._tables.faults import READ as OF_FAULTS
 from prism.analysis._tables.faults import faults
 from prism.analysis._tables.rhythm import rhythm
@@ -250,7 +250,8 @@ class RunFacts:
     @property
     def has_feed(self) -> bool:
         """Whether the run may have posts, even if there were none."""
-        return not self._is_of_others or bool(self.cascades.height + self.engagement["total"].sum())
+        is_of_feed = not self._is_of_others and may_have_feed(self.run)
+        return is_of_feed or bool(self.cascades.height + self.engagement["total"].sum())
 
     @property
     def has_decisions(self) -> bool:
