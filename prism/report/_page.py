@@ -8,11 +8,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from prism import examples
 from prism.analysis._reading.logs import RunLogs
-from prism.analysis._reading.runs import Note, NoteKind
+from prism.analysis._reading.runs import Note, NoteKind, Run
 from prism.cognition._chart import cognitive_chart
 from prism.drawing import Arrow, Diagram
-from prism.errors import InputError
+from prism.errors import InputError, PrismError
 from prism.files._records import shown_path
 from prism.report._document import Document, library
 from prism.report._facts.run_facts import RunFacts, facts_of
@@ -20,6 +21,7 @@ from prism.report._figures.page_figures import PageFigures
 from prism.report._figures.rendering import FigureFormat
 from prism.report._figures.timeline import are_many
 from prism.report._sections import make_sections
+from prism.runs._folder import read_summary
 from prism.statechart import Statechart, social_feed_chart, social_media_chart
 from prism.statechart.formats._export import to_diagram, to_outline
 
@@ -104,7 +106,7 @@ def make_report(logs: RunLogs, charts: Iterable[Statechart[Any]] = ()) -> Report
     """
     library()  # takes a second or two, while the logs are read
     known = [to_outline(chart.definition) for chart in charts]
-    runs, notes = facts_of(logs, known, familiar_charts())
+    runs, notes = facts_of(logs, known, familiar_charts(logs.runs))
     if not runs:
         raise InputError("; ".join(str(note) for note in notes if note.kind in _NOTHING_TO_SHOW))
 
@@ -114,9 +116,39 @@ def make_report(logs: RunLogs, charts: Iterable[Statechart[Any]] = ()) -> Report
     return Report(runs, notes)
 
 
+def familiar_charts(runs: Iterable[Run] = ()) -> tuple[Diagram, ...]:
+    """Return prism's own charts, which logs name without their definitions.
+
+    Args:
+        runs: The runs; those of example worlds, of which ``run.json`` tells, have their charts.
+    """
+    named = (run for run in runs if run.world in examples.__all__)
+    worlds = sorted({_world_of(run.path) for run in named})
+    return *_charts_of_feeds(), *(chart for world in worlds for chart in _of_example(world))
+
+
+def _world_of(log: Path) -> str:
+    """Return where the world of a run is; nothing if no folder tells."""
+    try:
+        return str(read_summary(log.parent)["config"].get("world"))
+    except PrismError:
+        return ""
+
+
 @cache
-def familiar_charts() -> tuple[Diagram, ...]:
-    """Return prism's own charts, which logs name without their definitions."""
+def _of_example(world: str) -> tuple[Diagram, ...]:
+    """Return the charts of an example; those of others are not prism's."""
+    module, _, name = world.partition(":")
+    if module.rpartition(".")[0] != examples.__name__ or name not in examples.__all__:
+        return ()
+
+    from prism.worlds._about import outlines_of
+
+    return tuple(outlines_of(getattr(examples, name)))
+
+
+@cache
+def _charts_of_feeds() -> tuple[Diagram, ...]:
     charts: tuple[Statechart[Any], ...] = (
         *(social_media_chart(acts=acts) for acts in (False, True)),
         *(social_feed_chart(acts=acts) for acts in (False, True)),

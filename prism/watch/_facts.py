@@ -47,7 +47,8 @@ def blank_facts(watched: Watched) -> RunFacts | None:
 
 def whole_facts(watched: Watched) -> RunFacts | None:
     """Return all facts of a run, as its report has them."""
-    runs, _ = facts_of(read_log(watched.path), watched.charts, familiar_charts())
+    logs = read_log(watched.path)
+    runs, _ = facts_of(logs, watched.charts, familiar_charts(logs.runs))
     return runs[-1] if runs else None
 
 
@@ -78,7 +79,7 @@ def counted_facts(blank: RunFacts, watched: Watched, *, decides: bool = True) ->
             tables["traffic"] = counts.drop("run")
 
     facts = replace(blank, run=run or blank.run)
-    return with_tables(facts, tables, watched.charts, familiar_charts())
+    return with_tables(facts, tables, watched.charts, familiar_charts([facts.run]))
 
 
 def states_at(tally: Tally, number: int | None) -> dict[str, int]:

@@ -27,14 +27,11 @@ from prism.runs import Observer
 from prism.runs._dry_run import estimate
 from prism.runs._folder import RunFolder
 from prism.runs._running import carry_out
-from prism.statechart import Statechart
-from prism.statechart.formats._export import to_outline
 from prism.worlds import Run, SetParameters
-from prism.worlds._about import about_world
+from prism.worlds._about import about_world, outlines_of
 from prism.worlds._fields import plain_value
 from prism.worlds._loop import Loop
 from prism.worlds._parameters import parsed_parameters
-from prism.worlds._world import kinds_of
 
 _SECONDS_BETWEEN_LOOKS = 0.02
 _SECONDS_BETWEEN_TELLS = 0.2
@@ -168,14 +165,13 @@ class Player(Observer):
 
 def about(run: Run[Any]) -> dict[str, Any]:
     """Return what the page needs to know of a world: what it declares, its values and charts."""
-    charts = (getattr(kind, "chart", None) for kind in kinds_of(run.world_class))
     return {
         **about_world(run.world_class, ""),
         "values": run.to_config()["parameters"],
         "agents": run.made_up,
         "rounds": run.rounds,
         "seed": run.seed,
-        "charts": [to_outline(each.definition) for each in charts if isinstance(each, Statechart)],
+        "charts": outlines_of(run.world_class),
     }
 
 

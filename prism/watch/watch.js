@@ -557,6 +557,7 @@
       show();
       return;
     }
+    get("list").hidden = Boolean(state.run) || !runs.length;
     get("list").querySelector("tbody").replaceChildren(...runs.map((each) => {
       const row = document.createElement("tr");
       const link = document.createElement("a");

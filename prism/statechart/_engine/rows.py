@@ -113,6 +113,8 @@ class NestedRows(Kept):
             from prism.statechart._engine.documents import Session, event_of
 
             self.event_of, self.new_session = event_of, Session
+        # where steps lead, as in Appendix D, although no agent can be put there
+        self._beyond: set[tuple[int, ...]] = set()
         self.place: Callable[[Any], Place] = lru_cache(MOST_ROWS)(self._placed)
         self._place_of: Callable[[tuple[int, ...]], Place] = lru_cache(MOST_ROWS)(self._place_at)
         self.alone: Callable[[Any, Arc], Any] = lru_cache(MOST_ROWS)(self._only)
@@ -200,7 +202,8 @@ class NestedRows(Kept):
         if texts[0] not in numbers and not isinstance(state, Enum):
             texts = texts[0].split(SEPARATOR)
         leaves = tuple(numbers.get(text, CHART) for text in texts)
-        if not isinstance(state, str) or not self.tree.is_configuration(leaves):
+        is_possible = leaves in self._beyond or self.tree.is_configuration(leaves)
+        if not isinstance(state, str) or not is_possible:
             raise KeyError(state)
 
         return self._place_of(leaves)
@@ -259,6 +262,8 @@ class NestedRows(Kept):
         return self._candidate(place.state, trigger, self.plan(place, arcs, memory))
 
     def _candidate(self, state: Any, trigger: str, plan: Plan) -> Candidate[Any]:
+        if not self.tree.is_configuration(plan.leaves):
+            self._beyond.add(plan.leaves)
         edge = Edge(state, self._place_of(plan.leaves).state, trigger)
         edge.plan = plan
         if plan.before or plan.after or plan.notes or plan.settles:

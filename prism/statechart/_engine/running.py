@@ -176,8 +176,8 @@ class Running(Committing[StateT]):
                     self._reporter.action_failed(error, agent, edge)
         except Exception as error:
             error.add_note(
-                f"the agent is in {edge.to_text!r} all the same; "
-                f"{len([*entries])} further entry actions did not run"
+                f"the agent is in {edge.to_text!r} nevertheless; "
+                f"{len([*entries])} more entry actions did not run"
             )
             raise
 

@@ -151,7 +151,7 @@ class Timing(Interpreter[StateT]):
         try:
             value = float(rate(agent, context))
             if not (isfinite(value) and value >= 0):
-                raise FieldValueError(f"a rate must be a number, 0 or more, got {value!r}")
+                raise FieldValueError(f"a rate must be a finite number, 0 or more, got {value!r}")
         except Exception as error:
             assert self._nested is not None
             self._reporter.guard_failed(error, agent, self._nested.alone(agent.state, arc)[3])

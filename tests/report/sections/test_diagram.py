@@ -1,5 +1,6 @@
 """The section of the chart and its traffic."""
 
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -166,6 +167,20 @@ def test_a_given_nested_chart_is_drawn_with_its_boxes(
     for text in (">H<", ">lost<", "home: sleeps (after 8)", "1\u00d7", "0\u00d7"):
         assert text in drawn, text
     assert facts.state_names[:2] == ["work+pocket", "work+feed"]
+
+
+def test_an_example_has_all_arrows_of_its_chart(
+    write_log: Callable[..., Path], make: SimpleNamespace
+) -> None:
+    """The folder of a run tells its world; what a user calls the same is drawn as it was used."""
+    moved = make.move("x", "spreader", "stifler", "tires", chart="rumour")
+    log = write_log([make.started(chart="rumour", world="Rumour"), moved])
+    for world, arrows in (("prism.examples.rumour:Rumour", 3), ("rumour.py:Rumour", 1)):
+        told = {"prism": "0", "schema": 1, "config": {"world": world}}
+        log.with_name("run.json").write_text(json.dumps(told))
+        logs = read_log(log)
+        (facts,), _ = facts_of(logs, [], familiar_charts(logs.runs))
+        assert len(diagram_of("rumour", [facts]).arrows) == arrows
 
 
 def test_agents_without_a_transition_have_a_chart(
