@@ -323,6 +323,18 @@ def _kind(
     return kind
 
 
+def triggers_of(charts: Iterable[Definition[Any]]) -> frozenset[str] | None:
+    """Return the triggers that any of several charts has; None if one need not name them all."""
+    found: set[str] = set()
+    for chart in charts:
+        if chart.tree is not None and chart.tree.is_document:
+            return None
+        found.update(each.trigger for each in chart.transitions)
+        found.update(() if chart.tree is None else chart.tree.triggers)
+
+    return frozenset(found)
+
+
 def charts_of(world: World[Any], classes: Iterable[type[Agent]]) -> list[Definition[Any]]:
     """Return the charts of a population's kinds, and of those that the world's class names."""
     every = dict.fromkeys([*classes, *kinds_of(type(world))])
