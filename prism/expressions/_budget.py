@@ -1,4 +1,4 @@
-"""The budget of one evaluation: every value that is made or looked at is paid for in advance."""
+"""The budget of an evaluation: all values that are made or looked at are paid for in advance."""
 
 from __future__ import annotations
 

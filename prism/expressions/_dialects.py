@@ -53,7 +53,7 @@ class Dialect:
         """Return an expression in Python's syntax.
 
         Raises:
-            ExpressionError: If it has something that means another thing in Python.
+            ExpressionError: If it has something that means something else in Python.
             SyntaxError: If it is not an expression.
         """
         return "".join(_translated(_tokens(source))) if self.is_ecmascript else source
@@ -115,7 +115,7 @@ class _Reader(ast.NodeTransformer):
         return node
 
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
-        """Refuse a chain of comparisons, which means another thing in ECMAScript."""
+        """Refuse a chain of comparisons, which means something else in ECMAScript."""
         if self._dialect.is_ecmascript and len(node.ops) > 1:
             raise ExpressionError("compares in a chain: write each comparison with &&")
         return self.generic_visit(node)  # type: ignore[return-value]

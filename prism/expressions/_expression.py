@@ -54,11 +54,11 @@ _Closure = Callable[[_Run], Any]
 
 
 class Expression:
-    """An expression that is parsed once and can be evaluated any number of times.
+    """An expression, parsed once and evaluated any number of times.
 
     Args:
         source: The expression, at most 1,000 characters.
-        dialect: What it may have in addition.
+        dialect: What it may contain in addition.
 
     Raises:
         ExpressionError: If it is not an expression, or uses something that is not allowed.
@@ -87,7 +87,7 @@ class Expression:
             budget: A budget shared with other evaluations; None for a separate one.
 
         Raises:
-            UnknownNameError: If a variable is missing that has to be looked up.
+            UnknownNameError: If a variable that is looked up is missing.
             ExpressionError: If the expression fails.
         """
         return bool(self.value(variables, budget))
@@ -100,7 +100,7 @@ class Expression:
             budget: A budget shared with other evaluations; None for a separate one.
 
         Raises:
-            UnknownNameError: If a variable is missing that has to be looked up.
+            UnknownNameError: If a variable that is looked up is missing.
             ExpressionError: If the expression fails.
         """
         if self._closure is None:

@@ -220,7 +220,8 @@ def _others(
 ) -> tuple[Any, ...]:
     if unknown := [state_text(each) for each in source.states if each not in top]:
         raise DefinitionError(
-            f"transition {item}: {', '.join(unknown)}: not a top-level state of the chart"
+            f"transition {item}: other_than names {', '.join(unknown)}: name top-level states of "
+            "the chart"
         )
     left_out = (*source.states, *final_states)
     return tuple(each for each in top if each not in left_out)

@@ -273,9 +273,9 @@ def _timing_problems(item: Any) -> list[str]:
     problems = _amount_problems(item)
     given = [name for name in TIMING if getattr(item, name) is not None]
     if len(given) > 1:
-        problems.append(f"{' and '.join(given)} exclude each other")
+        problems.append(f"{' and '.join(given)} cannot be combined")
     if item.trigger is None and {"after", "rate"} & {*given}:
-        problems.append(f"needs a trigger beside {given[0]}, for the log")
+        problems.append(f"{given[0]} needs a trigger, under which the log has it")
 
     return problems
 

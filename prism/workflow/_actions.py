@@ -1,4 +1,4 @@
-"""Actions that an llm step asks for, carried out by the host application, or by a command."""
+"""Actions that an llm step asks for, carried out by the host application or by a command."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ _FAILED = "failed: "
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """An action that an agent wants done.
+    """An action that an agent wants to have carried out.
 
     Args:
         agent_id: The agent that wants it.
-        key: Its name, which stays the same if a turn is repeated after a run was killed, so a host
-            can tell that it has carried it out already.
-        turn: The turn, counted from 1.
+        key: Identifies it. The key stays the same if a turn is repeated after a run was killed, so
+            that a host can tell that it has already carried out the action.
+        turn: Number of the turn, from 1.
         step: Name of the step that asked for it.
         action: The action as the model wrote it, plain data.
     """
@@ -64,7 +64,7 @@ class ActionResult:
 
     Args:
         action: The action as the model wrote it.
-        result: The host's result, or the reason why it failed.
+        result: What the host returned, or why it failed.
         succeeded: Whether it succeeded.
     """
 
@@ -81,15 +81,15 @@ class Actions:
     """The actions of one agent, and their results.
 
     Args:
-        on_action: The host's callback; None where nobody carries out anything. A plain one runs in
-            a thread of its own, so that one that hangs stops neither the event loop nor, in the
-            end, the process.
+        on_action: The host's callback; None if nobody carries out actions. A plain function runs
+            in a thread of its own, so that one that hangs blocks neither the event loop nor the
+            end of the process.
         seconds: How long one action may take.
 
     Attributes:
-        history: What came of the last of them, oldest first.
-        number: How many there were.
-        successes: How many of them did not fail.
+        history: The last results, oldest first.
+        number: How many actions there were.
+        successes: How many of them succeeded.
     """
 
     def __init__(self, on_action: OnAction | None, seconds: float) -> None:
@@ -104,29 +104,29 @@ class Actions:
 
     @property
     def success_rate(self) -> float:
-        """The part that did not fail; 0 before the first."""
+        """The share of actions that succeeded; 0 before the first."""
         return self.successes / self.number if self.number else 0.0
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many were ``done``, and how many ``failed``; nothing of what none was."""
+        """How many were ``done`` and how many ``failed``, without zeros."""
         found = {"done": self.successes, "failed": self.number - self.successes}
         return {name: number for name, number in found.items() if number}
 
     @property
     def last_failure(self) -> str | None:
-        """Why the last of those in the history failed that failed."""
+        """Why the latest failed action of the history failed."""
         failed = (each.result for each in reversed(self.history) if not each.succeeded)
         return next((str(result).removeprefix(_FAILED) for result in failed), None)
 
     def add(self, result: ActionResult) -> None:
-        """Take note of the result of an action."""
+        """Add the result of an action."""
         self.number += 1
         self.successes += result.succeeded
         self.history.append(result)
 
     async def carry_out(self, action: Action) -> ActionResult | None:
-        """Have the host carry out an action; its failure is a result, and None is nobody's."""
+        """Have the host carry out an action; return its result or failure; None without a host."""
         if self._on_action is None:
             return None
         # plain ones of one event loop run one after another, as they would without prism; the time
@@ -186,7 +186,7 @@ _turns: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDict
 
 
 class ActionError(PrismError, RuntimeError):
-    """A command has not carried out an action."""
+    """A command failed to carry out an action."""
 
 
 _MOST_BYTES = 1_000_000
@@ -201,9 +201,9 @@ async def echo(action: Action) -> Any:
 def by_command(command: str) -> Callable[[Action], Awaitable[Any]]:
     """Return a callback that has a command carry out each action.
 
-    The command is started once an action, without a shell. It reads the action as one line of JSON,
-    ``{"agent_id", "key", "turn", "step", "action"}``, and writes its result as JSON; nothing is
-    null. An exit status other than 0 is a failure.
+    The command is started once for each action, without a shell. It reads the action as one line of
+    JSON, ``{"agent_id", "key", "turn", "step", "action"}``, and writes its result as JSON; without
+    output, the result is null. An exit status other than 0 is a failure.
 
     Args:
         command: The command and its arguments, quoted as for a shell.
@@ -245,11 +245,11 @@ async def _carried_out_by(words: list[str], action: Action) -> Any:
     try:
         return parse_json(text) if text else None
     except InputError as error:
-        raise ActionError(f"{words[0]} wrote no JSON: {error.problem}") from None
+        raise ActionError(f"{words[0]} did not write valid JSON: {error.problem}") from None
 
 
 def _end(process: asyncio.subprocess.Process) -> None:
-    """End what a command has started and left behind, and itself if it was given up."""
+    """End what a command has left running, and the command itself if it took too long."""
     with suppress(ProcessLookupError, PermissionError):
         if hasattr(os, "killpg"):
             os.killpg(process.pid, signal.SIGKILL)

@@ -43,17 +43,18 @@ class WorkflowAgent:
         on_action: Carries out the actions of llm steps; it may be async.
         action_seconds: Seconds that an action may take.
         workers: Number of code steps that may run at once. Agents of a process with the same number
-            share them; None means the 2 that all others share.
+            share the limit; None means 2, shared by all agents that name no number.
         turns: The planned number of turns, for ``time_remaining`` and ``progress_percent``.
         logger: A structlog logger for its events. None means structlog's own, once it is
             configured.
-        clock: Times its history: returns seconds since the epoch. None means real time.
+        clock: Returns the time of entries in its history, in seconds since the epoch. None means
+            real time.
 
     Attributes:
         state: Its state, a member of the chart's enum.
-        actions: Its actions, and their results.
+        actions: Its actions and their results.
         context: Its variables, plain data.
-        turn_number: Turns so far.
+        turn_number: Number of turns so far.
         action_history: The last actions and their results, oldest first.
         failure: Why the workflow stopped; None while it runs.
     """
@@ -99,7 +100,7 @@ class WorkflowAgent:
     def from_dict(
         cls, workflow: Workflow, client: Any, data: Mapping[str, Any], **settings: Any
     ) -> Self:
-        """Return an agent that continues where another one stopped.
+        """Return an agent that continues where an earlier one stopped.
 
         A state that the workflow does not declare is reset to the initial one, which is logged as
         ``workflow.reset``.
@@ -127,7 +128,7 @@ class WorkflowAgent:
         return self.workflow.chart
 
     def join(self, lent: Lent) -> None:
-        """Use the writer, the log, the time and the random numbers of a world's run."""
+        """Use the writer, log, time and random numbers of a world's run."""
         self._steps = StepRunner(self, lent, self._workers)
 
     async def act(self, world: Any) -> None:  # noqa: ARG002 - what a class of the user's looks at
@@ -156,9 +157,9 @@ class WorkflowAgent:
         self.actions.history.extend(each.to_result() for each in saved.action_history)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the agent between two turns as plain data, for `from_dict`.
+        """Return the agent, between two turns, as plain data for `from_dict`.
 
-        Its state stands in the context, under ``_state_machine``.
+        Its state is in the context, under ``_state_machine``.
         """
         machine = {
             "current_state": self.state.value,
@@ -194,7 +195,7 @@ class WorkflowAgent:
         return self.state.value in self.workflow.definition.final_states
 
     def repeat(self, recorded: Recorded) -> None:
-        """Copy from an earlier run its measures, and the results of actions."""
+        """Take the duration of code steps and the results of actions from an earlier run."""
         self._steps.recorded = recorded
 
     def allows(self, condition: Expression) -> bool:
@@ -206,11 +207,11 @@ class WorkflowAgent:
 
         Steps that ask a model in the same state take turns.
 
-        In a final state there is nothing to do: that is no turn and is not counted; the returned
-        one is empty and says ``has_finished``.
+        In a final state there is nothing to do: the call does not count as a turn, and returns an
+        empty one that says ``has_finished``.
 
         Raises:
-            WorkflowStopped: If a step has failed whose policy is to stop.
+            WorkflowStopped: If the workflow has stopped because a step failed.
             AgentError: If a turn of this agent is under way.
         """
         if self._is_at_turn:

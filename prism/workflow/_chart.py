@@ -29,11 +29,11 @@ Driving = Callable[[str], Statechart[StrEnum]]
 
 
 class Charts:
-    """The statechart of a workflow: whole, and as far as it drives agents.
+    """The statechart of a workflow: the whole chart, and the parts that drive agents.
 
-    Where any of 200 states may follow any, the whole chart has 40,000 rows. Such a chart is made
-    when somebody asks for it, to draw it or to check a log. An agent needs the transitions out of
-    its own state only, and is driven by a chart of these.
+    If any of 200 states may follow any other, the whole chart has 40,000 rows. Such a chart is only
+    made on request, to draw it or to check a log. An agent needs the transitions out of its own
+    state, and a chart of these drives it.
 
     Args:
         definition: The workflow.
@@ -46,11 +46,11 @@ class Charts:
 
     @cached_property
     def whole(self) -> Statechart[StrEnum]:
-        """The chart, with every transition."""
+        """The chart with all transitions."""
         return self.out_of(self._definition.states)
 
     def driving(self, logger: EventLogger | None, clock: Clock) -> Driving:
-        """Return a function of a state: its chart has all transitions out of that.
+        """Return a function that returns a chart with all transitions out of a state.
 
         Args:
             logger: Where transitions go.

@@ -1,4 +1,4 @@
-"""What the model answers a step, read as a careful person would."""
+"""What a model replies to a step, read as a careful person would read it."""
 
 # ruff: noqa: RUF001 (people write signs that look like others)
 
@@ -37,8 +37,8 @@ class StepReply:
     """How a step's reply is asked for and read.
 
     Args:
-        schema: JSON Schema of the reply, for clients that take one; None for a text.
-        read: Returns what a reply says; raises ValueError if it cannot be used.
+        schema: JSON Schema of the reply, for clients that accept one; None for a text.
+        read: Returns what a reply says; raises a ValueError if it cannot be used.
     """
 
     schema: Schema | None
@@ -81,7 +81,7 @@ def _read_text(text: str) -> str:
 
 
 def _read_action(text: str) -> dict[str, Any]:
-    """Return reasoning and action; one without an action, or that is cut off, is not used."""
+    """Return reasoning and action; a reply without an action, or cut off, is not used."""
     found = _object(text)
     reasoning, action = found.get("reasoning", ""), found.get("action")
     if not isinstance(action, dict):
@@ -91,7 +91,7 @@ def _read_action(text: str) -> dict[str, Any]:
 
 
 def _read_decision(text: str, vocabulary: list[str], labels: Mapping[str, str]) -> dict[str, Any]:
-    """Return the decision; None where it is none of the vocabulary, which leaves the state."""
+    """Return the decision; None if it is not in the vocabulary, which keeps the state."""
     try:
         found = _object(text)
     except ValueError:

@@ -13,7 +13,7 @@ from prism.workflow._steps import StepRun, Turn
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A transition that was refused, for one reason.
+    """A transition that was refused for one reason, once or more often.
 
     Args:
         step: The step that asked for it.
@@ -36,15 +36,15 @@ class WorkflowResults:
 
     Args:
         agent_id: The agent.
-        turns: Turns that it took.
+        turns: Number of turns that it took.
         state: Its state at the end.
         failure: Why the workflow stopped before the last turn; None if it did not.
         has_finished: Whether that state is a final one, in which a run is complete.
-        transitions: Transitions that it made, without self-transitions.
+        transitions: Number of transitions that it made, without self-transitions.
         steps: How often steps ran, by their outcome.
-        refused: Refused transitions, each with its step, state, target, reason and number.
+        refused: Refused transitions, the most frequent first.
         actions: How often actions of the application were ``done`` or ``failed``.
-        action_failure: Why the last failed action failed.
+        action_failure: Why the latest failed action failed.
         tokens: Tokens that the model read and wrote, if known.
         context: Its variables at the end.
     """

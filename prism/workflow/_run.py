@@ -64,7 +64,7 @@ class TurnTaker(WorkflowAgent):
 
     @property
     def chart(self) -> Statechart[StrEnum]:
-        """Its states alone: a chart of all transitions may be large, and nobody looks at it."""
+        """Its states without transitions: a chart of all may be large, and is not used."""
         return self.workflow.charts.out_of(())
 
     async def act(self, world: Any) -> None:  # noqa: ARG002 - there is nobody else in it
@@ -124,9 +124,9 @@ class WorkflowRun(AloneRun):
         context: File of variables to begin with: a mapping, YAML or JSON.
         parameters: Variables to begin with, which go before those of the file.
         components: Folder of the components' files; None leaves it to the workflow.
-        action: Command that carries out actions: it reads one as JSON, and writes its result.
+        action: Command that carries out actions: it reads an action as JSON and writes its result.
         echo_actions: Whether each action is its own result.
-        workers: Code steps that may be at work at once in this process; None for 2.
+        workers: Number of code steps that may run at once in this process; None for 2.
         application: Any of ``variables``, ``on_action`` and ``action_seconds``, as
             `WorkflowAgent` takes them.
     """
@@ -195,7 +195,7 @@ class WorkflowRun(AloneRun):
         return loop
 
     def _application(self) -> dict[str, Any]:
-        """Return what the application brings, and what carries out actions for it, if anything."""
+        """Return what the application provides, and what carries out actions in its place."""
         brought = dict(self.application)
         if self.action is not None:
             brought.setdefault("on_action", by_command(self.action))

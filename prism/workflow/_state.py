@@ -1,4 +1,4 @@
-"""An agent's state as plain data, as a host keeps it from one process to the next."""
+"""An agent's state as plain data, which a host keeps between two processes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SavedT = TypeVar("_SavedT")
 
 
 class _Saved(Declaration):
-    """Data that an earlier release may have written, or a later one: other keys are left alone."""
+    """Data that another release may have written: unknown keys are ignored."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -37,16 +37,16 @@ class _SavedTransition(_Saved):
 
 
 class SavedMachine(_Saved):
-    """What stands under ``_state_machine``; the declared states are there for people alone."""
+    """What is saved under ``_state_machine``; only people need its declared states."""
 
     current_state: str
     history: list[_SavedTransition | str] = Field([])
     asked_last: str | None = None
 
     def transitions(self, states: type[StrEnum]) -> Iterator[StateTransition]:
-        """Yield the history as far as its states are declared.
+        """Yield the transitions of the history whose states are declared.
 
-        One of names alone has neither times nor events, and is left out, too.
+        Entries that are only names have neither times nor events, and are left out, too.
         """
         declared = {state.value for state in states}
         for each in self.history:

@@ -28,13 +28,13 @@ from prism.workflow._variables import VariableError, Variables
 from prism.workflow._workflow import Workflow
 
 _MOST_OF_TURN = 10 * MAX_SPENT
-"""What all conditions of a turn may make and look at together: a file may have thousands."""
+"""Budget of all conditions of a turn together: a file may have thousands."""
 
 StepOutcome = Literal["done", "failed", "skipped"]
 
 
 class WorkflowStopped(PrismError, RuntimeError):  # noqa: N818 - it says what is so, not a fault
-    """The workflow has stopped, so it takes no more turns."""
+    """The workflow has stopped and takes no more turns."""
 
 
 class _NoReplyError(ValueError):
@@ -50,12 +50,12 @@ class StepRun:
         kind: ``llm``, ``code`` or ``transition``.
         state: State it ran in.
         outcome: ``done``; ``skipped`` or ``failed`` if it failed, by its policy.
-        moved_to: State it led to, if it led to one.
+        moved_to: State that it led to, if any.
         reason: Why it failed, or why its transition was refused.
         seconds: How long it took.
-        cost: What the model took, if one was asked.
+        cost: The cost of the model's replies, if one was asked.
         unknown: Variables of its prompt that were not provided.
-        target: State that it named; it was refused if it differs from ``moved_to``.
+        target: State that it named; the transition was refused if ``moved_to`` differs.
     """
 
     step: str
@@ -75,11 +75,11 @@ class Turn:
     """The result of a turn.
 
     Args:
-        number: The turn, counted from 1.
+        number: Number of the turn, from 1.
         state: State after it.
         steps: The steps that ran, in order.
         has_stopped: Whether the workflow stopped in it.
-        has_finished: Whether that state is final, which ends the workflow.
+        has_finished: Whether the state after it is final, which ends the workflow.
     """
 
     number: int
@@ -132,7 +132,7 @@ class StepRunner:
         self._left = _MOST_OF_TURN
 
     def begin_turn(self) -> None:
-        """Let the conditions of a turn look at as much as they may."""
+        """Give the conditions of a turn their whole budget."""
         self._left = _MOST_OF_TURN
 
     def allows(self, condition: Expression) -> bool:
@@ -162,7 +162,7 @@ class StepRunner:
             return False
 
     def _holds(self, condition: Expression) -> bool:
-        """Return whether a condition holds, unless it or its turn has looked at too much."""
+        """Return whether a condition holds, within its own budget and that of the turn."""
         given = min(MAX_SPENT, self._left)
         budget = Budget(given)
         try:

@@ -34,14 +34,13 @@ PROVIDED: Mapping[str, HostVariable] = {
 
 
 class VariableError(PrismError, ValueError):
-    """A variable of the host's cannot be had: its function failed, or gave what is not data."""
+    """A variable of the host is not available: its function failed, or did not return data."""
 
 
 class Variables(Mapping[str, Any]):
-    """The context, then what the host provides, then what the agent does.
+    """The context, then what the host provides, then what the agent provides.
 
-    A function of the host's, or the agent's, is called when its variable is looked up, and only
-    then.
+    Functions of the host and the agent are only called when their variable is looked up.
 
     Args:
         agent: The agent, for the functions.
@@ -59,7 +58,7 @@ class Variables(Mapping[str, Any]):
         self.context: dict[str, Any] = context
 
     def __getitem__(self, name: str) -> Any:
-        """Return a variable as plain data; a KeyError if nobody provides it.
+        """Return a variable as plain data; raises a KeyError if nobody provides it.
 
         Raises:
             VariableError: If the host's function fails, or returns what is not data.
@@ -89,14 +88,14 @@ class Variables(Mapping[str, Any]):
 
 
 def as_data(value: Any, name: str) -> Any:
-    """Return a value as JSON would give it back: nothing alive reaches an expression or a step.
+    """Return a value as JSON returns it, so that expressions and steps get no live objects.
 
     Args:
         value: Anything that JSON can hold.
-        name: What it is called, for the error.
+        name: Its name, for the error.
 
     Raises:
-        FieldTypeError: If JSON cannot hold it, or would bring back something else.
+        FieldTypeError: If JSON cannot hold it, or would change it.
     """
     try:
         return through_json(value)
@@ -121,12 +120,12 @@ MOST_LEVELS = 50
 
 
 def through_json(value: Any) -> Any:
-    """Return a value as JSON gives it back, which is what a checkpoint would hold.
+    """Return a value as JSON returns it, which is what a checkpoint would hold.
 
     Raises:
-        TypeError: If JSON cannot hold it, or not as a checkpoint is written: a whole number of
-            more than 64 bits, half a character.
-        ValueError: If it holds a number that is not finite, or is nested too deeply.
+        TypeError: If JSON, as checkpoints are written, cannot hold it: it has a whole number of
+            more than 64 bits, or half a character.
+        ValueError: If it has a number that is not finite, or is nested too deeply.
     """
     written = orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS)
     # what is not finite is written as null

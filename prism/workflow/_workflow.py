@@ -23,11 +23,11 @@ from prism.workflow._replies import StepReply, reply_of
 from prism.workflow._variables import through_json
 
 LOGGER: logging.Logger = logging.getLogger("prism.workflow")
-"""Where it is said, once, what is probably not meant in a file; no log is other for it."""
+"""Gets the probable mistakes of a file, once; they are not part of a run's log."""
 
 
 class Workflow:
-    """An agent's workflow, read from YAML; one serves any number of agents.
+    """A workflow, read from YAML, which any number of agents can share.
 
     Args:
         definition: The parsed definition.
@@ -37,11 +37,11 @@ class Workflow:
     Attributes:
         name: Its name.
         steps: Its steps, in order.
-        replies: The readers of the model's answers, by the name of the step.
+        replies: How the reply to each step that asks a model is read, by the step's name.
         warnings: Warnings of the reader, which do not prevent a run.
         definition: The parsed definition.
         files: The files that it was read from: its own, then its components'.
-        charts: Makes its chart, or the part that an agent needs.
+        charts: Makes its chart, or the part of it that an agent needs.
     """
 
     def __init__(
@@ -94,11 +94,11 @@ class Workflow:
     def from_text(
         cls, text: str, *, name: str = "workflow", components: Path | str | None = None
     ) -> Self:
-        """Read a workflow from a text, whose components stand inline or in a folder.
+        """Read a workflow from a text, with components inline or in a folder.
 
         Args:
-            text: The workflow, a YAML file.
-            name: Its name, also in messages, if it has none.
+            text: The workflow, in YAML.
+            name: Its name if the text has none, and its name in messages.
             components: Folder of the components' files.
 
         Raises:
@@ -119,7 +119,7 @@ class Workflow:
 
         Args:
             data: The workflow.
-            name: Its name, also in messages, if it has none.
+            name: Its name if the data has none, and its name in messages.
             components: Folder of the components' files.
 
         Raises:
@@ -153,7 +153,7 @@ class Workflow:
         *,
         components: Path | str | None = None,
     ) -> tuple[Problem, ...]:
-        """Return the certain and probable mistakes in a workflow file, its own first.
+        """Return certain and probable mistakes in a workflow file, then those in its components.
 
         Args:
             path: The file, YAML.
@@ -184,7 +184,7 @@ class Workflow:
         return self.charts.states(self.definition.initial)
 
     def driving(self, logger: EventLogger | None, clock: Clock = time) -> Driving:
-        """Return the charts that drive agents, which all agents of one run share.
+        """Return the charts that drive agents; all agents of a run share them.
 
         Args:
             logger: Where transitions go; None for structlog's own logger, once it is configured.
@@ -199,7 +199,7 @@ class Workflow:
     def steps_in(self, state: str) -> tuple[tuple[int, Step], ...]:
         """Return the steps that run in a state, each with its place in the list.
 
-        In a final state none does.
+        In a final state, no steps run.
         """
         if state not in self._by_state:
             steps = () if state in self.definition.final_states else self.steps
@@ -213,5 +213,5 @@ class Workflow:
 
 
 def load_quietly(path: Path, components: Path | None = None) -> Workflow:
-    """Return the workflow of a file, of which nothing is said but what keeps it from loading."""
+    """Return the workflow of a file without logging its probable mistakes."""
     return Workflow._read(path, components)

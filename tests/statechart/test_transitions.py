@@ -453,7 +453,9 @@ def test_other_states_are_the_outermost_ones() -> None:
         Door.SHUT,
     )
     assert arrows(chart) == ["locked --falls--> gone", "open --falls--> gone"]
-    with pytest.raises(DefinitionError, match=r"open: not a top-level state of the chart"):
+    with pytest.raises(
+        DefinitionError, match=r"other_than names open: name top-level states of the chart"
+    ):
         Statechart(
             [State(Door.SHUT, [Door.LOCKED, Door.OPEN]), Door.GONE],
             [Transition("falls", other_than(Door.OPEN), Door.GONE)],

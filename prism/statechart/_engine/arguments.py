@@ -155,7 +155,7 @@ def require_own_state_type(chart: Definition[Any], agent: object) -> None:
 
     raise AgentError(
         f"chart {chart.name!r} cannot drive {kind.__name__!r}: its state_type is "
-        f"{_full_name(declared)}, and the chart's states are members of "
+        f"{_full_name(declared)}, but the chart's states are members of "
         f"{_full_name(chart.state_type)}; {_ONE_ENUM}"
     )
 
@@ -184,8 +184,9 @@ def two_threads(chart: str, agent: object, other: int) -> AgentError:
     names = {thread.ident: thread.name for thread in threading.enumerate()}
     return AgentError(
         f"chart {chart!r}: thread {threading.current_thread().name!r} fired on agent "
-        f"{agent_name(agent)!r} while thread {names.get(other, str(other))!r} makes a transition "
-        "of it: an agent belongs to one thread at a time, so let that one fire, or use a lock"
+        f"{agent_name(agent)!r} while thread {names.get(other, str(other))!r} was making one of "
+        "its transitions: an agent belongs to one thread at a time, so fire from that thread, or "
+        "use a lock"
     )
 
 
@@ -316,7 +317,7 @@ class Checks(Generic[StateT]):
         if (place := calling_place()) is not None:
             problem += f" ({place})"
         is_last = len(found) == MOST_UNKNOWN_TRIGGERS
-        warn_standard(problem + (" (further ones are not reported)" if is_last else ""))
+        warn_standard(problem + (" (no more unknown triggers will be reported)" if is_last else ""))
 
     # States
 

@@ -200,8 +200,8 @@ def nested_machine(
     reasons = [*_beyond(definition.tree)]
     if reasons:
         raise DefinitionError(
-            f"chart {definition.name!r} has no Machine: a flat Machine of the package "
-            f"transitions has no {', no '.join(reasons)}; the chart itself has: use chart.fire"
+            f"chart {definition.name!r} has no Machine, because a flat Machine of the package "
+            f"transitions does not support {' or '.join(reasons)}: use chart.fire"
         )
 
     def made() -> Iterator[dict[str, Any]]:

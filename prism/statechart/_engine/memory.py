@@ -58,7 +58,7 @@ def random_of(chart: str, agent: Any) -> Any:
             return found
 
     raise AgentError(
-        f"chart {chart!r} has rates or probabilities, and agent {name_or_address(agent)!r} no "
+        f"chart {chart!r} has rates or probabilities, but agent {name_or_address(agent)!r} has no "
         "random numbers: set  agent.random = random.Random(seed) , or any object with random()"
     )
 

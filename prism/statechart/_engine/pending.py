@@ -176,16 +176,16 @@ def runaway(chart: str, agent: object, trigger: str) -> RunawayError:
     return RunawayError(
         f"chart {chart!r}: the actions of agent {name_or_address(agent)!r} "
         f"fired {MOST_QUEUED_FIRES} more events without coming to rest; the last was "
-        f"{trigger!r}: let an action end the chain"
+        f"{trigger!r}: make one of the actions stop firing"
     )
 
 
 def restless(chart: str, agent: Any) -> RunawayError:
     """Return the error for eventless transitions, or raised events, that go on without end."""
     return RunawayError(
-        f"chart {chart!r}: agent {name_or_address(agent)!r} did not settle in "
-        f"{MOST_QUEUED_FIRES} steps of itself; it is in {state_text(agent.state)!r} now: "
-        "let a guard end the eventless transitions there"
+        f"chart {chart!r}: agent {name_or_address(agent)!r} did not settle within "
+        f"{MOST_QUEUED_FIRES} steps; it is now in {state_text(agent.state)!r}: give the "
+        "eventless transitions there a guard that ends them"
     )
 
 
@@ -201,6 +201,6 @@ def note_dropped(
     more = sum(1 for _ in waiting)
     listing = ", ".join(named) + (f" and {more} more" if more else "")
     error.add_note(
-        f"chart {chart!r} dropped what agent {name_or_address(agent)!r} had queued behind this: "
-        f"{listing}"
+        f"chart {chart!r} dropped the events that agent {name_or_address(agent)!r} had queued "
+        f"behind this one: {listing}"
     )

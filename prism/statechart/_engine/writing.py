@@ -44,7 +44,7 @@ FIELD_DEFAULTS: dict[str, Any] = {
     "max_history_depth": DEFAULT_MAX_HISTORY_DEPTH,
 }
 
-IF_FROZEN = "if it is frozen, hold it in a field of an agent with StatechartMixin"
+IF_FROZEN = "if it is frozen, keep it in a field of an agent with StatechartMixin"
 """Advice for an object in which nothing can be written."""
 
 _WAYS_OUT = {
@@ -52,9 +52,7 @@ _WAYS_OUT = {
         "keep the frozen value in a field of an agent, or give the class a "
         "transition_to(self, new_state, trigger, context) that sets it"
     ),
-    "ticks_in_state": (
-        "keep the frozen value in a field of an agent, or leave out what cannot be counted"
-    ),
+    "ticks_in_state": ("keep the frozen value in a field of an agent, or leave out ticks_in_state"),
 }
 
 Writer = Callable[[Any, Edge, float, object], int | None]

@@ -70,7 +70,7 @@ def _text_problems(hierarchy: Hierarchy, members: Sequence[Any]) -> Iterator[str
         places.setdefault(state_text(member_of(state)), []).append("at the top")
 
     yield from (
-        f"state {text!r} stands in the tree twice, {' and '.join(found)}: remove one"
+        f"state {text!r} appears in the tree twice, {' and '.join(found)}: remove one"
         for text, found in places.items()
         if len(found) > 1
     )
@@ -161,8 +161,8 @@ def _final_problems(hierarchy: Hierarchy) -> Iterator[str]:
         node = tree.nodes[tree.numbers[state_text(state)]]
         if node.children:
             yield (
-                f"final state {state_text(state)!r} has substates: make some of these final, and "
-                "it is done when one of them is entered"
+                f"final state {state_text(state)!r} has substates: make one of these final, and "
+                "the state around it is done when that one is entered"
             )
         if node.exit and node.parent == CHART and not hierarchy.is_document:
             yield (
@@ -334,7 +334,7 @@ def _loop_problems(hierarchy: Hierarchy) -> Iterator[str]:
     if leaf is not None:
         text = state_text(hierarchy.tree.nodes[leaf].state)
         yield (
-            f"eventless transitions without a guard lead from {text!r} back to it without end: "
+            f"eventless transitions without a guard lead from {text!r} back to itself forever: "
             "give one of them a guard or a trigger"
         )
 

@@ -45,7 +45,8 @@ class Names:
             name, function
         ) != function:
             self.problems.append(
-                f"two {self.kind}s are called {name!r}, one of them in {item}: {advice}"
+                f"two {self.kind}s are called {name!r}, one of them in {item}; "
+                f"for that one, {advice}"
             )
 
         return name
@@ -67,8 +68,9 @@ def looked_up(functions: Functions, name: str | None) -> Callable[[Any, Any], ob
 
 def unknown(kind: str, name: str, known: Functions) -> str:
     """Return what is wrong with a name that no function has."""
-    listing = joined([*map(brief, known)], ", ") or "none"
-    return f"unknown {kind} {brief(name)}; known are {listing}: pass it in {kind}s="
+    listing = joined([*map(brief, known)], ", ")
+    given = f"which has {listing}" if listing else "which is empty"
+    return f"unknown {kind} {brief(name)}: pass it in {kind}s=, {given}"
 
 
 def joined(items: Sequence[str], separator: str = "; ", beyond: int = 0) -> str:

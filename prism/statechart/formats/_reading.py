@@ -187,7 +187,7 @@ def _without_remedy(value: object, data: Mapping[Any, Any]) -> str | None:
         )
 
     if _depth(data.get("states")) > MOST_LEVELS:
-        return f"states are nested more than {MOST_LEVELS} levels deep"
+        return f"states are nested more than {MOST_LEVELS} levels deep: split the chart"
 
     states, sources = _texts(data), [item.get("source") for item in _moves(data)]
     wildcards = sources.count(ANY_STATE) if ANY_STATE not in states else 0
@@ -228,7 +228,7 @@ def _about_states(states: Sequence[str], enum: type[Enum] | None) -> Iterator[tu
         yield ("states",), f"names {joined(twice, ', ')} twice: remove one"
     if enum is not None and (missing := counts.keys() - set(map(state_text, enum))):
         listing = joined([brief(state) for state in states if state in missing], ", ")
-        yield ("states",), f"{enum.__name__} has no members {listing}"
+        yield ("states",), f"{enum.__name__} has no members {listing}: pass an enum with all states"
 
 
 def _about_places(data: Mapping[Any, Any], states: Set[str]) -> Iterator[tuple[Where, str]]:

@@ -33,24 +33,24 @@ from prism.statechart.formats._scxml_data import (
 from prism.statechart.formats._scxml_xml import Element
 
 OWN_TIMER = "prism."
-"""What the ids of events begin with that prism's own documents send for ``after``."""
+"""Beginning of the ids of events that prism's own documents send for ``after``."""
 
 _NOT_HERE = ("http:", "https:", "#_parent")
 
 
 @dataclass
 class Problems:
-    """What is wrong with a document, each with its line, and what is only worth a note."""
+    """The problems of a document, and notes on it, each with its line."""
 
     found: list[tuple[int, str]] = field(default_factory=list)
     notes: list[tuple[int, str]] = field(default_factory=list)
 
     def add(self, element: Element, message: str) -> None:
-        """Add what keeps the document from being read."""
+        """Add a problem, which keeps the document from being read."""
         self.found.append((element.line, message))
 
     def note(self, element: Element, message: str) -> None:
-        """Add what does not."""
+        """Add a note, which does not."""
         self.notes.append((element.line, message))
 
 
@@ -96,8 +96,8 @@ class ContentReader:
             if not name.isidentifier() or name in SYSTEM:
                 self._problems.add(
                     element,
-                    f"{name!r} cannot be the id of a variable: use a name that Python could have, "
-                    f"and none of {', '.join(sorted(SYSTEM))}",
+                    f"{name!r} cannot be the id of a variable: use a Python identifier other than "
+                    f"{', '.join(sorted(SYSTEM))}",
                 )
                 continue
             value, literal = self._given(element)
@@ -118,7 +118,8 @@ class ContentReader:
         """Read an expression, or what a location names."""
         if self.model.dialect == DIALECTS["null"] and "In(" not in source:
             self._problems.add(
-                element, f"the null data model has no expression but In('state'), got {source!r}"
+                element,
+                f"the null data model has no expressions except In('state'), got {source!r}",
             )
             return None
         try:
@@ -214,7 +215,7 @@ class ContentReader:
             if name not in given:
                 self._problems.add(
                     element,
-                    f"<foreach> has no {name}: give the list as array, and a variable as item",
+                    f"<foreach> has no {name}: give the list as array and a variable as item",
                 )
                 return None
         array = self.value(element, given["array"])
@@ -231,11 +232,12 @@ class ContentReader:
         target = given.get("target", "")
         if target.startswith(_NOT_HERE):
             self._problems.add(
-                element, f"an agent can send events only to itself, not to {target!r}: remove it"
+                element,
+                f"an agent can send events only to itself, not to {target!r}: remove the <send>",
             )
         if "basichttp" in given.get("type", "").lower():
             self._problems.add(
-                element, "the Basic HTTP processor is not available: remove the <send>"
+                element, "the Basic HTTP processor is not supported: remove the <send>"
             )
         delay = given.get("delay")
         if delay is not None and seconds_of(delay) is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
@@ -49,7 +49,7 @@ class Run:
             return literal
         found = self.value(value)
         if not isinstance(found, str):
-            raise ContentError(f"{value.source!r} must give a text, got {found!r}")
+            raise ContentError(f"{value.source!r} must evaluate to text, got {found!r}")
         return found
 
     def all(self, steps: Iterable[Step]) -> None:
@@ -70,7 +70,7 @@ class Step(Protocol):
 class Block(DocumentPart):
     """The content of one ``<onentry>``, ``<onexit>`` or transition.
 
-    What fails ends the block, and is an event for the document.
+    A failure ends the block, and the document gets an event about it.
     """
 
     model: Model
@@ -103,7 +103,7 @@ class Start(DocumentPart):
 
 @dataclass(frozen=True)
 class LateStart(DocumentPart):
-    """What a state does first whose data are bound late."""
+    """What a state with late binding does first."""
 
     model: Model
     state: str
@@ -128,7 +128,7 @@ class Payload:
     literal: Any = None
 
     def data(self, run: Run) -> Any:
-        """Return the data; a parameter that fails is left out, and is an event."""
+        """Return the data, without parameters that fail; the document gets an event about each."""
         if self.content is not None:
             return plain(run.value(self.content))
         if self.literal is not None:
@@ -176,7 +176,7 @@ class Done(DocumentPart):
 
 @dataclass(frozen=True)
 class Raise:
-    """``<raise>``: an event that is answered before the agent has settled."""
+    """``<raise>``: an event that is processed before the agent has settled."""
 
     event: str
 
@@ -200,7 +200,7 @@ class Log:
 
 @dataclass(frozen=True)
 class Assign:
-    """``<assign>``: a variable gets a value."""
+    """``<assign>``: gives a variable a value."""
 
     location: Location | None
     problem: str
@@ -222,7 +222,7 @@ class If:
     branches: tuple[tuple[Value | None, tuple[Step, ...]], ...]
 
     def run(self, run: Run, /) -> None:
-        """Run the first branch whose test holds; a test that fails does not, and is an event."""
+        """Run the first branch whose test holds; one that fails gives the document an event."""
         for test, steps in self.branches:
             if test is None or self._holds(test, run):
                 run.all(steps)
@@ -251,10 +251,10 @@ class Foreach:
         run.model.start(run.session)
         found = run.value(self.array)
         if not isinstance(found, (list, tuple)):
-            raise ContentError(f"{self.array.source!r} must give a list, got {found!r}")
+            raise ContentError(f"{self.array.source!r} must evaluate to a list, got {found!r}")
         for name in (self.item, self.index):
             if name is not None and (not name.isidentifier() or name in SYSTEM):
-                raise ContentError(f"{name!r} cannot be a variable of foreach")
+                raise ContentError(f"{name!r} cannot be a variable of <foreach>")
 
         data = run.session.memory["data"]
         for name in (self.item, self.index):
@@ -311,26 +311,26 @@ class Send:
         if kind not in {None, "", *_TYPES}:
             raise ContentError(f"events of type {kind!r} cannot be sent: leave out type")
         if not name:
-            raise ContentError("<send> needs an event: name it by event or eventexpr")
+            raise ContentError("<send> needs an event: name it with event or eventexpr")
         seconds = seconds_of(delay) if delay else 0.0
         if seconds is None:
             raise ContentError(f"the delay must be a duration such as '1s', got {delay!r}")
 
         if target == _INTERNAL:
             if seconds:
-                raise ContentError(f"what goes to {_INTERNAL} cannot be delayed")
+                raise ContentError(f"an event to {_INTERNAL} cannot be delayed: leave out delay")
             run.session.raise_event(name, data, "internal", sendid)
         elif target in {None, "", run.model.address(run.agent)}:
             run.session.send(name, data, sendid, seconds / run.model.tick)
         elif target is not None and target.startswith("#_"):
-            raise ContentError(f"there is nobody at {target!r}", "error.communication")
+            raise ContentError(f"nobody receives events at {target!r}", "error.communication")
         else:
             raise ContentError(f"an agent can send events only to itself, not to {target!r}")
 
 
 @dataclass(frozen=True)
 class Cancel:
-    """``<cancel>``: what was sent with an id does not come."""
+    """``<cancel>``: drops the delayed events that were sent with an id."""
 
     id: str | None
     value: Value | None
@@ -340,15 +340,3 @@ class Cancel:
         sendid = run.text(self.id, self.value)
         if sendid:
             run.session.cancel(sendid)
-
-
-def sends(steps: Sequence[Step]) -> Iterator[Send]:
-    """Yield what is sent anywhere in content."""
-    for step in steps:
-        if isinstance(step, Send):
-            yield step
-        elif isinstance(step, Foreach):
-            yield from sends(step.steps)
-        elif isinstance(step, If):
-            for _, inside in step.branches:
-                yield from sends(inside)

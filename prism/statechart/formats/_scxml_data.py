@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from prism.errors import DefinitionError
 from prism.expressions import Budget, Dialect, Expression, ExpressionError, MalformedError
-from prism.statechart._engine.documents import PROCESSOR, SHORT_PROCESSOR, Event, Session, event_of
+from prism.statechart._engine.documents import PROCESSOR, SHORT_PROCESSOR, Event, Session
 from prism.statechart._engine.memory import FIELD
 from prism.statechart._identity import given_name
 from prism.statechart._nesting import leaf_texts
@@ -28,7 +28,7 @@ DIALECTS: Mapping[str, Dialect] = {
 """Data models that are read."""
 
 DEFAULT_LANGUAGE = "ecmascript"
-"""The data model of a document that names none, as other tools take it."""
+"""The data model of a document that names none, as in other tools."""
 
 SYSTEM = frozenset({"_event", "_name", "_sessionid", "_ioprocessors", "In"})
 """Variables that nobody may set."""
@@ -70,8 +70,8 @@ class Value:
 
     Args:
         source: The expression as it is written.
-        expression: The expression that was read; None for one that is none.
-        problem: What is wrong with it then, which counts when it is evaluated.
+        expression: The expression; None if the source is not one.
+        problem: Why it is not one, which is told when it is evaluated.
     """
 
     source: str
@@ -80,10 +80,10 @@ class Value:
 
     @classmethod
     def read(cls, source: str, dialect: Dialect) -> Value:
-        """Read an expression; one that is none fails when it is evaluated.
+        """Read an expression; a source that is not one fails when it is evaluated.
 
         Raises:
-            ExpressionError: If it is one, and does what documents may not.
+            ExpressionError: If the expression does what documents may not do.
         """
         try:
             return cls(source, Expression(source, dialect))
@@ -174,7 +174,7 @@ class Model:
         self.bind(self.first, session)
 
     def bind(self, data: Iterable[Datum], session: Session) -> None:
-        """Set some variables to their first values; a failure is an event for the document."""
+        """Set variables to their first values; the document gets an event about each failure."""
         for datum in data:
             try:
                 found = datum.literal
@@ -208,7 +208,7 @@ class Model:
         data = session.memory["data"]
         if location.name not in data:
             raise ContentError(
-                f"there is no variable {location.name!r} to assign to: declare it by <data>"
+                f"there is no variable {location.name!r} to assign to: declare it with <data>"
             )
         if not location.parts:
             self.put(session, location.name, value)
@@ -267,7 +267,7 @@ class Location(NamedTuple):
         """Read a location.
 
         Raises:
-            ExpressionError: If it is none.
+            ExpressionError: If it is not one.
         """
         try:
             node: ast.expr = ast.parse(source.strip(), mode="eval").body
@@ -306,8 +306,8 @@ class Condition(DocumentPart):
         return self.test.source
 
     def __call__(self, agent: Any, context: Any) -> bool:
-        """Return whether it holds; a failure is an event for the document, too."""
-        event = event_of(None, context)
+        """Return whether it holds; the document gets an event about a failure."""
+        event = Session.event_at(None, context)
         try:
             return bool(self.model.value(self.test, event, agent))
         except ExpressionError:
@@ -331,7 +331,7 @@ def plain(value: Any) -> Any:
         if all(isinstance(key, str) for key in value):
             return {key: plain(each) for key, each in value.items()}
         raise ContentError("the keys of a mapping must be text, as in JSON")
-    raise ContentError(f"a value must be one that JSON has, got one of type {type(value).__name__}")
+    raise ContentError(f"values must have a type of JSON, got {type(value).__name__}")
 
 
 def literal_of(text: str, dialect: Dialect) -> Any:
@@ -350,7 +350,7 @@ def require_tick(tick: object) -> float:
     """Return the seconds of a tick.
 
     Raises:
-        DefinitionError: If it is no duration.
+        DefinitionError: If it is not a duration.
     """
     seconds = seconds_of(tick) if isinstance(tick, str) else None
     if not seconds:

@@ -39,8 +39,8 @@ class _Writer:
         assert chart.tree is not None
         if chart.tree.is_document:
             raise DefinitionError(
-                f"chart {chart.name!r} was read from SCXML with content of its own, which only "
-                "its document can hold: keep that"
+                f"chart {chart.name!r} was read from an SCXML document whose content prism cannot "
+                "write: keep the document"
             )
         self._chart = chart
         self._tree = chart.tree

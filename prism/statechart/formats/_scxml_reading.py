@@ -171,7 +171,9 @@ class _Reader:
         missing = [repr(text) for text in texts if text not in by_text]
         if missing:
             self._problems.add(
-                self._root, f"{known.__name__} has no members {joined(missing, ', ')}"
+                self._root,
+                f"{known.__name__} has no members {joined(missing, ', ')}: pass an enum with all "
+                "states",
             )
         self._members = by_text
 
@@ -180,7 +182,7 @@ class _Reader:
         if text in self._texts:
             line = self._texts[text].line
             self._problems.add(
-                element, f"the id {text!r} is already used in line {line}: rename one of the two"
+                element, f"the id {text!r} is already used on line {line}: rename one of the two"
             )
         self._texts[text] = element
         place = _Place(element, text, [])
@@ -375,8 +377,9 @@ class _Reader:
             if not _DESCRIPTOR.fullmatch(event):
                 self._problems.add(
                     element,
-                    f"{event!r} describes no event: write a name such as 'error.execution', a "
-                    "prefix of whole parts such as 'error.*', or '*' for any event",
+                    f"{event!r} is not an event descriptor: write a name such as "
+                    "'error.execution', a prefix of whole parts such as 'error.*', or '*' for any "
+                    "event",
                 )
         return EventDescriptor(" ".join(events))
 
@@ -417,7 +420,7 @@ class _Reader:
             return content
         if content is not None:
             self._problems.add(
-                element, "has other content beside prism's action: remove one of them"
+                element, "has both prism:action and other content: remove one of the two"
             )
         return self._named(self._actions, "action", scxml_text(name), element)
 

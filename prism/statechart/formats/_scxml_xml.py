@@ -122,7 +122,8 @@ class _Builder:
             )
         if len(self._open) >= MOST_LEVELS:
             raise DefinitionError(
-                f"line {line}: elements are nested more than {MOST_LEVELS} levels deep"
+                f"line {line}: elements are nested more than {MOST_LEVELS} levels deep: split the "
+                "document"
             )
 
         prefix = PRISM_NAMESPACE + _BETWEEN

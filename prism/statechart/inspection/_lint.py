@@ -134,7 +134,7 @@ def _shadowed(outline: Outline) -> list[Finding]:
             "shadowed",
             source,
             f"transition {item} can never fire: {earlier} comes earlier and has no guard; "
-            + ("put it first" if item.guard is not None else _IF_UNGUARDED),
+            + ("put this one first" if item.guard is not None else _IF_UNGUARDED),
             item,
         )
         for source, item, earlier in outline.shadowed
@@ -146,8 +146,8 @@ def _without_timeout(chart: Definition[Any], outline: Outline) -> list[Finding]:
         Finding(
             "no_timeout",
             state,
-            f"active state {state_text(state)!r} has no {TIMEOUT!r} transition, so an agent can be "
-            "stuck in it: add one with the state to recover to",
+            f"active state {state_text(state)!r} has no {TIMEOUT!r} transition, so an agent can "
+            "get stuck in it: add one to the state in which it recovers",
         )
         for state in chart.states
         if state not in outline.timed | outline.final

@@ -1,4 +1,4 @@
-"""What is probably not meant in a workflow that can run."""
+"""What is probably a mistake in a workflow that can run."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ OF_HOST = frozenset({"balance", "artifacts", "my_artifacts", "economic_context"}
 
 
 _MOST_PAIRS = 500_000
-"""States times steps up to which it is looked for how states are reached."""
+"""The most states times steps for which it is checked how states are reached."""
 
 
 Found = tuple[Where, str, str]
-"""Where something is, what is wrong, and the name of that; paths begin at the workflow."""
+"""A place, what is wrong there, and the name of the problem; paths begin at the workflow."""
 
 
 def check(definition: WorkflowDefinition, problems: WorkflowProblems, known: Iterable[str]) -> None:
-    """Note what is probably not meant, as warnings.
+    """Note probable mistakes as warnings.
 
     Args:
         definition: The workflow.
@@ -53,7 +53,7 @@ def check(definition: WorkflowDefinition, problems: WorkflowProblems, known: Ite
 
 
 def _of_variables(definition: WorkflowDefinition, there: frozenset[str]) -> Iterator[Found]:
-    """Yield the variables that steps and conditions name and nobody sets."""
+    """Yield the variables that steps and conditions name but nobody sets."""
     for names, where, what in _named(definition):
         for name in names:
             if name not in there:
@@ -100,7 +100,7 @@ def _unset(what: str, name: str) -> str:
 
 
 def _set_by_steps(definition: WorkflowDefinition) -> frozenset[str]:
-    """Return every variable that some step sets; in a later turn its place is no matter."""
+    """Return all variables that steps set, in any order: a later turn knows those of all."""
     names: set[str] = set()
     for step in definition.steps:
         names.add(step.name)

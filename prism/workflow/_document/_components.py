@@ -1,4 +1,4 @@
-"""Components: traits, behaviors and goals, inline or each in a file of its own."""
+"""Components: traits, behaviors and goals, inline or in files of their own."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _ENDINGS = (".yaml", ".yml")
 
 
 class ComponentReader:
-    """Reads the components that one workflow names, each of their files once.
+    """Reads the components of one workflow, each file once.
 
     Args:
-        folder: Where the files are; None for a workflow that has no place.
+        folder: Where the files are; None for a workflow without a file.
         problems: Takes what is wrong.
     """
 

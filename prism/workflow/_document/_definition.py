@@ -27,8 +27,8 @@ _MARKED = re.compile(r"\0([^\0]+)\0")
 class Template:
     """A text with ``{variables}``, whose values are shown as JSON unless they are texts.
 
-    A number may have a plain format, ``{rate:.0%}``; any other value is shown as without one. A
-    part that has ``{{`` doubles its braces, as `str.format` wants it: they are single ones, then.
+    A number may have a plain format, ``{rate:.0%}``, which other values ignore. In a part with
+    ``{{``, braces are doubled as for `str.format`.
 
     Args:
         parts: The parts of the text, a prompt and what joins it.
@@ -47,10 +47,10 @@ class Template:
         self.variables: tuple[str, ...] = tuple(dict.fromkeys(names))
 
     def fill(self, variables: Mapping[str, Any]) -> tuple[str, list[str]]:
-        """Return the text with its variables, and the names that there are no variables for.
+        """Return the text with values in it, and the names of variables that are not provided.
 
         Raises:
-            PromptError: If the prompt is longer than prism asks.
+            PromptError: If the prompt is too long.
         """
         # each is looked up once, whatever formats it has
         known = {name: variables[name] for name in self.variables if name in variables}
@@ -111,7 +111,7 @@ class Step:
     """A unit of work.
 
     Args:
-        name: Its name, of which there is one in a workflow.
+        name: Its name, unique in the workflow.
         kind: ``llm``, ``code`` or ``transition``.
         in_state: States it runs in; None for any.
         run_if: What must hold for it to run; None for always.
@@ -170,7 +170,7 @@ class WorkflowDefinition:
         initial: The state it starts in.
         transitions: What may follow what; empty where any state may follow any.
         steps: The steps, in order.
-        components: Traits, then goals, as they are named.
+        components: Traits, then behaviors, then goals, in the order in which they are named.
         final_states: States in which an agent has finished.
     """
 

@@ -46,13 +46,13 @@ class WorkflowProblems(Problems):
 
     @property
     def warnings(self) -> tuple[Problem, ...]:
-        """What does not keep the workflow from running, the file's own faults first."""
+        """The problems that do not prevent a run, those of the file itself first."""
         found = (problem for problem in self.found if problem.severity != "error")
         own = self.source.path or ""
         return tuple(sorted(found, key=lambda problem: (problem.path != own, problem)))
 
     def of_file(self, source: Source) -> WorkflowProblems:
-        """Return where to note what is wrong with another file; it is told with the rest."""
+        """Return where to note the problems of another file, which are reported with the others."""
         other = self._others[source.path or ""] = WorkflowProblems(source, self)
 
         return other
@@ -88,7 +88,7 @@ def _is_unknown_type(where: Where, name: str) -> bool:
 
 
 def _told(where: Where, message: str, name: str, document: Any) -> str:
-    """Return what is wrong, where a workflow has more to say of it than any other document."""
+    """Return a message, with what only a workflow knows of the problem."""
     owner, value = _at(where, document)
     if name == "string_pattern_mismatch":
         return f'{shown(value)} is not a transition: write it as "a->b"'

@@ -1,4 +1,4 @@
-"""From a workflow's text to its definition; whatever is wrong is collected and told at once."""
+"""From a workflow's text to its definition; all problems are reported together."""
 
 from __future__ import annotations
 
@@ -67,13 +67,13 @@ def read_workflow(
     *,
     components: Path | str | None = None,
 ) -> tuple[WorkflowDefinition, WorkflowProblems]:
-    """Return the workflow that a document holds, and what is noticed that does not prevent a run.
+    """Return the workflow of a document, and the problems that do not prevent a run.
 
     Args:
         source: The document.
-        name: What it is called if it does not say.
-        folder: Where the document is; None if it has no place.
-        components: Where the components' files are, whatever the document says of it.
+        name: Its name if the document has none.
+        folder: Where the document is; None if it is not a file.
+        components: Folder of the components' files, overriding the document.
 
     Raises:
         WorkflowFileError: If something is wrong with the workflow.
@@ -97,7 +97,7 @@ def read_workflow(
 
 
 def _shaped(value: Any, problems: WorkflowProblems) -> _AnyFile | None:
-    """Return the file, mended where it is wrong, so that the rest of it can be told as well."""
+    """Return the file, repaired where it is wrong, so that other problems can be found, too."""
     reader = adapter(cast("Any", AnyDocument))
     try:
         return cast("_AnyFile", reader.validate_python(value))
@@ -113,7 +113,7 @@ def _shaped(value: Any, problems: WorkflowProblems) -> _AnyFile | None:
 
 
 def _mend(document: Any, where: Where, name: str) -> bool:
-    """Put something harmless in the place of what is wrong; return whether there is such."""
+    """Replace what is wrong by something harmless; return whether that is possible."""
     top = 1 if where[:1] == ("workflow",) else 0
     workflow = document["workflow"] if top else document
     match where[top : top + 3]:
@@ -288,7 +288,7 @@ class _Reader:
         )
 
     def _prompt(self, prompt: str, step: str, where: Where) -> Template:
-        """Return a step's prompt: its own, then the components that name it, by newlines."""
+        """Return a step's prompt: its own text, then the components that join it, line by line."""
         parts = [prompt, *self._fragments.get(step, ())]
         self._prompt_characters += sum(map(len, parts))
         if self._prompt_characters > MAX_CHARACTERS:
@@ -331,7 +331,7 @@ class _Reader:
         what: str,
         kind: str = "",
     ) -> _MadeT | None:
-        """Return what is made of a value of the file; None, with the reason noted, if it cannot."""
+        """Return what is made of a value of the file; None, with the reason noted, on failure."""
         try:
             return make(given)
         except (ExpressionError, OutputError) as error:

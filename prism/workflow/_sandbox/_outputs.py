@@ -1,4 +1,4 @@
-"""What an llm step has to answer, as a JSON Schema; the only module that imports jsonschema."""
+"""Replies of llm steps against a JSON Schema; the only module that imports jsonschema."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _REFUSED = {
 
 
 class OutputError(ValueError):
-    """A schema is not one, or a reply is not what it asks for."""
+    """A schema is not valid, or a reply does not match it."""
 
 
 class Validator:
-    """Holds replies to a schema.
+    """Checks replies against a schema.
 
     Args:
         schema: JSON Schema, draft 2020-12.
@@ -35,10 +35,10 @@ class Validator:
         self._validator = _validators()(dict(schema))
 
     def require(self, value: Any) -> Any:
-        """Return a value if it is what the schema asks for.
+        """Return a value that matches the schema.
 
         Raises:
-            OutputError: If it is not; says where and why.
+            OutputError: If it does not match; says where and why.
         """
         error = next(iter(self._validator.iter_errors(value)), None)
         if error is not None:
@@ -49,10 +49,10 @@ class Validator:
 
 
 def require_schema(schema: Mapping[str, Any]) -> None:
-    """Refuse what is not a schema, or one that uses what prism does not follow.
+    """Refuse what is not a schema, or uses keywords that prism does not support.
 
     Raises:
-        OutputError: If it is so.
+        OutputError: If it is refused.
     """
     jsonschema = _jsonschema()
     for key, value in _entries(schema):

@@ -35,6 +35,7 @@ _PLAIN = frozenset(
         *(ast.Store, ast.Constant, ast.BinOp, ast.BoolOp, ast.UnaryOp, ast.Compare, ast.IfExp),
         *(ast.Call, ast.keyword, ast.Attribute, ast.Subscript, ast.Slice, ast.List, ast.Tuple),
         *(ast.Dict, ast.Set, ast.JoinedStr, ast.FormattedValue, ast.And, ast.Or),
+        *(ast.For, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.comprehension),
         *ast.operator.__subclasses__(),
         *ast.unaryop.__subclasses__(),
         *ast.cmpop.__subclasses__(),
@@ -63,7 +64,7 @@ class CodeError(ValueError):
     Args:
         problem: What is wrong.
         line: Line of the step's code, counted from 1, where known.
-        is_of_limits: Whether it took more time or memory than a step has, as it would again.
+        is_of_limits: Whether it took too much time or memory, as it would again.
     """
 
     def __init__(
@@ -142,7 +143,7 @@ class Program:
         return self._dressed
 
     def _require_inside(self, source: str) -> None:
-        """Refuse code of which a part would not be in the function, whatever the reason."""
+        """Refuse code of which any part would be outside the function."""
         try:
             dressed = ast.parse(source).body
         except SyntaxError as error:
@@ -167,7 +168,7 @@ def _parsed(code: str) -> Any:
 
 
 def _python(code: str, flags: int = 0) -> Any:
-    """Parse code, or compile it: return outside a function and the like are wrong only then."""
+    """Parse code, or compile it, which also finds a return outside a function and the like."""
     try:
         return compile(code, "<code>", "exec", flags, dont_inherit=True, optimize=0)
     except SyntaxError as error:

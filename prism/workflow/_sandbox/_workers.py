@@ -1,8 +1,7 @@
 """Code steps run in worker processes of pydantic-monty; the only module that imports it.
 
 A worker is a small interpreter of its own, without files, network or clock, with limits on memory,
-time and depth. One that dies or hangs is replaced. Whatever number of agents there is shares a few
-of them.
+time and depth. One that dies or hangs is replaced. All agents of a process share a few workers.
 """
 
 from __future__ import annotations
@@ -201,7 +200,7 @@ def _close(runner: Any) -> None:
 
 
 def _dismiss(owner: int, threads: ThreadPoolExecutor, idle: list[_Session], pool: Any) -> None:
-    """Let the threads and the workers of a crew go; at the latest when the interpreter ends."""
+    """End the threads and workers of a crew, at the latest when the interpreter ends."""
     if owner != os.getpid():  # a fork leaves its parent's alone
         return
 
@@ -290,10 +289,10 @@ def _failure(error: Any, program: Program) -> CodeError:
 
 
 def _merged(before: Mapping[str, Any], given: Mapping[str, Any], text: str) -> dict[str, Any]:
-    """Return the context after a step: what was assigned to it wins over a bare name.
+    """Return the context after a step; what was assigned to it takes precedence over bare names.
 
-    A bare name that only says again what the runner or the host provides stays theirs, or it would
-    be so for ever.
+    A bare name that only repeats what the agent or the host provides does not become part of the
+    context, where its value would never change again.
     """
     after, assigned = _left_in(text)
     for name, value in assigned.items():
@@ -309,7 +308,7 @@ def _merged(before: Mapping[str, Any], given: Mapping[str, Any], text: str) -> d
 
 
 def _left_in(text: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the context that a step has left behind, and the names that it has assigned."""
+    """Return the context after a step, and the bare names that the step has assigned."""
     if len(text) > MAX_RESULT_CHARACTERS:
         raise CodeError(f"the context grew over {MAX_RESULT_CHARACTERS:,} characters")
     try:
@@ -324,10 +323,10 @@ def _left_in(text: str) -> tuple[dict[str, Any], dict[str, Any]]:
 
 @cache
 def workers_of(count: int | None) -> Workers:
-    """Return the workers that all agents share who want so many; None for the usual number.
+    """Return the workers that are shared by all agents that want this number; None for 2.
 
     Raises:
-        FieldValueError: If it is not 1 or more.
+        FieldValueError: If the number is less than 1.
     """
     if count is not None and count < 1:
         raise FieldValueError(f"workers must be 1 or more, got {count}")

@@ -271,7 +271,7 @@ def test_what_has_no_state_is_told_a_way_that_works(chart: Statechart[S]) -> Non
 
     with pytest.raises(
         AgentError,
-        match=r"it has no 'state'; .*; if it is frozen, hold it in a field of an agent",
+        match=r"it has no 'state'; .*; if it is frozen, keep it in a field of an agent",
     ):
         chart.fire(Stone(), "go")
     assert chart.fire(Holder(Stone()), "go") is S.SCROLLING

@@ -114,7 +114,7 @@ def test_no_kind_of_transition_drives_it(move: dict[str, Any]) -> None:
 def test_a_class_is_refused_by_its_state_type() -> None:
     """A class that declares another enum is refused, even while its agent's state is text."""
     message = (
-        r"cannot drive 'Annotated': its state_type is prism.statechart.states.AgentState, and the "
+        r"cannot drive 'Annotated': its state_type is prism.statechart.states.AgentState, but the "
         r"chart's states are members of"
     )
     agent = Annotated()
@@ -231,7 +231,9 @@ def test_the_warnings_of_a_chart_have_an_end(caplog: pytest.LogCaptureFixture) -
         chart.fire(agent, f"event {number}")
     found = warnings_of(caplog)
     assert len(found) == MOST_UNKNOWN_TRIGGERS
-    assert [text.endswith("(further ones are not reported)") for text in found[-2:]] == [
+    assert [
+        text.endswith("(no more unknown triggers will be reported)") for text in found[-2:]
+    ] == [
         False,
         True,
     ]

@@ -201,7 +201,7 @@ def test_an_endless_chain_is_stopped(agent: Any) -> None:
     )
     with pytest.raises(
         RunawayError,
-        match=r"chart 'c': .* agent 'a1' fired 1000 .* 'go': let an action end the chain",
+        match=r"chart 'c': .* agent 'a1' fired 1000 .* 'go': make one of the actions stop",
     ):
         chart.fire(agent, "go")
     assert chart.fire(agent, "stop") is S.RESTING
@@ -260,7 +260,7 @@ def test_an_exception_names_the_fires_that_it_drops(
     at = order.index(fails_in)
     assert ran == order[: at + 1]
     named = ["'first'", "'second' to 'resting'", "'third'"][at:]
-    prefix = "chart 'c' dropped what agent 'a1' had queued behind this: "
+    prefix = "chart 'c' dropped the events that agent 'a1' had queued behind this one: "
     notes = [prefix + ", ".join(named)] if named else []
     assert getattr(caught.value, "__notes__", []) == notes
 

@@ -244,7 +244,7 @@ def test_a_move_that_a_field_refuses_is_taken_back(field: str, value: Any) -> No
     assert (agent.state, agent.ticks_in_state, list(agent.state_history)) == (S.IDLE, 4, [old])
     assert caught.value.__notes__ == [
         f"Strict rejected what prism wrote into '{field}' and is unchanged; if it is frozen, "
-        "hold it in a field of an agent with StatechartMixin"
+        "keep it in a field of an agent with StatechartMixin"
     ]
 
 

@@ -240,9 +240,9 @@ WRONG: dict[str, tuple[Any, list[str]]] = {
     "unknown functions": (
         {**MINIMAL, "transitions": [{**MOVE, "guard": "os.system", "action": "run"}]},
         [
-            "unknown guard 'os.system'; known are 'is_strong'",
+            "unknown guard 'os.system': pass it in guards=, which has 'is_strong'",
             "guards=",
-            "unknown action 'run'; known are none",
+            "unknown action 'run': pass it in actions=, which is empty",
         ],
     ),
     "asterisk as target": (

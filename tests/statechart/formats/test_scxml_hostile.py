@@ -87,10 +87,10 @@ def test_a_hostile_document_is_refused_at_once(name: str, tmp_path: Path) -> Non
     [
         ("", "the event is empty"),
         *(
-            (wrong, f"'{wrong}' describes no event")
+            (wrong, f"'{wrong}' is not an event descriptor")
             for wrong in ("err*", "*.error", "a.*.b", "a..b", ".a", "**", ".")
         ),
-        ("error.* *x", "'*x' describes no event"),
+        ("error.* *x", "'*x' is not an event descriptor"),
     ],
 )
 def test_what_describes_no_event_is_refused(descriptor: str, told: str) -> None:

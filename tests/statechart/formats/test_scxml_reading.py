@@ -386,7 +386,7 @@ def test_everything_that_is_not_read_is_told_at_once_with_lines() -> None:
         ("<state/>", 'datamodel="xpath"', "'xpath' is not supported"),
         ("<state/>", 'datamodel="c89"', "'c89' is not supported"),
         ("", "", "there are no states"),
-        ('<state id="a"/><state id="a"/>', "", "the id 'a' is already used in line 2"),
+        ('<state id="a"/><state id="a"/>', "", "the id 'a' is already used on line 2"),
         ('<datamodel><data id="x" src="file:x"/></datamodel><state/>', "", "has a src"),
         ("<datamodel><data id='x'><a/></data></datamodel><state/>", "", "XML in <data>"),
         ("<datamodel><data id='_event'/></datamodel><state/>", "", "cannot be the id"),
@@ -458,7 +458,7 @@ def test_a_chart_with_content_has_no_other_document() -> None:
     chart = Statechart.from_scxml(document(COUNTER))
     with pytest.raises(DefinitionError, match="keep its document"):
         chart.to_json()
-    with pytest.raises(DefinitionError, match="keep that"):
+    with pytest.raises(DefinitionError, match="keep the document"):
         chart.to_scxml()
     with pytest.raises(DefinitionError, match="has no Machine"):
         _ = chart.machine

@@ -18,7 +18,7 @@ def compare(seed: int, kinds: Kinds = ANY, events: int = 20) -> int:
     try:
         twins = make_twins(seed, kinds)
     except DefinitionError as error:
-        if "without end" not in str(error):
+        if "back to itself forever" not in str(error):
             raise
         return 0
 
@@ -56,6 +56,11 @@ def compare(seed: int, kinds: Kinds = ANY, events: int = 20) -> int:
 def test_a_random_chart_does_what_appendix_d_says(seed: int) -> None:
     """Leaves, order of exits, actions and entries, and what is active meanwhile are the same."""
     compare(seed)
+
+
+def test_a_step_may_lead_where_no_agent_can_be_put() -> None:
+    """Appendix D may reach leaves that are no configuration; the engine goes on from there, too."""
+    assert compare(1301) > 0
 
 
 @pytest.mark.slow

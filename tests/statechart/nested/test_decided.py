@@ -273,7 +273,7 @@ def test_an_agent_that_never_settles_is_stopped() -> None:
         Transition(None, Phone.READING, Phone.REPLYING, lambda a, c: True),
         Transition(None, Phone.REPLYING, Phone.READING, lambda a, c: True),
     )
-    with pytest.raises(RunawayError, match="did not settle in 1000 steps"):
+    with pytest.raises(RunawayError, match="did not settle within 1000 steps"):
         chart.fire(begun(chart), "opens")
 
 
@@ -392,7 +392,7 @@ def test_a_strict_chart_changes_nothing_before_the_commit(is_exit: bool) -> None
     assert agent.state is Phone.READING
     assert agent.notes == []
     notes = getattr(caught.value, "__notes__", [])
-    assert is_exit or "1 further entry actions did not run" in notes[0]
+    assert is_exit or "1 more entry actions did not run" in notes[0]
 
 
 # Configurations

@@ -38,10 +38,13 @@ def test_the_machine_reaches_the_same_states_by_the_same_actions(seed: int) -> N
 @pytest.mark.parametrize(
     ("item", "reason"),
     [
-        (Transition("x", Phone.POCKET, History(Phone.ENGAGING)), "no histories"),
-        (Transition(None, Phone.READING, Phone.POCKET, lambda a, c: False), "no eventless"),
-        (Transition(done(Phone.ENGAGING), Phone.ENGAGING, Phone.POCKET), "no transitions on done"),
-        (Transition("x", Phone.POCKET, Phone.READING, probability=0.5), "no probabilities"),
+        (Transition("x", Phone.POCKET, History(Phone.ENGAGING)), "support histories"),
+        (Transition(None, Phone.READING, Phone.POCKET, lambda a, c: False), "support eventless"),
+        (
+            Transition(done(Phone.ENGAGING), Phone.ENGAGING, Phone.POCKET),
+            "support transitions on done",
+        ),
+        (Transition("x", Phone.POCKET, Phone.READING, probability=0.5), "support probabilities"),
     ],
 )
 def test_a_chart_without_a_machine_says_why(item: Any, reason: str) -> None:
@@ -50,5 +53,5 @@ def test_a_chart_without_a_machine_says_why(item: Any, reason: str) -> None:
     with pytest.raises(DefinitionError, match=reason):
         _ = chart.machine
     assert chart.fire(SimpleNamespace(state=Phone.POCKET, state_memory=None), "opens")
-    with pytest.raises(DefinitionError, match="no regions"):
+    with pytest.raises(DefinitionError, match="support regions"):
         _ = day().machine

@@ -64,14 +64,14 @@ def test_a_transition_that_cannot_be_is_refused(item: Any, message: str) -> None
 def test_a_tree_that_cannot_be_is_refused() -> None:
     """Each with its sentence."""
     twice = [Phone.POCKET, State(Phone.ENGAGING, [Phone.READING, Phone.POCKET])]
-    assert "'pocket' stands in the tree twice, in 'engaging' and at the top" in misused(
+    assert "'pocket' appears in the tree twice, in 'engaging' and at the top" in misused(
         states=twice
     )
     with pytest.raises(DefinitionError, match="parallel with only one region"):
         State(Phone.ENGAGING, [Phone.READING], parallel=True)
     with pytest.raises(DefinitionError, match="has no substates"):
         State(Phone.ENGAGING, parallel=True)
-    assert "'engaging' has substates: make some of these final" in misused(
+    assert "'engaging' has substates: make one of these final" in misused(
         final_states=[Phone.ENGAGING]
     )
     assert "'pocket' does not lie inside 'engaging'" in misused(

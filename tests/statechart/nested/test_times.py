@@ -168,7 +168,7 @@ def test_an_agent_without_random_numbers_is_told_what_to_set() -> None:
         ({"after": 0}, "after must be a whole number of ticks, 1 or more, got 0"),
         ({"rate": -1}, "rate must be a number above 0 or a function, got -1"),
         ({"probability": 1.5}, "probability must be above 0 and at most 1, got 1.5"),
-        ({"after": 1, "rate": 1}, "after and rate exclude each other"),
+        ({"after": 1, "rate": 1}, "after and rate cannot be combined"),
     ],
 )
 def test_times_that_cannot_be_are_refused(options: Any, message: str) -> None:
