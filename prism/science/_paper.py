@@ -16,6 +16,7 @@ import polars as pl
 
 from prism import __version__
 from prism.files import make_folder, write_durably
+from prism.science._batch import Batch
 from prism.science._libraries import library
 from prism.worlds._about import about_world, signature_of
 from prism.worlds._addresses import address_of, load_world
@@ -86,6 +87,16 @@ def seeds_of(seeds: Sequence[int]) -> str:
         return f"seeds {known[0]} to {known[-1]}"
 
     return ("seed " if len(known) == 1 else "seeds ") + ", ".join(map(str, known))
+
+
+def completed(batch: Batch) -> str:
+    """Return how many runs of a batch completed, as a sentence."""
+    count = len(batch.runs)
+    if batch.is_complete:
+        return f"All {counted(count, 'run')} completed."
+
+    ended = sum(each.status == "complete" for each in batch.runs)
+    return f"Of {counted(count, 'run')}, {ended} completed and {len(batch.failed)} failed."
 
 
 def counted(number: int, noun: str) -> str:
