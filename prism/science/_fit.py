@@ -225,7 +225,7 @@ class Fit:
 
         Returns:
             The paths of the files: the figures, ``estimates`` and ``targets`` as ``.tex`` and
-            ``.csv``, ``methods.md``, and ``odd.md`` for a world other than the feed.
+            ``.csv``, ``methods.md``, ``prism.bib``, and ``odd.md`` for a world other than the feed.
 
         Raises:
             InputError: If the world cannot be loaded any more.
@@ -234,7 +234,7 @@ class Fit:
         from prism.science._paper import write_paper
 
         tables = {"estimates": self.estimates(), "targets": self.targets()}
-        written = write_paper(folder, tables, self.methods(), self.batch.plan.data.get("world"))
+        written = write_paper(folder, tables, self.methods(), self.batch)
         return [*written, *self.save_figures("pdf", folder)]
 
     @property
