@@ -35,10 +35,10 @@ def cognitive_chart(
     logger: EventLogger | None = None,
     clock: Callable[[], float] = time,
 ) -> Statechart[CognitiveState]:
-    """Return the chart of a `CognitiveAgent`, which is its agent.
+    """Return the chart that drives a `CognitiveAgent`.
 
-    The action of a transition carries out in the memory what the reply asks for. The chart is
-    strict: it raises the exceptions of actions, which are bugs.
+    The action of a transition does to the memory what the reply asks for. The chart is strict:
+    exceptions in actions are bugs, and are raised.
 
     Args:
         actions: Names of the agent's actions besides those of the memory.

@@ -114,12 +114,12 @@ class Cycle:
 def reason_to_stop(cycles: Sequence[Cycle], limit: int) -> str | None:
     """Return why a run ends early; None if it continues.
 
-    A cycle brings nothing that was not ``done``, whose thought is the last one again, or whose
-    action found nothing or changed nothing. A paging counts neither way.
+    A cycle is useless if it was not ``done``, if it repeats the last thought, or if its action
+    found or changed nothing. Pagings do not count.
 
     Args:
-        cycles: Its cycles so far.
-        limit: How many in a row may bring nothing.
+        cycles: The cycles so far.
+        limit: How many useless cycles in a row end the run.
     """
     last = cycles[-1] if cycles else None
     if last is not None and (last.reason or "").startswith(_SPENT):
@@ -149,7 +149,7 @@ class CognitiveResults:
         transitions: Transitions between states.
         outcomes: How often cycles were ``done``, ``refused``, ``unusable`` or ``failed``.
         actions: How often actions were ``done``, ``missing`` or ``refused``.
-        pagings: How often memories were moved to keep within a limit, or because a reply asked.
+        pagings: How often memories moved, to keep within a limit or because a reply asked for it.
         tokens: Tokens that the model read and wrote, if known.
         memories: Entries of working memory at the end.
         thoughts: Entries of the log at the end.
@@ -206,13 +206,13 @@ class CognitiveResults:
 
 
 class CycleUnderWay:
-    """A cycle that has not ended yet: where the chart's guards and actions find what is asked for.
+    """A cycle in progress, which tells the chart's guards and actions what the reply asks for.
 
     Args:
         agent: The `CognitiveAgent`, which makes it.
 
     Attributes:
-        action: The action that is to be carried out.
+        action: The action to carry out; None if there is none.
         told: The result so far.
     """
 

@@ -187,10 +187,9 @@ class Pager:
             return self._prompt(state, one).tokens <= hard
 
         # of a log that alone is too long the oldest thoughts go first, else memories
-        keys, first = list(seen.thoughts), self._surplus_thoughts(seen, hard)
-        order = [("thoughts", key) for key in keys[:first]]
-        order += [("working", tag) for tag in memory.least_recently_used()]
-        order += [("thoughts", key) for key in keys[first:]]
+        first = self._surplus_thoughts(seen, hard)
+        order = [("thoughts", key) for key in seen.thoughts]
+        order[first:first] = [("working", tag) for tag in memory.least_recently_used()]
         rest = len(order) - first
         moving = order[: first + fewest(rest, lambda n: fits(without(seen, order[: first + n])))]
         left = without(seen, moving)

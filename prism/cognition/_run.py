@@ -219,9 +219,8 @@ def _cycle_of(event: Event, parts: Sequence[Event]) -> Cycle:
 class CognitiveRun(AloneRun):
     """A run of an agent's cycles.
 
-    The memory is changed where it is. What it was when the run began is kept in the run's folder,
-    from which the run is repeated: a repeated run has a memory of its own there, and leaves that of
-    the first one alone.
+    The run changes the memory's own file. Its folder keeps what the memory was at the beginning, so
+    that the run can be repeated. A repeated run has a memory of its own in its own folder.
 
     Args:
         rounds: Number of cycles; ``iterate.max_iterations`` by default, which is also the most.

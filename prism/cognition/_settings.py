@@ -61,7 +61,7 @@ AVAILABLE_ACTIONS: Mapping[str, str] = MappingProxyType({**MEMORY_ACTIONS, **PAG
 
 
 class _Block:
-    """A part of a configuration, whose numbers have a least value."""
+    """A part of a configuration, whose numbers must not be below ``least``."""
 
     __slots__ = ()
     least: ClassVar[int] = 1
@@ -161,8 +161,8 @@ class StorageLimits(_Block):
     """How much of the storage is kept and shown.
 
     Args:
-        versions: Old values that are kept of each memory; 0 for none.
-        named: Most memories that a prompt names because they match the last thought.
+        versions: Number of old values to keep of each memory; 0 for none.
+        named: Maximum number of memories that a prompt names because they match the last thought.
 
     Raises:
         FieldValueError: If one of them is not a whole number from 0 on.
@@ -201,7 +201,7 @@ class PromptTexts:
 
 
 def _descriptions_with(given: Mapping[str, str]) -> Mapping[str, str]:
-    """Return what each state is for, by default as specified.
+    """Return what each state is for, which the specification says by default.
 
     Raises:
         FieldValueError: If there is no such state.
@@ -211,9 +211,10 @@ def _descriptions_with(given: Mapping[str, str]) -> Mapping[str, str]:
 
 
 def _actions_with(given: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the actions that are available.
+    """Return the available actions.
 
-    Whoever lists some of the memory allows no others of them, and the same with those of paging.
+    If any of the memory's actions is given, only the given ones of them are available. The same
+    holds for those of paging.
 
     Raises:
         FieldValueError: If there is no such action.

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import polars as pl
 
+from prism.errors import FieldValueError
 from prism.files._records import shown_path
 from prism.science._arrays import columns_of
 from prism.science._batch import read_batch
@@ -138,6 +139,8 @@ class Difference:
         t_low: Lower end of Student's interval of the difference for pairs, or Welch's for groups.
         t_high: Its upper end.
         t_p: The p-value of the corresponding t-test.
+        deviation: Standard deviation of the differences of pairs; of groups, that of the difference
+            between two single runs.
         setting: The values of other parameters of a batch, such as ``friends=4``, or empty.
         remark: Why there is no test, or which runs lack the measure; empty if there is nothing to
             say.
@@ -168,6 +171,7 @@ class Difference:
     t_low: float | None = None
     t_high: float | None = None
     t_p: float | None = None
+    deviation: float | None = None
     setting: str = ""
     remark: str = ""
 
@@ -207,6 +211,38 @@ class Comparison:
     def table(self) -> pl.DataFrame:
         """Return the differences as a table, with a column for each field of `Difference`."""
         return pl.DataFrame(map(asdict, self.differences), schema=columns_of(Difference))
+
+    def seeds_for(self, half_width: float) -> pl.DataFrame:
+        """Return how many seeds intervals of the differences need to be so narrow.
+
+        It is the smallest n for which t sd / sqrt(n) is at most the half width (Law 2015,
+        Simulation Modeling and Analysis, 9.4.1), where sd is the ``deviation`` of the runs so far
+        and t the quantile of Student's distribution. From few runs this is a rough estimate.
+
+        Args:
+            half_width: Half the width of the interval, in the unit of the measure.
+
+        Returns:
+            A row for each of ``differences``: ``measure``, ``setting``, ``first``, ``second``,
+            ``deviation``, and ``seeds``, the number of pairs or of runs in each group; null for
+            distributions, and where no runs differ.
+
+        Raises:
+            FieldValueError: If the half width is not above 0.
+        """
+        from prism.science._statistics import runs_for
+
+        if not half_width > 0:
+            raise FieldValueError(f"half_width must be above 0, got {half_width}")
+
+        seeds = [
+            runs_for(half_width, row.deviation, paired=row.paired, confidence=self.confidence)
+            if row.deviation
+            else None
+            for row in self.differences
+        ]
+        table = self.table().select("measure", "setting", "first", "second", "deviation")
+        return table.with_columns(seeds=pl.Series(seeds, dtype=pl.Int64()))
 
     def runs(self) -> pl.DataFrame:
         """Return a row for each run: ``group``, ``run``, ``seed`` and its measures."""
@@ -296,11 +332,21 @@ class Comparison:
     @property
     def pairing(self) -> str:
         """How runs were compared, in words: in pairs of the same seed, as groups, or both."""
-        paired = {row.paired for row in self.differences}
-        if len(paired) > 1:
-            return "in pairs of the same seed where there are any, else as groups"
+        from prism.science._paper import counted
 
-        return "in pairs of the same seed" if paired == {True} else "as groups"
+        pairs = sorted({row.runs_first for row in self.differences if row.paired})
+        if not pairs:
+            return "as groups"
+
+        least, most = pairs[0], pairs[-1]
+        said = f"in {counted(most, 'pair')} of the same seed"
+        if least < most:
+            said = f"in {least} to {most} pairs of the same seed"
+        if any(row.setting for row in self.differences):
+            said += " at each setting"
+
+        is_all = all(row.paired for row in self.differences)
+        return said if is_all else f"{said} where there are any, else as groups"
 
     @property
     def _has_model(self) -> bool:

@@ -46,13 +46,13 @@ class Config(PromptTexts):
         role: What the agent is; the prompt begins with it.
         instructions: How to reply.
         goal: The agent's goal, if any.
-        state_description: What each state is for; the defaults apply to those that are left out.
+        state_description: What each state is for; states that are left out have their defaults.
         available_actions: What each action does. If any of the memory's actions is named, only the
             named ones are available.
         thinking_log: The log of thoughts.
         paging_limit: The size of a prompt above which the agent pages.
         hard_limit: The size that no prompt exceeds.
-        iterate: The most cycles of a run.
+        iterate: Limits for the cycles of a run.
         paging: How to decide what leaves the working memory.
         storage: How much of the storage is kept and shown.
         warnings: Warnings of the reader about what it left out.
@@ -132,7 +132,7 @@ class Config(PromptTexts):
 
     @classmethod
     def _made(cls, found: Reading) -> Self | None:
-        """Return the configuration, as far as the file has one; note what is wrong with it."""
+        """Return the configuration, if the file is usable, and note what is wrong with it."""
         if not found.is_usable:
             return None
 
@@ -187,7 +187,7 @@ def crowded_limits(
     count: TokenCounter = count_tokens,
     own: Mapping[str, str] | None = None,
 ) -> Iterator[tuple[str, str]]:
-    """Yield each limit that the fixed part of a prompt passes, and a message.
+    """Yield each limit that a prompt exceeds even without memories, and a message.
 
     Args:
         config: The configuration.
@@ -213,7 +213,7 @@ def require_room(
     count: TokenCounter = count_tokens,
     own: Mapping[str, str] | None = None,
 ) -> None:
-    """Refuse a configuration whose fixed part leaves no room, with this goal and this counter.
+    """Refuse a configuration whose prompts exceed a limit even without memories.
 
     Args:
         config: The configuration.
@@ -222,7 +222,7 @@ def require_room(
         own: Actions of the application, and what a prompt says of each.
 
     Raises:
-        InputError: If a limit is passed before anything is remembered.
+        InputError: If a prompt exceeds a limit.
     """
     for limit, message in crowded_limits(config, goal=goal, count=count, own=own):
         raise InputError(message, field=f"{limit}.max_tokens")

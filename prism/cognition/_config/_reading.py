@@ -395,15 +395,15 @@ def _take_settings(found: Reading, document: Mapping[str, Any]) -> None:
     agent = document.get("agent", {})
     _take_named(found, (), document, (*BLOCKS, "goal", *_TEXTS))
     _take_named(found, ("agent",), agent, (*BLOCKS, "goal", *_TEXTS))
-    for state, held in agent.get("state", {}).items():
-        where, prompt = ("agent", "state", state, "prompt"), held.get("prompt", {})
-        is_base = state == "base"
-        if not is_base and state not in STATE_DESCRIPTION:
-            continue
+    # an unknown state is told already
+    for state in ("base", *STATE_DESCRIPTION):
+        where: Where = ("agent", "state", state, "prompt")
+        prompt = agent.get("state", {}).get(state, {}).get("prompt", {})
         if isinstance(prompt, str):
-            found.gather(("role",) if is_base else ("state_description", state), where, prompt)
+            setting = ("role",) if state == "base" else ("state_description", state)
+            found.gather(setting, where, prompt)
         else:
-            names = ("role", "instructions", *_TEXTS) if is_base else _TEXTS
+            names = ("role", "instructions", *_TEXTS) if state == "base" else _TEXTS
             _take_named(found, where, prompt, names)
 
 

@@ -7,7 +7,7 @@ import json
 import os
 import sqlite3
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -36,7 +36,6 @@ _NUMBERS = {
     sqlite3.SQLITE_BUSY: errno.EBUSY,
     sqlite3.SQLITE_CANTOPEN: errno.EACCES,
 }
-_NO_SEARCH = f"{NO_SEARCH}: use storage 'json'"
 _BESIDE = ("-wal", "-shm", "-journal")
 
 _SCHEMA = f"""
@@ -293,27 +292,8 @@ class SqliteStorage(Storage):
         if self._database.in_transaction:
             self._database.execute("ROLLBACK")
 
-    @contextmanager
-    def _faults(self) -> Iterator[None]:
-        """Raise SQLite's errors as those of files."""
-        try:
-            yield
-        except sqlite3.ProgrammingError:
-            raise InputError("is closed: open it again", path=self.path) from None
-        except sqlite3.Error as error:
-            if "no such module" in str(error):
-                raise InputError(_NO_SEARCH, path=self.path) from None
-
-            # there is no code where it is Python that cannot read what SQLite found
-            code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
-            if code in _DAMAGED:
-                problem = f"is damaged: {error}{self._remedy}"
-                raise DamagedError(problem, path=self.path) from error
-
-            number = _NUMBERS.get(code, errno.EIO)
-            raise OSError(number, str(error), str(self.path)) from error
-        except UnicodeDecodeError as error:  # what SQLite says of it quotes what is damaged
-            raise DamagedError("is damaged: it is not UTF-8", path=self.path) from error
+    def _faults(self) -> AbstractContextManager[None]:
+        return _faults_of(self._file, self._remedy)
 
     # Rows
 
@@ -367,14 +347,9 @@ def make_database(path: Path) -> None:
     """
     unfinished = path.with_name(f".{path.name[:60]}.part")
     unfinished.unlink(missing_ok=True)
-    try:
-        with closing(sqlite3.connect(unfinished, isolation_level=None)) as database:
-            database.executescript(_SCHEMA)
-            _keep(database, "{}", "")
-    except sqlite3.Error as error:
-        if "no such module" in str(error):
-            raise InputError(_NO_SEARCH, path=path) from None
-        raise OSError(errno.EIO, str(error), str(path)) from error
+    with _faults_of(path), closing(sqlite3.connect(unfinished, isolation_level=None)) as database:
+        database.executescript(_SCHEMA)
+        _keep(database, "{}", "")
 
     _save(unfinished)
     unfinished.replace(path)
@@ -386,6 +361,27 @@ def set_aside_beside(path: Path, aside: Path) -> None:
     for ending in _BESIDE:
         with suppress(FileNotFoundError):
             path.with_name(f"{path.name}{ending}").replace(aside.with_name(f"{aside.name}{ending}"))
+
+
+@contextmanager
+def _faults_of(path: Path, remedy: str = "") -> Iterator[None]:
+    """Raise SQLite's errors as those of files."""
+    try:
+        yield
+    except sqlite3.ProgrammingError:
+        raise InputError("is closed: open it again", path=path) from None
+    except sqlite3.Error as error:
+        if "no such module" in str(error):
+            raise InputError(f"{NO_SEARCH}: use storage 'json'", path=path) from None
+
+        # there is no code where it is Python that cannot read what SQLite found
+        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
+        if code in _DAMAGED:
+            raise DamagedError(f"is damaged: {error}{remedy}", path=path) from error
+
+        raise OSError(_NUMBERS.get(code, errno.EIO), str(error), str(path)) from error
+    except UnicodeDecodeError as error:  # what SQLite says of it quotes what is damaged
+        raise DamagedError("is damaged: it is not UTF-8", path=path) from error
 
 
 def _connect(path: Path, *, writes: bool) -> sqlite3.Connection:

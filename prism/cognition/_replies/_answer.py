@@ -11,6 +11,7 @@ from typing import Any
 from prism.cognition._memory._values import to_text, without_surrogates
 from prism.cognition._replies._data import Pairs
 from prism.cognition._replies._tags import NAMES
+from prism.cognition._settings import AVAILABLE_ACTIONS
 from prism.statechart.reasoner._replies._objects import excerpt
 
 
@@ -62,13 +63,7 @@ _OF_AGENT = ("next_state", "thinking_log", "action", "agent")
 _WITH_VALUE = ("working_memory_add", "storage_save", "")
 """The actions that do something else where a value is missing."""
 
-MEMORY_NAMES = (
-    *("working_memory_add", "working_memory_remove", "storage_load", "storage_save"),
-    *("storage_search", "page_out", "page_in"),
-)
-"""Names of actions that mean something wherever they stand."""
-
-_OF_MEMORY = (*MEMORY_NAMES, "")
+_OF_MEMORY = (*AVAILABLE_ACTIONS, "")
 _FIELD = re.compile(r"<([A-Za-z]\w{0,60})>([^<>]*+)</\1\s*+>")
 
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")

@@ -10,7 +10,6 @@ from dataclasses import replace
 from typing import Any
 
 from prism.cognition._replies._answer import (
-    MEMORY_NAMES,
     UNREAD,
     AgentReply,
     Leaves,
@@ -29,6 +28,7 @@ from prism.cognition._replies._data import (
 )
 from prism.cognition._replies._elements import Element, Elements
 from prism.cognition._replies._tags import Markup, TooManyTagsError, resolved
+from prism.cognition._settings import AVAILABLE_ACTIONS
 from prism.statechart.reasoner._replies._objects import excerpt, without_thoughts
 
 _ARGUMENTS = ("arguments", "parameters", "params", "args", "input", "kwargs")
@@ -264,7 +264,7 @@ def read_reply(text: str, names: Sequence[str] = ()) -> AgentReply:
     """
     defects: list[str] = []
     readable = _readable(text, defects)
-    reply = _read_call(readable, (*MEMORY_NAMES, *names), defects) or _read(readable, defects, 0)
+    reply = _read_call(readable, names, defects) or _read(readable, defects, 0)
     defects.extend(reply.defects)
 
     return replace(reply, defects=tuple(dict.fromkeys(defects))[:MOST_DEFECTS])
@@ -275,7 +275,8 @@ def _read_call(text: str, names: Sequence[str], defects: list[str]) -> AgentRepl
     if len(text) > MOST_CALL or text.count("<") > _MOST_SIGNS_OF_CALL:
         return None
 
-    call = rewritten(without_thoughts(text) if "<" in text else text, names)
+    known = (*AVAILABLE_ACTIONS, *names)
+    call = rewritten(without_thoughts(text) if "<" in text else text, known)
     if call is None:
         return None
 
