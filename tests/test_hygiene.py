@@ -164,17 +164,15 @@ def test_continuous_integration_names_tests_that_exist() -> None:
     assert [path for path in named if not (TESTS.parent / path).exists()] == []
 
 
-@pytest.mark.parametrize(
-    "package", sorted(path.parent for path in ROOT.rglob("__init__.py")), ids=lambda path: path.name
-)
-def test_no_module_is_hidden_by_a_name_of_its_package(package: Path) -> None:
+def test_no_module_is_hidden_by_a_name_of_its_package() -> None:
     """What a package offers has another name than its modules, which it would hide."""
-    dotted = ".".join(["prism", *package.relative_to(ROOT).parts])
-    modules = {path.stem for path in package.iterdir() if path.suffix == ".py" or path.is_dir()}
-    module = import_module(dotted)
-    offered = getattr(module, "__all__", vars(module))
-    hidden = {name for name in modules & set(offered) if callable(getattr(module, name))}
-    assert hidden == set()
+    for package in sorted(path.parent for path in ROOT.rglob("__init__.py")):
+        dotted = ".".join(["prism", *package.relative_to(ROOT).parts])
+        modules = {path.stem for path in package.iterdir() if path.suffix == ".py" or path.is_dir()}
+        module = import_module(dotted)
+        offered = getattr(module, "__all__", vars(module))
+        hidden = {name for name in modules & set(offered) if callable(getattr(module, name))}
+        assert hidden == set(), dotted
 
 
 @pytest.mark.parametrize(

@@ -117,15 +117,15 @@ def test_one_page_says_how_to_install() -> None:
     assert {*known} == {*extras} - {"bench", "dev", "docs", "test"}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_a_page_links_the_way_to_install_what_it_needs(page: Path) -> None:
+def test_pages_link_the_way_to_install_what_they_need() -> None:
     """A page that needs an extra says so above its first block, with a link to the one page."""
-    text = page.read_text(encoding="utf-8")
-    needed = _NEEDED.search(text)
-    assert ("Needs the extra" in text) == (needed is not None)
-    if needed is not None:
-        assert (page.parent / needed[2]).resolve() == INSTALL
-        assert needed.start() < text.index("\n```")
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        needed = _NEEDED.search(text)
+        assert ("Needs the extra" in text) == (needed is not None), page
+        if needed is not None:
+            assert (page.parent / needed[2]).resolve() == INSTALL, page
+            assert needed.start() < text.index("\n```"), page
 
 
 @pytest.mark.long

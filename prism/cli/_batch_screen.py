@@ -33,8 +33,13 @@ class BatchScreen(BatchObserver):
 
     def started(self, runs: Sequence[BatchRun]) -> None:
         """Draw the bar."""
-        self._all = len(runs)
-        self._ended = sum(each.status == "complete" for each in runs)
+        ended = sum(each.status in ("complete", "failed") for each in runs)
+        if self._all:
+            # a fit draws more samples once all runs have ended
+            self._all, self._ended = len(runs) - ended, 0
+            self.note(f"next generation: {self._all} runs")
+        else:
+            self._all, self._ended = len(runs), ended
         if self._ended:
             self.note(f"continuing after {self._ended} of {self._all} runs")
         self._progress.update(self._progress.bar, total=self._all, completed=self._ended)

@@ -323,9 +323,12 @@ def _report(error: Exception) -> None:
 
 
 def _tell(error: typer.TyperException | PrismError | OSError) -> None:
-    """Say in one line what went wrong outside of prism."""
+    """Say what went wrong outside of prism, in one line or one for each problem."""
     if isinstance(error, PrismError):
-        _complain(str(error))
+        first, *problems = str(error).split("\n  ")
+        _complain(first)
+        for problem in problems:
+            say(f"  {' '.join(problem.split())}", err=True)
     elif isinstance(error, OSError):  # such as a full disk; what was written until then stays
         _complain(f"{error.filename or 'output'}: {error.strerror or error}")
     # what pydantic puts before the reason says nothing to a user

@@ -184,7 +184,8 @@ def check(
     Report state that is kept outside fields, random numbers from elsewhere, and results that depend
     on an accidental order, with the remedy for each. Without --treat, every treatment is applied
     once. With --columns, report what cannot be compiled; if everything can, run the world with
-    objects and in columns, and compare them.
+    objects and in columns, and compare them. Notes name probable mistakes in the charts, as prism
+    chart check does.
 
     The exit status is 0 if nothing is found, 1 if something is, and 2 if the input is wrong.
 
@@ -222,6 +223,7 @@ def check(
 
     print_findings(list(map(str, found)), list(map(asdict, found)), as_json=as_json)
     if not as_json:
+        _note_what_charts_lack(world)
         note(
             "the world gave the same bytes in columns as with objects"
             if columns
@@ -244,6 +246,21 @@ def _in_both_engines(
     return compare_engines(
         run.replace(treatments=in_the_middle(run) if treatments is None else tuple(treatments))
     )
+
+
+def _note_what_charts_lack(world: str) -> None:
+    """Name the probable mistakes in the charts of a world, which do not stop it from running."""
+    from prism.statechart import Statechart
+    from prism.worlds._addresses import address_of, load_world
+    from prism.worlds._world import kinds_of
+
+    for kind in kinds_of(load_world(address_of(world))):
+        # that of a workflow or a thinking agent belongs to the agent
+        chart = getattr(kind, "chart", None)
+        for each in chart.check() if isinstance(chart, Statechart) else ():
+            # time-outs are for agents that wait, and those of most worlds do not
+            if each.kind != "no_timeout":
+                note(f"chart of {kind.__name__}: {each.message}")
 
 
 def _note_what_was_left_out(world: str, rounds: int | None) -> None:

@@ -70,6 +70,7 @@ ASKED = -2
 """What asking returns where there is a question to wait for."""
 
 DIVISION, WHOLE, EXACT, DOMAIN, EMPTY, WEIGHTS, NOBODY, EVENTS, FIRES, OTHERS, WAVES = range(1, 12)
+UNDECIDED = 12
 FAULTS: Mapping[int, str] = {
     DIVISION: "division by zero",
     WHOLE: "a whole number of more than 64 bits, which a column cannot hold",
@@ -77,6 +78,8 @@ FAULTS: Mapping[int, str] = {
     DOMAIN: "a number outside the domain of this function, or a result too large",
     EMPTY: "there is nobody to choose from",
     WEIGHTS: "the weights must be numbers, 0 or more, and above 0 for at least one enabled target",
+    UNDECIDED: "the first of several enabled transitions would be made, whatever the weights: add "
+    "the state to the chart's decision_states",
     NOBODY: "the context is nobody here",
     EVENTS: "too many events in one tick: log fewer agents, with log_agents",
     FIRES: "too many events are fired in one tick: run this world without columns",

@@ -235,7 +235,10 @@ def settle(run: Any, number: int, line: int) -> int:
     slot = W.slot_at(run, number)
     whom, trigger, context = W.whole(slot.whom), W.whole(slot.trigger), W.whole(slot.context)
     state = state_of(run, whom)
-    if W.DECIDES[state] and list_choices(run, number, state) > 1:
+    looks = W.DECIDES[state] or slot.weighted
+    if looks and list_choices(run, number, state) > 1:
+        if not W.DECIDES[state]:
+            fault(run, T.UNDECIDED, line)
         slot.asked_in = state
         slot.moves_then = W.agent_at(run, whom).moves
         if slot.weighted:

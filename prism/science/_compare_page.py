@@ -103,7 +103,9 @@ def _groups(comparison: Comparison) -> Markup:
     return html_table("groups", pl.DataFrame(rows))
 
 
-def _shortened(seeds: Sequence[int]) -> str:
+def _shortened(all_seeds: Sequence[int]) -> str:
+    # a factorial design has each seed once at every setting
+    seeds = list(dict.fromkeys(all_seeds))
     text = ", ".join(map(str, seeds[:_MOST_SEEDS]))
     return text if len(seeds) <= _MOST_SEEDS else f"{text}, ... ({len(seeds)})"
 

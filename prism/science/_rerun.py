@@ -30,7 +30,6 @@ _COMPARED: Mapping[str, Sequence[str]] = {
     DECISION: (*_WHEN, "state", "trigger", "options", "context", "chosen"),
     TRANSITION: (*_WHEN, "from_state", "to_state", "trigger", "context"),
 }
-_NOT_ONE = "is not a run of the feed or of a world: only these can be rerun with a change"
 
 
 @dataclass(frozen=True, slots=True)

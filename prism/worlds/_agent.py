@@ -10,14 +10,15 @@ from operator import attrgetter
 from types import CodeType, MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Self, overload
 
-from prism.errors import AgentError, DefinitionError, SimulationError
+from prism.errors import AgentError, DefinitionError, SimulationError, UnknownTriggerError
 from prism.randomness import RandomStream
 from prism.statechart import Configuration, Statechart, TextCall, Wording, Written
 from prism.statechart._engine.writing import make_record
 from prism.statechart.reasoner._questions import DEFAULT_PULL
 from prism.statechart.transitions import Edge
 from prism.worlds._agent_set import AgentSet
-from prism.worlds._fields import Fields, unknown_field
+from prism.worlds._charts import unheard_of
+from prism.worlds._fields import Fields, missing_attribute, unknown_field
 from prism.worlds._host import RunHost
 from prism.worlds._phase import Phase
 
@@ -274,12 +275,21 @@ class Agent(_Parts, metaclass=Fields):
 
         Returns:
             The new state, or None if no transition applied or it is deferred.
+
+        Raises:
+            UnknownTriggerError: If no transition of any chart in the world has the trigger.
         """
         host = self._host or self._joined("fire")
-        if host.fires is not None:
-            return host.fires(self, trigger, context, None)
+        if host.fires is None:
+            made = self._chart.fire(self, trigger, context)
+        else:
+            made = host.fires(self, trigger, context, None)
 
-        return self._chart.fire(self, trigger, context)
+        known = host.triggers
+        if made is None and known is not None and trigger not in known:
+            raise UnknownTriggerError(unheard_of(trigger, host.charts))
+
+        return made
 
     def decide(
         self,
@@ -486,7 +496,7 @@ class Agent(_Parts, metaclass=Fields):
         if name in self._attributes:
             return self._attributes[name]
 
-        raise AttributeError(unknown_field(cls, name))
+        raise AttributeError(missing_attribute(cls, name))
 
     def _joined(self, doing: str) -> RunHost:
         host = self._host

@@ -7,6 +7,7 @@ from enum import Enum
 from typing import Any
 
 from prism.statechart._definition import Definition
+from prism.statechart._engine.arguments import unknown_trigger_problem
 from prism.statechart._nesting import EventDescriptor
 from prism.statechart.states import state_text
 
@@ -46,6 +47,12 @@ def never_reached(state: Any, trigger: str, targets: Iterable[Any]) -> str:
     )
 
 
+def unheard_of(trigger: Any, charts: Iterable[Definition[Any]]) -> str:
+    """Return what is wrong with an event that no chart of a world has."""
+    known = {each.trigger: None for chart in charts for each in chart.transitions}
+    return unknown_trigger_problem(trigger, known)
+
+
 def unknown_among(state: Any, charts: Iterable[Definition[Any]]) -> str:
     """Return the part of a message about an unknown state: a suggestion, and the known states.
 
@@ -66,5 +73,5 @@ def unknown_among(state: Any, charts: Iterable[Definition[Any]]) -> str:
 
 
 def named(state: Any) -> str:
-    """Return a state as it is written in code."""
-    return f"{type(state).__name__}.{state.name}"
+    """Return a state as it is written in code; a configuration, which is not, by its text."""
+    return f"{type(state).__name__}.{state.name}" if isinstance(state, Enum) else state_text(state)

@@ -264,6 +264,31 @@ def unknown_field(cls: Fields, name: str) -> str:
     )
 
 
+def missing_attribute(cls: Fields, name: str) -> str:
+    """Return the error for reading what a class does not have, neither as a field nor a method."""
+    if name in _CHANGES_POPULATION:
+        return (
+            f"{cls.__name__} has no {name!r}, as the population is fixed when a run begins: give "
+            "those who come later, or leave, a state for that"
+        )
+
+    # loaded only for a message
+    from difflib import get_close_matches
+
+    public = [each for each in dir(cls) if not each.startswith("_")]
+    near = get_close_matches(name, [*cls.fields, *public], n=1)
+    guess = f" (did you mean {near[0]!r}?)" if near else ""
+
+    return (
+        f"{cls.__name__} has neither a field nor a method {name!r}{guess}; a field is declared "
+        f"with its type:  {name}: int = state(...)"
+    )
+
+
+_CHANGES_POPULATION = ("add", "add_agent", "add_agents", "kill", "remove", "remove_agent", "spawn")
+"""What other libraries call it, and what a reader tries first."""
+
+
 def _declared_in(owner: str, namespace: Mapping[str, Any]) -> dict[str, Field]:
     annotations = _annotations_of(namespace)
     found = {}

@@ -43,7 +43,7 @@ from prism.telemetry._loggers import EventLogger, active_logger
 from prism.worlds._agent_set import Backwards, in_state, leaves_in
 from prism.worlds._asking import Answerers
 from prism.worlds._assignments import Assignments
-from prism.worlds._charts import has_state, never_reached, unknown_among
+from prism.worlds._charts import has_state, named, never_reached, unknown_among
 from prism.worlds._fields import Fields, unknown_field
 from prism.worlds._parameters import ParameterView
 from prism.worlds._phase import ALLOWED, OVERLAP_RULE, UNABLE_TO_FIRE, Phase
@@ -109,6 +109,7 @@ class RunHost:
         ticks_per_round: Ticks in a round.
         timed_out: Called with the state that an agent left by a time-out.
         transitions: Number of transitions in this round.
+        triggers: The events that some chart of the world has, or None if they are not all known.
         unawaited: A decision that was requested but not yet awaited.
         wording: Length and language of texts for calls that do not specify them.
         world: The world.
@@ -138,6 +139,7 @@ class RunHost:
         self.agents: list[Any] = []
         self.kinds: Sequence[Any] = ()
         self.charts: Sequence[Definition[Any]] = ()
+        self.triggers: Container[str] | None = None
         self._states: dict[int, Any] = {}
         self.acting: Any = None
         self.unawaited: Any = None
@@ -494,6 +496,8 @@ class RunHost:
         agent = asked.agent
         options = agent._kind.targets_of(agent, asked.trigger, asked.context)
         if len(options) < 2:
+            if asked.weights is not None or asked.prompt is not None:
+                _require_decision_state(asked)
             return agent.fire(asked.trigger, asked.context)
         if asked.weights is not None:
             asked.weights = _weights_by_option(asked, options)
@@ -632,6 +636,23 @@ def _require_event(event: str, keys: Iterable[str]) -> None:
     if reserved := [name for name in keys if name in _RESERVED]:
         raise FieldValueError(
             f"world.{event}: the key {reserved[0]!r} is part of every line: use another name"
+        )
+
+
+def _require_decision_state(asked: Any) -> None:
+    """Refuse weights and a prompt where several transitions are enabled that nobody decides on.
+
+    Raises:
+        FieldValueError: If the first of several would be made, whatever they say.
+    """
+    agent = asked.agent
+    options = agent._kind.chart.enabled_targets(agent._subject, asked.trigger, asked.context)
+    if len(options) > 1:
+        given = "weights" if asked.weights is not None else "prompt"
+        raise FieldValueError(
+            f"agent {agent.agent_id!r}: {asked.trigger!r} leads to {_listed(options)} in "
+            f"{state_text(agent._state)!r}, where the first is taken, whatever the {given}: add "
+            f"{named(agent._state)} to the chart's decision_states, or give no {given}"
         )
 
 

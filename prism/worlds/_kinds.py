@@ -323,6 +323,18 @@ def _kind(
     return kind
 
 
+def triggers_of(charts: Iterable[Definition[Any]]) -> frozenset[str] | None:
+    """Return the triggers that any of several charts has; None if one need not name them all."""
+    found: set[str] = set()
+    for chart in charts:
+        if chart.tree is not None and chart.tree.is_document:
+            return None
+        found.update(each.trigger for each in chart.transitions)
+        found.update(() if chart.tree is None else chart.tree.triggers)
+
+    return frozenset(found)
+
+
 def charts_of(world: World[Any], classes: Iterable[type[Agent]]) -> list[Definition[Any]]:
     """Return the charts of a population's kinds, and of those that the world's class names."""
     every = dict.fromkeys([*classes, *kinds_of(type(world))])
@@ -365,15 +377,19 @@ def _channels_of_chart(kind: Kind) -> Iterator[Channel]:
 
 
 def _arc_made(chart: Statechart[Any], arc: Any) -> Step:
+    from prism.statechart._engine.timing import fire_alone
+
     def make(_world: Any, agent: Any) -> None:
-        chart._fire_alone(agent, arc, None)
+        fire_alone(chart, agent, arc, None)
 
     return make
 
 
 def _arc_rate(chart: Statechart[Any], arc: Any) -> Rate:
+    from prism.statechart._engine.timing import rate_of
+
     if callable(arc.written.rate):
-        return lambda _world, agent: chart._rate(agent, arc, None)
+        return lambda _world, agent: rate_of(chart, agent, arc, None)
 
     return float(arc.written.rate)
 

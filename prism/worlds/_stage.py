@@ -42,7 +42,7 @@ from prism.worlds._agent_set import AgentSet
 from prism.worlds._asking import Answerers, Event, RelayLogger, asking_with
 from prism.worlds._guest import OBJECT, Guest, Proxy, as_agent, join
 from prism.worlds._host import RunHost, kept_notes, restore_notes
-from prism.worlds._kinds import NEVER, Kind, Parts, charts_of, make_kinds
+from prism.worlds._kinds import NEVER, Kind, Parts, charts_of, make_kinds, triggers_of
 from prism.worlds._overlap import OverlapTicks
 from prism.worlds._parameters import parameters_told
 from prism.worlds._people import AgentTable
@@ -255,6 +255,7 @@ class AgentStage:
         host, kinds = self.host, self._kinds
         host.kinds = list(kinds.values())
         host.charts = charts_of(self._world, kinds)
+        host.triggers = triggers_of([*host.charts, *(kind.definition for kind in host.kinds)])
         host.has_proxies = any(issubclass(cls, Proxy) for cls in kinds)
         for place, agent in enumerate(host.agents):
             kind = kinds[type(agent)]

@@ -30,6 +30,7 @@ from prism.worlds._fields import (
     Fields,
     check_value,
     hints_of,
+    missing_attribute,
     refuse_shared,
     unknown_field,
     words_of_type,
@@ -489,7 +490,7 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
         """Explain why an attribute is missing; only called if it is."""
         if name.startswith("_"):
             raise AttributeError(name)
-        raise AttributeError(unknown_field(type(self), name))
+        raise AttributeError(missing_attribute(type(self), name))
 
     def _hosted(self, doing: str) -> RunHost:
         host = self._host

@@ -64,7 +64,7 @@ def test_why_points_to_tables_of_worlds_without_posts(market: Path, log: Prism) 
 
 @pytest.mark.usefixtures("own_modules")
 def test_the_chart_of_a_kind_is_named_by_its_class(log: Prism) -> None:
-    """``check`` takes a class of agents from a file; a misspelt trigger is told once."""
+    """``check`` takes a class of agents from a file."""
     (log.folder / "ants.py").write_text(
         "from enum import StrEnum\n"
         "from prism.statechart import Statechart, Transition\n"
@@ -76,11 +76,8 @@ def test_the_chart_of_a_kind_is_named_by_its_class(log: Prism) -> None:
         "    @during(Ants.IN)\n"
         "    def leave(self, ant: Ant) -> None:\n"
         "        ant.fire('go')\n"
-        "        ant.fire('gone')\n"
     )
-    run = replace(log, group=())("run", "ants.py", "--agents", "5", "--out", "hill")
-    assert run.status == 0
-    assert run.err.count("no transition has the trigger 'gone'; did you mean 'go'?") == 1
+    assert replace(log, group=())("run", "ants.py", "--agents", "5", "--out", "hill").status == 0
 
     checked = log("check", "hill", "--chart", "ants.py:Ant")
     assert (checked.status, checked.err) == (0, "prism: 10 steps agree\n")

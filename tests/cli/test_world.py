@@ -41,7 +41,7 @@ def test_a_world_is_shown(prism: Prism) -> None:
         "    stays --goes--> moves",
         "  group: str, one of 'red', 'blue'",
         "  look_around: during stays",
-        "  segregation: Return the mean share of neighbours that are alike.",
+        "  segregation: Return the mean share of neighbours of the same group.",
     ):
         assert line in ran.out.splitlines()
 
@@ -129,6 +129,7 @@ def test_a_good_world_is_checked_without_findings(prism: Prism) -> None:
     assert (ran.status, ran.out) == (0, "")
     assert "the same run in every process" in ran.err
     assert "were rehearsed" not in ran.err
+    assert "chart of Person: state 'stifler' has no way out: add a transition" in ran.err
 
     cut = prism("world", "check", "rumour", "--agents", 12)
     assert "only the first 20 of 40 rounds were rehearsed; --rounds 40 rehearses all" in cut.err

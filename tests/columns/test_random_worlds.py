@@ -73,10 +73,12 @@ class Writer:
     Args:
         draw: Draws what they say.
         is_together: Whether agents change themselves alone.
+        weighs: Whether decisions may have weights, for which every state must be a decision state.
     """
 
-    def __init__(self, draw: Random, others: str, *, is_together: bool) -> None:
+    def __init__(self, draw: Random, others: str, *, is_together: bool, weighs: bool) -> None:
         self.draw = draw
+        self.weighs = weighs
         self.is_together = is_together
         self.others = others
         self.number = 0
@@ -127,7 +129,7 @@ class Writer:
         self.waits = True
         whom, about = self.person(), self.draw.choice(["", ", person", ", None"])
         weights = ""
-        if self.draw.random() < 0.6:
+        if self.weighs and self.draw.random() < 0.8:
             # above 0 for all, as those of nobody are refused
             numbers = [f"{self.draw.random() + 0.01:.3f}" for _ in range(2)]
             weights = f", weights={{Mind.A: {numbers[0]}, Mind.B: {numbers[1]}, "
@@ -153,7 +155,7 @@ class Writer:
         if way == 5:
             return f"if {self.truth()}:\n{self.block(depth)}\nelse:\n{self.block(depth)}"
         if way == 6:
-            inner = Writer(draw, "third", is_together=self.is_together)
+            inner = Writer(draw, "third", is_together=self.is_together, weighs=self.weighs)
             body = "\n".join(inner.plain(2) for _ in range(2))
             return f"for third in person.neighbours:\n{indent(body, '    ')}"
         if way == 7:
@@ -186,10 +188,12 @@ def source(seed: int, ways: int = 1) -> str:
         transitions.append(f'Transition("timeout", Mind.B, {draw.choice(states)})')
         timeouts = ", timeouts={Mind.B: 2}"
     network = draw.choice(["small_world(self, 4, 0.3)", "random_graph(self, 0.2)", "ring(self, 2)"])
+    weighs = draw.random() < 0.7
+    deciding = states if weighs else draw.sample(states, draw.randint(1, 3))
     text = _SOURCE.format(
         bound=draw.randint(2, 8),
         transitions=", ".join(transitions),
-        deciding=", ".join(draw.sample(states, draw.randint(1, 3))),
+        deciding=", ".join(deciding),
         timeouts=timeouts,
         way=way or "pass",
         network=network,
@@ -198,7 +202,8 @@ def source(seed: int, ways: int = 1) -> str:
     for number, state in enumerate(states):
         if draw.random() < 0.2 and number:
             continue
-        writer = Writer(draw, second.strip(", "), is_together="together" in way)
+        others, is_together = second.strip(", "), "together" in way
+        writer = Writer(draw, others, is_together=is_together, weighs=weighs)
         bodies = [
             "\n".join(writer.statement() for _ in range(draw.randint(1, 4))) for _ in range(ways)
         ]

@@ -6,11 +6,12 @@ from typing import Any
 import pytest
 
 from prism.columns import problems_of
-from prism.errors import DefinitionError, InputError, UnknownStateError
+from prism.errors import DefinitionError, InputError, PrismError, UnknownStateError
 from prism.examples.rumour import Rumour
 from prism.llm import Model
 from prism.worlds import Run, measure
 from tests.columns.written import town, world
+from tests.kit.interpreted import machine_of
 
 STEPS = {
     "x = [1, 2]": "is not supported in columns",
@@ -152,6 +153,25 @@ def test_a_model_is_refused() -> None:
     run = Run(Rumour, 10, columns=True, model=Model("any"))
     with pytest.raises(InputError, match="only weights can decide"):
         run.run()
+
+
+TWO_WAYS = "), Transition('up', Mind.LOW, Mind.LOW"
+UNDECIDED = (
+    PERSON.format(more=TWO_WAYS, also="")
+    + "class Town(World[Person]):\n    rounds = 1\n    @during(Mind.LOW)\n"
+    + "    async def climb(self, person):\n"
+    + "        await person.decide('up', weights={Mind.LOW: 1.0, Mind.HIGH: 1.0})\n"
+)
+
+
+@pytest.mark.parametrize("columns", [False, True])
+def test_weights_where_nobody_decides_are_refused_by_both_engines(
+    columns: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first of the enabled transitions would be made, whatever they are."""
+    monkeypatch.setattr("prism.columns._stage.machine_of", machine_of)
+    with pytest.raises(PrismError, match="chart's decision_states"):
+        Run(world(UNDECIDED, tmp_path), 5, columns=columns).run()
 
 
 class Misspelt(Rumour):

@@ -67,15 +67,20 @@ OF_AGENTS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("what", OF_AGENTS)
-def test_a_set_of_rows_is_a_set_of_agents(what: str) -> None:
-    """Whatever is asked of sets of agents, rows answer as objects do."""
-    answers = []
-    for columns in (False, True):
-        run: Run[Any] = Run(Epidemic, 40, seed=1, columns=columns)
+@pytest.fixture(scope="module")
+def ended() -> tuple[Run[Any], Run[Any]]:
+    """Return a run of objects and one of columns, which have ended."""
+    runs = [Run(Epidemic, 40, seed=1, columns=columns) for columns in (False, True)]
+    for run in runs:
         run.run()
-        answers.append(plain(OF_AGENTS[what](run.agents)))
-    assert answers[0] == answers[1]
+    return runs[0], runs[1]
+
+
+@pytest.mark.parametrize("what", OF_AGENTS)
+def test_a_set_of_rows_is_a_set_of_agents(what: str, ended: tuple[Run[Any], Run[Any]]) -> None:
+    """Whatever is asked of sets of agents, rows answer as objects do."""
+    of_objects, of_columns = (plain(OF_AGENTS[what](run.agents)) for run in ended)
+    assert of_objects == of_columns
 
 
 def plain(found: Any) -> Any:

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, PrivateAttr, ValidationError
 from prism.agents import StatechartMixin
 from prism.errors import AgentError
 from prism.statechart import AgentState, StateTransition, social_media_chart
-from prism.testing._stand_ins import transition_log
+from prism.testing import TransitionLog
 
 Load = Callable[..., ModuleType]
 
@@ -107,7 +107,9 @@ def test_a_transition_that_a_validator_refuses_is_undone(guide: ModuleType) -> N
 
 
 @pytest.mark.parametrize("mode", ["field", "model"])
-def test_a_refusal_halfway_undoes_the_whole_transition(mode: str, guide: ModuleType) -> None:
+def test_a_refusal_halfway_undoes_the_whole_transition(
+    mode: str, guide: ModuleType, transition_log: TransitionLog
+) -> None:
     """If a later assignment is refused, the agent is unchanged and no event is logged."""
 
     class Impatient(guide.Walker):  # type: ignore[misc,name-defined]
@@ -121,13 +123,10 @@ def test_a_refusal_halfway_undoes_the_whole_transition(mode: str, guide: ModuleT
             return self
 
     agent = Impatient(name="Ada") if mode == "field" else Placid(name="Ada", ticks_in_state=4)
-    with (
-        transition_log() as log,
-        pytest.raises(ValidationError, match=r"greater than or equal to 1|never angry") as caught,
-    ):
+    with pytest.raises(ValidationError, match=r"greater than or equal to 1|never angry") as caught:
         guide.chart.fire(agent, "bumped", 9)
     assert (agent.state, agent.ticks_in_state, agent.state_history) == (guide.Mood.CALM, 4, [])
-    assert log.events == []
+    assert transition_log.events == []
     assert "is unchanged" in caught.value.__notes__[0]
 
 

@@ -169,7 +169,9 @@ def _world(  # noqa: C901 - one class with all its methods
                 reached = {each.target for each in agent.chart.transitions if each.trigger == "a"}
                 weights = dict(zip(states, (0.5, 1, 0.2, 0.7), strict=False))
                 weights = {each: weights[each] for each in weights if each in reached}
-                chosen = await agent.decide("a", {"n": agent.met}, weights=weights)
+                decides = _first_leaf(agent) in agent.chart.definition.decision_states
+                given = weights if decides else None
+                chosen = await agent.decide("a", {"n": agent.met}, weights=given)
                 agent.notes = [*agent.notes[-3:], str(chosen)]
             elif what == "counts":
                 agent.met += agent.ticks_in_state + 1

@@ -5,8 +5,7 @@ from contextlib import aclosing
 
 import pytest
 
-from prism.llm import Model, OllamaChatClient
-from prism.llm._doctor import diagnose
+from prism.llm import Model
 from prism.testing import Asked, FakeOllama, FakeOpenAI, Fault, ReadingModel
 from tests.kit.clocks import Clock
 from tests.kit.servers import Serve, watched
@@ -23,10 +22,8 @@ async def findings(
     server: FakeOllama, model: str, timeout: float = 5
 ) -> list[tuple[str, bool, str]]:
     """Examine a server and give what was found."""
-    async with OllamaChatClient(
-        server.host, model, timeout=timeout, load_timeout=timeout
-    ) as client:
-        checks = [check async for check in diagnose(client)]
+    async with Model(model, server.host, timeout=timeout, load_timeout=timeout) as asked:
+        checks = [check async for check in asked.diagnose()]
     return [(check.what, check.ok, check.found) for check in checks if check.ok is not None]
 
 
@@ -156,8 +153,8 @@ async def test_each_finding_is_told_when_it_is_known(
 ) -> None:
     """While the model is still loaded all before that is told, and how long the load may take."""
     server.fail_always(Fault.hang(), path="/api/generate")
-    client = OllamaChatClient(server.host, "tiny", timeout=5, load_timeout=load_timeout)
-    async with client, aclosing(diagnose(client)) as checks:
+    model = Model("tiny", server.host, timeout=5, load_timeout=load_timeout)
+    async with model, aclosing(model.diagnose()) as checks:
         found = [await anext(checks) for _ in range(4)]
     assert [(check.what, check.ok) for check in found] == [
         *((step, True) for step in STEPS[:3]),
@@ -219,8 +216,8 @@ async def test_a_model_that_prefers_the_first_place_is_found_out(
 async def test_options_with_hardly_any_mass_are_told() -> None:
     """A model whose letters have hardly any probability is well, and told of."""
     with FakeOpenAI(reader=ReadingModel(option_mass=0.01)) as server:
-        async with Model("llama3.2", [server.host], server="openai").as_client() as client:
-            *_, check = [check async for check in diagnose(client)]
+        async with Model("llama3.2", [server.host], server="openai") as model:
+            *_, check = [check async for check in model.diagnose()]
     assert check.ok
     assert "without probabilities, since all options together have 0.0" in check.found
 
@@ -238,8 +235,8 @@ async def test_a_server_that_is_not_there_is_the_first_finding(server: FakeOllam
 
 async def test_a_server_may_be_named_without_scheme(server: FakeOllama) -> None:
     """An address as people type it is examined like any other."""
-    async with OllamaChatClient(server.host.removeprefix("http://"), "tiny", timeout=5) as client:
-        checks = [check async for check in diagnose(client) if check.ok is not None]
+    async with Model("tiny", server.host.removeprefix("http://"), timeout=5) as model:
+        checks = [check async for check in model.diagnose() if check.ok is not None]
     assert [check.ok for check in checks] == [True] * len(STEPS)
 
 

@@ -10,7 +10,6 @@ import httpx
 import pytest
 
 from prism.llm import Model
-from prism.llm._doctor import diagnose
 from prism.statechart.reasoner import Reasoner
 from tests.kit import tiny_llama
 from tests.kit.reasoners import crowd
@@ -70,7 +69,7 @@ async def test_its_chats_are_answers(address: str) -> None:
 
 async def test_the_doctor_tells_what_its_letters_are_worth(address: str) -> None:
     """The examination passes, and says that there are no probabilities."""
-    async with Model("tiny", [address], server="openai").as_client() as pool:
-        *_, check = [check async for check in diagnose(pool)]
+    async with Model("tiny", [address], server="openai") as model:
+        *_, check = [check async for check in model.diagnose()]
     assert check.ok
     assert "without probabilities" in check.found

@@ -7,7 +7,6 @@ import pytest
 
 from prism.errors import InputError
 from prism.llm import Model
-from prism.llm._assignments import ModelAssignment
 
 MODELS = """\
 # who asks whom
@@ -46,13 +45,11 @@ def test_a_file_is_read_as_options(path: Path) -> None:
         concurrency=8,
         think="false",
         max_calls=5,
-        assigned=(
-            ModelAssignment("agent", "user_1*", temperature=0.2),
-            ModelAssignment("archetype", "superuser", model="llama3.3", temperature=0.7),
-            ModelAssignment(
-                "kind", "Seller", server="openai", hosts=("http://two:8000", "http://three:8000")
-            ),
-        ),
+        assigned={
+            "agent user_1*": {"temperature": 0.2},
+            "archetype superuser": {"model": "llama3.3", "temperature": 0.7},
+            "kind Seller": {"server": "openai", "hosts": ("http://two:8000", "http://three:8000")},
+        },
         models_file=(str(path), sha256(MODELS.encode()).hexdigest()),
     )
     users, superusers, sellers = map(options.for_those, options.assigned)

@@ -9,7 +9,6 @@ import pytest
 import prism
 from prism.errors import InputError
 from prism.runs import RunFolder
-from prism.runs._folder import SUMMARY_NAME
 from tests.kit.dice import (
     tree,
 )
@@ -32,7 +31,7 @@ def test_folder_without_a_run_cannot_be_resumed(tmp_path: Path) -> None:
 
 def test_folder_that_lost_its_summary_is_told_of(stopped: Path) -> None:
     """A folder that lost its summary can neither be resumed nor begun in, and the advice fits."""
-    (stopped / SUMMARY_NAME).unlink()
+    (stopped / "run.json").unlink()
     with pytest.raises(InputError, match=r"it is missing, .*: begin a new run in another folder"):
         RunFolder.to_resume(stopped)
     with pytest.raises(InputError, match=r"choose another folder$"):
@@ -41,14 +40,14 @@ def test_folder_that_lost_its_summary_is_told_of(stopped: Path) -> None:
 
 def test_run_of_another_version_is_refused(stopped: Path) -> None:
     """A run that another version of prism began is refused by both versions, unless complete."""
-    summary = json.loads((stopped / SUMMARY_NAME).read_bytes())
-    (stopped / SUMMARY_NAME).write_text(json.dumps({**summary, "prism": "0.0.9"}))
+    summary = json.loads((stopped / "run.json").read_bytes())
+    (stopped / "run.json").write_text(json.dumps({**summary, "prism": "0.0.9"}))
     with pytest.raises(
         InputError,
         match=rf"begun by prism 0.0.9, and this is {prism.__version__}.*with prism 0.0.9",
     ):
         RunFolder.to_resume(stopped)
-    (stopped / SUMMARY_NAME).write_text(json.dumps({**summary, "prism": "0.0.9", "results": {}}))
+    (stopped / "run.json").write_text(json.dumps({**summary, "prism": "0.0.9", "results": {}}))
     assert RunFolder.to_resume(stopped)[1] is None
 
 
@@ -65,7 +64,7 @@ def test_run_of_another_version_is_refused(stopped: Path) -> None:
 )
 def test_damaged_summary_is_refused(content: bytes, problem: str, stopped: Path) -> None:
     """A summary that cannot be read strictly is one clear error, and the folder stays as it is."""
-    (stopped / SUMMARY_NAME).write_bytes(content)
+    (stopped / "run.json").write_bytes(content)
     before = tree(stopped)
     with pytest.raises(InputError, match=rf"run.json.*: is damaged: {problem}"):
         RunFolder.to_resume(stopped)
@@ -76,8 +75,8 @@ def test_damaged_summary_is_refused(content: bytes, problem: str, stopped: Path)
 @pytest.mark.parametrize("value", [None, True, 1.5, []])
 def test_summary_of_another_shape_is_refused(field: str, value: Any, stopped: Path) -> None:
     """A summary with something else where it is read is one error that names the key."""
-    summary = json.loads((stopped / SUMMARY_NAME).read_bytes())
-    (stopped / SUMMARY_NAME).write_text(json.dumps({**summary, field: value}))
+    summary = json.loads((stopped / "run.json").read_bytes())
+    (stopped / "run.json").write_text(json.dumps({**summary, field: value}))
     with pytest.raises(InputError, match="is missing, or not what prism writes") as refused:
         RunFolder.to_resume(stopped)
     assert refused.value.field == field
@@ -86,9 +85,9 @@ def test_summary_of_another_shape_is_refused(field: str, value: Any, stopped: Pa
 @pytest.mark.parametrize("field", ["prism", "schema", "config"])
 def test_summary_without_a_key_is_refused(field: str, stopped: Path) -> None:
     """A summary without a key that resuming needs is one error that names it."""
-    summary = json.loads((stopped / SUMMARY_NAME).read_bytes())
+    summary = json.loads((stopped / "run.json").read_bytes())
     del summary[field]
-    (stopped / SUMMARY_NAME).write_text(json.dumps(summary))
+    (stopped / "run.json").write_text(json.dumps(summary))
     with pytest.raises(InputError, match="is missing, or not what prism writes") as refused:
         RunFolder.to_resume(stopped)
     assert refused.value.field == field
@@ -96,6 +95,6 @@ def test_summary_without_a_key_is_refused(field: str, stopped: Path) -> None:
 
 def test_summary_that_is_no_object_is_refused(stopped: Path) -> None:
     """A summary that is valid JSON but no object is one error."""
-    (stopped / SUMMARY_NAME).write_text("[1]")
+    (stopped / "run.json").write_text("[1]")
     with pytest.raises(InputError, match=r"run.json: is damaged: it must hold a JSON object"):
         RunFolder.to_resume(stopped)

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import jsonschema
 import orjson
 import pytest
 
@@ -13,11 +12,11 @@ from prism import Run, replay, resume
 from prism.analysis import agents, read_log
 from prism.errors import InputError, PrismError, ReplayError
 from prism.llm import Model
-from prism.runlog._schema import json_schema
 from prism.runs import Outcome, run_status
 from prism.testing import FakeOllama, Fault
 from prism.workflow import Action, Turn
 from tests.kit import kept as runs
+from tests.kit.event_schema import faults_of
 from tests.kit.files import folder_in_memory
 
 AGENT = """
@@ -120,9 +119,8 @@ def log_of(folder: Path) -> bytes:
 
 def test_every_event_of_a_run_is_of_the_schema(kept: Path) -> None:
     """The log of a run of turns holds events of the published schema only, with all their keys."""
-    validator = jsonschema.Draft202012Validator(json_schema(strict=True))
     events = events_of(kept)
-    assert [error.message for event in events for error in validator.iter_errors(event)] == []
+    assert faults_of(events) == []
     assert {event["event"] for event in events} >= {
         "run.started",
         "agent.joined",

@@ -3,7 +3,6 @@
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -154,18 +153,20 @@ async def test_a_letter_that_the_prompt_offers_is_an_answer(reply: str) -> None:
     assert agent.context["reflect"]["decision"] == "pivot"
 
 
-@pytest.mark.parametrize("case", DISTINCT, ids=lambda case: case["why"])
+@pytest.mark.parametrize("first", range(11))
 @pytest.mark.sampled(11)
-def test_keys_are_read_as_the_options_of_a_decision(case: dict[str, Any]) -> None:
+def test_keys_are_read_as_the_options_of_a_decision(first: int) -> None:
     """Every reply of the corpus is read as a reasoner's parser reads it."""
-    mapped = "".join(f"      {json.dumps(key)}: a\n" for key in case["options"])
-    text = f"{ONE_STATE}\n    transition_map:\n{mapped}"
-    reply = re.sub("next[_ -]?state", "decision", case["reply"], flags=re.IGNORECASE)
-    try:
-        expected = parse_reasoner_response(case["reply"], case["options"])
-    except ReasonerError:
-        expected = None
-    assert Workflow.from_text(text).replies["s"].read(reply)["decision"] == expected
+    for case in DISTINCT[first::11]:
+        mapped = "".join(f"      {json.dumps(key)}: a\n" for key in case["options"])
+        text = f"{ONE_STATE}\n    transition_map:\n{mapped}"
+        reply = re.sub("next[_ -]?state", "decision", case["reply"], flags=re.IGNORECASE)
+        try:
+            expected = parse_reasoner_response(case["reply"], case["options"])
+        except ReasonerError:
+            expected = None
+        read = Workflow.from_text(text).replies["s"].read(reply)["decision"]
+        assert read == expected, case["why"]
 
 
 async def test_case_and_spaces_of_the_map_are_folded() -> None:

@@ -63,10 +63,22 @@ def test_a_field_that_is_not_declared_says_how_to_declare_it() -> None:
     world: Any = Rumour()
     with pytest.raises(AttributeError, match=r"Rumour has no field 'talks', .* talks: int = state"):
         world.talks = 1
-    with pytest.raises(AttributeError, match="Rumour has no field 'talks'"):
+    person: Any = Run(world, 10).agents[0]
+    neither = "has neither a field nor a method"
+    with pytest.raises(AttributeError, match=rf"Rumour {neither} 'talks' \(did you mean 'talk'"):
         world.talks += 1
-    with pytest.raises(AttributeError, match="Person has no field 'talks'"):
-        _ = Run(world, 10).agents[0].talks
+    with pytest.raises(AttributeError, match=rf"{neither} 'neighbors' \(did you mean 'neighbours'"):
+        _ = person.neighbors
+    with pytest.raises(AttributeError, match=rf"Person {neither} 'talks'; a field is declared"):
+        _ = person.talks
+
+
+@pytest.mark.parametrize("name", ["add", "remove"])
+def test_a_population_is_not_changed_during_a_run(name: str) -> None:
+    """Who looks for the method of other libraries is told that there is none, and what there is."""
+    world: Any = Rumour()
+    with pytest.raises(AttributeError, match="the population is fixed when a run begins: give"):
+        getattr(world, name)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from prism import Run, replay
 from prism.llm import Model
-from prism.llm._assignments import ModelAssignment
 from prism.statechart import Statechart, Transition
 from prism.testing import FakeOllama
 from prism.worlds import Agent, World, during
@@ -66,10 +65,7 @@ def test_kinds_have_models_of_their_own(tmp_path: Path) -> None:
             "tiny",
             hosts=(server.host,),
             concurrency=2,
-            assigned=(
-                ModelAssignment("kind", "Seller", model="large"),
-                ModelAssignment("chart", "buying", temperature=0.3),
-            ),
+            assigned={"kind Seller": {"model": "large"}, "chart buying": {"temperature": 0.3}},
         )
         outcome = Run(Shop, 9, reasoner=options).keep(tmp_path / "run")
         temperatures = {

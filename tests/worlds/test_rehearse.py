@@ -93,7 +93,7 @@ def test_a_definition_that_is_refused_is_found_by_its_line(tmp_path: Path) -> No
     (found,) = findings(
         tmp_path, fields="late: Any = Transition(None, Mood.CALM, Mood.KEEN, after=3)"
     )
-    assert re.match(r".*planted\.py:\d+, in Planted: transition None: needs a trigger", found)
+    assert re.match(r".*planted\.py:\d+, in Planted: transition None: after needs a trigger", found)
 
 
 def test_meanings_of_an_unknown_state_are_found(tmp_path: Path) -> None:

@@ -9,7 +9,13 @@ from typing import Any
 import pytest
 
 from prism import Run
-from prism.errors import DefinitionError, FieldValueError, ReasonerError, SimulationError
+from prism.errors import (
+    DefinitionError,
+    FieldValueError,
+    ReasonerError,
+    SimulationError,
+    UnknownTriggerError,
+)
 from prism.statechart import Decision, PolicyReasoner, Statechart, Transition
 from prism.testing import FailingReasoner, RecordingReasoner, ScriptedReasoner
 from prism.worlds import Agent, Message, World, during
@@ -221,6 +227,42 @@ def test_weights_name_only_what_their_event_can_lead_to() -> None:
     told = "of 'climbs' name 'down', to which no transition .* its targets are low, high"
     with pytest.raises(FieldValueError, match=told):
         Run(Wall(weighed=Ladder.DOWN), 3).run()
+
+
+class Sure(Agent):
+    """Whoever has two ways to go, of which nobody decides."""
+
+    chart = Statechart(Ladder, Climber.chart.transitions[:2], Ladder.LOW)
+
+
+class Slope(World[Sure]):
+    """Agents who ask all the same, or for an event that there is not."""
+
+    rounds = 1
+    event: str = "climbs"
+    prompt: str = ""
+
+    @during(Ladder.LOW)
+    async def climb(self, sure: Sure) -> None:
+        """Ask with weights, or with a prompt."""
+        if self.prompt:
+            await sure.decide(self.event, prompt=self.prompt)
+        else:
+            await sure.decide(self.event, weights={Ladder.HIGH: 1})
+
+
+def test_weights_and_prompts_are_refused_where_nobody_decides() -> None:
+    """The first of several transitions would be made, whatever they say."""
+    told = "leads to low, high in 'low', where the first is taken, whatever the {}: add Ladder.LOW"
+    for world, given in ((Slope(), "weights"), (Slope(prompt="Climb?"), "prompt")):
+        with pytest.raises(FieldValueError, match=told.format(given)):
+            Run(world, 3).run()
+
+
+def test_an_event_that_no_chart_has_is_refused() -> None:
+    """A misspelt event would change nothing for a whole run."""
+    with pytest.raises(UnknownTriggerError, match="'climb'; did you mean 'climbs'"):
+        Run(Slope(event="climb"), 3).run()
 
 
 def test_a_step_of_a_final_state_is_refused() -> None:

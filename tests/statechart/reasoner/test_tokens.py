@@ -22,10 +22,10 @@ SAMPLES: list[dict[str, Any]] = json.loads(
 MEGABYTE = 1_000_000
 
 
-@pytest.mark.parametrize("sample", SAMPLES, ids=[sample["kind"] for sample in SAMPLES])
-def test_an_estimate_is_hardly_ever_below_the_largest_count(sample: dict[str, Any]) -> None:
+def test_an_estimate_is_hardly_ever_below_the_largest_count() -> None:
     """Whatever the text is, no tokenizer has more than a tenth above the estimate."""
-    assert count_tokens(sample["text"]) >= 0.9 * max(sample["tokens"].values())
+    for sample in SAMPLES:
+        assert count_tokens(sample["text"]) >= 0.9 * max(sample["tokens"].values()), sample["kind"]
 
 
 def test_estimates_are_no_larger_than_they_need_be() -> None:

@@ -8,8 +8,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from prism.errors import ReasonerError
 from prism.statechart.reasoner import parse_reasoner_response
 from prism.statechart.states import AgentState, state_enum
@@ -39,10 +37,9 @@ def read(case: dict[str, Any]) -> str | None:
         return None
 
 
-@pytest.mark.parametrize("case", CORPUS, ids=lambda case: case["why"])
-def test_no_reply_is_misread(case: dict[str, Any]) -> None:
+def test_no_reply_is_misread() -> None:
     """A reply is read as a careful person reads it, or is refused."""
-    assert read(case) in (case["expected"], None)
+    assert [case for case in CORPUS if read(case) not in (case["expected"], None)] == []
 
 
 def test_most_replies_are_read() -> None:

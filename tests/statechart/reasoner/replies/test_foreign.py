@@ -33,10 +33,9 @@ def read(case: dict[str, Any]) -> str | None:
         return None
 
 
-@pytest.mark.parametrize("case", REPLIES, ids=lambda case: f"{case['thread']} {case['why']}")
-def test_no_foreign_reply_is_misread(case: dict[str, Any]) -> None:
+def test_no_foreign_reply_is_misread() -> None:
     """A reply to another program is read as a careful person reads it, or is refused."""
-    assert read(case) in (case["expected"], None)
+    assert [case for case in REPLIES if read(case) not in (case["expected"], None)] == []
 
 
 @pytest.mark.parametrize("half", LEAST_READ)
