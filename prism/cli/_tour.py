@@ -96,7 +96,7 @@ def _drawn(curves: Mapping[str, Sequence[Sequence[float]]], events: Sequence[Eve
 
 
 def _answer(curves: Mapping[str, Sequence[Sequence[float]]]) -> Iterator[str]:
-    """Say what the runs of each arm came to, and how far they are apart."""
+    """Describe the results of each arm, and how much they differ."""
     ends = {arm: [curve[-1] for curve in group] for arm, group in curves.items()}
     yield f"  {'know it in the end':<24}median   least    most"
     for arm, values in ends.items():
@@ -124,14 +124,14 @@ def median(values: Sequence[float]) -> float:
 def median_interval(
     values: Sequence[float], confidence: float = 0.95
 ) -> tuple[float, float, float]:
-    """Return an interval for a median: two of the values, and how sure it is.
+    """Return an interval for a median: two of the values, and its confidence.
 
-    How many of n values lie below the median is binomial, whatever the values are. So the interval
-    is exact, and at least as sure as was asked.
+    The number of the n values below the median is binomial for any distribution. So the interval is
+    exact, with at least the requested confidence.
 
     Args:
         values: At least six.
-        confidence: How sure it is to be.
+        confidence: The requested confidence.
     """
     ordered, number = sorted(values), len(values)
     outside, place = 0.0, -1
@@ -143,7 +143,7 @@ def median_interval(
 
 
 def _story(events: Sequence[Event], warned: Sequence[Event]) -> Iterator[str]:
-    """Tell what happened to an agent that was told about three times and tired in the end."""
+    """Tell the story of an agent that heard it about three times and tired in the end."""
     name = _who_tired(events)
     own = [each for each in events if each.get("agent_id") == name]
     trust = next(each["attributes"]["trust"] for each in own if each["event"] == "agent.joined")
@@ -167,7 +167,7 @@ def _who_tired(events: Sequence[Event]) -> str:
 
 
 def _told(event: Event) -> str | None:
-    """Say what an agent did, if an event is one of its decisions, or that it lost interest."""
+    """Describe an agent's decision, or its loss of interest."""
     if event.get("trigger") == "tires":
         return "told a friend who knew it already, and lost interest"
     if event["event"] != "reasoner.decision":

@@ -50,14 +50,8 @@ class Schedule:
         self.limits: dict[int, int] = {
             tree.numbers[state_text(state)]: ticks for state, ticks in hierarchy.timeouts.items()
         }
-        self.after: dict[int, list[Arc]] = {}
-        self.rates: dict[int, list[Arc]] = {}
-        for arc in hierarchy.arcs:
-            if arc.written.after is not None:
-                self.after.setdefault(arc.source, []).append(arc)
-            if arc.written.rate is not None:
-                self.rates.setdefault(arc.source, []).append(arc)
-
+        self.after: dict[int, list[Arc]] = _by_source(hierarchy, "after")
+        self.rates: dict[int, list[Arc]] = _by_source(hierarchy, "rate")
         self.remembers: bool = bool(planner.timed) or planner.is_document
         # in a configuration no state alone has the limit
         has_timeout = tree.has_regions and TIMEOUT in hierarchy.triggers
@@ -80,6 +74,15 @@ class Schedule:
         due = (tick.time_outs(), tick.moments(), tick.chances() if by_chance else (), tick.rest())
         made = [state for state in chain(*due) if state is not None]
         return made[-1] if made else None
+
+
+def _by_source(hierarchy: Hierarchy, timing: str) -> dict[int, list[Arc]]:
+    arcs_of = hierarchy.arcs_of
+    timed = {
+        source: [arc for arc in arcs if getattr(arc.written, timing) is not None]
+        for source, arcs in arcs_of.items()
+    }
+    return {source: arcs for source, arcs in timed.items() if arcs}
 
 
 def rate_of(chart: Any, agent: Any, arc: Arc, context: Any) -> float:
