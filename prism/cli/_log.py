@@ -97,7 +97,7 @@ class LogTable:
             return
 
         if self.agent is not None:
-            self._refuse_swapped(given["agent_id"], runs[0])
+            given["agent_id"], runs = _in_order(given["agent_id"], runs)
         chosen = choose_format(None if as_format is None else TableFormat(as_format), out)
         by = given.pop("sort", None)
         table, is_other = self._made(runs, given)
@@ -113,12 +113,6 @@ class LogTable:
 
         columns = shown or table.collect_schema().names()
         write(table, chosen, out, columns, hint, below=self.below, reads=runs)
-
-    def _refuse_swapped(self, agent: str, run: Path) -> None:
-        """Refuse a run in the place of the agent, and the agent in the place of a run."""
-        if Path(agent).exists() and not run.exists():
-            right = f"prism log {self.name} {run} {agent}"
-            raise InputError(f"the agent comes before the runs: {right}")
 
     def _drawn_of(self, table: Any, given: Given, runs: list[Path]) -> tuple[Any, str | None]:
         """Return the drawn form of a table, and a hint below it."""
@@ -151,6 +145,15 @@ class LogTable:
                 raise
 
         return make(runs, made), function != usual
+
+
+def _in_order(agent: str, runs: list[Path]) -> tuple[str, list[Path]]:
+    """Return an agent and runs, even if the agent was named among or after the runs."""
+    others = [each for each in runs if not each.exists()]
+    if len(others) != 1 or not Path(agent).exists():
+        return agent, runs
+
+    return str(others[0]), [Path(agent), *(each for each in runs if each is not others[0])]
 
 
 def _list_reasons(runs: list[Path], agent: str) -> None:
