@@ -5,6 +5,7 @@ import json
 import logging
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import chain, cycle
 from pathlib import Path
@@ -353,13 +354,15 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Lines]]:
     structlog.reset_defaults()
     with configure(folder / "own.jsonl"):
         asyncio.run(own_loop(folder))
+    with suppress(ValueError), configure(folder / "failed.jsonl"):
+        raise ValueError("no ink")
     return {
         "simulations": simulations,
         "turns": [run_turns(folder)],
         "cycles": [read(interrupted_run(folder) / "events.jsonl")],
         "worlds": [run_logged(folder, *of).events() for of in WORLDS],
         "texts": [asyncio.run(of_texts(folder))],
-        "own": [read(folder / "own.jsonl")],
+        "own": [read(folder / "own.jsonl"), read(folder / "failed.jsonl")],
         "earlier": [EARLIER],
     }
 
