@@ -12,7 +12,7 @@ import typer
 from prism.cli._options import FigureKind, OutFile, TableFile
 from prism.cli._output import missing_runs_first
 from prism.cli._report import Figures, check_figures, check_page, save_figures, write_page
-from prism.cli._screen import Screen, note, say, table_of
+from prism.cli._screen import Screen, counted, note, say, table_of
 from prism.cli._table_output import MOST_ROWS, TableFormat, choose_format, interval_text, write
 from prism.errors import InputError
 
@@ -24,9 +24,15 @@ if TYPE_CHECKING:
 
 _SHOWN = (
     *("measure", "setting", "second", "mean_first", "mean_second", "difference", "interval"),
-    *("p", "p_holm", "effect"),
+    *("p", "p_holm", "effect", "seeds"),
 )
-"""Columns to read, the last of which are left out where there is no room."""
+"""Columns to read."""
+
+_ABOUT = ("measure", "setting", "second")
+"""Columns that say what a row is about."""
+
+_LONGEST_LABEL = 10
+"""Characters of a group's label that can be a heading."""
 
 
 Paper = Annotated[
@@ -53,6 +59,7 @@ def compare(
         list[str] | None, typer.Option("--measure", metavar="NAME", show_default=False)
     ] = None,
     confidence: float = 0.95,
+    precision: Annotated[float | None, typer.Option(metavar="WIDTH", show_default=False)] = None,
     page: Annotated[Path | None, typer.Option(metavar="FILE", show_default=False)] = None,
     figures: Figures = None,
     figure_format: FigureKind = "svg",
@@ -80,6 +87,8 @@ def compare(
             pairs where the seeds allow it.
         measure: Compare only this measure. Repeat it for several.
         confidence: Confidence level of the intervals.
+        precision: Add the number of seeds for which the interval of each difference would be about
+            plus or minus this wide.
         page: Also write the comparison as a page.
 
     [bold]Examples[/bold]
@@ -92,6 +101,8 @@ def compare(
 
     prism compare runs/batch --by friends
 
+    prism compare runs/batch --measure gini --precision 0.01
+
     prism compare "runs/a-*" "runs/b-*" --measure likes --measure gini
 
     prism compare batch -o compared.csv --figures figures --figure-format pdf
@@ -99,6 +110,8 @@ def compare(
     prism compare runs/batch --paper paper
     """
     chosen = choose_format(as_format, out)
+    if precision is not None and not precision > 0:
+        raise InputError(f"--precision must be above 0, got {precision:g}")
     if page is not None:
         if str(page) == "-":
             raise InputError("--page needs a file: the table goes to standard output", path="-")
@@ -125,13 +138,13 @@ def compare(
     for told in found.notes:
         note(told)
 
-    _write_table(found, chosen, out)
+    _write_table(found, precision, chosen, out)
     _write_beside(found, page, figures, figure_format, paper, err=out is None)
 
 
 @contextmanager
 def _measuring() -> Iterator[Callable[[int, int], None]]:
-    """Show on a terminal how many of the runs are measured."""
+    """Show on a terminal how many runs have been measured."""
     from rich.progress import Progress
 
     screen = Screen(err=True)
@@ -149,7 +162,7 @@ def _write_beside(
     *,
     err: bool,
 ) -> None:
-    """Write what is asked for beside the table."""
+    """Write the files that are requested in addition to the table."""
     if page is not None:
         write_page(found.html().encode(), page, err=err)
     if page is not None or figures is not None:
@@ -158,10 +171,14 @@ def _write_beside(
         say(f"{paper}: {len(found.save_paper(paper))} files", err=err)
 
 
-def _write_table(found: Comparison, chosen: TableFormat, out: Path | None) -> None:
+def _write_table(
+    found: Comparison, precision: float | None, chosen: TableFormat, out: Path | None
+) -> None:
     import polars as pl
 
     table = found.table()
+    if precision is not None:
+        table = table.with_columns(found.seeds_for(precision)["seeds"])
     reads = [run.path for group in found.groups for run in group.runs]
     if chosen is not TableFormat.TABLE:
         write(table, chosen, out, table.columns, reads=reads)
@@ -175,16 +192,18 @@ def _write_table(found: Comparison, chosen: TableFormat, out: Path | None) -> No
         say(f"{tested['measure'][0]}: {_heading(found)}" if is_one else _heading(found))
 
     drawn = _drawn(found, tested, {"setting": not has_settings, "measure": is_one})
-    write(drawn, chosen, out, drawn.columns, _hint(found, tested.height), reads=reads)
+    hint = _hint(found, tested.height, precision)
+    write(drawn, chosen, out, drawn.columns, hint, reads=reads, repeated=_ABOUT)
     if out is None:
         _print_model(found.model)
 
 
 def _drawn(found: Comparison, tested: pl.DataFrame, left: Mapping[str, bool]) -> pl.DataFrame:
-    """Return the columns to read, without those that say nothing."""
+    """Return the columns to show, without empty ones."""
     several = len(found.groups) > 2
     left_out = {"second": not several, **left}
-    shown = [name for name in _SHOWN if not left_out.get(name)]
+    shown = [name for name in _SHOWN if name in tested.columns or name == "interval"]
+    shown = [name for name in shown if not left_out.get(name)]
     ordered = _by_measure(tested) if several else tested
 
     return ordered.with_columns(interval=_interval()).select(shown).rename(_short(found, several))
@@ -221,28 +240,33 @@ def _print_model(model: pl.DataFrame | None) -> None:
         for row in model.iter_rows(named=True)
     )
     numbers = ("df", "F", "p", "p holm", "eta squared")
-    say("\nMain effects and interactions (F tests of type II, seeds as blocks)")
+    say("")
+    say("Main effects and interactions (F tests of type II, seeds as blocks)")
     Screen().print(table_of(rows, "measure", "term", *numbers, numbers=numbers))
 
 
 def _heading(found: Comparison) -> str:
+    # each row has its share of the runs, which are told as pairs
+    has_settings = any(row.setting for row in found.differences)
     first, *others = (
-        f"{group.label} ({len(group.runs)} run{'' if len(group.runs) == 1 else 's'})"
+        group.label if has_settings else f"{group.label} ({counted(len(group.runs), 'run')})"
         for group in found.groups
     )
-    return f"{', '.join(others)} against {first}, {found.pairing}"
+    which = "" if _short(found, len(others) > 1) else " (the first)"
+    return f"{', '.join(others)} against {first}{which}, {found.pairing}"
 
 
 def _short(found: Comparison, several: bool) -> dict[str, str]:
-    """Return headings of the means: the groups' labels, unless a column could have such a name."""
+    """Return headings of the means: the labels of the groups, if they are short and no columns."""
     labels = [group.label for group in found.groups]
-    if several or not set(labels).isdisjoint(_SHOWN):
+    is_long = max(map(len, labels)) > _LONGEST_LABEL
+    if several or is_long or not set(labels).isdisjoint(_SHOWN):
         return {}
 
     return dict(zip(("mean_first", "mean_second"), labels, strict=True))
 
 
-def _hint(found: Comparison, tested: int) -> str:
+def _hint(found: Comparison, tested: int, precision: float | None) -> str:
     ways = dict.fromkeys(row.test for row in found.differences if row.test)
     counted = "1 test" if tested == 1 else f"{tested} tests"
     drawn = counted if tested <= MOST_ROWS else f"{MOST_ROWS} of {tested} tests"
@@ -251,6 +275,8 @@ def _hint(found: Comparison, tested: int) -> str:
         "that of the "
     )
     text += f"difference ({found.confidence:.0%} bootstrap)"
+    if precision is not None:
+        text += f"; an interval of ±{precision:g} takes about so many seeds"
     rest = len(found.differences) - tested
     rows = "1 row" if rest == 1 else f"{rest} rows"
 

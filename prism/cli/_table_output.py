@@ -89,6 +89,7 @@ def write(
     *,
     below: str = "",
     reads: Sequence[Path] = (),
+    repeated: Sequence[str] = (),
 ) -> None:
     """Write a table.
 
@@ -101,13 +102,15 @@ def write(
         total: Number of all rows, if the table has only the first of them.
         below: How to read a drawn table, on lines of its own below all others.
         reads: The files that the table is made from.
+        repeated: Columns that say what a row is about. If they are given, the columns for which a
+            terminal has no room are drawn below, beside these, instead of being left out.
 
     Raises:
         InputError: If the file cannot be opened, is read, or belongs to a run.
         OSError: If it cannot be written to its end.
     """
     if as_format is TableFormat.TABLE:
-        _draw(table, out, reads, shown, hint, total, below)
+        _draw(table, out, reads, shown, hint, total, below, repeated)
         return
 
     with opened_output(out, reads) as file:
@@ -216,16 +219,24 @@ def _draw(
     hint: str | None,
     total: int | None,
     below: str,
+    repeated: Sequence[str],
 ) -> None:
     """Draw the first rows on a terminal, or all rows in a file, in as many columns as fit."""
     most = MOST_ROWS if out is None else None
     frame = table.lazy().slice(0, most and most + 1).collect()
     rows = frame[:most]
     with _screen(out, reads) as screen:
-        columns = _fitting(_columns_of(rows, shown), screen.width)
-        screen.print(_drawing(columns))
+        columns = _columns_of(rows, shown)
+        fitting = _fitting(columns, screen.width)
+        screen.print(_drawing(fitting))
+        while repeated and (rest := columns[len(fitting) :]):
+            columns = [*(each for each in columns if each.name in repeated), *rest]
+            fitting = _fitting(columns, screen.width, least=len(columns) - len(rest) + 1)
+            screen.print(_drawing(fitting))
+
         total = total or getattr(table, "height", None)
-        for line in (hint or _left_out(frame, rows.height, len(columns), total), below):
+        drawn = frame.width if repeated else len(fitting)
+        for line in (hint or _left_out(frame, rows.height, drawn, total), below):
             if line:
                 screen.print(Text(line))
 
@@ -234,6 +245,7 @@ class _Column:
     """A column as it is drawn: numbers are never shortened, and headings break between words.
 
     Attributes:
+        name: Its name.
         cells: Its cells.
         least: The width it needs.
         heading: Its heading, broken into lines.
@@ -241,6 +253,7 @@ class _Column:
     """
 
     def __init__(self, values: pl.Series) -> None:
+        self.name = values.name
         heading = values.name.replace("_", " ")
         self.cells = [_cell(value) for value in values.to_list()]
         widest = max(map(len, self.cells), default=0)
@@ -256,10 +269,12 @@ def _columns_of(rows: pl.DataFrame, shown: Sequence[str]) -> list[_Column]:
     return [_Column(rows[name]) for name in rows.columns if name in shown or name == "run"]
 
 
-def _fitting(columns: list[_Column], width: int) -> list[_Column]:
-    """Leave out the last columns if there is no room for all."""
+def _fitting(columns: list[_Column], width: int, *, least: int = 1) -> list[_Column]:
+    """Leave out the last columns if there is no room for all, but keep at least so many."""
     fitting = list(columns)
-    while len(fitting) > 1 and sum(column.least + _BETWEEN_COLUMNS for column in fitting) >= width:
+    while (
+        len(fitting) > least and sum(column.least + _BETWEEN_COLUMNS for column in fitting) >= width
+    ):
         fitting.pop()
 
     return fitting

@@ -22,7 +22,14 @@ from prism.science._comparison import (
     Source,
     kinds_of,
 )
-from prism.science._design import ARM, Design, design_of_batch, in_arms, text_of
+from prism.science._design import (
+    ARM,
+    Design,
+    design_of_batch,
+    in_arms,
+    require_rounds,
+    text_of,
+)
 
 RESAMPLES = 9_999
 """The default number of bootstrap samples."""
@@ -181,9 +188,7 @@ def _design_of(groups: Sequence[Source | Sequence[Source]], asked: _Asked) -> De
 def _of_groups(measured: Mapping[str, Sequence[Measured]], asked: _Asked) -> Comparison:
     """Compare each group of runs with the first."""
     last = asked.to_round or _common_rounds(measured)
-    if last < asked.from_round:
-        raise InputError(f"the runs have {last} rounds, so none from round {asked.from_round} on")
-
+    require_rounds(last, asked.from_round, None)
     kept = {label: _long_enough(label, runs, last, asked) for label, runs in measured.items()}
     kinds = _wanted(_kinds(kept), asked.measures)
     control, *others = (_Side(label, runs) for label, runs in kept.items())

@@ -71,6 +71,9 @@ def measure_run(path: Path, from_round: int, to_round: int | None) -> Measured:
     run = logs.runs[0]
     both = measured_of(happened, 1)
     last = both["round"].max()
+    # no round is left of a run that ended before the first one to include
+    if last is None and run.ended:
+        last = run.rounds
     completed = last if isinstance(last, int) else 0
     # the last round of an incomplete log may be incomplete, too
     if not run.ended and completed != to_round:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import polars as pl
 
+from prism.errors import FieldValueError
 from prism.files._records import shown_path
 from prism.science._arrays import columns_of
 from prism.science._batch import read_batch
@@ -138,6 +139,8 @@ class Difference:
         t_low: Lower end of Student's interval of the difference for pairs, or Welch's for groups.
         t_high: Its upper end.
         t_p: The p-value of the corresponding t-test.
+        deviation: Standard deviation of the differences of pairs; of groups, that of the difference
+            between two single runs.
         setting: The values of other parameters of a batch, such as ``friends=4``, or empty.
         remark: Why there is no test, or which runs lack the measure; empty if there is nothing to
             say.
@@ -168,6 +171,7 @@ class Difference:
     t_low: float | None = None
     t_high: float | None = None
     t_p: float | None = None
+    deviation: float | None = None
     setting: str = ""
     remark: str = ""
 
@@ -207,6 +211,38 @@ class Comparison:
     def table(self) -> pl.DataFrame:
         """Return the differences as a table, with a column for each field of `Difference`."""
         return pl.DataFrame(map(asdict, self.differences), schema=columns_of(Difference))
+
+    def seeds_for(self, half_width: float) -> pl.DataFrame:
+        """Return how many seeds intervals of the differences need to be so narrow.
+
+        It is the smallest n for which t sd / sqrt(n) is at most the half width (Law 2015,
+        Simulation Modeling and Analysis, 9.4.1), where sd is the ``deviation`` of the runs so far
+        and t the quantile of Student's distribution. From few runs this is a rough estimate.
+
+        Args:
+            half_width: Half the width of the interval, in the unit of the measure.
+
+        Returns:
+            A row for each of ``differences``: ``measure``, ``setting``, ``first``, ``second``,
+            ``deviation``, and ``seeds``, the number of pairs or of runs in each group; null for
+            distributions, and where no runs differ.
+
+        Raises:
+            FieldValueError: If the half width is not above 0.
+        """
+        from prism.science._statistics import runs_for
+
+        if not half_width > 0:
+            raise FieldValueError(f"half_width must be above 0, got {half_width}")
+
+        seeds = [
+            runs_for(half_width, row.deviation, paired=row.paired, confidence=self.confidence)
+            if row.deviation
+            else None
+            for row in self.differences
+        ]
+        table = self.table().select("measure", "setting", "first", "second", "deviation")
+        return table.with_columns(seeds=pl.Series(seeds, dtype=pl.Int64()))
 
     def runs(self) -> pl.DataFrame:
         """Return a row for each run: ``group``, ``run``, ``seed`` and its measures."""
@@ -264,7 +300,7 @@ class Comparison:
 
     def methods(self) -> str:
         """Return a paragraph for the methods of a paper: runs, seeds, tests, failures, versions."""
-        from prism.science._paper import seeds_of, versions
+        from prism.science._paper import arranged, completed, seeds_of, versions
 
         first, *others = self.groups
         runs = list(chain.from_iterable(group.runs for group in self.groups))
@@ -275,32 +311,65 @@ class Comparison:
             f"{', '.join(group.label for group in others)} was compared with {first.label} in "
             f"{len(runs)} runs ({seeds}), rounds {self.from_round} to {self.to_round}, "
             f"{self.pairing}.",
+            self._measures,
             f"Differences of means have {self.confidence:.0%} bootstrap intervals (BCa, "
-            "Efron 1987, level expanded after Hesterberg 2015), with Student's or Welch's beside "
-            "them.",
+            f"Efron 1987, level expanded after Hesterberg 2015), with {self._student} beside them.",
             f"Tests: {' and '.join(tests) or 'none'}. The p-values of {tested} tests were "
             "corrected by Holm's method (1979).",
         ]
         if self._has_model:
             said.append(
-                "Main effects and interactions of two were tested by analysis of variance with "
+                "Main effects and two-way interactions were tested by analysis of variance with "
                 "sums of squares of type II and seeds as blocks."
             )
         if self.folder is not None:
             batch = read_batch(self.folder)
-            said.append(f"Of {len(batch.runs)} runs {len(batch.failed)} failed.")
+            said[1:1] = arranged(batch)
+            said.append(completed(batch))
         said.append(f"Software: {versions('polars', 'scipy', 'statsmodels')}.")
 
         return " ".join(said)
 
     @property
+    def _student(self) -> str:
+        """Whose intervals are beside those of the bootstrap."""
+        paired = {row.paired for row in self.differences}
+        names = {True: "Student's", False: "Welch's"}
+        return " or ".join(name for key, name in names.items() if key in paired)
+
+    @property
+    def _measures(self) -> str:
+        """What was compared, and in which rounds, as a sentence."""
+        kinds = {row.measure: row.kind for row in self.differences}
+        at_end = {
+            name for name, kind in kinds.items() if kind == "own" and not name.endswith("_mean")
+        }
+        over = [name for name in kinds if name not in at_end]
+        parts = [
+            f"{', '.join(name for name in kinds if name in at_end)} in round {self.to_round}",
+            f"{', '.join(over)} over rounds {self.from_round} to {self.to_round}",
+        ]
+        told = [part for part, names in zip(parts, (at_end, over), strict=True) if names]
+        return f"Measures: {'; '.join(told)}."
+
+    @property
     def pairing(self) -> str:
         """How runs were compared, in words: in pairs of the same seed, as groups, or both."""
-        paired = {row.paired for row in self.differences}
-        if len(paired) > 1:
-            return "in pairs of the same seed where there are any, else as groups"
+        from prism.science._paper import counted
 
-        return "in pairs of the same seed" if paired == {True} else "as groups"
+        pairs = sorted({row.runs_first for row in self.differences if row.paired})
+        if not pairs:
+            return "as groups"
+
+        least, most = pairs[0], pairs[-1]
+        said = f"in {counted(most, 'pair')} of the same seed"
+        if least < most:
+            said = f"in {least} to {most} pairs of the same seed"
+        if any(row.setting for row in self.differences):
+            said += " at each setting"
+
+        is_all = all(row.paired for row in self.differences)
+        return said if is_all else f"{said} where there are any, else as groups"
 
     @property
     def _has_model(self) -> bool:
@@ -314,7 +383,8 @@ class Comparison:
 
         Returns:
             The paths of the files: the figures; ``differences`` and, for a batch, ``model``, as
-            ``.tex`` and ``.csv``; ``methods.md``; and for a batch ``odd.md``, on its world.
+            ``.tex`` and ``.csv``; ``methods.md``; ``prism.bib``, a citation; and for a batch
+            ``odd.md``, on its world.
 
         Raises:
             InputError: If the world of the batch cannot be loaded any more.
@@ -327,9 +397,9 @@ class Comparison:
         tables = {"differences": tested.select(name for name in _PRINTED if name in table.columns)}
         if self.model is not None and self._has_model:
             tables["model"] = self.model
-        world = None if self.folder is None else read_batch(self.folder).plan.data.get("world")
+        batch = None if self.folder is None else read_batch(self.folder)
 
-        written = write_paper(folder, tables, self.methods(), world)
+        written = write_paper(folder, tables, self.methods(), batch)
         return [*written, *self.save_figures(folder, "pdf")]
 
     @property

@@ -19,12 +19,12 @@ from prism.science._batch_folder import BatchFolder
 from prism.science._batch_tables import all_results
 from prism.science._compared_runs import measure_run
 from prism.science._comparison import ComparedRun, Measured
+from prism.science._measure_names import OF_POSTS
 from prism.science._plan_file import VARIED_SETTINGS
 from prism.worlds._assignments import CONTROL
 
 ARM = "arm"
 KeyT = TypeVar("KeyT")
-_OUTCOMES = ("score", "likes", "dislikes", "replies", "reshares", "like_chance")
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,11 +174,30 @@ def _measured(
         _of_summary(folder, run, summary or {}, from_round, to_round)
         for run, summary in zip(runs, summaries, strict=True)
     ]
+    require_rounds(max(each.run.rounds for each in found), from_round, to_round)
     known = set().union(*(each.values for each in found))
     if known.issuperset(measures or ()) or not all(map(_has_log, paths)):
         return found
 
     return [measure_run(path, from_round, to_round) for path in paths]
+
+
+def require_rounds(rounds: int, from_round: int, to_round: int | None) -> None:
+    """Refuse rounds that no run has.
+
+    Args:
+        rounds: The rounds of the longest run.
+        from_round: First round to include.
+        to_round: The last round that counts, if it is given.
+
+    Raises:
+        InputError: If there is no such round.
+    """
+    if rounds < from_round:
+        raise InputError(f"the runs have {rounds} rounds, so none from round {from_round} on")
+    if to_round is not None and rounds < to_round:
+        problem = f"the runs have {rounds} rounds, so none has completed round {to_round}"
+        raise InputError(f"{problem}: use a smaller to_round")
 
 
 def _of_summary(
@@ -209,7 +228,7 @@ def in_arms(runs: Sequence[tuple[Mapping[str, Any], Path, int | None]]) -> Desig
             arm = row["arm"]
             levels[arm] = None
             measured = Measured(run)
-            for name in _OUTCOMES:
+            for name in OF_POSTS:
                 measured.add("own", name, row[name])
             cells.append(Cell({ARM: arm, **others}, measured))
 

@@ -17,9 +17,17 @@ from prism.llm._addresses import shown_address
 from prism.llm._settings import from_plain
 from prism.runs import PolicyOptions, WriterOptions
 from prism.runs._config import digest
-from prism.science._plan_file import FEED, VARIED_SETTINGS, placed, plan_path, require_plan
+from prism.science._measure_names import unknown_measure
+from prism.science._plan_file import (
+    FEED,
+    VARIED_SETTINGS,
+    limits_of,
+    placed,
+    plan_path,
+    require_plan,
+)
 from prism.social import Feed, Parameters
-from prism.worlds import Run, Treatment
+from prism.worlds import Run, Treatment, World
 from prism.worlds._addresses import address_of, load_world
 from prism.worlds._treatment_tables import read_treatments
 
@@ -179,7 +187,7 @@ class Plan:
             **{key: settings[key] for key in _OF_RUNS if key in settings},
         }
         world = settings.get("world", FEED)
-        if treatments := _treatments(self, configuration, world):
+        if treatments := _treatments(self, configuration):
             given["treatments"] = treatments
         of_feed = {name: settings[key] for key, name in _OF_FEED.items() if key in settings}
         given["parameters"] = {**of_feed, **configuration.parameters}
@@ -204,6 +212,7 @@ class Plan:
             # a problem of the plan itself occurs in every configuration
             _Trial(self, problems).look_at(each, is_new=is_new)
 
+        _look_at_measures(self, configurations or self.configurations(), problems)
         problems.raise_if_any()
 
     def to_dict(self) -> dict[str, Any]:
@@ -334,15 +343,12 @@ def _reasoner(settings: Mapping[str, Any]) -> Model | PolicyOptions | None:
     return Model.of(given.pop("model"), **given)
 
 
-def _treatments(
-    plan: Plan, configuration: Configuration, world: str
-) -> tuple[str | Treatment, ...]:
+def _treatments(plan: Plan, configuration: Configuration) -> tuple[str | Treatment, ...]:
     settings = configuration.settings
-    cls = Feed if world == FEED else load_world(address_of(world))
     problems = Problems(plan.source)
     tables = read_treatments(
         settings.get("treatment", ()),
-        cls,
+        _world_of(settings),
         problems,
         partial(_of_treatment, plan, configuration, "treatment"),
     )
@@ -438,12 +444,26 @@ class _Trial:
         """Note an error in a run's options, and return its location in the plan."""
         if self._is_of_plan(error):
             where, problem = _keys_of(self.plan, error, configuration), error.problem
+            if where[0] == "bounds" and len(where) > 1:
+                problem = self._of_end(str(where[1]), configuration) or problem
         else:
             where = _keys_of_file(self.plan, str(error.path), configuration)
             problem = str(error)
         self.problems.add(where, problem)
 
         return where
+
+    def _of_end(self, name: str, configuration: Configuration) -> str | None:
+        """Return what is wrong with an end of a bound, which is the same for every sample."""
+        least, most, _ = limits_of(self.plan.data["bounds"][name])
+        for end in (least, most):
+            parameters = {**configuration.parameters, name: end}
+            try:
+                self.plan.options(replace(configuration, parameters=parameters), 0)
+            except InputError as error:
+                return error.problem
+
+        return None
 
     def _treat(self, configuration: Configuration, options: Any) -> None:
         """Set up a run, and note the treatments that are impossible.
@@ -478,6 +498,49 @@ class _Trial:
         # each treatment works on its own
         if not found:
             self.problems.add(_keys_in(self.plan, configuration, "treatment"), jointly)
+
+
+def _look_at_measures(
+    plan: Plan, configurations: Sequence[Configuration], problems: Problems
+) -> None:
+    """Note measures that no run will have, and targets of rounds that there will not be."""
+    measures, targets = plan.data.get("measures", ()), plan.data.get("target", ())
+    if not measures and not targets:
+        return
+
+    try:
+        cls = _world_of(plan.data)
+    except PrismError:
+        # noted where it stands
+        return
+
+    # what is sampled is explained and fitted by the tables alone
+    is_sampled = "bounds" in plan.data
+    for place, name in enumerate(measures):
+        if problem := unknown_measure(name, cls, only_tables=is_sampled):
+            problems.add(("measures", place), problem)
+    for place, target in enumerate(targets):
+        if problem := unknown_measure(target["measure"], cls, only_tables=True):
+            problems.add(("target", place, "measure"), problem)
+        least = _least_rounds(target, configurations, cls)
+        if target.get("round", 1) > least:
+            problem = f"is {target['round']}, but the run has the rounds 1 to {least}"
+            problems.add(("target", place, "round"), problem)
+
+
+def _least_rounds(
+    target: Mapping[str, Any], configurations: Sequence[Configuration], cls: type[World[Any]]
+) -> int:
+    """Return the rounds of the shortest run that a target is a figure of."""
+    arm = target.get("arm")
+    of_arm = [each for each in configurations if arm in (None, each.arm)]
+
+    return min(int(each.settings.get("rounds", cls.rounds)) for each in of_arm)
+
+
+def _world_of(settings: Mapping[str, Any]) -> type[World[Any]]:
+    world = settings.get("world", FEED)
+    return Feed if world == FEED else load_world(address_of(world))
 
 
 def _make(options: Any) -> None:

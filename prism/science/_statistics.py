@@ -5,7 +5,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import comb, nan
+from itertools import count
+from math import ceil, comb, nan
 from typing import Any, Literal, TypeAlias
 
 from prism.science._arrays import Array, np
@@ -82,11 +83,14 @@ class Student:
         t_low: Lower end of the interval.
         t_high: Upper end.
         t_p: Two-sided p-value of a difference of 0.
+        deviation: Standard deviation of the differences of pairs; of groups, that of the difference
+            between two single runs, sqrt(s₁² + s₂²).
     """
 
     t_low: float | None = None
     t_high: float | None = None
     t_p: float | None = None
+    deviation: float | None = None
 
 
 def as_values(values: Sequence[Any]) -> Values:
@@ -269,8 +273,34 @@ def student(first: Values, second: Values, *, paired: bool, confidence: float) -
     else:
         found = stats.ttest_ind(second, first, equal_var=False)
     low, high = found.confidence_interval(confidence)
+    deviation = np.sqrt(sum(each.var(ddof=1) for each in samples))
 
-    return Student(float(low), float(high), float(found.pvalue))
+    return Student(float(low), float(high), float(found.pvalue), float(deviation))
+
+
+def runs_for(half_width: float, deviation: float, *, paired: bool, confidence: float) -> int:
+    """Return how many pairs, or runs of each group, make an interval of a difference so narrow.
+
+    It is the smallest n, 2 or more, for which t sd / sqrt(n) is at most the half width, where t is
+    the quantile of Student's distribution with n - 1 degrees of freedom (2n - 2 for groups), and
+    the deviation stays as it was in the runs so far (Law 2015, Simulation Modeling and Analysis,
+    9.4.1).
+
+    Args:
+        half_width: Half the width of the interval, in the unit of the measure.
+        deviation: The standard deviation of the differences, as in `Student`.
+        paired: Whether they are pairs.
+        confidence: Coverage of the interval, 0 to 1.
+    """
+    level, ratio = (1 + confidence) / 2, (deviation / half_width) ** 2
+
+    def is_enough(number: int) -> bool:
+        freedom = number - 1 if paired else 2 * (number - 1)
+        return bool(stats.t.ppf(level, freedom) ** 2 * ratio <= number)
+
+    # without estimating the deviation it would be fewer
+    number: int = max(2, ceil(stats.norm.ppf(level) ** 2 * ratio))
+    return next(each for each in count(number) if is_enough(each))
 
 
 def wilcoxon(first: Values, second: Values) -> Tested:

@@ -15,9 +15,9 @@ from time import time
 from typing import TYPE_CHECKING, Any, Self, TypedDict, TypeVar, Unpack, cast, overload
 
 from prism.statechart._definition import Definition, arguments_of
+from prism.statechart._engine.interpreter import Interpreter
 from prism.statechart._engine.machine import Candidate, build_machine, compile_rows, nested_machine
 from prism.statechart._engine.memory import FIELD
-from prism.statechart._engine.timing import Timing
 from prism.statechart._engine.writing import Reporter, add_missing_fields
 from prism.statechart._nesting import State
 from prism.statechart.states import is_state, state_text
@@ -46,7 +46,7 @@ _MOST_DRAWN = 500
 """Transitions up to which a notebook draws a chart; nobody can read a picture of more."""
 
 
-class Described(Timing[StateT]):
+class Described(Interpreter[StateT]):
     """The parts of a chart, read from its definition."""
 
     @property

@@ -134,11 +134,13 @@ class Workflow:
 
     @classmethod
     def _read(
-        cls, file: Path, components: Path | str | None = None, variables: Iterable[str] = ()
+        cls, file: Path, components: Path | str | None, variables: Iterable[str] | None = None
     ) -> Self:
+        """Read a file, and look for probable mistakes if variables are given."""
         source = Source.parse(yaml_text(file), "yaml", path=file)
         found, problems = read_workflow(source, file.stem, file.parent, components=components)
-        check(found, problems, variables)
+        if variables is not None:
+            check(found, problems, variables)
 
         return cls._of(found, problems, file)
 

@@ -377,15 +377,19 @@ def _channels_of_chart(kind: Kind) -> Iterator[Channel]:
 
 
 def _arc_made(chart: Statechart[Any], arc: Any) -> Step:
+    from prism.statechart._engine.timing import fire_alone
+
     def make(_world: Any, agent: Any) -> None:
-        chart._fire_alone(agent, arc, None)
+        fire_alone(chart, agent, arc, None)
 
     return make
 
 
 def _arc_rate(chart: Statechart[Any], arc: Any) -> Rate:
+    from prism.statechart._engine.timing import rate_of
+
     if callable(arc.written.rate):
-        return lambda _world, agent: chart._rate(agent, arc, None)
+        return lambda _world, agent: rate_of(chart, agent, arc, None)
 
     return float(arc.written.rate)
 

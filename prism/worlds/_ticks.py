@@ -204,10 +204,11 @@ class Ticks:
     def _tick(self, agent: Any) -> None:
         """Let a tick pass for an agent whose chart has timers, rates or eventless transitions."""
         chart, before = agent._chart, last_record(agent)
-        if chart._schedule is None:
+        schedule = chart._schedule
+        if schedule is None:
             return
 
-        chart._times_out(agent, agent.ticks_in_state, None, by_chance=not self._is_by_event)
+        schedule.tick(chart, agent, agent.ticks_in_state, None, by_chance=not self._is_by_event)
         for record in takewhile(lambda each: each is not before, reversed(agent._state_history)):
             if record.trigger == TIMEOUT:
                 self.counts.timeouts[state_text(record.from_state)] += 1

@@ -78,6 +78,21 @@ def test_columns_without_room_are_left_out(
     assert "when" not in out
 
 
+def test_columns_without_room_stand_below_beside_what_rows_are_about(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With columns to repeat, none is left out, however narrow the terminal."""
+    for width in ("30", "8"):
+        monkeypatch.setenv("COLUMNS", width)
+        write(TABLE, TableFormat.TABLE, None, TABLE.columns, repeated=["name"])
+        out = capsys.readouterr().out
+        heads = [line.split() for line in out.splitlines() if line.startswith(" name")]
+        assert len(heads) > 1
+        assert "left out" not in out
+        assert "of 5 columns" not in out
+    monkeypatch.setenv("COLUMNS", "30")
+
+
 @pytest.mark.parametrize(
     ("low", "high", "difference", "drawn"),
     [

@@ -129,14 +129,15 @@ def test_groups_of_a_batch_are_in_the_order_of_its_plan(prism: Prism, runs: Path
     ran = prism("compare", "made", "--measure", "decisions", "--measure", "share_ignorant")
     lines = ran.out.splitlines()
     assert lines[0] == (
-        "plain (2 runs), again (2 runs) against warned (2 runs), in pairs of the same seed"
+        "plain (2 runs), again (2 runs) against warned (2 runs) (the first), "
+        "in 2 pairs of the same seed"
     )
     assert [line.split()[:2] for line in lines if line.startswith((" dec", " share"))] == [
         ["decisions", "plain"],
         ["decisions", "again"],
         ["share_ignorant", "plain"],
         ["share_ignorant", "again"],
-    ]
+    ] * 2
     assert {"interval", "p"} <= set(ran.out.split())
 
 
@@ -218,7 +219,7 @@ def test_the_command_writes_table_page_and_figures(prism: Prism, runs: Path) -> 
     few = [runs / name / "seed-3" for name in BOTH]
     ran = prism("compare", *few, "--measure", "decisions", "--page", "p.html", "--figures", "f")
     assert ran.status == 0, ran.err
-    told = "warned/seed-3 (1 run) against plain/seed-3 (1 run), in pairs of the same seed\n"
+    told = "warned/seed-3 (1 run) against plain/seed-3 (1 run) (the first), in 1 pair of the same"
     assert ran.out.startswith(told)
     assert "1 pair: no p-value but 1 is possible" in ran.err
     assert (prism.folder / "p.html").read_bytes().startswith(b"<!DOCTYPE html>")
@@ -235,6 +236,45 @@ def test_the_hint_below_the_table_counts_no_rows_that_are_none(prism: Prism, run
     assert "has more columns" in drawn
     assert "without a test" not in drawn
     assert not re.search(r"\de[+-]\d+ to", drawn)
+
+
+def test_long_names_of_groups_take_no_room_from_interval_and_p(prism: Prism, runs: Path) -> None:
+    """Within 80 columns all columns are there, if need be below, beside what a row is about."""
+    made = prism.folder / "made"
+    for name in BOTH:
+        (made / f"{name},influence=4.0").mkdir(parents=True)
+        for seed in SEEDS:
+            target = made / f"{name},influence=4.0" / f"seed-{seed}"
+            target.symlink_to(runs / name / f"seed-{seed}")
+    groups = [str(made / f"{name},influence=4.0" / "seed-*") for name in BOTH]
+    ran = prism("compare", *groups, "--measure", "decisions", "--measure", "share_spreader")
+    assert ran.status == 0, ran.err
+    assert max(map(len, ran.out.splitlines()[1:])) <= 80
+    shown = ran.out.split()
+    for head in ("difference", "interval", "p", "holm", "effect"):
+        assert head in shown
+    assert " to " in ran.out
+
+
+def test_a_precision_tells_how_many_seeds_it_takes(
+    prism: Prism, runs: Path, found: Comparison
+) -> None:
+    """The narrower the interval, the more; distributions and equal runs have no number."""
+    rough, fine = (found.seeds_for(width)["seeds"].to_list() for width in (0.1, 0.05))
+    kinds = [row.kind for row in found.differences]
+    assert rough[0] < fine[0]
+    assert {seeds for seeds, kind in zip(fine, kinds, strict=True) if kind == "distribution"} == {
+        None
+    }
+    with pytest.raises(FieldValueError, match="half_width must be above 0"):
+        found.seeds_for(0)
+
+    few = [runs / name for name in BOTH]
+    asked = ("--measure", "reached", "--precision")
+    assert f" {fine[0]} " in (ran := prism("compare", *few, *asked, "0.05")).out
+    assert "an interval of ±0.05 takes about so many seeds" in " ".join(ran.out.split())
+    assert prism("compare", *few, *asked, "0.05", "--format", "json").rows[0]["seeds"] == fine[0]
+    assert "--precision must be above 0" in prism("compare", *few, *asked, "0").err
 
 
 def test_the_command_writes_data(prism: Prism, runs: Path) -> None:
@@ -257,6 +297,10 @@ def test_the_command_writes_data(prism: Prism, runs: Path) -> None:
             "unknown measure (did you mean 'decisions'?); the runs have",
         ),
         (["plain", "warned", "--page", "-"], "--page needs a file"),
+        (
+            ["plain/seed-0", "warned/seed-0", "--from-round", "50"],
+            "the runs have 10 rounds, so none from round 50 on",
+        ),
         (["plain", "x*"], "matches no file"),
     ],
 )

@@ -154,7 +154,7 @@ def test_what_matters_most_stands_within_80_columns(
     ran = prism("compare", done.folder)
     lines = ran.out.splitlines()
     assert lines[0] == (
-        "reached: warned (16 runs) against plain (16 runs), in pairs of the same seed"
+        "reached: warned against plain, in 4 pairs of the same seed at each setting"
     )
     heads = next(line for line in lines if line.startswith(" setting")).split()
     assert heads[:6] == ["setting", "plain", "warned", "difference", "interval", "p"]

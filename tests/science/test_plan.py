@@ -151,6 +151,59 @@ def test_impossible_runs_are_refused_together(tmp_path: Path) -> None:
     assert "plan.toml:20: arm[1].treatments[0]: Rumour has no treatment 'alarm'" in said
 
 
+def test_measures_and_rounds_are_checked_with_all_the_rest(tmp_path: Path) -> None:
+    """A measure that no run has stands in one list with wrong parameters and late treatments."""
+    text = PLAN.replace("rounds = 3", 'rounds = 3\nmeasures = ["reachd", "gini", "share_stifler"]')
+    text = text.replace("friends", "frends").replace("warning@2", "warning@9")
+    with pytest.raises(InputError) as caught:
+        Plan.from_file(written(tmp_path, text)).check()
+
+    first, *problems = str(caught.value).splitlines()
+    assert first.endswith("has 3 problems:")
+    assert (
+        "measures[0]: 'reachd' is not a measure of the runs (did you mean 'reached'?)"
+        in (problems[0])
+    )
+    assert "vary.frends: Rumour has no parameter 'frends'" in problems[1]
+    assert "arm[1].treatments[0]: treatment warning@9: the run has the rounds 1 to 4" in problems[2]
+
+
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        ({"measure": "reached", "round": 4}, "round': is 4, but the run has the rounds 1 to 3"),
+        ({"measure": "gini"}, "measure': 'gini' is not a measure of the runs"),
+        ({"measure": "reached", "round": 3}, None),
+        ({"measure": "states.stifler"}, None),
+        ({"measure": "decisions_asked"}, None),
+    ],
+)
+def test_a_target_is_a_column_in_a_round_that_there_is(
+    target: dict[str, object], said: str | None
+) -> None:
+    """What no run will have is refused before any begins."""
+    data = {"world": "rumour", "rounds": 3, "bounds": {"tiring": [0.1, 0.9]}}
+    plan = Plan({**data, "target": [{"value": 0.5, "spread": 0.1, **target}]})
+    samples = plan.samples([{"tiring": 0.5}])
+    if said is None:
+        plan.check(samples)
+        return
+    with pytest.raises(InputError) as caught:
+        plan.check(samples)
+    assert f"target[0].{said}" in str(caught.value)
+
+
+def test_a_bound_that_the_world_refuses_is_one_problem() -> None:
+    """It names the end, however many samples lie beyond what the parameter takes."""
+    plan = Plan({"world": "threshold", "bounds": {"begun": [0.1, 9.0]}})
+    with pytest.raises(InputError) as caught:
+        plan.check(plan.samples([{"begun": value} for value in (0.5, 2.0, 3.0)]))
+    assert re.fullmatch(
+        r"field 'bounds.begun': \w+.begun must be at least 0 and at most 1, got 9.0",
+        str(caught.value),
+    )
+
+
 def test_passwords_of_servers_are_not_kept() -> None:
     """A plan as plain data, as it is written down, has addresses without names and passwords."""
     plan = Plan({"reasoner": {"model": "m", "host": ["http://ann:secret@127.0.0.1:1"]}})

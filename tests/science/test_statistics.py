@@ -15,6 +15,8 @@ from prism.science._statistics import (  # noqa: E402
     kolmogorov_smirnov,
     mann_whitney,
     pooled_interval,
+    runs_for,
+    student,
     wilcoxon,
 )
 from tests.kit.later import Later  # noqa: E402
@@ -207,3 +209,28 @@ def test_intervals_cover_the_truth(paired: bool, runs: int, least: float) -> Non
         found = interval(first, second, seed=number, **options)
         held.append(found.low <= 1 <= found.high)
     assert least < np.mean(held) < 0.98
+
+
+@pytest.mark.parametrize("paired", [True, False])
+def test_so_many_runs_make_an_interval_so_narrow_and_one_fewer_does_not(*, paired: bool) -> None:
+    """With the deviation that the runs had, Student's interval is at most as wide as asked."""
+    freedom = 1 if paired else 2
+    for half_width in (0.05, 0.3, 1.0, 40.0):
+        found = runs_for(half_width, 1.0, paired=paired, confidence=0.95)
+        halves = [
+            stats.t.ppf(0.975, freedom * (number - 1)) / number**0.5
+            for number in (found - 1, found)
+            if number > 1
+        ]
+        assert halves[-1] <= half_width
+        assert found == 2 or halves[0] > half_width
+
+
+def test_the_deviation_is_that_of_the_differences() -> None:
+    """Of pairs that of their differences, of groups that of two single runs."""
+    first, second = np.array([1.0, 2.0, 4.0]), np.array([2.0, 2.5, 9.0])
+    pairs = student(first, second, paired=True, confidence=0.95)
+    groups = student(first, second, paired=False, confidence=0.95)
+    assert pairs.deviation == pytest.approx(np.std(second - first, ddof=1))
+    both = np.var(first, ddof=1) + np.var(second, ddof=1)
+    assert groups.deviation == pytest.approx(both**0.5)

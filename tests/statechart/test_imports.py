@@ -18,7 +18,7 @@ LOADED = """
     prism.statechart._engine.committing prism.statechart._engine.interpreter
     prism.statechart._engine.machine prism.statechart._engine.memory
     prism.statechart._engine.pending prism.statechart._engine.running
-    prism.statechart._engine.timing prism.statechart._engine.writing prism.statechart._identity
+    prism.statechart._engine.writing prism.statechart._identity
     prism.statechart._nesting prism.statechart.inspection prism.statechart.inspection._explanation
     prism.statechart.inspection._lint prism.statechart.queries prism.statechart.social
     prism.statechart.statechart prism.statechart.states prism.statechart.transitions

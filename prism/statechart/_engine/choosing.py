@@ -16,7 +16,7 @@ from prism.statechart.transitions import Edge, StateT
 from prism.telemetry._instrument import GuardEvaluated, engine_hooks, observe
 
 if TYPE_CHECKING:
-    from prism.statechart._engine.rows import NestedRows
+    from prism.statechart._engine.rows import NestedRows, Resolver
     from prism.statechart._tree.numbers import Arc
 
 
@@ -123,8 +123,7 @@ class Chooser(Checks[StateT]):
         target, asked_in, _, chosen = answer
         if self._nested is None:
             meant = [each for each in candidates if each[2] == target]
-            meant = meant if chosen is None else [chosen]
-            yield from self._passing(meant, agent, context)
+            yield from self._passing(meant if chosen is None else [chosen], agent, context)
             return
 
         numbers = None if chosen is None else {chosen[3].plan.numbers}
@@ -133,15 +132,16 @@ class Chooser(Checks[StateT]):
             about = self._nested.leaves_asked(asked_in, trigger)
             candidates = [self._nested.about(agent.state, trigger, about)]
             then = self._nested.about(asked_in, trigger, about)[3].plan
-            numbers = numbers or {
-                each[3].plan.numbers
-                for each in then.enabled(lambda _: True, partial(self._histories, agent))
-                if each[2] == target
-            }
+            numbers = numbers or self._leading_to(target, then, agent)
 
         for each in self._opened(candidates, agent, context):
             if each[2] == target if numbers is None else each[3].plan.numbers in numbers:
                 yield each
+
+    def _leading_to(self, target: Any, resolver: Resolver, agent: Any) -> set[tuple[int, ...]]:
+        """Return the numbers of the transitions that lead to a target, guards ignored."""
+        enabled = resolver.enabled(lambda _: True, partial(self._histories, agent))
+        return {each[3].plan.numbers for each in enabled if each[2] == target}
 
     def _decides(self, state: Any) -> bool:
         """Return whether a reasoner chooses in a state, or in one of its leaves."""
@@ -187,7 +187,7 @@ class Chooser(Checks[StateT]):
 
         assert self._nested is not None
         found: Candidate[StateT] | None
-        if edge.plan.is_plain and not engine_hooks and self._nested.event_of is None:
+        if edge.plan.is_plain and not engine_hooks and self._nested.new_session is None:
             arcs = self._first_passing(edge.plan.groups, edge, agent, context)
             found = edge.plan.together(arcs) if arcs else None
         else:
@@ -220,8 +220,8 @@ class Chooser(Checks[StateT]):
     def _asking(self, edge: Edge, agent: Any, context: Any) -> Callable[[Arc], bool]:
         """Return what evaluates guards, each once though several regions share a transition."""
         assert self._nested is not None
-        if self._nested.event_of is not None:
-            context = self._nested.event_of(edge.trigger, context)
+        if self._nested.new_session is not None:
+            context = self._nested.new_session.event_at(edge.trigger, context)
         answers: dict[Arc, bool] = {}
 
         def ask(arc: Arc) -> bool:

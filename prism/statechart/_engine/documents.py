@@ -105,9 +105,18 @@ class Session:
 
     def event_of(self, trigger: Any, context: Any) -> Event:
         """Return an event of this session that was fired with a context."""
-        event = event_of(trigger, context)
+        event = self.event_at(trigger, context)
         event.session = self
         return event
+
+    @staticmethod
+    def event_at(trigger: Any, context: Any) -> Event:
+        """Return a fired event as a document sees it, with its context as data."""
+        if isinstance(context, Event):
+            return context
+        name = None if trigger is EVENTLESS or trigger in _NO_EVENT else trigger
+        is_scalar = context is None or isinstance(context, (str, int, float))
+        return Event(name, context if is_scalar else identify(context))
 
     def is_in(self, text: str) -> bool:
         """Return whether a state is active at this instant; an unknown one never is."""
@@ -148,15 +157,6 @@ class Session:
         """Log a fault; the rest of the step goes on."""
         state = self.agent.state
         self._chart._reporter.action_failed(error, self.agent, Edge(state, state, "content"))
-
-
-def event_of(trigger: Any, context: Any) -> Event:
-    """Return a fired event as a document sees it, with its context as data."""
-    if isinstance(context, Event):
-        return context
-    name = None if trigger is EVENTLESS or trigger in _NO_EVENT else trigger
-    is_scalar = context is None or isinstance(context, (str, int, float))
-    return Event(name, context if is_scalar else identify(context))
 
 
 def next_due(memory: Mapping[str, Any]) -> dict[str, Any] | None:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from math import inf
 from threading import get_ident
 from typing import TYPE_CHECKING, Any, Never, Self, cast
 from weakref import WeakValueDictionary
 
-from prism.statechart._definition import Definition, arguments_of
+from prism.statechart._definition import TIMEOUT, Definition, arguments_of
 from prism.statechart._engine.arguments import (
     NOT_GIVEN,
     checks_reasoner_itself,
@@ -34,13 +35,20 @@ from prism.statechart._engine.pending import (
     runaway,
 )
 from prism.statechart._engine.running import Running
-from prism.statechart._engine.writing import Reporter, Writer, set_state
+from prism.statechart._engine.writing import (
+    Reporter,
+    Writer,
+    count_tick,
+    set_state,
+    write_kept,
+)
 from prism.statechart.transitions import StateT
 from prism.telemetry._instrument import ChartBuilt, engine_hooks, observe
 from prism.telemetry._loggers import EventLogger, somebody_listens
 
 if TYPE_CHECKING:
     from prism.statechart._engine.rows import NestedRows
+    from prism.statechart._engine.timing import Schedule
 
 # by address, as equal definitions may belong to several charts, of which one goes first
 _living: WeakValueDictionary[int, Definition[Any]] = WeakValueDictionary()
@@ -73,6 +81,20 @@ class Interpreter(Running[StateT]):
         super().__init__(definition, rows)
         self._members = {state: state for state in definition.states}
         self._nested = None if definition.tree is None else cast("NestedRows", rows)
+        # no dwell time is too long in a final state
+        self._limits: dict[Any, float] = {
+            **definition.timeouts,
+            **dict.fromkeys(definition.final_states, inf),
+        }
+        self._schedule: Schedule | None = None
+        if definition.tree is not None:
+            # loaded only where there are composites
+            from prism.statechart._engine.timing import Limits, Schedule
+
+            schedule = Schedule(definition.tree)
+            if not schedule.is_empty:
+                self._schedule, self._limits = schedule, Limits(self._limits)
+
         self._bind(reporter, clock)
 
     def _bind(self, reporter: Reporter, clock: Callable[[], float]) -> None:
@@ -331,6 +353,47 @@ class Interpreter(Running[StateT]):
             self._run(agent, self._nested.beginning(None if is_initial else agent.state), context)
 
         return cast(StateT, agent.state)
+
+    def tick(self, agent: Any, context: Any = None) -> StateT | None:
+        """Let one tick pass for an agent, and fire ``timeout`` if it has dwelt too long.
+
+        The limit is ``chart.timeouts[state]`` where set, else ``agent.timeout_threshold``; the
+        time-out fires when ``ticks_in_state`` is strictly greater (specification, FR-6.2). An
+        object without ``ticks_in_state`` never times out, nor does an agent in a final state or on
+        a chart without the trigger ``timeout``.
+
+        In a chart with timers, time-outs come first, then ``after`` (both outermost first), then
+        rates, each only if its state is still active. Then the agent settles, since guards may read
+        what other agents have changed.
+
+        Returns:
+            The new state if the tick moved the agent, else None.
+        """
+        # the usual case, without the properties of `StatechartMixin`
+        if self._quiet_writers.get(agent.__class__) is write_kept and agent._state in self._rows:
+            ticks = agent._ticks_in_state = agent._ticks_in_state + 1
+            limit = self._limits.get(agent._state) or agent._timeout_threshold
+        else:
+            ticks, limit = self._dwell(agent)
+
+        if limit is None or ticks <= limit:
+            return None
+        if self._schedule is not None:
+            # rates and composites need no count of the agent's
+            moved: StateT | None = self._schedule.tick(self, agent, ticks or 1, context)
+            return moved
+        return self.fire(agent, TIMEOUT, context) if TIMEOUT in self._triggers else None
+
+    def _dwell(self, agent: Any) -> tuple[int, float | None]:
+        """Count one more tick in the state; return the ticks, 0 if none are kept, and the limit."""
+        ticks = getattr(agent, "ticks_in_state", None)
+        if ticks is not None:
+            self._require_known_state(agent)
+            self._writer_of(agent)
+            ticks = count_tick(agent, ticks)
+
+        own_limit = getattr(agent, "timeout_threshold", None)
+        return ticks or 0, self._limits.get(self._state_of(agent)) or own_limit
 
     # Choosing
 

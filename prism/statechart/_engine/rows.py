@@ -40,9 +40,6 @@ _ROUNDING = 1e-9
 Ask = Callable[[Arc], bool]
 """Evaluates the guard of a transition on the agent and the context at hand."""
 
-Draw = Callable[[], float]
-"""Returns a number from 0 up to 1 of the agent's random numbers."""
-
 
 class Place(NamedTuple):
     """An agent's state as numbers of the tree.
@@ -106,13 +103,12 @@ class NestedRows(Kept):
         self.tree = hierarchy.tree
         self._decides = hierarchy.decides
         self._arcs_of = hierarchy.arcs_of
-        # of a chart that was read from SCXML, which others need not load
-        self.event_of: Callable[[Any, Any], Any] | None = None
-        self.new_session: Callable[..., Session] | None = None
+        self.new_session: type[Session] | None = None
         if hierarchy.is_document:
-            from prism.statechart._engine.documents import Session, event_of
+            # of a chart that was read from SCXML, which others need not load
+            from prism.statechart._engine.documents import Session
 
-            self.event_of, self.new_session = event_of, Session
+            self.new_session = Session
         # where steps lead, as in Appendix D, although no agent can be put there
         self._beyond: set[tuple[int, ...]] = set()
         self.place: Callable[[Any], Place] = lru_cache(MOST_ROWS)(self._placed)
@@ -325,10 +321,10 @@ class Resolver:
         self._kept = tuple(kept)
         self._is_by_chance = _has_share(arcs)
         self._known: dict[Any, Candidate[Any]] = {}
-        is_shared = len(set(arcs)) < len(arcs)
-        self.is_plain: bool = not (is_shared or self._is_by_chance or self._kept)
+        # each of one region
+        self.is_plain: bool = len({*arcs}) == len(arcs) and not (self._is_by_chance or self._kept)
 
-    def resolve(self, ask: Ask, draw: Draw, histories: Callable[[], Memory]) -> Any:
+    def resolve(self, ask: Ask, draw: Callable[[], float], histories: Callable[[], Memory]) -> Any:
         """Return the candidate of the transitions that are enabled now; None if none is."""
         chosen: dict[Arc, None] = {}
         for group in self.groups:
@@ -366,7 +362,7 @@ def _has_share(arcs: Iterable[Arc]) -> bool:
     return any(arc.written.probability for arc in arcs)
 
 
-def _drawn(group: Sequence[Arc], ask: Ask, draw: Draw) -> Iterator[Arc]:
+def _drawn(group: Sequence[Arc], ask: Ask, draw: Callable[[], float]) -> Iterator[Arc]:
     """Yield the transitions of one leaf; of those that share a source by chance, the one drawn."""
     for arc in group:
         rivals = [other for other in group if other.source == arc.source]

@@ -12,12 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 from prism.statechart._engine.committing import Committing
 from prism.statechart._engine.machine import EVENTLESS, Candidate
 from prism.statechart._engine.memory import memory_of, remember
-from prism.statechart._engine.pending import (
-    MOST_QUEUED_FIRES,
-    Firing,
-    close_overtaken,
-    restless,
-)
+from prism.statechart._engine.pending import MOST_QUEUED_FIRES, Firing, close_overtaken, restless
 from prism.statechart._engine.writing import Writer, write_kept
 from prism.statechart.states import state_text
 from prism.statechart.transitions import Edge, StateT
@@ -115,9 +110,8 @@ class Running(Committing[StateT]):
 
     def _reacting(self, agent: Any, trigger: Any, context: Any) -> Candidate[StateT] | None:
         candidates = self._rows[agent.state].get(trigger, ())
-        for candidate in self._passing(candidates, agent, context):
-            return self._resolved(candidate, agent, context)
-        return None
+        first = next(self._passing(candidates, agent, context), None)
+        return None if first is None else self._resolved(first, agent, context)
 
     def _make_step(
         self, agent: Any, candidate: Candidate[StateT], context: Any, firing: Firing

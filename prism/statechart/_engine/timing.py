@@ -6,21 +6,19 @@ Within a tick, time-outs come first, then ``after`` (both outermost first), rate
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import accumulate, chain
-from math import expm1, inf, isfinite
+from math import expm1, isfinite
 from typing import TYPE_CHECKING, Any
 
 from prism.errors import FieldValueError
-from prism.statechart._definition import TIMEOUT, Definition
-from prism.statechart._engine.interpreter import Interpreter
-from prism.statechart._engine.machine import EVENTLESS, Rows
+from prism.statechart._definition import TIMEOUT
+from prism.statechart._engine.machine import EVENTLESS
 from prism.statechart._engine.memory import count, memory_of, random_of
-from prism.statechart._engine.writing import Reporter, count_tick, write_kept
 from prism.statechart.states import state_text
-from prism.statechart.transitions import StateT
 
 if TYPE_CHECKING:
+    from prism.statechart._engine.rows import NestedRows
     from prism.statechart._tree.hierarchy import Hierarchy
     from prism.statechart._tree.numbers import Arc
 
@@ -52,138 +50,87 @@ class Schedule:
         self.limits: dict[int, int] = {
             tree.numbers[state_text(state)]: ticks for state, ticks in hierarchy.timeouts.items()
         }
-        self.after: dict[int, list[Arc]] = {}
-        self.rates: dict[int, list[Arc]] = {}
-        for arc in hierarchy.arcs:
-            if arc.written.after is not None:
-                self.after.setdefault(arc.source, []).append(arc)
-            if arc.written.rate is not None:
-                self.rates.setdefault(arc.source, []).append(arc)
-
+        self.after: dict[int, list[Arc]] = _by_source(hierarchy, "after")
+        self.rates: dict[int, list[Arc]] = _by_source(hierarchy, "rate")
         self.remembers: bool = bool(planner.timed) or planner.is_document
         # in a configuration no state alone has the limit
         has_timeout = tree.has_regions and TIMEOUT in hierarchy.triggers
-        timers = (self.limits, self.after, self.rates, planner.reacting, planner.is_document)
-        self.is_empty: bool = not (has_timeout or any(timers))
+        has_timers = self.limits or self.after or self.rates or planner.reacting
+        self.is_empty: bool = not (has_timers or has_timeout or planner.is_document)
 
-
-class Timing(Interpreter[StateT]):
-    """Runs the ticks of agents."""
-
-    def __init__(
-        self,
-        definition: Definition[StateT],
-        rows: Rows[StateT],
-        reporter: Reporter,
-        clock: Callable[[], float],
-    ) -> None:
-        super().__init__(definition, rows, reporter, clock)
-        # no dwell time is too long in a final state
-        self._limits: dict[Any, float] = {
-            **definition.timeouts,
-            **dict.fromkeys(definition.final_states, inf),
-        }
-        self._schedule: Schedule | None = None
-        if definition.tree is not None and not (schedule := Schedule(definition.tree)).is_empty:
-            self._schedule, self._limits = schedule, Limits(self._limits)
-
-    def tick(self, agent: Any, context: Any = None) -> StateT | None:
-        """Let one tick pass for an agent, and fire ``timeout`` if it has dwelt too long.
-
-        The limit is ``chart.timeouts[state]`` where set, else ``agent.timeout_threshold``; the
-        time-out fires when ``ticks_in_state`` is strictly greater (specification, FR-6.2). An
-        object without ``ticks_in_state`` never times out, nor does an agent in a final state or on
-        a chart without the trigger ``timeout``.
-
-        In a chart with timers, time-outs come first, then ``after`` (both outermost first), then
-        rates, each only if its state is still active. Then the agent settles, since guards may read
-        what other agents have changed.
-
-        Returns:
-            The new state if the tick moved the agent, else None.
-        """
-        # the usual case, without the properties of `StatechartMixin`
-        if self._quiet_writers.get(agent.__class__) is write_kept and agent._state in self._rows:
-            ticks = agent._ticks_in_state = agent._ticks_in_state + 1
-            limit = self._limits.get(agent._state) or agent._timeout_threshold
-        else:
-            ticks, limit = self._dwell(agent)
-
-        if limit is None or ticks <= limit:
-            return None
-        if self._schedule is not None:
-            # rates and composites need no count of the agent's
-            return self._times_out(agent, ticks or 1, context)
-        return self.fire(agent, TIMEOUT, context) if TIMEOUT in self._triggers else None
-
-    def _dwell(self, agent: Any) -> tuple[int, float | None]:
-        """Count one more tick in the state; return the ticks, 0 if none are kept, and the limit."""
-        ticks = getattr(agent, "ticks_in_state", None)
-        if ticks is not None:
-            self._require_known_state(agent)
-            self._writer_of(agent)
-            ticks = count_tick(agent, ticks)
-
-        own_limit = getattr(agent, "timeout_threshold", None)
-        return ticks or 0, self._limits.get(self._state_of(agent)) or own_limit
-
-    def _times_out(
-        self, agent: Any, ticks: int, context: Any, *, by_chance: bool = True
-    ) -> StateT | None:
+    def tick(
+        self, chart: Any, agent: Any, ticks: int, context: Any, *, by_chance: bool = True
+    ) -> Any:
         """Make the transitions of one tick; return the new state, or None if there were none.
 
         Args:
+            chart: The chart.
             agent: The agent.
             ticks: How many it has spent in its state, this one included.
             context: What guards and actions get.
             by_chance: Whether rates are looked at; whoever has a time for each event does it.
         """
-        tick = _Tick(self, agent, ticks, context)
+        tick = _Tick(self, chart, agent, ticks, context)
         due = (tick.time_outs(), tick.moments(), tick.chances() if by_chance else (), tick.rest())
         made = [state for state in chain(*due) if state is not None]
         return made[-1] if made else None
 
-    def _rate(self, agent: Any, arc: Arc, context: Any) -> float:
-        rate: Any = arc.written.rate
-        if not callable(rate):
-            return float(rate)
 
-        try:
-            value = float(rate(agent, context))
-            if not (isfinite(value) and value >= 0):
-                raise FieldValueError(f"a rate must be a finite number, 0 or more, got {value!r}")
-        except Exception as error:
-            assert self._nested is not None
-            self._reporter.guard_failed(error, agent, self._nested.alone(agent.state, arc)[3])
-            return 0.0
+def _by_source(hierarchy: Hierarchy, timing: str) -> dict[int, list[Arc]]:
+    arcs_of = hierarchy.arcs_of
+    timed = {
+        source: [arc for arc in arcs if getattr(arc.written, timing) is not None]
+        for source, arcs in arcs_of.items()
+    }
+    return {source: arcs for source, arcs in timed.items() if arcs}
 
-        return value
 
-    def _fire_alone(self, agent: Any, arc: Arc, context: Any) -> StateT | None:
-        """Make one transition whose time has come, and no other of its trigger."""
-        assert self._nested is not None
-        alone = self._nested.alone(agent.state, arc)
-        passing = next(self._passing([alone], agent, context), None)
-        return None if passing is None else self._run(agent, passing, context)
+def rate_of(chart: Any, agent: Any, arc: Arc, context: Any) -> float:
+    """Return how often a tick a transition happens now; a function that fails is reported."""
+    rate: Any = arc.written.rate
+    if not callable(rate):
+        return float(rate)
+
+    try:
+        value = float(rate(agent, context))
+        if not (isfinite(value) and value >= 0):
+            raise FieldValueError(f"a rate must be a finite number, 0 or more, got {value!r}")
+    except Exception as error:
+        alone = chart._nested.alone(agent.state, arc)
+        chart._reporter.guard_failed(error, agent, alone[3])
+        return 0.0
+
+    return value
+
+
+def fire_alone(chart: Any, agent: Any, arc: Arc, context: Any) -> Any:
+    """Make one transition whose time has come, and no other of its trigger."""
+    alone = chart._nested.alone(agent.state, arc)
+    passing = next(chart._passing([alone], agent, context), None)
+    return None if passing is None else chart._run(agent, passing, context)
 
 
 class _Tick:
     """One tick of one agent. Each transition is made only if its state is active at its turn.
 
     Args:
-        chart: The chart.
+        schedule: What to look at.
+        chart: The chart's interpreter.
         agent: The agent.
         ticks: How many it has spent in its state, this one included.
         context: What guards and actions get.
     """
 
-    def __init__(self, chart: Timing[Any], agent: Any, ticks: int, context: Any) -> None:
-        assert chart._schedule is not None
-        assert chart._nested is not None
-        self._chart, self._agent, self._ticks, self._context = chart, agent, ticks, context
-        self._schedule, self._nested = chart._schedule, chart._nested
+    def __init__(
+        self, schedule: Schedule, chart: Any, agent: Any, ticks: int, context: Any
+    ) -> None:
+        self._schedule, self._chart = schedule, chart
+        self._nested: NestedRows = chart._nested
+        self._agent, self._ticks, self._context = agent, ticks, context
         self._active = sorted(self._nested.place(agent.state).active)
-        if self._schedule.remembers:
+        self._memory: dict[str, Any] = {}
+        if schedule.remembers:
+            self._memory = memory_of(chart.definition.name, agent)
             timed, texts = self._nested.planner.timed, self._nested.tree.texts
             count(self._memory, [texts[number] for number in self._active if number in timed])
 
@@ -207,14 +154,14 @@ class _Tick:
         for number in self._active:
             for arc in self._schedule.after.get(number, ()):
                 if self._time_in(number) == arc.written.after:
-                    yield self._chart._fire_alone(self._agent, arc, self._context)
+                    yield fire_alone(self._chart, self._agent, arc, self._context)
 
     def chances(self) -> Iterator[Any]:
         """Make the transitions by rate that happen in this tick."""
         for number in self._active:
             if number in self._schedule.rates and self._is_active(number):
                 for arc in self._drawn(self._schedule.rates[number]):
-                    yield self._chart._fire_alone(self._agent, arc, self._context)
+                    yield fire_alone(self._chart, self._agent, arc, self._context)
 
     def _drawn(self, arcs: list[Arc]) -> list[Arc]:
         """Return which of the competing transitions happens, if any.
@@ -222,7 +169,7 @@ class _Tick:
         One number says both. The sum of the rates makes it happen with ``1 - exp(-sum)``, and each
         has the share of its rate, as for exponential times of which the first counts.
         """
-        rates = (self._chart._rate(self._agent, arc, self._context) for arc in arcs)
+        rates = (rate_of(self._chart, self._agent, arc, self._context) for arc in arcs)
         sums = [*accumulate(rates)]
         chance = -expm1(-sums[-1])
         # no number is drawn where nothing can happen
@@ -244,10 +191,6 @@ class _Tick:
             while (sent := next_due(self._memory)) is not None:
                 event = Event(sent["event"], sent["data"], sendid=sent["id"])
                 yield chart._fire_or_queue(agent, sent["event"], event)
-
-    @property
-    def _memory(self) -> dict[str, Any]:
-        return memory_of(self._chart.definition.name, self._agent)
 
     def _is_active(self, number: int) -> bool:
         return number in self._nested.place(self._agent.state).active

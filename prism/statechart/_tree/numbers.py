@@ -9,14 +9,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import chain
 from typing import Any, ClassVar, Literal, NamedTuple
 
 from prism.statechart._nesting import done
 from prism.statechart.states import state_text
 from prism.statechart.transitions import ANY_STATE, Action, Guard, Transition
-
-Kind = Literal["leaf", "final", "composite", "parallel"]
 
 Memory = Mapping[int, tuple[int, ...]]
 """The leaves that were active when a composite was left last, by the composite's number."""
@@ -51,7 +48,7 @@ class Node:
     state: Any
     number: int
     parent: int
-    kind: Kind
+    kind: Literal["leaf", "final", "composite", "parallel"]
     entry: tuple[Action, ...] = ()
     exit: tuple[Action, ...] = ()
     children: list[int] = field(default_factory=list)
@@ -180,9 +177,9 @@ class Tree:
         if not targets:
             return None
 
-        around = self.ancestors(arc.source)
+        around = [*self.ancestors(arc.source)]
         if arc.written.internal:
-            around = chain((arc.source,), around)
+            around.insert(0, arc.source)
         return next(
             number
             for number in around
@@ -193,9 +190,8 @@ class Tree:
     def exited(self, arc: Arc, active: Collection[int], memory: Memory) -> frozenset[int]:
         """Return the active states that a transition leaves (``computeExitSet``)."""
         domain = self.domain(arc, memory)
-        if domain is None:
-            return frozenset()
-        return frozenset(number for number in active if self.is_inside(number, domain))
+        left = active if domain is not None else ()
+        return frozenset(each for each in left if self.is_inside(each, domain or CHART))
 
     def compatible(
         self, arcs: Iterable[Arc], active: Collection[int], memory: Memory

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
 from enum import Enum
+from itertools import chain
 from reprlib import repr as brief
 from typing import Annotated, Any
 
@@ -246,23 +247,24 @@ def _about_places(data: Mapping[Any, Any], states: Set[str]) -> Iterator[tuple[W
 
 def _states_named(data: Mapping[Any, Any]) -> Iterator[tuple[Where, str]]:
     """Yield the texts that name a state, and where."""
-    named: list[tuple[Where, Any]] = [
-        *((("initial",), state) for state in _one_or_more(data.get("initial"))),
-        *(
-            ((key, number), state)
-            for key in ("decision_states", "final_states")
-            for number, state in enumerate(_list(data.get(key)))
-        ),
-    ]
+    for where, state in chain(_named_by_chart(data), _named_by_transitions(data)):
+        if isinstance(state, str):
+            yield where, state
+
+
+def _named_by_chart(data: Mapping[Any, Any]) -> Iterator[tuple[Where, Any]]:
+    yield from ((("initial",), state) for state in _one_or_more(data.get("initial")))
+    for key in ("decision_states", "final_states"):
+        yield from (((key, number), state) for number, state in enumerate(_list(data.get(key))))
     if isinstance(timeouts := data.get("timeouts"), dict):
-        named += [(("timeouts", state), state) for state in timeouts]
+        yield from ((("timeouts", state), state) for state in timeouts)
     for where, state in _composites(data.get("states"), ("states",)):
-        named += [((*where, "initial"), each) for each in _one_or_more(state.get("initial"))]
+        yield from (((*where, "initial"), each) for each in _one_or_more(state.get("initial")))
 
+
+def _named_by_transitions(data: Mapping[Any, Any]) -> Iterator[tuple[Where, Any]]:
     for number, item in enumerate(_moves(data)):
-        named += [(("transitions", number, key), state) for key, state in _named_by(item)]
-
-    return ((where, state) for where, state in named if isinstance(state, str))
+        yield from ((("transitions", number, key), state) for key, state in _named_by(item))
 
 
 def _named_by(item: Mapping[Any, Any]) -> Iterator[tuple[str, Any]]:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from prism.errors import DefinitionError
 from prism.expressions import Budget, Dialect, Expression, ExpressionError, MalformedError
-from prism.statechart._engine.documents import PROCESSOR, SHORT_PROCESSOR, Event, Session, event_of
+from prism.statechart._engine.documents import PROCESSOR, SHORT_PROCESSOR, Event, Session
 from prism.statechart._engine.memory import FIELD
 from prism.statechart._identity import given_name
 from prism.statechart._nesting import leaf_texts
@@ -307,7 +307,7 @@ class Condition(DocumentPart):
 
     def __call__(self, agent: Any, context: Any) -> bool:
         """Return whether it holds; the document gets an event about a failure."""
-        event = event_of(None, context)
+        event = Session.event_at(None, context)
         try:
             return bool(self.model.value(self.test, event, agent))
         except ExpressionError:

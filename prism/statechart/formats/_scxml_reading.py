@@ -162,10 +162,10 @@ class _Reader:
                 self._root, f"there are more than {MOST_STATES:,} states: split the document"
             )
             return
-        if self._problems.found:
-            return
+        if not self._problems.found:
+            self._members = self._members_of([place.text for place in self._places.values()])
 
-        texts = [place.text for place in self._places.values()]
+    def _members_of(self, texts: Sequence[str]) -> dict[str, Any]:
         known = self._enum or state_enum("State", texts)
         by_text = {state_text(member): member for member in known}
         missing = [repr(text) for text in texts if text not in by_text]
@@ -175,7 +175,7 @@ class _Reader:
                 f"{known.__name__} has no members {joined(missing, ', ')}: pass an enum with all "
                 "states",
             )
-        self._members = by_text
+        return by_text
 
     def _place(self, element: Element) -> _Place:
         text = self._id(element) or self._unused(element.tag)
@@ -253,12 +253,8 @@ class _Reader:
         element = place.element
         member = self._members[place.text]
         is_parallel = element.tag == "parallel" and bool(place.inside)
-        entry = [*self._functions(element, "entry"), *self._blocks(element, "onentry")]
+        entry = self._entry(place)
         leaving = [*self._functions(element, "exit"), *self._blocks(element, "onexit")]
-        if self._content.model.is_late and (data := self._content.data_of(element)):
-            entry.insert(0, LateStart(self._content.model, place.text, data))
-        if element.tag == "final" and place not in self._top:
-            entry.append(Done(self._content.model, place.text, self._content.donedata(element)))
 
         initial, start = self._initial(place)
         if not place.inside and not entry and not leaving:
@@ -281,6 +277,15 @@ class _Reader:
             entry=entry,
             exit=leaving,
         )
+
+    def _entry(self, place: _Place) -> list[Any]:
+        element, model = place.element, self._content.model
+        entry = [*self._functions(element, "entry"), *self._blocks(element, "onentry")]
+        if model.is_late and (data := self._content.data_of(element)):
+            entry.insert(0, LateStart(model, place.text, data))
+        if element.tag == "final" and place not in self._top:
+            entry.append(Done(model, place.text, self._content.donedata(element)))
+        return entry
 
     def _initial(self, place: _Place) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         element = place.element
@@ -469,9 +474,8 @@ class _Reader:
             else (self._members[self._top[0].text],)
         )
         places = self._places.values()
-        made = dict[int, Transition[Any]]()
-        for place, item in self._made:
-            made.setdefault(place, item)
+        # a wildcard's transitions have one place
+        made = dict(reversed(self._made))
 
         return Definition(
             self._tree,

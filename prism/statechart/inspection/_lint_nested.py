@@ -6,7 +6,7 @@ others.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from prism.statechart._definition import TIMEOUT
@@ -18,8 +18,8 @@ from prism.statechart.transitions import TIMING, Transition
 
 def nested_outline(tree: Hierarchy) -> Outline:
     """Return what a lint looks at in a chart with composites."""
-    left = {leaf for arc in tree.arcs for leaf in _left_by(arc, tree)}
-    timed = {leaf for arc in tree.arcs if _is_timed(arc) for leaf in _left_by(arc, tree)}
+    left = _left_by_any(tree.arcs, tree)
+    timed = _left_by_any(filter(_is_timed, tree.arcs), tree)
     if TIMEOUT not in tree.triggers and not tree.timeouts:
         # a chart may have no time-outs on purpose
         timed = {*tree.leaves}
@@ -38,6 +38,10 @@ def _is_timed(arc: Arc) -> bool:
     """Return whether a transition needs no event from outside."""
     item = arc.written
     return item.trigger in (TIMEOUT, None) or item.after is not None or item.rate is not None
+
+
+def _left_by_any(arcs: Iterable[Arc], tree: Hierarchy) -> set[Any]:
+    return {leaf for arc in arcs for leaf in _left_by(arc, tree)}
 
 
 def _left_by(arc: Arc, tree: Hierarchy) -> Iterator[Any]:

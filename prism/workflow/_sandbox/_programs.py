@@ -95,7 +95,7 @@ class Program:
         tree = _parsed(code)
         scan = _Scan(tree)
         if not scan.kinds <= _PLAIN:
-            _python(code)
+            _python(tree)
 
         self.code: str = code
         self.assigned: tuple[str, ...] = tuple(dict.fromkeys(_assigned(tree.body)))
@@ -167,7 +167,7 @@ def _parsed(code: str) -> Any:
     return _python(code, ast.PyCF_ONLY_AST)
 
 
-def _python(code: str, flags: int = 0) -> Any:
+def _python(code: str | ast.Module, flags: int = 0) -> Any:
     """Parse code, or compile it, which also finds a return outside a function and the like."""
     try:
         return compile(code, "<code>", "exec", flags, dont_inherit=True, optimize=0)
