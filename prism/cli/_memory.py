@@ -246,9 +246,9 @@ def compact(
     _require(file)
 
     with damage_noted():
-        done = compact_memory(file, backups, versions)
-    say(f"{done.before:,} bytes before, {done.after:,} bytes now")
-    for path in done.removed:
+        before, after, removed = compact_memory(file, backups, versions)
+    say(f"{before:,} bytes before, {after:,} bytes now")
+    for path in removed:
         say(f"removed {path}")
 
 
