@@ -86,9 +86,10 @@ class _ConfiguredLog(RunLog):
             self._detach()
             super().close()
 
-    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+    def __exit__(self, *error: object) -> None:
         """Close the log; an exception that ends the block is told by its last event."""
-        self._error = error
+        _, raised, _ = error
+        self._error = raised if isinstance(raised, BaseException) else None
         self.close()
 
     def _close_at_exit(self) -> None:
