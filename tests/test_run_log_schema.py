@@ -5,7 +5,6 @@ import json
 import logging
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from itertools import chain, cycle
 from pathlib import Path
@@ -338,14 +337,12 @@ def run_turns(folder: Path) -> Lines:
 def logs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Lines]]:
     """Return the logs of simulations and of an application's own loop."""
     folder = tmp_path_factory.mktemp("logs")
+    router = Router({"all": Reasoner(Answers(), model="any")}, lambda agent: "all")
     simulations = [
         simulate(folder / "policy.jsonl"),
         *with_a_model(folder, "chat"),
         *with_a_model(folder, "decision"),
-        simulate(
-            folder / "by-agent.jsonl",
-            Router({"all": Reasoner(Answers(), model="any")}, lambda agent: "all"),
-        ),
+        simulate(folder / "by-agent.jsonl", router),
         simulate(folder / "words.jsonl", agents=40, writer=words_of_all()),
         simulate(folder / "shown.jsonl", parameters=SHOWN, log_agents=12),
         simulate(folder / "treated.jsonl", treatments=list(TREATMENTS)),
@@ -354,7 +351,7 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Lines]]:
     structlog.reset_defaults()
     with configure(folder / "own.jsonl"):
         asyncio.run(own_loop(folder))
-    with suppress(ValueError), configure(folder / "failed.jsonl"):
+    with pytest.raises(ValueError, match="ink"), configure(folder / "failed.jsonl"):
         raise ValueError("no ink")
     return {
         "simulations": simulations,
