@@ -102,6 +102,9 @@ def _print(done: Fit) -> None:
     )
     numbers = ("median", "low", "high", "width")
     screen.print(table_of(rows, "parameter", *numbers[:3], "bounds", "width", numbers=numbers))
+    for name, remark in done.estimates().select("parameter", "remark").iter_rows():
+        if remark:
+            screen.print(plain(f"{name}: {remark}."), soft_wrap=True)
     targets = (_target_row(row) for row in done.targets().iter_rows(named=True))
     heads = ("target", "value", "spread", "fit", "low", "high", "")
     screen.print(table_of(targets, *heads, numbers=heads[1:6]))

@@ -167,7 +167,7 @@ class Drawing:
     """One picture in the making."""
 
     _ground = 'class="paper"'
-    """What labels stand on, so that no line goes through them."""
+    """The background behind labels, so that no line crosses them."""
 
     _layout: Layout
     _places: dict[object, Placed]
@@ -294,7 +294,7 @@ class Drawing:
         return Text(tuple(lines), ("small",) * len(lines))
 
     def _drawn_arrows(self) -> Iterator[str]:
-        # One more route than arrows where there is an initial state; it comes last.
+        # With an initial state there is one more route than arrows; it comes last.
         for arrow, route in zip(self._arrows, self._layout.routes, strict=False):
             path = _path(route, self._width(arrow))
             yield self._drawn(arrow, path, route.points[-1], _direction(route))
@@ -446,12 +446,12 @@ def _head(tip: Point, direction: Point, width: float, idle: str = "") -> str:
 _PADDING = 12.0
 _RADIUS = 13.0
 _BESIDE = 2 * _RADIUS + _PADDING
-"""What a history takes beside a name."""
+"""The space of a history beside its name."""
 _GAP = 20.0
 
 
 class _Inside(Protocol):
-    """What is drawn inside a box."""
+    """The drawing inside a box."""
 
     width: float
     height: float

@@ -1,4 +1,4 @@
-"""Texts of a diagram: how wide they are, where they are cut, and how they are drawn."""
+"""Texts of a diagram: their width, where they are cut, and how they are drawn."""
 
 from __future__ import annotations
 

@@ -300,7 +300,7 @@ class Comparison:
 
     def methods(self) -> str:
         """Return a paragraph for the methods of a paper: runs, seeds, tests, failures, versions."""
-        from prism.science._paper import seeds_of, versions
+        from prism.science._paper import arranged, completed, seeds_of, versions
 
         first, *others = self.groups
         runs = list(chain.from_iterable(group.runs for group in self.groups))
@@ -311,23 +311,46 @@ class Comparison:
             f"{', '.join(group.label for group in others)} was compared with {first.label} in "
             f"{len(runs)} runs ({seeds}), rounds {self.from_round} to {self.to_round}, "
             f"{self.pairing}.",
+            self._measures,
             f"Differences of means have {self.confidence:.0%} bootstrap intervals (BCa, "
-            "Efron 1987, level expanded after Hesterberg 2015), with Student's or Welch's beside "
-            "them.",
+            f"Efron 1987, level expanded after Hesterberg 2015), with {self._student} beside them.",
             f"Tests: {' and '.join(tests) or 'none'}. The p-values of {tested} tests were "
             "corrected by Holm's method (1979).",
         ]
         if self._has_model:
             said.append(
-                "Main effects and interactions of two were tested by analysis of variance with "
+                "Main effects and two-way interactions were tested by analysis of variance with "
                 "sums of squares of type II and seeds as blocks."
             )
         if self.folder is not None:
             batch = read_batch(self.folder)
-            said.append(f"Of {len(batch.runs)} runs {len(batch.failed)} failed.")
+            said[1:1] = arranged(batch)
+            said.append(completed(batch))
         said.append(f"Software: {versions('polars', 'scipy', 'statsmodels')}.")
 
         return " ".join(said)
+
+    @property
+    def _student(self) -> str:
+        """Whose intervals are beside those of the bootstrap."""
+        paired = {row.paired for row in self.differences}
+        names = {True: "Student's", False: "Welch's"}
+        return " or ".join(name for key, name in names.items() if key in paired)
+
+    @property
+    def _measures(self) -> str:
+        """What was compared, and in which rounds, as a sentence."""
+        kinds = {row.measure: row.kind for row in self.differences}
+        at_end = {
+            name for name, kind in kinds.items() if kind == "own" and not name.endswith("_mean")
+        }
+        over = [name for name in kinds if name not in at_end]
+        parts = [
+            f"{', '.join(name for name in kinds if name in at_end)} in round {self.to_round}",
+            f"{', '.join(over)} over rounds {self.from_round} to {self.to_round}",
+        ]
+        told = [part for part, names in zip(parts, (at_end, over), strict=True) if names]
+        return f"Measures: {'; '.join(told)}."
 
     @property
     def pairing(self) -> str:
@@ -360,7 +383,8 @@ class Comparison:
 
         Returns:
             The paths of the files: the figures; ``differences`` and, for a batch, ``model``, as
-            ``.tex`` and ``.csv``; ``methods.md``; and for a batch ``odd.md``, on its world.
+            ``.tex`` and ``.csv``; ``methods.md``; ``prism.bib``, a citation; and for a batch
+            ``odd.md``, on its world.
 
         Raises:
             InputError: If the world of the batch cannot be loaded any more.
@@ -373,9 +397,9 @@ class Comparison:
         tables = {"differences": tested.select(name for name in _PRINTED if name in table.columns)}
         if self.model is not None and self._has_model:
             tables["model"] = self.model
-        world = None if self.folder is None else read_batch(self.folder).plan.data.get("world")
+        batch = None if self.folder is None else read_batch(self.folder)
 
-        written = write_paper(folder, tables, self.methods(), world)
+        written = write_paper(folder, tables, self.methods(), batch)
         return [*written, *self.save_figures(folder, "pdf")]
 
     @property

@@ -35,6 +35,9 @@ LEVEL = 0.9
 
 _TABLE = "fit"
 _LEAST_SAMPLES = 20
+_AT_BOUND = 0.005
+"""Share of the bounds that counts as nothing."""
+
 _INTERVAL = ((1 - LEVEL) / 2, 0.5, (1 + LEVEL) / 2)
 _OF_TARGETS = {
     **dict.fromkeys(("measure", "statistic", "arm"), pl.String()),
@@ -78,9 +81,11 @@ class Fit:
         """Return a row per parameter.
 
         Columns are ``parameter``, ``least`` and ``most`` (its bounds), ``median``, ``low`` and
-        ``high`` (the 90 % interval of the posterior), and ``width`` (of the interval, as a share of
-        the bounds on their scale).
+        ``high`` (the 90 % interval of the posterior), ``width`` (of the interval, as a share of the
+        bounds on their scale), and ``remark``: why the interval is not to be trusted, if the
+        estimate lies on a bound, targets are missed, or the samples do not differ; else empty.
         """
+        missed = self._missed()
         rows = []
         for place, name in enumerate(self.parameters):
             least, most, _ = limits_of(self.batch.plan.data["bounds"][name])
@@ -89,9 +94,11 @@ class Fit:
             low, median, high = (
                 float(each[name]) for each in values_at(self.batch.plan, self.parameters, points)
             )
-            rows.append((name, float(least), float(most), median, low, high, ends[2] - ends[0]))
+            remark = "; ".join(filter(None, (_remark(*ends), missed)))
+            width = ends[2] - ends[0]
+            rows.append((name, float(least), float(most), median, low, high, width, remark))
 
-        columns = ("parameter", "least", "most", "median", "low", "high", "width")
+        columns = ("parameter", "least", "most", "median", "low", "high", "width", "remark")
         return pl.DataFrame(rows, schema=columns, orient="row")
 
     def posterior(self) -> pl.DataFrame:
@@ -132,6 +139,19 @@ class Fit:
         more = {**dict.fromkeys(("mean", "low", "high"), pl.Float64()), "within": pl.Boolean()}
         return pl.DataFrame(rows, schema={**_OF_TARGETS, **more}, orient="row")
 
+    def _missed(self) -> str:
+        """Return how many of the fitted targets are missed; empty if none is."""
+        fitted = self.targets().filter(held_out=False)
+        missed = fitted.height - int(fitted["within"].sum())
+        if not missed:
+            return ""
+
+        are = "is" if missed == 1 else "are"
+        return (
+            f"{missed} of {fitted.height} fitted targets {are} missed, so the interval says which "
+            "values come nearest, not which are true"
+        )
+
     def write(self) -> None:
         """Write ``estimates``, ``posterior`` and ``targets`` into the folder, as CSV and Parquet.
 
@@ -166,7 +186,7 @@ class Fit:
 
     def methods(self) -> str:
         """Return a paragraph for the methods of a paper: bounds, targets, failures, versions."""
-        from prism.science._paper import counted, versions
+        from prism.science._paper import completed, counted, versions
 
         plan, table = self.batch.plan, self.targets()
         bounds = ", ".join(
@@ -189,7 +209,10 @@ class Fit:
                 f"Of {counted(held.height, 'figure')} held out, {inside} lay within the "
                 f"{LEVEL:.0%} interval of the samples that were kept."
             )
-        said.append(f"Of {len(self.batch.runs)} runs {len(self.batch.failed)} failed.")
+        for name, remark in self.estimates().select("parameter", "remark").iter_rows():
+            if remark:
+                said.append(f"Of {name}, {remark}.")
+        said.append(completed(self.batch))
         said.append(f"Software: {versions('numpy', 'polars', 'scipy')}.")
 
         return " ".join(said)
@@ -202,7 +225,7 @@ class Fit:
 
         Returns:
             The paths of the files: the figures, ``estimates`` and ``targets`` as ``.tex`` and
-            ``.csv``, ``methods.md``, and ``odd.md`` for a world other than the feed.
+            ``.csv``, ``methods.md``, ``prism.bib``, and ``odd.md`` for a world other than the feed.
 
         Raises:
             InputError: If the world cannot be loaded any more.
@@ -211,7 +234,7 @@ class Fit:
         from prism.science._paper import write_paper
 
         tables = {"estimates": self.estimates(), "targets": self.targets()}
-        written = write_paper(folder, tables, self.methods(), self.batch.plan.data.get("world"))
+        written = write_paper(folder, tables, self.methods(), self.batch)
         return [*written, *self.save_figures("pdf", folder)]
 
     @property
@@ -330,7 +353,7 @@ def resume_fit(
     """Resume a fit that was stopped, with the same results to the byte; see `resume_batch`.
 
     Args:
-        folder: Where it is kept.
+        folder: The folder of the batch.
         workers: Number of processes. Defaults to the number of processors.
         executor: Carries out the runs instead; see `batch`.
         hosts: Addresses of its servers with user names and passwords, which a batch does not keep.
@@ -350,7 +373,7 @@ def read_fit(folder: Path | str) -> Fit:
     """Return the fit in a folder, complete or not.
 
     Args:
-        folder: Where it is kept.
+        folder: The folder of the batch.
 
     Raises:
         InputError: If the folder holds no fit.
@@ -391,6 +414,15 @@ def _grown(batch: Batch) -> Mapping[str, Any]:
             "odds": [*found.odds, *odds.tolist()],
         },
     }
+
+
+def _remark(low: float, median: float, high: float) -> str:
+    """Return what is wrong with an interval, given as shares of the bounds; empty if nothing is."""
+    at_end = {"lower": median < _AT_BOUND, "upper": median > 1 - _AT_BOUND}
+    for end in (end for end, is_there in at_end.items() if is_there):
+        return f"the estimate lies on its {end} bound, beyond which other values may fit better"
+
+    return "the samples leave no spread: draw more" if high - low < _AT_BOUND else ""
 
 
 def _column(batch: Batch, target: Mapping[str, Any]) -> list[float]:

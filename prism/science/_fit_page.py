@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from textwrap import wrap
 from typing import Any
 
 import altair as alt
@@ -14,6 +15,7 @@ from prism.science._libraries import library
 _WIDTH, _HEIGHT, _ROW = 260, 110, 34
 _BLUE, _ORANGE, _GREY = "#1f5fa8", "#b5541c", "#8a8a8a"
 _STEPS = 120
+_LONGEST_LINE = 48
 
 
 def posterior_figure(
@@ -59,9 +61,10 @@ def _density(posterior: pl.DataFrame, row: dict[str, Any], *, is_log: bool) -> A
         heights = np.zeros(_STEPS)
 
     table = pl.DataFrame({"value": write(places), "after": heights})
+    title = f"{name} (median {row['median']:.3g}, 90 % {row['low']:.3g} to {row['high']:.3g})"
     x = alt.X(
         "value:Q",
-        title=f"{name} (median {row['median']:.3g}, 90 % {row['low']:.3g} to {row['high']:.3g})",
+        title=[title, *wrap(row["remark"], _LONGEST_LINE)] if row["remark"] else title,
         scale=alt.Scale(type="log" if is_log else "linear", nice=False, zero=False),
     )
     curve = (

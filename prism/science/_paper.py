@@ -15,25 +15,30 @@ from typing import Any
 import polars as pl
 
 from prism import __version__
+from prism.errors import SimulationError
 from prism.files import make_folder, write_durably
+from prism.science._batch import Batch
 from prism.science._libraries import library
+from prism.science._plan_file import FEED
 from prism.worlds._about import about_world, signature_of
 from prism.worlds._addresses import address_of, load_world
+from prism.worlds._networks import Network
 
 _UNSAID = "Not declared."
+_IN_DOCSTRING = "Not declared: its docstring belongs here."
+_BIBLIOGRAPHY = "prism.bib"
 
 
 def write_paper(
-    folder: Path, tables: Mapping[str, pl.DataFrame], methods: str, world: str | None
+    folder: Path, tables: Mapping[str, pl.DataFrame], methods: str, batch: Batch | None
 ) -> list[Path]:
-    """Write tables as LaTeX and CSV, the methods as text, and the world's description.
+    """Write tables as LaTeX and CSV, the methods as text, a citation, and the world's description.
 
     Args:
         folder: The folder, made if it does not exist. Files of the same names are replaced.
         tables: The tables, by name.
         methods: The paragraph.
-        world: Address of the world. None or ``social`` for the feed, which is described in its own
-            page.
+        batch: The batch, whose world is described unless it is the feed, which has its page.
 
     Returns:
         The paths of the files.
@@ -42,9 +47,9 @@ def write_paper(
         OSError: If they cannot be written.
         InputError: If the world cannot be loaded any more.
     """
-    texts = {"methods.md": methods + "\n"}
-    if world not in (None, "social"):
-        texts["odd.md"] = odd_page(str(world))
+    texts = {"methods.md": methods + "\n", _BIBLIOGRAPHY: bibliography()}
+    if batch is not None and batch.plan.data.get("world") not in (None, FEED, "social"):
+        texts["odd.md"] = odd_page(batch.plan.data["world"], _network_of(batch))
     for name, table in tables.items():
         texts[f"{name}.tex"] = latex_of(table)
         texts[f"{name}.csv"] = table.write_csv()
@@ -54,6 +59,18 @@ def write_paper(
         write_durably(folder / name, text.encode())
 
     return [folder / name for name in texts]
+
+
+def bibliography() -> str:
+    """Return how to cite prism, as BibTeX; ``CITATION.cff`` has the same."""
+    return f"""\
+@software{{prism,
+  title = {{prism: statecharts for agents that a language model drives}},
+  author = {{{{The prism authors}}}},
+  version = {{{__version__}}},
+  year = {{2026}},
+}}
+"""
 
 
 def latex_of(table: pl.DataFrame) -> str:
@@ -88,16 +105,72 @@ def seeds_of(seeds: Sequence[int]) -> str:
     return ("seed " if len(known) == 1 else "seeds ") + ", ".join(map(str, known))
 
 
+def arranged(batch: Batch) -> Iterator[str]:
+    """Yield what a batch varies as sentences: agents, values of parameters, and treatments."""
+    data, results = batch.plan.data, batch.results()
+    agents = " or ".join(f"{each:,}" for each in sorted(results["agents"].drop_nulls().unique()))
+    if agents:
+        yield f"Each run had {agents} agents."
+    if vary := data.get("vary"):
+        varied = (f"{name} ({', '.join(map(str, values))})" for name, values in vary.items())
+        yield f"Varied in every combination: {', '.join(varied)}."
+
+    told = {arm["name"]: _treatments_of(arm) for arm in data.get("arm", ())}
+    if common := _treatments_of(data):
+        yield f"Treatments of all runs, each at a round: {common}."
+    if any(told.values()):
+        arms = (f"{name} ({treatments or 'none'})" for name, treatments in told.items())
+        yield f"Arms with their treatments, each at a round: {', '.join(arms)}."
+
+
+def _treatments_of(settings: Mapping[str, Any]) -> str:
+    """Return the treatments of a plan or an arm, such as ``warning@5``."""
+    tables = (f"{each['kind']}@{each['round']}" for each in settings.get("treatment", ()))
+    return ", ".join([*settings.get("treatments", ()), *tables])
+
+
+def _network_of(batch: Batch) -> str:
+    """Return the network that the first run of a batch begins with, as a sentence."""
+    run = batch.runs[0]
+    options = batch.plan.options(run.configuration, run.seed).replace(reasoner=None)
+    world = options.prepare(None).world
+    try:
+        network = world.network
+    except SimulationError:
+        # it has none
+        return ""
+    if not isinstance(network, Network):
+        return ""
+
+    agents, ties = len(world.agents), len(network.pairs())
+    kind = "directed" if network.directed else "undirected"
+    return (
+        f"Network: {kind}, made when the run is set up; in the first run {agents:,} agents with "
+        f"{ties:,} ties, {ties * (1 if network.directed else 2) / agents:.3g} for each agent."
+    )
+
+
+def completed(batch: Batch) -> str:
+    """Return how many runs of a batch completed, as a sentence."""
+    count = len(batch.runs)
+    if batch.is_complete:
+        return f"All {counted(count, 'run')} completed."
+
+    ended = sum(each.status == "complete" for each in batch.runs)
+    return f"Of {counted(count, 'run')}, {ended} completed and {len(batch.failed)} failed."
+
+
 def counted(number: int, noun: str) -> str:
     """Return a number with its noun, such as ``1 run`` or ``2 runs``."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def odd_page(world: str) -> str:
+def odd_page(world: str, network: str = "") -> str:
     """Return a description of a world by the ODD protocol, as Markdown.
 
     Args:
         world: Its address, such as ``file.py:Name``.
+        network: A sentence on its network, if it has one.
 
     Raises:
         InputError: If there is no such world.
@@ -106,10 +179,10 @@ def odd_page(world: str) -> str:
     cls = load_world(address)
     about = about_world(cls, address)
 
-    return "\n".join(_odd_lines(about)) + "\n"
+    return "\n".join(_odd_lines(about, network)) + "\n"
 
 
-def _odd_lines(about: Mapping[str, Any]) -> Iterator[str]:
+def _odd_lines(about: Mapping[str, Any], network: str) -> Iterator[str]:
     yield f"# {about['world']}: overview, design concepts and details"
     yield ""
     yield "After the ODD protocol (Grimm et al. 2020), as far as the world declares it."
@@ -119,18 +192,23 @@ def _odd_lines(about: Mapping[str, Any]) -> Iterator[str]:
     for kind in about["kinds"]:
         yield from _entity(kind)
     yield from _listed("State of the world", [signature_of(each) for each in about["state"]])
+    if network:
+        yield network
+        yield ""
     rounds, ticks = counted(about["rounds"], "round"), counted(about["ticks"], "tick")
     yield f"Time: {rounds} of {ticks}, unless a run says otherwise."
     order = "together" if about["together"] else f"in turns (activation `{about['activation']}`)"
     steps = [
-        f"`{each['step']}` in {', '.join(each['states'])}: {each['doc'] or _UNSAID}"
+        f"`{each['step']}` in {', '.join(each['states'])}: {each['doc'] or _IN_DOCSTRING}"
         for each in about["steps"]
     ]
     yield from _section(
         "3. Process overview and scheduling", [f"In every tick, agents act {order}."]
     )
     yield from _listed("Steps", steps)
-    measures = [f"`{each['measure']}`: {each['doc'] or _UNSAID}" for each in about["measures"]]
+    measures = [
+        f"`{each['measure']}`: {each['doc'] or _IN_DOCSTRING}" for each in about["measures"]
+    ]
     yield from _section(
         "4. Design concepts",
         [
@@ -144,7 +222,9 @@ def _odd_lines(about: Mapping[str, Any]) -> Iterator[str]:
     yield from _listed("Parameters", [_parameter(each) for each in about["parameters"]])
     yield from _section("6. Input data", [_UNSAID])
     yield from _section("7. Submodels", ["The steps above; what they compute is in their code."])
-    treatments = [f"`{each['treatment']}`: {each['doc']}" for each in about["treatments"]]
+    treatments = [
+        f"`{each['treatment']}`: {each['doc'] or _IN_DOCSTRING}" for each in about["treatments"]
+    ]
     yield from _listed("Treatments", treatments)
 
 
@@ -159,7 +239,7 @@ def _section(title: str, texts: Sequence[str]) -> Iterator[str]:
 def _entity(kind: Mapping[str, Any]) -> Iterator[str]:
     yield f"### {kind['kind']}"
     yield ""
-    yield kind["doc"] or _UNSAID
+    yield kind["doc"] or _IN_DOCSTRING
     yield ""
     chart = kind["chart"]
     if chart is not None:

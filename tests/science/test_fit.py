@@ -19,6 +19,7 @@ from prism.science import (
     read_fit,
     resume_fit,
 )
+from tests.kit.commands import Prism
 from tests.kit.dice import tree
 from tests.kit.kept import begin
 
@@ -28,6 +29,7 @@ import numpy as np
 import polars as pl
 
 from prism.science._abc import Search, Targets, first_points
+from prism.science._fit import _remark
 
 ADOPTION = """\
 from enum import StrEnum
@@ -158,6 +160,56 @@ def test_a_fit_that_was_stopped_goes_on_to_the_same_bytes(tmp_path: Path) -> Non
     assert out == whole
     assert again.is_complete
     assert read_fit(tmp_path / "out").estimates().equals(again.estimates())
+
+
+@pytest.mark.slow
+def test_a_target_out_of_reach_is_said_wherever_the_estimate_stands(
+    tmp_path: Path, prism: Prism
+) -> None:
+    """The screen, the table, the figure and the methods say that the interval means nothing."""
+    world = tmp_path / "adoption.py"
+    world.write_text(ADOPTION)
+    (tmp_path / "plan.toml").write_text(
+        f"""world = "{world}:Adoption"
+agents = 20
+[bounds]
+pull = [0.0, 0.1]
+[[target]]
+measure = "adopted"
+value = 0.99
+spread = 0.0
+"""
+    )
+    out = tmp_path / "out"
+    asked = (tmp_path / "plan.toml", "--samples", 20, "--generations", 2, "--out", out)
+    ran = prism("fit", *asked)
+    assert ran.status == 0, ran.err
+    found = read_fit(out)
+    (row,) = found.estimates().to_dicts()
+    assert "1 of 1 fitted targets is missed, so the interval says which" in row["remark"]
+    assert f"pull: {row['remark']}." in ran.out
+    assert row["remark"] in found.methods()
+    assert "All 30 runs completed." in found.methods()
+    assert "targets is missed" in (out / "posterior.svg").read_text()
+    assert pl.read_csv(out / "estimates.csv")["remark"][0] == row["remark"]
+    assert "next generation: 10 runs" in ran.err
+    assert "10 of 10: sample-" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("ends", "said"),
+    [
+        ((0.99, 1.0, 1.0), "lies on its upper bound"),
+        ((0.0, 0.0, 0.2), "lies on its lower bound"),
+        ((0.5, 0.5, 0.5), "leave no spread"),
+        ((0.2, 0.3, 0.5), ""),
+    ],
+)
+def test_an_interval_of_nothing_is_remarked_on(ends: tuple[float, float, float], said: str) -> None:
+    """Neither an estimate on its bound nor a width of nothing stands without a word."""
+    remark = _remark(*ends)
+    assert said in remark
+    assert bool(remark) == bool(said)
 
 
 @pytest.mark.slow

@@ -72,6 +72,13 @@ def test_a_comparison_writes_what_a_paper_needs(tmp_path: Path, prism: Prism) ->
     assert names >= {"methods.md", "odd.md", "model.tex", "differences.csv", "differences.tex"}
     assert any(name.endswith(".pdf") for name in names)
     methods = Path("paper/methods.md").read_text()
-    for said in ("12 runs (seeds 0 to 5)", "Wilcoxon", "Holm", "Of 12 runs 0 failed", "scipy 1."):
+    for said in (
+        *("12 runs (seeds 0 to 5)", "Wilcoxon", "Holm", "All 12 runs completed", "scipy 1."),
+        *("in 6 pairs of the same seed", "Each run had 60 agents", "with Student's beside them"),
+        *("plain (none), warned (warning@2)", "Measures: reached in round 12.", "two-way"),
+    ):
         assert said in methods
+    assert "Welch" not in methods
+    assert "prism.bib" in names
+    assert "Network: undirected" in Path("paper/odd.md").read_text()
     assert methods == compare(folder).methods() + "\n"
