@@ -99,7 +99,10 @@ class LogTable:
         if self.agent is not None:
             self._refuse_swapped(given["agent_id"], runs[0])
         chosen = choose_format(None if as_format is None else TableFormat(as_format), out)
+        by = given.pop("sort", None)
         table, is_other = self._made(runs, given)
+        if by is not None:
+            table = forms.sorted_by(table, by)
         shown = () if is_other else self._columns_of(table, given)
         hint = None
         if chosen is TableFormat.TABLE:
@@ -300,6 +303,20 @@ TABLES = (
         """Describe every agent: its attributes, and how much it did.
 
         The columns of counts tell which were active; prism log agent has the story of one.""",
+        examples=("prism log agents runs/first --entered --sort composing",),
+        options=(
+            _flag("entered", "Count how often each agent entered each state."),
+            option(
+                "sort",
+                str | None,
+                None,
+                metavar="COLUMN",
+                help="Sort by this column, the largest first.",
+                show_default=False,
+            ),
+        ),
+        instead={"entered": "states_entered"},
+        drawn=forms.fields_at_first,
         shown=forms.columns_of_agents,
     ),
     LogTable(
@@ -323,10 +340,10 @@ TABLES = (
     ),
     LogTable(
         "why",
-        """Explain what an agent did about each post: relevance, threshold, options and choice.
+        """Explain what an agent did about each post: relevance, threshold, choice and reason.
 
         In a world without posts, list the agent's decisions.""",
-        made_by="let_pass",
+        made_by="reasons",
         examples=("prism log why agent_0001 runs/first",),
         agent="AGENT",
         shown=forms.columns_of_posts,

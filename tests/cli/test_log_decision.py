@@ -143,7 +143,7 @@ def test_options_of_a_model_are_needed(prism: Prism) -> None:
 
 
 def test_why_names_the_decisions(recorded: Path, log: Prism) -> None:
-    """Where prompts were recorded, the table of posts let pass has the ids of the decisions."""
+    """Where prompts were recorded, the table of posts has the ids of the decisions."""
     fallbacks = [
         row for row in log("decision", recorded, "--json").rows if row["source"] == "fallback"
     ]
