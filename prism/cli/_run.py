@@ -631,7 +631,11 @@ def _only_writes(given: Given, writer: Given) -> WriterOptions | None:
 def _lacks_server(name: str, given: Given) -> InputError:
     """Return the error about an option of a model without a server."""
     if name == "model":
-        named = f"ollama:{given['model']}"
+        from prism.llm._settings import Server
+
+        # who gave only the kind of server has yet to name the model
+        is_kind = given["model"] in get_args(Server)
+        named = f"{given['model']}:MODEL" if is_kind else f"ollama:{given['model']}"
         return InputError(f"--model must say who serves it: --model {named}, or --writer {named}")
 
     from prism.llm._model import ONLY_DECIDES

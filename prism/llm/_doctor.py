@@ -206,7 +206,8 @@ async def _answer_in(host: Host, options: Sequence[str], cost: Cost) -> _Answer:
         return await _asked(host, options, cost)
     except ReasonerError as error:
         raise BadReplyError(
-            f"{host.settings.model} does not choose from the options: {error}; try another model"
+            f"{host.settings.model} does not choose from the options: {error}; try another model, "
+            "such as a larger one of its kind, or one that is tuned to follow instructions"
         ) from error
 
 

@@ -32,6 +32,19 @@ ONLY_DECIDES = names_of(RunSettings, "decision")
 
 _OF_A_RUN = names_of(RunSettings, "decision", "spending", "keeping")
 
+_OUTSIDE_OF_A_RUN = {
+    "record_prompts": "record=PromptLog(path) to Reasoner or Writer",
+    "remember": "memory= to Reasoner",
+    "remember_tokens": "memory=Recollection(...) to Reasoner",
+    "cache": "cache=AnswerCache(path) to Reasoner or Writer",
+    "stop_at_fallbacks": "stop_at= to Router",
+    **{
+        name: f"budget=Budget({name}=...) to Reasoner or Writer"
+        for name in ("max_calls", "max_tokens", "deadline")
+    },
+}
+"""What stands for a setting of a run where its name is another one."""
+
 _OF_A_SERVER = (
     *("hosts", "key", "think", "temperature", "hedge", "load_timeout", "keep_alive"),
     *("max_reply_bytes", "window", "reply_tokens"),
@@ -307,8 +320,8 @@ class Model(RunSettings):
         """
         for name in _OF_A_RUN:
             if getattr(self, name) is not None:
-                problem = "is for a run: pass it to Reasoner or Writer, if they take it"
-                raise InputError(problem, field=name)
+                told = _OUTSIDE_OF_A_RUN.get(name, f"{name}= to Reasoner")
+                raise InputError(f"is for a run: elsewhere, pass {told}", field=name)
         if self.assigned:
             raise InputError("is only for a run, where agents differ", field="assigned")
         if self.client is not None:

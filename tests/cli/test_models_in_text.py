@@ -72,6 +72,7 @@ def test_a_dry_run_estimates_and_asks_nobody(
             ("--model", "a"),
             "--model must say who serves it: --model ollama:a, or --writer ollama:a",
         ),
+        (("--model", "ollama"), "who serves it: --model ollama:MODEL, or --writer ollama:MODEL"),
         (("--dry-run",), "--dry-run needs a model"),
     ],
 )

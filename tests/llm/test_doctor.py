@@ -83,7 +83,7 @@ TROUBLES: list[tuple[str, str, str, list[Fault], str | None, str]] = [
         "tiny",
         [Fault.says("As you like.")],
         None,
-        "tiny does not choose from the options",
+        "nor a plain answer; try another model, such as a larger one",
     ),
     (
         "bad chances",

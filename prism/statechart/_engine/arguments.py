@@ -169,7 +169,8 @@ def foreign_problem(state: Enum, chart: Definition[Any]) -> str:
     """Return what is wrong with a state of another enum, and what to do."""
     return (
         f"a member of {_full_name(type(state))}, but the states of chart {chart.name!r} are "
-        f"members of {_full_name(chart.state_type)}; {_ONE_ENUM}"
+        f"members of {_full_name(chart.state_type)}; {_ONE_ENUM}; an agent has one state, so a "
+        "second chart needs an agent of its own"
     )
 
 
@@ -341,7 +342,7 @@ class Checks(Generic[StateT]):
             return state
 
         subject = f"agent {agent_name(agent)!r} is in state {state!r}, which"
-        if is_known:
+        if is_known or is_foreign(state, self._definition):
             raise UnknownStateError(f"{subject} is {foreign_problem(state, self._definition)}")
         raise self._composite(state, subject) or self._unknown_state(subject)
 

@@ -5,7 +5,7 @@ An agent may have moved before the answer to its question comes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Awaitable, Iterable, Sequence, Set
 from itertools import islice, takewhile
 from typing import Any, NamedTuple, Protocol
 
@@ -67,7 +67,7 @@ async def ask(
 
     try:
         with awaiting_announcement(agent, trigger, chart) as announced:
-            chosen = await reasoner.decide(agent, state, trigger, options, context)
+            chosen = await _answer_of(reasoner, (agent, state, trigger, options, context))
 
         # an answer outside the options is no decision, and an error of its own
         if not announced.already and chosen in options:
@@ -84,6 +84,32 @@ async def ask(
         others.pop(question, None)
         if others:
             questions[id(agent)] = others
+
+
+def _answer_of(reasoner: Decider, question: tuple[Any, ...]) -> Awaitable[Any]:
+    """Put a question to a reasoner, and return the answer to wait for.
+
+    Raises:
+        TypeError: If it has no ``decide``, or one that is no coroutine function.
+    """
+    decide = getattr(reasoner, "decide", None)
+    if decide is None:
+        raise TypeError(
+            f"afire needs a reasoner with a method {_DECIDE}, got {reasoner!r}: pass such an "
+            "object, or one of prism's, such as Reasoner(Model(...)) or PolicyReasoner(seed=1)"
+        )
+
+    answer: Awaitable[Any] = decide(*question)
+    if not hasattr(answer, "__await__"):
+        raise TypeError(
+            f"{type(reasoner).__name__}.decide returned {answer!r} instead of something to await: "
+            f"write  {_DECIDE}"
+        )
+
+    return answer
+
+
+_DECIDE = "async def decide(self, agent, current_state, trigger, options, context=None)"
 
 
 def close_overtaken(questions: OpenQuestions, agent: Any, edge: Edge) -> None:

@@ -314,6 +314,8 @@ def add_missing_fields(agent: Any, initial: Any, **more: Any) -> None:
     if refused:
         cls = type(agent)
         mixin = "" if is_pydantic(cls) else ", or derive it from prism.agents.StatechartMixin"
+        if not {"state", *more} & {*refused}:
+            mixin += ", or do without adopt, since the chart needs only its 'state'"
         raise AgentError(
             f"{cls.__name__} has no fields {', '.join(sorted(refused))}: declare them in the "
             f"class{mixin}; {IF_FROZEN}"

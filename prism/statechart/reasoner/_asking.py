@@ -303,10 +303,10 @@ class AsksModel:
 
         self._says_no_tokens = True
         BUDGET_LOGGER.warning(
-            "%s at %s reports no token counts, so the limit of %d tokens has no effect on it: "
+            "%s%s reports no token counts, so the limit of %d tokens has no effect on it: "
             "set a limit on calls",
-            cost.model or "the model",
-            cost.host or "its server",
+            cost.model or type(self.client).__name__,
+            f" at {cost.host}" if cost.host else "",
             limit,
         )
 

@@ -20,6 +20,7 @@ from prism.errors import (
 )
 from prism.randomness import index_at
 from prism.statechart._identity import agent_name
+from prism.statechart._nesting import leaf_texts
 from prism.statechart.reasoner._asking import (
     AsksModel,
     Flight,
@@ -56,6 +57,7 @@ from prism.statechart.reasoner._recollection import Recollection, recollection_o
 from prism.statechart.reasoner._recording import Recording
 from prism.statechart.reasoner._replies import read_reason
 from prism.statechart.reasoner._spending import Cost, Outcome, require_one_of
+from prism.statechart.states import state_text
 from prism.telemetry._loggers import describe
 
 _STARTS_PER_TURN = 32
@@ -116,7 +118,7 @@ class Reasoner(AsksModel, BaseReasoner):
             the most likely one (``argmax``). The random number is drawn when the question is asked,
             whatever the answer.
         fallback: The state to take if the model gives no valid answer and this is an option; by
-            default the first option.
+            default the first option, in the chart's order of transitions.
         model: Model name, for clients that need it with every call.
         descriptions: Meaning of each state for the prompt, by state; `STATE_DESCRIPTIONS` by
             default.
@@ -159,7 +161,8 @@ class Reasoner(AsksModel, BaseReasoner):
             unknown field.
         FieldValueError: If mode, pick or the order of options is unknown, if an attribute is not a
             name, if time-out, concurrency, attempts or memory are not above 0, or if concurrency or
-            attempts are given for a client that has its own.
+            attempts are given for a client that has its own; when a question is asked, if the
+            fallback is a text that is no state of the chart.
     """
 
     def __init__(
@@ -207,6 +210,9 @@ class Reasoner(AsksModel, BaseReasoner):
         Random numbers are drawn before anything is awaited, so no draw depends on which answer
         comes first.
         """
+        for question in questions:
+            self._require_fallback(question)
+
         told = [by_changes(question) for question in questions]
         recording = None if self.record is None else Recording(self.record, told)
         draws = [self._draw(question) for question in told]
@@ -222,6 +228,25 @@ class Reasoner(AsksModel, BaseReasoner):
             decisions = recording.keep(decisions)
 
         return [*map(in_full, decisions, told, questions)]
+
+    def _require_fallback(self, question: Question) -> None:
+        """Refuse a fallback in plain text that is no state of the chart that asks.
+
+        A member of another enum may be meant for another chart of the same reasoner.
+
+        Raises:
+            FieldValueError: If it is one; lists the states.
+        """
+        fallback, chart = self._fallback, question.chart
+        if type(fallback) is not str or chart is None:
+            return
+
+        states = [state_text(state) for state in chart.states]
+        if not {*leaf_texts(fallback)} <= {*states}:
+            raise FieldValueError(
+                f"fallback must be a state of chart {chart.name!r}, got {fallback!r}: use one of "
+                f"{', '.join(states)}"
+            )
 
     async def _decisions(
         self, drawn: Sequence[tuple[Question, Draw]], recording: Recording | None

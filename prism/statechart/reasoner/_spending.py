@@ -351,7 +351,10 @@ class Budget:
             return self._seconds_left(book)
 
     def to_dict(self) -> dict[str, float]:
-        """Return what was spent so far: calls, tokens, and seconds since the first question."""
+        """Return what was spent so far: calls, tokens, and seconds since the first question.
+
+        Time is counted only for a deadline: without one, the seconds are 0.0.
+        """
         deadline = self._deadline
         seconds = 0.0 if deadline is None else min(deadline, self._book.seconds(self.clock()))
         return {"calls": self.calls, "tokens": self.tokens, "seconds": round(seconds, 3)}

@@ -2,6 +2,7 @@
 
 import copy
 from dataclasses import dataclass
+from enum import StrEnum
 from types import SimpleNamespace
 from typing import Any
 
@@ -222,8 +223,25 @@ def test_adopt_refuses_an_object_without_room() -> None:
     """An object whose class takes no fields is refused with a list of the fields."""
     with pytest.raises(
         AgentError, match=r"Slots has no fields engagement_threshold, .*: declare them"
-    ):
+    ) as caught:
         chart_of().adopt(Slots())
+    assert "or do without adopt, since the chart needs only its 'state'" in str(caught.value)
+
+
+def test_a_forgotten_state_type_is_told() -> None:
+    """A mixin without its states, or an agent of another chart, is told what to set."""
+
+    class Forgetful(StatechartMixin):
+        """Has the default states."""
+
+    work = StrEnum("Work", ["OPEN", "DONE"])
+    desk = Statechart(work, [Transition("go", work.OPEN, work.DONE)], work.OPEN, name="desk")
+    with pytest.raises(
+        UnknownStateError, match=r"AgentState, but the states of chart 'desk' are .*Work; .* set"
+    ) as caught:
+        desk.fire(Forgetful(), "go")
+    assert "set  state_type = chart.state_type  in the agent's class" in str(caught.value)
+    assert "an agent has one state, so a second chart needs an agent" in str(caught.value)
 
 
 class Patched(StatechartMixin):

@@ -14,7 +14,7 @@ import pytest
 
 from prism.errors import TimedOutError
 from prism.llm import OllamaChatClient
-from prism.statechart import Decision, Question
+from prism.statechart import Decision, Question, Statechart, Transition
 from prism.statechart.reasoner import Reasoner
 from prism.testing import Asked, FakeOllama, Fault
 from tests.kit.clients import Model, Silent, bare
@@ -28,6 +28,19 @@ async def test_empty_options_are_an_error(server: FakeOllama, connect: Connect) 
     with pytest.raises(ValueError, match="no options"):
         await Reasoner(connect()).decide(SimpleNamespace(), S.EVALUATING, "decides", [])
     assert server.questions == []
+
+
+async def test_a_fallback_that_is_no_state_is_refused() -> None:
+    """A misspelt fallback is told when a chart asks, with the states; nothing is sent."""
+    moves = [Transition("go", S.IDLE, S.SCROLLING), Transition("go", S.IDLE, S.RESTING)]
+    chart = Statechart(S, moves, S.IDLE, name="day", decision_states=[S.IDLE])
+    agent = SimpleNamespace(state=S.IDLE)
+    client = Model("resting")
+    with pytest.raises(ValueError, match=r"fallback must be a state of chart 'day', got 'rest'"):
+        await chart.afire(agent, "go", reasoner=Reasoner(client, mode="chat", fallback="rest"))
+    assert agent.state is S.IDLE
+    await chart.afire(agent, "go", reasoner=Reasoner(client, mode="chat", fallback="idle"))
+    assert agent.state is S.RESTING
 
 
 FAILURES = [

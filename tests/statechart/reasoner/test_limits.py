@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from prism.statechart.reasoner import Budget, Reasoner
 from prism.statechart.reasoner._foreign import adapt
 from prism.testing import FakeOllama, Fault
+from tests.kit.clients import Model
 from tests.kit.clocks import Clock
 from tests.kit.pools import at_rest, impatient, open_at_once, paced
 from tests.kit.reasoners import answer, ask, crowd
@@ -249,6 +250,17 @@ async def test_a_server_that_reports_no_tokens_is_told_of_once(
             "effect on it: set a limit on calls"
         ][:told]
     )
+
+
+async def test_a_client_that_reports_no_tokens_is_named_by_its_class(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A client of another library has neither model nor host to name, so its class is named."""
+    reasoner = Reasoner(Model("composing"), mode="chat", budget=Budget(max_tokens=9))
+    with caplog.at_level(logging.WARNING, LOGGER):
+        await reasoner.answer(crowd(1))
+    (said,) = [record.getMessage() for record in caplog.records if record.name == LOGGER]
+    assert said.startswith("Model reports no token counts, so the limit of 9 tokens has no effect")
 
 
 async def parts(reasoner: Reasoner, count: int = 1) -> list[tuple[float, float]]:
