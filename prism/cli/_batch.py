@@ -229,7 +229,7 @@ def sensitivity(
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What all these commands are asked for."""
+    """The arguments that all these commands share."""
 
     context: typer.Context
     plan: Path | None
@@ -240,10 +240,10 @@ class Asked:
     keeping: Keeping
 
     def new_plan(self) -> Plan:
-        """Return the plan with what the command line says instead.
+        """Return the plan, with the changes that the command line makes.
 
         Raises:
-            InputError: If there is none, or it says what no plan can.
+            InputError: If there is no plan, or a change is invalid.
         """
         from prism.cli._running import naming_options
         from prism.science import Plan
@@ -298,7 +298,7 @@ def carry_out(
 
 @contextmanager
 def _executor(name: str | None) -> Iterator[Executor | None]:
-    """Yield the executor of a name; None without one."""
+    """Yield the executor with this name, or None without a name."""
     if name is None:
         yield None
         return

@@ -1,4 +1,4 @@
-"""The screen of a batch: how far it is, and its results."""
+"""The screen of a batch: its progress and its results."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MOST_OUTCOMES = 6
 
 
 class BatchScreen(BatchObserver):
-    """Shows how far a batch is: a bar on a terminal, else a line for each run."""
+    """Shows the progress of a batch: a bar on a terminal, else a line for each run."""
 
     def __init__(self) -> None:
         self._progress = Bar("runs")
@@ -67,7 +67,7 @@ class BatchScreen(BatchObserver):
         note(message)
 
     def warn(self, run: BatchRun, message: str) -> None:
-        """Print a problem of a run that was dealt with."""
+        """Print a problem that a run has dealt with."""
         note(f"{run.name}: {message}")
 
     def close(self) -> None:
@@ -81,14 +81,14 @@ class BatchScreen(BatchObserver):
 
 @contextmanager
 def batch_screen(command: str, folder: Path | None) -> Iterator[BatchScreen]:
-    """Show a batch, and after an interruption or a failed write how it is resumed.
+    """Show a batch and, after an interruption or a failed write, how to resume it.
 
     Args:
-        command: What resumes it, given ``--resume``.
-        folder: Where it is kept.
+        command: The command that resumes it with ``--resume``.
+        folder: The folder of the batch.
     """
     screen = BatchScreen()
-    # the bar is gone before anything is said below it
+    # the bar is gone before anything is printed below it
     with hinting_at(folder, f"{command} --resume"), naming_options(), closing(screen):
         yield screen
 
@@ -179,7 +179,7 @@ def print_indices(done: Sensitivity, *, as_json: bool) -> None:
 
 
 def _index_table(rows: list[dict[str, object]]) -> Table:
-    """Return the indices of one outcome, a column each."""
+    """Return the indices of one outcome, one per column."""
     alone = [row for row in rows if row["other"] is None]
     indices = list(dict.fromkeys(str(row["index"]) for row in alone))
     own: dict[str, dict[str, str]] = {}

@@ -108,7 +108,7 @@ def calibrate(
 
 
 def _save_figure(found: pl.DataFrame, path: Path, reads: list[Path]) -> None:
-    """Draw a divergence in a file."""
+    """Draw a divergence and save it as a file."""
     from prism.report._figures.page_figures import styled
     from prism.report._figures.rendering import draw, in_format
     from prism.science import divergence_figure
@@ -158,7 +158,7 @@ def _print(policy: Policy, found: pl.DataFrame) -> None:
 
 
 def _print_forced(logs: RunLogs) -> None:
-    """Say how many choices a model was made to take, though it meant to say something else."""
+    """Print how many choices a model was forced to make though it preferred another answer."""
     import polars as pl
 
     asked = logs.scan(DECISION).filter(pl.col("option_mass").is_not_null())
@@ -184,7 +184,7 @@ def _print_divergence(found: pl.DataFrame) -> None:
 
 
 def _placed(table: pl.DataFrame) -> pl.DataFrame:
-    """Say state and event in one column, unless they are the same throughout."""
+    """Put state and event in one column, unless all rows have the same ones."""
     import polars as pl
 
     if table.select("state", "event").drop_nulls().n_unique() < 2:

@@ -90,7 +90,7 @@ def _from_file(path: Path) -> Statechart[Any]:
 
 
 class _Functions(dict[str, Callable[[Any, Any], object]]):
-    """Functions by name, with a stand-in for every name that is not known."""
+    """Functions by name, with a placeholder for every unknown name."""
 
     def __init__(
         self, kind: str, known: dict[str, Callable[[Any, Any], object]] | None = None
@@ -148,7 +148,7 @@ def imported_attribute(where: str) -> Any:
 
 
 def _owner_of_chart(where: str) -> Any:
-    """Return the class of a world's agents whose chart is named; None for any other thing.
+    """Return the class of a world's agents whose chart is named; None for anything else.
 
     In logs, a chart without a name of its own has that of the class.
     """
@@ -178,7 +178,7 @@ def _called(where: str, found: Any) -> Statechart[Any]:
 
 
 def _of_kind(where: str, found: type) -> Any:
-    """Return the chart of a class of a world's agents; what any other class makes."""
+    """Return the chart of a class of a world's agents, or the result of calling any other class."""
     from prism.worlds._agent import Agent
     from prism.worlds._kinds import chart_of
 
@@ -187,10 +187,10 @@ def _of_kind(where: str, found: type) -> Any:
 
 
 def result_of(where: str, function: Callable[[], Any]) -> Any:
-    """Return what a user's function without arguments returns.
+    """Call a user's function without arguments, and return its result.
 
     Raises:
-        InputError: If it raises something.
+        InputError: If the function raises an exception.
     """
     try:
         return function()

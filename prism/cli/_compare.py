@@ -144,7 +144,7 @@ def compare(
 
 @contextmanager
 def _measuring() -> Iterator[Callable[[int, int], None]]:
-    """Show on a terminal how many of the runs are measured."""
+    """Show on a terminal how many runs have been measured."""
     from rich.progress import Progress
 
     screen = Screen(err=True)
@@ -162,7 +162,7 @@ def _write_beside(
     *,
     err: bool,
 ) -> None:
-    """Write what is asked for beside the table."""
+    """Write the files that are requested in addition to the table."""
     if page is not None:
         write_page(found.html().encode(), page, err=err)
     if page is not None or figures is not None:
@@ -199,7 +199,7 @@ def _write_table(
 
 
 def _drawn(found: Comparison, tested: pl.DataFrame, left: Mapping[str, bool]) -> pl.DataFrame:
-    """Return the columns to read, without those that say nothing."""
+    """Return the columns to show, without empty ones."""
     several = len(found.groups) > 2
     left_out = {"second": not several, **left}
     shown = [name for name in _SHOWN if name in tested.columns or name == "interval"]

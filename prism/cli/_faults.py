@@ -1,4 +1,4 @@
-"""What a command says of a fault in a user's own code."""
+"""The message about an error in a user's own code."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _TRACEBACK = "--traceback"
 
 
 def tell_fault(error: BaseException) -> bool:
-    """Say where in the user's code a fault is, when it happened, and what to do.
+    """Print where in the user's code an error is, when it happened, and what to do.
 
     Args:
-        error: What was raised.
+        error: The exception.
 
     Returns:
-        False if no code of the user's was running, so that nothing was said.
+        False if none of the user's code was running; then nothing is printed.
     """
     place, entry, notes = place_of(error), entry_of(error), getattr(error, "__notes__", ())
     others = [note for note in notes if not note.startswith(f"{place}: ")]
@@ -43,14 +43,14 @@ def tell_fault(error: BaseException) -> bool:
 
 
 def tell_all(error: BaseException) -> None:
-    """Say everything that was called; what it quotes may come from anywhere."""
+    """Print the full traceback; what it quotes may come from anywhere."""
     for line in "".join(format_exception(error)).splitlines():
         say(line, err=True)
 
 
 @contextmanager
 def whole_tracebacks() -> Iterator[None]:
-    """Have no traceback shortened inside the block."""
+    """Show full tracebacks inside the block."""
     before = os.environ.get(ALL_FRAMES, "")
     os.environ[ALL_FRAMES] = "1"
     try:

@@ -37,25 +37,25 @@ logs = command_group(
 
 @dataclass(frozen=True, slots=True)
 class LogTable:
-    """A table of ``prism log``, made with no option but its own and those of every table.
+    """A table of ``prism log``, with its own options in addition to those of every table.
 
     Args:
         name: Name of the command.
-        help: What the command says of itself: a sentence, and more below an empty line.
-        made_by: The function of `prism.analysis`, or ``room:function``, that makes the table of the
-            logs and the options; by default that of the command's name.
+        help: The command's help: a sentence, and more below an empty line.
+        made_by: The function of `prism.analysis`, or ``room:function``, that makes the table from
+            the logs and the options; by default the function with the command's name.
         examples: Examples of its use.
-        agent: What the name of an agent is called, for a table of one: its first argument.
-        options: The options of its own.
-        instead: The function that makes the table where an option is given, by this option. A flag
-            is not passed on to it.
+        agent: For a table of one agent, the parameter that takes its name: the first argument.
+        options: Its own options.
+        instead: By option, the function that makes the table if the option is given. A flag is not
+            passed on to it.
         shown: Names of the columns to draw, with blanks between them, or a function of the table
-            and the options that returns them; by default all. What another function has made is
-            drawn as a whole.
-        drawn: Makes what is drawn of the table and the options, with a line below it.
+            and the options that returns them; by default all. A table that another function has
+            made is drawn as a whole.
+        drawn: Makes the drawn table, and a line below it, from the table and the options.
         below: How to read the drawn table.
         as_format: The option that chooses a format.
-        other_formats: Functions that write the logs in formats which no other table has.
+        other_formats: Functions that write the logs in formats that no other table has.
     """
 
     name: str
@@ -112,13 +112,13 @@ class LogTable:
         write(table, chosen, out, columns, hint, below=self.below, reads=runs)
 
     def _refuse_swapped(self, agent: str, run: Path) -> None:
-        """Refuse a run that stands where the agent has to, and the agent where a run has to."""
+        """Refuse a run in the place of the agent, and the agent in the place of a run."""
         if Path(agent).exists() and not run.exists():
             right = f"prism log {self.name} {run} {agent}"
             raise InputError(f"the agent comes before the runs: {right}")
 
     def _drawn_of(self, table: Any, given: Given, runs: list[Path]) -> tuple[Any, str | None]:
-        """Return what is drawn of a table, and a hint below it."""
+        """Return the drawn form of a table, and a hint below it."""
         drawn, hint = (table, None) if self.drawn is None else self.drawn(table, given)
         return forms.in_chart_order(drawn, runs), hint
 
@@ -126,7 +126,7 @@ class LogTable:
         return self.shown.split() if isinstance(self.shown, str) else self.shown(table, given)
 
     def _made(self, runs: list[Path], given: Given) -> tuple[Any, bool]:
-        """Return the table, and whether another function than the usual one has made it."""
+        """Return the table, and whether an option's own function has made it."""
         function = usual = self.made_by or self.name.replace("-", "_")
         passed = dict(given)
         for name, other in self.instead.items():
@@ -151,7 +151,7 @@ class LogTable:
 
 
 def _list_reasons(runs: list[Path], agent: str) -> None:
-    """Print the reasons of an agent without posts, which are those of its decisions."""
+    """Print the reasons of an agent without posts, taken from its decisions."""
     for run in runs:
         list_decisions(run, agent, None, as_json=False)
 
@@ -477,7 +477,7 @@ _GROUPS = {
     "world",
     "Runs as a whole": "events run-measures steady",
 }
-"""The tables by what one wants."""
+"""The tables by subject."""
 
 for _table in TABLES:
     _panels = (title for title, names in _GROUPS.items() if _table.name in names.split())

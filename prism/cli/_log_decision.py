@@ -23,7 +23,7 @@ _MOST_LISTED = 40
 
 
 PANEL = "Decisions and what they cost"
-"""Where the help of ``prism log`` shows it."""
+"""The panel of ``prism log --help`` that shows the command."""
 
 
 def decision(
@@ -136,7 +136,7 @@ def _parts(
     record: Mapping[str, Any] | None,
     served: Mapping[str, Any] | None,
 ) -> Iterator[str]:
-    """Return the lines of what was asked and answered, each part below its heading."""
+    """Return the lines of question and answer, each part below its heading."""
     chances = _dict_of(event.get("probabilities"))
     if chances:
         lines = [f"{_number(chance)}  {option}" for option, chance in chances.items()]
@@ -257,7 +257,7 @@ def _text_of(content: Any) -> str:
 
 
 def _attempt_lines(attempts: list[Mapping[str, Any]], reply: Any) -> Iterator[str]:
-    """Return what each request took, and what it brought where that is not shown already."""
+    """Return the cost of each request, and its reply unless that is shown already."""
     from prism.runlog._words import said_in
 
     for number, attempt in enumerate(attempts, start=1):
@@ -283,7 +283,7 @@ def _dict_of(value: Any) -> Mapping[str, Any]:
 
 
 def _how_to_record(folder: Path, record_id: str) -> str:
-    """Say why there is no prompt, and how to get one."""
+    """Explain why there is no prompt, and how to get one."""
     from prism.runlog._prompts import PROMPTS_NAME
     from prism.runs._folder import SUMMARY_NAME, read_summary
 

@@ -1,4 +1,4 @@
-"""Tables of ``prism log`` that are drawn otherwise than made, and networks for other tools."""
+"""Tables of ``prism log`` that are rearranged for drawing, and networks for other tools."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _SHOWN_OF_FEED = (
     *("posts", "replies", "reshares", "likes"),
 )
 
-# What a reader of edge lists would take for the end of a name, of a line, or for a comment.
+# Readers of edge lists take these for the end of a name or line, or for a comment.
 _NOT_IN_EDGES = ("\t", "\n", "\r", "#")
 
 NetworkFile = Annotated[
@@ -86,10 +86,10 @@ def _states_of(run: Path) -> Iterable[str]:
 def side_by_side(
     counts: pl.DataFrame, _given: Mapping[str, Any]
 ) -> tuple[pl.DataFrame, str | None]:
-    """Put some moments side by side: the ends of rounds, or the ticks of a single round.
+    """Put several times side by side: the ends of rounds, or the ticks of a single round.
 
     Returns:
-        The table, and a hint at what it leaves out, if it does.
+        The table, and a hint if something is left out.
     """
     import polars as pl
 
@@ -136,7 +136,7 @@ def _last_ticks(counts: pl.DataFrame) -> tuple[pl.DataFrame, str]:
 
 
 def thread(table: pl.DataFrame, _given: Mapping[str, Any]) -> tuple[pl.DataFrame, None]:
-    """Return threads as they are read: when, and who says what below whom."""
+    """Return threads as people read them: the time, and each reply below its post."""
     import polars as pl
 
     steps = pl.col("depth").clip(upper_bound=_MOST_STEPS)
@@ -165,7 +165,7 @@ def _short(value: object) -> str | None:
 
 
 def columns_of_agents(table: pl.DataFrame, _given: Mapping[str, Any]) -> Sequence[str]:
-    """Return the columns of agents to draw; those of a feed are more than fit."""
+    """Return the columns of agents to draw, since a feed has more than fit."""
     if "archetype" in table.columns:
         return _SHOWN_OF_FEED
 
@@ -173,9 +173,9 @@ def columns_of_agents(table: pl.DataFrame, _given: Mapping[str, Any]) -> Sequenc
 
 
 def columns_of_posts(table: pl.DataFrame, _given: Mapping[str, Any]) -> Sequence[str]:
-    """Return the columns of posts that an agent let pass: with its decisions where they have ids.
+    """Return the columns of an agent's posts, with its decisions if they have IDs.
 
-    An id is what ``prism log decision`` takes, where prompts were recorded.
+    ``prism log decision`` takes such an ID if prompts were recorded.
     """
     what = "decision_id" if table["decision_id"].count() else "topics"
     return ("post_id", "relevance", "threshold", what, "options", "chosen")
@@ -185,7 +185,7 @@ def edges(opened: RunLogs) -> bytes:
     """Return the interactions of a run as an edge list.
 
     Raises:
-        InputError: If there are several runs, or a name that an edge list has no room for.
+        InputError: If there are several runs, or a name that an edge list cannot hold.
     """
     from prism.analysis import interactions
 
@@ -230,7 +230,7 @@ def graphml(opened: RunLogs) -> bytes:
 
 
 def _writable(graph: Any) -> Any:
-    """Replace characters that XML has no room for, wherever the log has some."""
+    """Replace characters that XML cannot hold."""
     import networkx  # type: ignore[import-untyped,import-not-found,unused-ignore]
 
     from prism.drawing import printable

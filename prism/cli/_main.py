@@ -25,7 +25,7 @@ from prism.errors import LLMError, PrismError, TooManyFallbacksError
 _INTERRUPTED = 130
 _MOST_NAMED = 8
 _TRACEBACK = "--traceback"
-"""An option that may stand anywhere."""
+"""An option that is allowed anywhere."""
 
 _GROUPS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "Begin here": {"tour": ("_tour:tour",)},
@@ -60,20 +60,22 @@ _GROUPS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "doctor": ("_doctor:doctor",),
     },
 }
-"""Where each command is, by what one wants and in the order of the help: ``module:function``, or
-``module:group`` followed by what is added to the group."""
+"""The place of each command, by subject and in the order of the help.
+
+A place is ``module:function``, or ``module:group`` followed by the additions to the group.
+"""
 
 _MODULES = {name: places for group in _GROUPS.values() for name, places in group.items()}
 
 
 class _Group(TyperGroup):
-    """Commands, one of which has to stand before what it is about."""
+    """A group of commands: one of them has to come before any path."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the command that is called.
 
         Raises:
-            typer.TyperException: If a path stands where a command has to; it names some.
+            typer.TyperException: If there is a path in the place of a command; names some commands.
         """
         path = args[0]
         names = self.list_commands(ctx)
@@ -86,11 +88,11 @@ class _Group(TyperGroup):
 
 
 class _OnDemand(_Group):
-    """All commands, of which only those are imported that are called or listed."""
+    """All commands; only those that are called or listed are imported."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        # typer looks here for names alone, to suggest one that is like a misspelt one
+        # typer only looks here for names, to suggest one that is similar to a misspelt one
         self.commands: Any = dict.fromkeys(_MODULES)
 
     def list_commands(self, _ctx: Any) -> list[str]:
@@ -98,7 +100,7 @@ class _OnDemand(_Group):
         return list(_MODULES)
 
     def get_command(self, _ctx: Any, name: str) -> Any:
-        """Return a command; None if there is none of this name."""
+        """Return the command with this name; None if there is none."""
         return _make(name) if name in _MODULES else None
 
 
@@ -108,7 +110,7 @@ def _make(name: str) -> Any:
     place, *added = _MODULES[name]
     found = _load(place)
     group = next(title for title, commands in _GROUPS.items() if name in commands)
-    # of one command alone typer makes no group
+    # typer makes no group of a single command
     holder = typer.Typer(rich_markup_mode="rich")
     holder.callback()(_nothing)
     if isinstance(found, typer.Typer):
@@ -130,9 +132,9 @@ def _make(name: str) -> Any:
 
 
 def _with_panels(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a command whose options have their help, and that has those of its panels.
+    """Return a command with the help of its options and with the options of its panels.
 
-    The options of a panel stand in the place of the panel's argument.
+    The options of a panel replace the panel's argument.
     """
     own = documented(function)
     panels = _panels_of(own)
@@ -180,7 +182,7 @@ def _given_among(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class _Command(TyperCommand):
-    """A command whose ``--help`` shows the options that most readers look for."""
+    """A command whose ``--help`` shows the most common options."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -189,8 +191,8 @@ class _Command(TyperCommand):
         self.help = "\n\n".join(" ".join(each.split()) for each in paragraphs)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Write the help: of all options where ``--help-all`` asked for it."""
-        # typer copies what a callback has
+        """Write the help; with ``--help-all``, that of all options."""
+        # typer copies the options of a callback
         rare = () if ctx.meta.get(_ALL) else getattr(self.callback, "rare", ())
         hidden = [each for each in self.params if each.name in rare]
         for each in hidden:
@@ -219,7 +221,7 @@ _HELP_ALL = option(
 
 
 def _nothing() -> None:
-    """Stand for the command line itself."""
+    """Represent the command line itself."""
 
 
 def _load(place: str) -> Any:
@@ -257,13 +259,13 @@ def _common(
         bool, typer.Option(_TRACEBACK, help="Show the full traceback of an error.")
     ] = False,
 ) -> None:
-    """Take the options that stand before a command."""
+    """Take the options that come before a command."""
 
 
 def main() -> None:
     """Run the command line and exit: 0 done, 1 failed, 2 wrong input, 130 interrupted."""
     if isinstance(sys.stdout, io.TextIOWrapper):
-        # posts may say what the user's terminal cannot show
+        # posts may have characters that the user's terminal cannot show
         sys.stdout.reconfigure(errors="replace")
 
     # what went wrong is in the run's log and summary
@@ -274,7 +276,7 @@ def main() -> None:
 
 @cache
 def _command() -> Any:
-    """Return the command line, which keeps the commands that it has made."""
+    """Return the command line, which caches the commands that it has made."""
     return typer.main.get_command(app)
 
 
@@ -298,7 +300,7 @@ def _carried_out(arguments: list[str]) -> int:
         _report(error)
         return _status_of(error)
 
-    if status == _INTERRUPTED:  # what typer makes of a KeyboardInterrupt
+    if status == _INTERRUPTED:  # typer's status for a KeyboardInterrupt
         note("interrupted")
     elif status == 0:
         tell_next(arguments)
@@ -307,7 +309,7 @@ def _carried_out(arguments: list[str]) -> int:
 
 
 def _report(error: Exception) -> None:
-    """Say what went wrong, in full where it is a mistake of prism itself."""
+    """Print what went wrong, with the traceback if it is a mistake in prism itself."""
     # loaded by commands that fail alone
     from prism._faults import shows_all
     from prism.cli._faults import tell_all, tell_fault
@@ -333,7 +335,7 @@ def _tell(error: typer.TyperException | PrismError | OSError) -> None:
         _complain(f"{error.filename or 'output'}: {error.strerror or error}")
     # what pydantic puts before the reason says nothing to a user
     elif message := error.format_message().replace("Value error, ", ""):
-        # it is empty where the help was shown instead
+        # it is empty if the help was shown instead
         _complain(f"{message} (try --help)")
 
 
@@ -345,7 +347,7 @@ def _status_of(error: Exception) -> int:
 
 def _give_up_output() -> None:
     """Discard output that could not be written."""
-    # the interpreter would try to write it once more at exit, and fail with a traceback
+    # at exit, the interpreter would try to write it again, and fail with a traceback
     try:
         sys.stdout.flush()
     except OSError:

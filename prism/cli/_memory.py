@@ -246,9 +246,9 @@ def compact(
     _require(file)
 
     with damage_noted():
-        done = compact_memory(file, backups, versions)
-    say(f"{done.before:,} bytes before, {done.after:,} bytes now")
-    for path in done.removed:
+        before, after, removed = compact_memory(file, backups, versions)
+    say(f"{before:,} bytes before, {after:,} bytes now")
+    for path in removed:
         say(f"removed {path}")
 
 
@@ -268,7 +268,7 @@ def _read(file: Path) -> Iterator[Memory]:
 
 
 def _under(memory: Memory, tag: str, *, versions: bool) -> Iterator[dict[str, Any]]:
-    """Yield what stands under a tag, and where."""
+    """Yield the entries under a tag, and where they are."""
     from prism.cognition._memory._values import as_tag
 
     tag = as_tag(tag)
@@ -295,7 +295,7 @@ def _print_values(found: list[dict[str, Any]], tag: str, *, as_json: bool) -> No
 def _listing(
     memory: Memory, file: Path, most_stored: int, *, versions: bool = False
 ) -> dict[str, Any]:
-    """Return what is shown of a memory, as plain data."""
+    """Return the shown parts of a memory as plain data."""
     shown = memory.to_dict()
     old = shown["prism"].get("versions", {})
     used = shown["prism"]["used"]
@@ -377,7 +377,7 @@ def _text(value: Any) -> str:
 
 
 def _matches(memory: Memory, text: str, most: int) -> Iterator[dict[str, Any]]:
-    """Search what an agent sees in any case, and then storage."""
+    """Search the part that an agent always sees, and then storage."""
     from prism.cognition._memory._search import SearchedEntries
 
     for where, values in (("working memory", memory.working), ("thoughts", memory.thoughts)):
@@ -404,7 +404,7 @@ def _files_of(file: Path) -> list[Path]:
 
 
 def _place(error: InputError) -> str:
-    """Return where in the text something is wrong."""
+    """Return where in the text the mistake is."""
     line = "" if error.line is None else f", line {error.line},"
     field = "" if error.field is None else f", key {error.field!r},"
     return f"{line}{field} " if line or field else " "
@@ -443,15 +443,14 @@ def _editor() -> str:
 
 
 def _edited_text(text: str, name: str) -> str:
-    """Open a text in the editor of VISUAL or EDITOR, and return what was made of it.
+    """Open a text in the editor of VISUAL or EDITOR, and return the edited text.
 
     Args:
         text: The text.
-        name: Name of the file, by whose ending editors know what it is.
+        name: Name of the file; editors tell the format by its ending.
 
     Raises:
-        InputError: If there is no such editor, it fails, or it would wait for a terminal that is
-            not there.
+        InputError: If there is no such editor, it fails, or it needs a terminal and there is none.
     """
     editor = _editor()
     with TemporaryDirectory(prefix="prism-") as folder:
@@ -470,7 +469,7 @@ def _edited_text(text: str, name: str) -> str:
 
 
 def _kept_text(text: str, name: str) -> Path:
-    """Write a text to a file of its own, which is left to the user."""
+    """Write a text to a file of its own for the user."""
     descriptor, path = mkstemp(prefix=f"{name}-", suffix=".json")
     with os.fdopen(descriptor, "wb") as file:
         file.write(text.encode("utf-8", "surrogateescape"))

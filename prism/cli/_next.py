@@ -32,7 +32,7 @@ _NEXT = {
     "think": "prism run FILE --memory FILE --model NAME lets the agent think",
     "doctor": "prism run vaccination --model NAME --max-calls 100 asks this model",
 }
-"""What to look at after each command; ``{run}`` stands for the folder that it wrote or read."""
+"""What to look at after each command; ``{run}`` is the folder that it wrote or read."""
 
 _KEEP = "add --out runs/first to keep a run, so that you can watch, resume and compare it"
 
@@ -41,7 +41,7 @@ def next_line(arguments: Sequence[str]) -> str | None:
     """Return what to look at after a command, or None if it says so itself.
 
     Args:
-        arguments: The command with its arguments, which has succeeded.
+        arguments: The command that has succeeded, with its arguments.
     """
     if not arguments or {"--json", "--help"} & {*arguments}:
         return None
@@ -51,7 +51,7 @@ def next_line(arguments: Sequence[str]) -> str | None:
         return None
 
     line = _NEXT.get(arguments[0])
-    # of a world that was named, the line can be copied as it is
+    # with the name of the world, the line can be copied
     if line is not None and arguments[0] == "world" and len(arguments) > 2:
         line = line.replace("WORLD", quote(arguments[2]))
     if line is None or "{run}" not in line:
@@ -62,7 +62,7 @@ def next_line(arguments: Sequence[str]) -> str | None:
 
 
 def tell_next(arguments: Sequence[str]) -> None:
-    """Print what to look at next, where somebody reads it: on a terminal."""
+    """Print what to look at next, if the output is a terminal."""
     if sys.stdout.isatty() and sys.stderr.isatty():
         from prism.cli._screen import note
 

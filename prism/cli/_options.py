@@ -1,4 +1,4 @@
-"""Options that several commands share, and commands that are made of declared options."""
+"""Options that several commands share, and commands that are built from declared options."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _OPTIONS = {
     "treatments": "--treat",
     "writer_max_length": "--writer-length",
 }
-"""Parameters that are called otherwise on the command line."""
+"""Parameters that have another name on the command line."""
 
 _WORLD: dict[str, Any] = {"rich_help_panel": "A world"}
 MODEL: dict[str, Any] = {"rich_help_panel": "Asking a model"}
@@ -100,7 +100,7 @@ CheckpointEvery = Annotated[
 
 
 def command_group(text: str) -> typer.Typer:
-    """Return a group of commands, which alone shows its help: what they are for."""
+    """Return a group of commands that, called alone, shows its help."""
     return typer.Typer(help=text, no_args_is_help=True, rich_markup_mode="rich")
 
 
@@ -109,10 +109,10 @@ def option(name: str, kind: Any, default: Any = None, *declared: str, **more: An
 
     Args:
         name: Name of the parameter.
-        kind: Its type; where this is annotated already, that says all but the default.
+        kind: Its type; if this is annotated already, only the default is added.
         default: Its default.
-        declared: How it is written, where it is not as its name.
-        more: What else `typer.Option` takes.
+        declared: How it is written, if not like its name.
+        more: Other arguments of `typer.Option`.
     """
     annotation = kind
     if get_origin(kind) is not Annotated:
@@ -127,7 +127,7 @@ def command_of(
     text: str,
     examples: Iterable[str],
 ) -> Callable[..., None]:
-    """Return a command with these parameters, which a function takes by name.
+    """Return a command with these parameters; its function takes them by name.
 
     Args:
         function: Carries the command out.
@@ -148,7 +148,7 @@ def command_of(
 def with_signature(
     command: Callable[..., None], parameters: Iterable[Parameter]
 ) -> Callable[..., None]:
-    """Return a command whose parameters are these, whatever its code says."""
+    """Return a command with these parameters, instead of those in its code."""
     # typer reads the signature; annotations beside it would have to agree with it
     command.__signature__ = Signature(list(parameters))  # type: ignore[attr-defined]
     command.__annotations__ = {}
@@ -156,16 +156,16 @@ def with_signature(
 
 
 OPTIONS_SECTION = re.compile(r"^Options:\n((?: .*\n?)+)\n?", re.MULTILINE)
-"""The part of a command's docstring that says what its arguments and options are."""
+"""The part of a command's docstring that describes its arguments and options."""
 
 _ENTRY = re.compile(r"^    (\w+): ((?:.|\n     )+)", re.MULTILINE)
 
 
 def documented(function: Callable[..., Any]) -> dict[str, Parameter]:
-    """Return the parameters of a command, with the help that its docstring has for them.
+    """Return the parameters of a command, with their help from its docstring.
 
     Args:
-        function: The command. A parameter is a whole one already where its annotation has help.
+        function: The command. A parameter whose annotation has help is complete already.
     """
     section = OPTIONS_SECTION.search(cleandoc(function.__doc__ or ""))
     entries = _ENTRY.findall(section[1] if section else "")
@@ -183,13 +183,13 @@ def documented(function: Callable[..., Any]) -> dict[str, Parameter]:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """Options that a command takes together: as the one argument that is annotated with them.
+    """Options that a command takes together, as the one argument annotated with them.
 
     Args:
-        options: Returns them, when the command or its help is called.
-        gather: Makes the argument of those that are given, or have a default.
-        essential: Names of those that ``--help`` shows; ``--help-all`` shows the others, too.
-            None if it shows all.
+        options: Returns the options when the command or its help is called.
+        gather: Makes the argument from the options that are given or have a default.
+        essential: Names of those that ``--help`` shows, while ``--help-all`` shows all; None if
+            ``--help`` shows all.
     """
 
     options: Callable[[], tuple[Parameter, ...]]
@@ -197,13 +197,13 @@ class Panel:
     essential: Collection[str] | None = None
 
     def rare_of(self, options: Iterable[Parameter]) -> list[Parameter]:
-        """Return those of the options that ``--help-all`` alone shows."""
+        """Return the options that only ``--help-all`` shows."""
         essential = self.essential
         return [] if essential is None else [one for one in options if one.name not in essential]
 
 
 def declared_panel(*declared: type[Any], essential: Collection[str]) -> Panel:
-    """Return a panel of the fields of data classes, which `documented` reads as commands.
+    """Return a panel of the fields of data classes, documented like commands.
 
     Args:
         declared: The classes.
@@ -223,7 +223,7 @@ class Keeping:
     Args:
         out: The folder for a new run.
         resume: The folder of a run to continue.
-        checkpoint_every: Seconds between checkpoints; None where a command has no such option.
+        checkpoint_every: Seconds between checkpoints; None if a command has no such option.
         as_json: Whether its results are printed as JSON.
     """
 
@@ -243,11 +243,11 @@ def keeping_panel(
     seconds: float | None = DEFAULT_SECONDS_BETWEEN,
     of: str = "the",
 ) -> Panel:
-    """Return the options that say where a run is kept.
+    """Return the options for the folder of a run.
 
     Args:
-        out: What ``--out`` says.
-        resume: What ``--resume`` says; None if the command has none.
+        out: The help of ``--out``.
+        resume: The help of ``--resume``; None if the command has no such option.
         unit: What checkpoints are made after; None if the command makes its own.
         seconds: The default of ``--checkpoint-every``.
         of: Whose last checkpoint that counts from.
@@ -285,8 +285,8 @@ def model_panel(
     Args:
         only: Names of the settings; by default all, and a file of models.
         without: Names of those to leave out.
-        decides: Whether the model decides; what concerns decisions says nothing to one that writes.
-        helps: What some of them say in this command.
+        decides: Whether the model decides; options about decisions mean nothing to a writer.
+        helps: Other help texts for some of them in this command.
     """
 
     def options() -> tuple[Parameter, ...]:
@@ -306,7 +306,7 @@ def model_panel(
 
 
 def writer_panel() -> Panel:
-    """Return the options that say who writes texts, and how."""
+    """Return the options for who writes texts, and how."""
 
     def options() -> tuple[Parameter, ...]:
         from prism.llm._settings import WriterSettings, settings_of
@@ -365,7 +365,7 @@ def _number_or(*words: str) -> Callable[[str], float | str]:
 
 
 def settings_from(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of settings that a command was given as options.
+    """Return the values of settings that were given as options.
 
     Raises:
         InputError: If one names a file that cannot be read, or is not UTF-8.
@@ -391,10 +391,10 @@ def settings_from(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def model_options(given: Mapping[str, Any]) -> Model:
-    """Return the options of a model, those of a file of models included.
+    """Return the options of a model, including those of a file of models.
 
     Args:
-        given: Settings of a model by name, None where they were not given; the file is ``models``.
+        given: Settings of a model by name, None if not given; ``models`` is the file.
 
     Raises:
         InputError: If the file cannot be used, or options do not fit.
@@ -410,13 +410,13 @@ def model_options(given: Mapping[str, Any]) -> Model:
 
 
 def writer_options(given: Mapping[str, Any]) -> Model | None:
-    """Return the model that writes the texts of a run; refuse its options where none is asked.
+    """Return the model that writes the texts of a run; refuse its options if there is none.
 
     Args:
         given: The options of a model that were given.
 
     Raises:
-        InputError: If an option of a model was given, and none is asked.
+        InputError: If an option of a model was given without a model.
     """
     if "model" in given or "models" in given:
         return model_options(settings_from(given))
@@ -430,7 +430,7 @@ def named_values(given: Iterable[str] | None) -> dict[str, str]:
     """Return names and values of ``--set name=value``.
 
     Raises:
-        InputError: If one is something else, or a name is given twice.
+        InputError: If the form is different, or a name is given twice.
     """
     found: dict[str, str] = {}
     for text in given or ():
@@ -446,7 +446,7 @@ def named_values(given: Iterable[str] | None) -> dict[str, str]:
 
 
 def import_from_here() -> None:
-    """Find modules in the current folder, too, as ``python -m`` does."""
+    """Also find modules in the current folder, as ``python -m`` does."""
     if (folder := os.getcwd()) not in sys.path:  # noqa: PTH109
         sys.path.insert(0, folder)
 
@@ -457,5 +457,5 @@ def listed(given: Iterable[str] | None) -> tuple[str, ...]:
 
 
 def option_of(name: str) -> str:
-    """Return the option of a parameter, as it is written on the command line."""
+    """Return the option of a parameter as written on the command line."""
     return _OPTIONS.get(name, f"--{name.replace('_', '-')}")

@@ -1,4 +1,4 @@
-"""The files that commands write: never what they read, never half of one."""
+"""Writing the files of commands: never over a file that is read, never half a file."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ def missing_runs_first(runs: Iterable[Path | str]) -> Iterator[None]:
 
 @contextmanager
 def output_file(out: Path, reads: Iterable[Path] = ()) -> Iterator[IO[bytes]]:
-    """Open a file for a command's output; it replaces an earlier one when it is whole.
+    """Open a file for a command's output; once complete, it replaces an earlier one.
 
     Args:
         out: The file.
-        reads: What the command reads.
+        reads: The files that the command reads.
 
     Raises:
-        InputError: If it cannot be opened, is read, or belongs to a run.
-        OSError: If it cannot be written to its end; an earlier one stays as it was.
+        InputError: If it cannot be opened, is one that the command reads, or belongs to a run.
+        OSError: If it cannot be written completely; an earlier file is left unchanged.
     """
-    # what files are a run's own is known to the rooms of runs, which help needs not
+    # the rooms of runs know a run's own files; help does not need them
     from prism.files import replacing
     from prism.runs._folder import refuse_own_file
 
@@ -65,7 +65,7 @@ def output_file(out: Path, reads: Iterable[Path] = ()) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def opened_output(out: Path | None, reads: Iterable[Path] = ()) -> Iterator[IO[bytes]]:
-    """Open a file for a command's output, or give standard output where none is named.
+    """Open a file for a command's output; without a name, give standard output.
 
     Raises:
         InputError: As `output_file`; or if standard output was redirected into a file that is read,
@@ -82,7 +82,7 @@ def opened_output(out: Path | None, reads: Iterable[Path] = ()) -> Iterator[IO[b
 
 
 def write_bytes(content: bytes, out: Path | None, reads: Iterable[Path] = ()) -> None:
-    """Write a command's output to a file, or to standard output where none is named."""
+    """Write a command's output to a file or, without a name, to standard output."""
     with opened_output(out, reads) as file:
         file.write(content)
 

@@ -60,7 +60,7 @@ def rerun(
     """
     from prism.cli._running import begin_or_resume, run_screen
 
-    # what experiments need is loaded by their commands alone
+    # only the commands of experiments load what they need
     from prism.science import read_change, resume_rerun
     from prism.science import rerun as run_again
 

@@ -25,7 +25,7 @@ _MOST_REASON = 130
 
 
 def print_results(results: AnyResults, folder: Path | None) -> None:
-    """Print states and measures of the rounds, what happened in all, and a feed's cascades."""
+    """Print states and measures of the rounds, the totals, and a feed's cascades."""
     screen = Screen()
     screen.print(
         f"[bold]Agents in each state at the end of a round[/bold] ({results.agents:,} agents)"
@@ -61,7 +61,7 @@ def print_results(results: AnyResults, folder: Path | None) -> None:
 
 
 def _logged(results: AnyResults, folder: Path | None) -> str:
-    """Say of which agents the log tells, where that is not all."""
+    """Describe the agents that the log covers, if those are not all."""
     if folder is None or not log_in(folder).exists():
         return "Every transition"
     first = next(read_blocks(log_in(folder))).data.partition(b"\n")[0]
@@ -88,7 +88,7 @@ def _rounds_table(results: AnyResults, width: int, what: Literal["states", "meas
 
 def _rows(figures: Sequence[Mapping[str, Any]], absent: int | None) -> Iterator[list[str]]:
     """Yield a row for each name, with a column for each round."""
-    # agents of a chart with regions are in another set of states in each round
+    # with regions, agents are in a different set of states in each round
     for name in dict.fromkeys(name for each in figures for name in each):
         yield [name, *(_figure(each.get(name, absent)) for each in figures)]
 

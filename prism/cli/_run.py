@@ -53,7 +53,7 @@ _THINKING: dict[str, Any] = {"rich_help_panel": "A thinking agent"}
 
 @dataclass
 class _Asked:
-    """What every run is made of, which both commands take.
+    """The contents of a run, which both commands take.
 
     Options:
         agents: Number of agents to create, or a file of them; 100 by default. For the feed: prism's
@@ -329,9 +329,9 @@ def carry_out_new(
         asked: What the run is made of.
         model: The options of a model.
         writer: The options of a writer.
-        keeping: Where it is kept.
+        keeping: The folder to keep it in.
         given: Parameters that have options of their own.
-        alone: What is for an agent that is run alone.
+        alone: The options for an agent that is run alone.
         is_watched: Whether to open it in the browser.
     """
     from prism.cli._running import kept_in, naming_options, run_screen, tell
@@ -374,7 +374,7 @@ _NAMES = {"world": "WORLD"}
 def _shown_beside(
     folder: Path | None, *, is_watched: bool
 ) -> AbstractContextManager[Callable[[], object]]:
-    """Return what shows a run in the browser, if it is asked for."""
+    """Return the page that shows a run in the browser, if requested."""
     if not is_watched:
         return nullcontext(dict)
 
@@ -384,7 +384,7 @@ def _shown_beside(
 
 
 def _made(world: str, asked: Given, model: Given, writer: Given, given: Given, alone: Given) -> Any:
-    """Return the run that a command line asks for."""
+    """Return the run that a command line describes."""
     kind = Path(world).suffix.lower() if isinstance(world, str) else ""
     if kind in (".yaml", ".yml"):
         return _agent_in_yaml(Path(world), asked, model, writer, alone)
@@ -417,10 +417,10 @@ _OF_BOTH = ("seed", "rounds", "reasoner", "dry_run")
 
 
 def refuse(given: Given, why: str, *, without: Iterable[str] = ()) -> None:
-    """Refuse options that say nothing.
+    """Refuse options that have no effect.
 
     Raises:
-        InputError: If one was given; names it.
+        InputError: If one of them was given; the message names it.
     """
     for name in given:
         if name not in without:
@@ -461,12 +461,12 @@ def _thinking_agent(file: Path, asked: Given, model: Given, writer: Given, alone
 
 
 def _in_numbers(asked: Given) -> Given:
-    """Return the seed and the number of rounds, if they are asked for."""
+    """Return the seed and the number of rounds, if given."""
     return {name: asked[name] for name in ("seed", "rounds") if name in asked}
 
 
 def _model_of(asked: Given, model: Given) -> Model | None:
-    """Return the model of an agent that is run alone, if one is named."""
+    """Return the model of a single agent, if one is named."""
     served = {} if asked["reasoner"] == "policy" else {"server": asked["reasoner"]}
     return writer_options({**model, **served})
 
@@ -505,7 +505,7 @@ def _class_of(world: Any) -> type[World[Any]]:
 
 
 def _parameters(world: Any, asked: Given, given: Given) -> Given:
-    """Return the parameters that a command line asks for."""
+    """Return the parameters that a command line sets."""
     of_file: Given = {}
     if "parameter_file" in asked:
         from prism.worlds._parameters import read_parameter_file
@@ -532,7 +532,7 @@ def _treatments_in(file: Path | None, world: Any) -> Iterable[Any]:
 def who_answers(
     reasoner: Reasoner, policy: Path | None, model: Given, writer: Given
 ) -> tuple[DeciderOptions, WriterOptions | None]:
-    """Return who decides and who writes; refuse options of a model where none is asked.
+    """Return who decides and who writes; refuse options of a model if there is none.
 
     Args:
         reasoner: Who decides.
@@ -541,7 +541,7 @@ def who_answers(
         writer: The options of a writer that were given.
 
     Raises:
-        InputError: If an option was given that applies to nothing.
+        InputError: If an option was given that has no effect.
     """
     if reasoner == "policy" and not any((model, writer, policy)):
         return None, None
@@ -560,14 +560,14 @@ def who_answers(
 
 
 def _names_a_server(given: Given) -> bool:
-    """Return whether the text of a model says who serves it, so that it needs no --reasoner."""
+    """Return whether the text of a model names its server, so --reasoner is not needed."""
     from prism.llm._model_text import model_in_text
 
     return "model" in given and {*model_in_text(given["model"])} != {"model"}
 
 
 def _asked(reasoner: Reasoner, given: Given, writer: Given) -> tuple[Model, WriterOptions | None]:
-    """Return the model that decides, and which of the same kind of server writes, if one does."""
+    """Return the deciding model, and the writing model of the same kind of server, if any."""
     if "models" not in given and "model" not in given:
         raise _lacks_model("--reasoner", reasoner)
 
@@ -581,14 +581,14 @@ def _asked(reasoner: Reasoner, given: Given, writer: Given) -> tuple[Model, Writ
             f"--writer {named['server']} and --reasoner {decides.server} are two kinds of "
             f"servers: name the model that writes, as in --writer {named['server']}:NAME@HOST"
         )
-    # a model without hosts of its own is asked on those of the one that decides
+    # a model without its own hosts uses those of the deciding model
     if "hosts" not in named and named.get("server", decides.server) == decides.server:
         return decides, _writes(named.get("model"), writer)
     return decides, _writes(writer["writer"], writer)
 
 
 def _writer_named(text: str) -> Given:
-    """Return what ``--writer`` says: a kind of server alone, or a model as ``--model`` has it."""
+    """Return the value of ``--writer``: a kind of server, or a model in the form of ``--model``."""
     from prism.llm._model_text import model_in_text
     from prism.llm._settings import Server
 
@@ -629,7 +629,7 @@ def _only_writes(given: Given, writer: Given) -> WriterOptions | None:
 
 
 def _lacks_server(name: str, given: Given) -> InputError:
-    """Return the error about an option of a model where nothing says who serves it."""
+    """Return the error about an option of a model without a server."""
     if name == "model":
         named = f"ollama:{given['model']}"
         return InputError(f"--model must say who serves it: --model {named}, or --writer {named}")

@@ -23,7 +23,7 @@ from prism.runs._runnable import Runnable
 from prism.runs._running import telling_warnings
 
 _WITH_RESUME = ("resume", "host", "checkpoint_every", "as_json")
-"""What may be given beside ``--resume``: it does not make a run another one."""
+"""Parameters that are allowed beside ``--resume``, since they do not change the run."""
 
 if TYPE_CHECKING:
     from prism.cli._bar import Bar
@@ -32,24 +32,24 @@ DoneT = TypeVar("DoneT")
 
 
 def bar(*of: Any, **more: Any) -> Bar | None:
-    """Return a progress bar on standard error, or None where that is no terminal: see `Bar`."""
+    """Return a progress bar on standard error, or None if that is not a terminal: see `Bar`."""
     if not Screen(err=True).is_terminal:
         return None
 
-    # what draws it takes long to load
+    # the module that draws it takes long to load
     from prism.cli._bar import Bar
 
     return Bar(*of, **more)
 
 
 class RunScreen(Observer):
-    """Prints what a run says on stderr, and draws its progress until a stack is closed.
+    """Prints a run's messages on stderr, and draws its progress until a stack is closed.
 
     Args:
         stack: Closes the bar.
 
     Attributes:
-        begins: Called when the run is there to be looked at.
+        begins: Called once the run can be looked at.
     """
 
     def __init__(self, stack: ExitStack) -> None:
@@ -62,19 +62,19 @@ class RunScreen(Observer):
         note(message)
 
     def warn(self, message: str) -> None:
-        """Print a problem that was dealt with."""
+        """Print a problem that has been dealt with."""
         self.note(message)
 
     def started(self, run: Runnable[Any]) -> None:
-        """Draw the bar, and begin whatever goes beside the run."""
+        """Draw the bar, and call `begins`."""
         self.begins()
-        # only now: a bar and the messages before the first round would overwrite each other
+        # not earlier: the bar and the messages before the first round would overwrite each other
         self._progress = _progress(run)
         if self._progress is not None:
             self.stack.enter_context(self._progress)
 
     def kept(self) -> str:
-        """Return what an interruption has left beside the run's folder, for a message."""
+        """Describe, for a message, what an interruption has left beside the run's folder."""
         found = getattr(self._progress, "kept", str)()
         return f"{found}; " if found else ""
 
@@ -94,17 +94,16 @@ def begin_or_resume(
     what: str = "run",
     with_resume: Sequence[str] = (),
 ) -> DoneT:
-    """Begin a run, or whatever is kept like one, or continue it.
+    """Begin or continue a run, or something that is kept like one.
 
     Args:
         context: The command's context.
-        keeping: Where it is kept.
-        begin: Begins a new one in a folder, if in any, given its screen.
-        resume: Goes on with the one in a folder, given its screen.
-        screen: Shows one that is kept in a folder, if in any.
-        what: What is kept.
-        with_resume: Parameters that may be given beside ``--resume``, other than those of every
-            command.
+        keeping: The folder to keep it in.
+        begin: Begins a new one, given its folder, if any, and its screen.
+        resume: Continues the one in a folder, given its screen.
+        screen: Shows one, given its folder, if any.
+        what: What it is called in messages.
+        with_resume: Further parameters that are allowed beside ``--resume``.
 
     Raises:
         InputError: If options contradict each other.
@@ -135,7 +134,7 @@ def kept_in(keeping: Keeping) -> Path | None:
 
 
 def action_of(folder: Path) -> str | None:
-    """Return the command that carries out actions in the run of a folder, if any does."""
+    """Return the command that carries out actions in the run in a folder, if there is one."""
     config = read_summary(folder)["config"]
     parameters = config.get("parameters", {})
     command = config.get("action") or parameters.get("action")
@@ -143,7 +142,7 @@ def action_of(folder: Path) -> str | None:
 
 
 _SHOWN = {"WorkflowResults": "_workflow", "CognitiveResults": "_think"}
-"""The modules that show runs of an agent alone, by their results."""
+"""The modules that show runs of a single agent, by their results."""
 
 
 def tell(outcome: Outcome[Any], *, as_json: bool) -> None:
@@ -166,7 +165,7 @@ def tell(outcome: Outcome[Any], *, as_json: bool) -> None:
 
 
 def _progress(run: Runnable[Any]) -> Any:
-    """Return what shows how far a run is, if anything does."""
+    """Return the bar that shows a run's progress, if there is one."""
     world: Any = getattr(run, "world", None)
     if type(world).__name__ == "Turns":
         from prism.cli._workflow import progress
@@ -181,7 +180,7 @@ def _progress(run: Runnable[Any]) -> Any:
 
 
 def round_bar(rounds: int, done: int = 0) -> Bar | None:
-    """Return a bar that shows the rounds of a simulation, and the commonest state."""
+    """Return a bar that shows the rounds of a simulation and the most common state."""
     return bar("round", rounds, done, describe=_busiest)
 
 
@@ -196,12 +195,12 @@ def run_screen(
     *,
     command: str = "prism resume",
 ) -> Iterator[RunScreen]:
-    """Show a run, and what goes wrong in it in the words of the command line.
+    """Show a run, and name options in its errors as on the command line.
 
     Args:
-        folder: Where the run is kept, if anywhere.
+        folder: The folder of the run, if it has one.
         names: Fields that are called otherwise, such as arguments.
-        command: What resumes it, before its folder.
+        command: The command that resumes it, without its folder.
     """
     with warnings.catch_warnings(), ExitStack() as stack:
         # as of a damaged file that was restored
@@ -210,7 +209,7 @@ def run_screen(
         screen = RunScreen(stack)
         stack.enter_context(hinting_at(folder, command, screen.kept))
         stack.enter_context(naming_options(names))
-        # the bar is to be gone when something is said
+        # the bar has to be gone before a message is printed
         screen.stack = stack.enter_context(ExitStack())
         stack.enter_context(telling_warnings(screen))
         yield screen
@@ -218,7 +217,7 @@ def run_screen(
 
 @contextmanager
 def naming_options(names: Mapping[str, str] = MappingProxyType({})) -> Iterator[None]:
-    """Name the option where a value is refused that was not read from a file.
+    """Name the option in errors about values that were not read from a file.
 
     Args:
         names: Fields that are called otherwise, such as arguments.
@@ -226,7 +225,7 @@ def naming_options(names: Mapping[str, str] = MappingProxyType({})) -> Iterator[
     try:
         yield
     except InputError as error:
-        # what begins with an underscore is a variable of prism's own, and no option
+        # a name with an underscore in front is a variable of prism, not an option
         if error.field is None or error.path is not None or error.field.startswith("_"):
             raise
         name = names.get(error.field) or option_of(error.field)
@@ -237,7 +236,7 @@ def naming_options(names: Mapping[str, str] = MappingProxyType({})) -> Iterator[
 
 @contextmanager
 def hinting_at(folder: Path | None, command: str, kept: Callable[[], str] = str) -> Iterator[None]:
-    """Say after an interruption or a failed write what resumes the run, if it is kept."""
+    """After an interruption or a failed write, print how to resume the run, if it is kept."""
     hint = f"continue with: {command} {quote(str(folder))}"
     try:
         yield
@@ -276,14 +275,14 @@ def is_given(context: typer.Context, name: str) -> bool:
 
 
 def options_given(context: typer.Context, without: Iterable[str] = ()) -> Iterator[str]:
-    """Return what was given on the command line, as it is written there: a plan by its name."""
+    """Return the options that were given as they are written: a plan by its name."""
     for name, value in context.params.items():
         if name not in without and is_given(context, name):
             yield str(value) if name == "plan" else option_of(name)
 
 
 def own_folder(name: str, path: Path) -> Path:
-    """Refuse an empty path: it is what an unset shell variable leaves, and the current folder."""
+    """Refuse an empty path: an unset shell variable leaves one, and it is the current folder."""
     if str(path) in ("", "."):
         raise InputError(f"{name} must name a folder of its own, got {str(path)!r}")
     return path

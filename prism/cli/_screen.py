@@ -1,7 +1,7 @@
-"""What all screens share: the one way to print, and plain tables.
+"""Printing for all commands, and plain tables.
 
-Names of files, logs, servers and replies may hold anything. Whatever a command prints passes
-through `shown`, so that none of it is obeyed by a terminal. No other module of the command line
+Names of files, logs, servers and replies may contain any characters. Everything that a command
+prints passes through `shown`, so a terminal obeys none of it. No other module of the command line
 prints: they take a console, or standard output, from here.
 """
 
@@ -26,7 +26,7 @@ from rich.text import Text
 
 def shown(text: str) -> str:
     """Return a text on one line, with blanks for all that a terminal would obey."""
-    # help, which is printed by rich, needs neither room
+    # help is printed by rich and needs neither room
     from prism.drawing import printable
     from prism.files._records import shown_path
 
@@ -55,7 +55,7 @@ def note(text: str) -> None:
 
 @contextmanager
 def damage_noted() -> Iterator[None]:
-    """Print warnings, as of a damaged file that was restored, the way a command says things."""
+    """Print warnings, for example of a damaged file that was restored, like a command's notes."""
 
     def say_so(message: Warning | str, *_where: Any, **_more: Any) -> None:
         note(str(message))
@@ -72,7 +72,7 @@ def pour_json(data: Any, **options: Any) -> None:
 
 
 def pour(text: str) -> None:
-    """Write a text for programs to standard output: unchanged, unless that is a terminal."""
+    """Write a text for programs to standard output, unchanged unless that is a terminal."""
     if sys.stdout.isatty():
         text = "".join(f"{shown(line)}\n" for line in text.splitlines())
 
@@ -82,7 +82,7 @@ def pour(text: str) -> None:
 
 @contextmanager
 def standard_output() -> Iterator[IO[bytes]]:
-    """Give the bytes of standard output: as they are, unless that is a terminal."""
+    """Give standard output for bytes, unchanged unless that is a terminal."""
     if not sys.stdout.isatty():
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
@@ -94,17 +94,17 @@ def standard_output() -> Iterator[IO[bytes]]:
 
 
 class _ForTerminal(BytesIO):
-    """What will be shown on a terminal."""
+    """Bytes that will be shown on a terminal."""
 
     def isatty(self) -> bool:
         return True
 
 
 class Screen(Console):
-    """A console that shows every text, be it in a table or a progress bar, as `shown` does.
+    """A console that shows every text, also in tables and progress bars, as `shown` does.
 
     Args:
-        err: Whether it is on standard error.
+        err: Whether to write to standard error.
         file: Where to write instead.
         width: Characters of a line; by default those of the terminal.
     """
@@ -123,7 +123,7 @@ class Screen(Console):
 
 
 def _lines(text: str) -> str:
-    """Return a text as shown, but with its line breaks: rich breaks lines by them."""
+    """Return a text as shown, but keep its line breaks, which rich needs."""
     return text if text.isprintable() else "\n".join(map(shown, text.split("\n")))
 
 
@@ -137,8 +137,8 @@ def table_of(rows: Iterable[Iterable[str]], *headings: str, numbers: Iterable[st
 
     Args:
         rows: Its rows of texts.
-        headings: Its columns, of which a text that is too long is broken.
-        numbers: Which of them are of numbers.
+        headings: The names of its columns; texts that are too long are wrapped.
+        numbers: The columns that hold numbers.
     """
     table, of_numbers = plain_table(), {*numbers}
     for heading in headings:
@@ -164,10 +164,10 @@ def print_facts(name: str, facts: Mapping[str, str | int]) -> None:
 
 
 def print_findings(lines: Sequence[str], listing: Any, *, as_json: bool) -> None:
-    """Print what is wrong with something, a line each, or all of it as JSON.
+    """Print problems, one per line, or all as JSON.
 
     Raises:
-        typer.Exit: With status 1, if there is anything.
+        typer.Exit: With status 1, if there are any.
     """
     if as_json:
         pour_json(listing)
@@ -179,7 +179,7 @@ def print_findings(lines: Sequence[str], listing: Any, *, as_json: bool) -> None
 
 
 def print_place(what: str, folder: Path | None) -> None:
-    """Say where a run is kept, if it is: each of its events, and its summary."""
+    """Print where the events and the summary of a run are, if it is kept."""
     if folder is not None:
         from prism.runlog._reader import log_in
 
@@ -188,22 +188,22 @@ def print_place(what: str, folder: Path | None) -> None:
 
 
 def shortened(text: str, most: int) -> str:
-    """Return a text on one line, without what is beyond so many characters."""
+    """Return a text on one line, cut after so many characters."""
     line = shown(text)
     return line if len(line) <= most else f"{line[:most]}..."
 
 
 def counted(count: int, noun: str) -> str:
-    """Return a number of things in words, as in ``1 round`` and ``2,000 rounds``."""
+    """Return a number with its noun, as in ``1 round`` and ``2,000 rounds``."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def evenly(count: int, most: int) -> list[int]:
-    """Pick at most so many places evenly, the first and the last among them.
+    """Pick at most so many evenly spaced places, including the first and the last.
 
     Args:
         count: Number of places.
-        most: Most places to pick, 2 or more.
+        most: Maximum number of places, at least 2.
     """
     if count <= most:
         return list(range(count))

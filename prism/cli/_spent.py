@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 
 def spent_lines(spent: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what was spent, in all and by model where there are several.
+    """Yield what was spent, in total and, if there are several models, by model.
 
     Args:
-        spent: What ``run.json`` says of it.
+        spent: Its entry in ``run.json``.
     """
     calls, tokens = counted(spent["calls"], "call"), counted(spent["tokens"], "token")
     yield f"spent: {calls}, {tokens}{_money(spent)}"
@@ -35,7 +35,7 @@ def _money(spent: Mapping[str, Any]) -> str:
 
 
 def in_words(money: float) -> str:
-    """Return an amount of money; the currency is whatever the prices are in."""
+    """Return an amount of money, in the currency of the prices."""
     if money >= 1:
         return f"{money:,.2f}"
     return f"{money:.4f}" if money >= 0.01 else f"{money:.6f}"

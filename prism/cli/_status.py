@@ -1,4 +1,4 @@
-"""``prism status``: how far runs have come."""
+"""``prism status``: the progress of runs."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _looked_at(path: Path) -> Iterator[RunStatus]:
     for found in below:
         try:
             yield run_status(found)
-        except InputError as error:  # one that cannot be read hides no other
+        except InputError as error:  # an unreadable run must not hide the others
             yield RunStatus(found, "damaged", problem=str(error))
 
 
@@ -109,7 +109,7 @@ def _pace(status: RunStatus) -> Iterator[str]:
 
 
 def _costs(status: RunStatus) -> Iterator[str]:
-    """Say what was spent on models: in all, and by model where agents have their own."""
+    """Describe what was spent on models, in total and, if agents have their own, by model."""
     spent = status.spent
     if spent is None:
         return
@@ -118,7 +118,7 @@ def _costs(status: RunStatus) -> Iterator[str]:
 
 
 def _length(status: RunStatus) -> str:
-    """Say how many rounds a complete run has, and of how many where it ended itself earlier."""
+    """Describe how many rounds a complete run has, and of how many if it ended itself earlier."""
     if status.rounds is None:
         return ""
     if status.round is not None and status.round < status.rounds:

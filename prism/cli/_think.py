@@ -91,7 +91,7 @@ def check(
 
 
 def has_failed(results: CognitiveResults) -> bool:
-    """Say so if nothing came of a run, or if it stopped before its time."""
+    """Print a note and return True if a run was useless or stopped early."""
     without = sum(results.outcomes.get(name, 0) for name in ("unusable", "failed"))
     came_to_nothing = bool(results.cycles) and without == results.cycles
     if came_to_nothing:

@@ -80,7 +80,7 @@ def _events(folder: Path) -> list[Event]:
 
 
 def _drawn(curves: Mapping[str, Sequence[Sequence[float]]], events: Sequence[Event]) -> str:
-    """Draw the chart with its traffic beside the curves of all runs."""
+    """Draw the chart and its traffic beside the curves of all runs."""
     from prism.drawing import beside, draw_curves
     from prism.examples.rumour import Person
 
@@ -92,7 +92,7 @@ def _drawn(curves: Mapping[str, Sequence[Sequence[float]]], events: Sequence[Eve
 
 
 def _answer(curves: Mapping[str, Sequence[Sequence[float]]]) -> Iterator[str]:
-    """Say what the runs of each arm came to, and how far they are apart."""
+    """Describe the results of each arm, and how much they differ."""
     ends = {arm: [curve[-1] for curve in group] for arm, group in curves.items()}
     yield f"  {'know it in the end':<24}median   least    most"
     for arm, values in ends.items():
@@ -119,14 +119,14 @@ def median(values: Sequence[float]) -> float:
 def median_interval(
     values: Sequence[float], confidence: float = 0.95
 ) -> tuple[float, float, float]:
-    """Return an interval for a median: two of the values, and how sure it is.
+    """Return an interval for a median: two of the values, and its confidence.
 
-    How many of n values lie below the median is binomial, whatever the values are. So the interval
-    is exact, and at least as sure as was asked.
+    The number of the n values below the median is binomial for any distribution. So the interval is
+    exact, with at least the requested confidence.
 
     Args:
         values: At least six.
-        confidence: How sure it is to be.
+        confidence: The requested confidence.
     """
     ordered, number = sorted(values), len(values)
     outside, place = 0.0, -1
@@ -138,7 +138,7 @@ def median_interval(
 
 
 def _story(events: Sequence[Event], warned: Sequence[Event]) -> Iterator[str]:
-    """Tell what happened to an agent that was told about three times and tired in the end."""
+    """Tell the story of an agent that heard it about three times and tired in the end."""
     name = _who_tired(events)
     own = [each for each in events if each.get("agent_id") == name]
     trust = next(each["attributes"]["trust"] for each in own if each["event"] == "agent.joined")
@@ -162,7 +162,7 @@ def _who_tired(events: Sequence[Event]) -> str:
 
 
 def _told(event: Event) -> str | None:
-    """Say what an agent did, if an event is one of its decisions, or that it lost interest."""
+    """Describe an agent's decision, or its loss of interest."""
     if event.get("trigger") == "tires":
         return "told a friend who knew it already, and lost interest"
     if event["event"] != "reasoner.decision":

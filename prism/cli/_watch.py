@@ -104,10 +104,14 @@ def _watched(run: str, charts: Iterable[str] | None, host: str, port: int) -> Wa
     from prism.cli._chart_argument import chart_from
 
     own = [chart_from(name) for name in charts or ()]
-    _give_way()
+    # before polars, which counts its threads
+    os.environ.setdefault("POLARS_MAX_THREADS", "1")
     # the room's extra is named by its import
     with missing_runs_first([run]):
         from prism.watch import watch
+    # the run that is watched comes first, once the page can be shown
+    if hasattr(os, "nice"):
+        os.nice(_NICENESS)
 
     _warn_of(host, "can see the run")
     return watch(Path(run), own, host=host, port=port)
@@ -119,13 +123,6 @@ def _warn_of(host: str, does: str) -> None:
 
     if not is_loopback(host):
         note(f"{host}: anyone who can reach this machine and knows the address {does}")
-
-
-def _give_way() -> None:
-    """Leave the processor to the run that is watched; before polars, which counts its threads."""
-    os.environ.setdefault("POLARS_MAX_THREADS", "1")
-    if hasattr(os, "nice"):
-        os.nice(_NICENESS)
 
 
 @contextmanager

@@ -353,7 +353,7 @@ def resume_fit(
     """Resume a fit that was stopped, with the same results to the byte; see `resume_batch`.
 
     Args:
-        folder: Where it is kept.
+        folder: The folder of the batch.
         workers: Number of processes. Defaults to the number of processors.
         executor: Carries out the runs instead; see `batch`.
         hosts: Addresses of its servers with user names and passwords, which a batch does not keep.
@@ -373,7 +373,7 @@ def read_fit(folder: Path | str) -> Fit:
     """Return the fit in a folder, complete or not.
 
     Args:
-        folder: Where it is kept.
+        folder: The folder of the batch.
 
     Raises:
         InputError: If the folder holds no fit.

@@ -55,7 +55,7 @@ class Rerun:
 
     Args:
         outcome: The outcome of the run; None if it was already complete.
-        folder: Where it is kept.
+        folder: The folder of the run.
         run: The run that was repeated.
         from_round: First round in which something is different.
         decision: The first decision that differs; None if none does.
@@ -141,7 +141,7 @@ def resume_rerun(
     """Resume a counterfactual that was stopped, however it was stopped, and complete it.
 
     Args:
-        folder: Where it is kept.
+        folder: The folder of the run.
         hosts: Addresses of its servers with user names and passwords, which no run keeps.
         on_round: Called with every round as it ends, after it has been kept.
         checkpoint_every: Seconds between checkpoints, written when a round ends.

@@ -267,7 +267,7 @@ def resume_sensitivity(
     """Resume a sensitivity analysis that was stopped; see `resume_batch`.
 
     Args:
-        folder: Where it is kept.
+        folder: The folder of the batch.
         workers: Number of processes. Defaults to the number of processors.
         executor: Carries out the runs instead; see `batch`.
         hosts: Addresses of its servers with user names and passwords, which a batch does not keep.
@@ -287,7 +287,7 @@ def read_sensitivity(folder: Path | str) -> Sensitivity:
     """Return the sensitivity analysis in a folder, complete or not.
 
     Args:
-        folder: Where it is kept.
+        folder: The folder of the batch.
 
     Raises:
         InputError: If the folder holds no sensitivity analysis.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
-from time import monotonic
+from time import monotonic, process_time
 from typing import Any
 
 import polars as pl
@@ -87,8 +87,8 @@ class Views:
 
     Args:
         watched: The run.
-        rest: How much longer than a reading of the whole log the time to the next one is, as long
-            as the run goes on: a watcher may not slow it down.
+        rest: Seconds between two readings of the whole log, for each second of CPU that one took,
+            as long as the run goes on: a watcher may not slow it down.
 
     Attributes:
         watched: The run.
@@ -134,8 +134,9 @@ class Views:
                 return counted_facts(self._whole, self.watched, decides=False), self._due - now
 
             if is_new:
+                began = process_time()
                 self._whole, self._read = whole_facts(self.watched), read
-                self._due = monotonic() + self._rest * (monotonic() - now)
+                self._due = monotonic() + self._rest * (process_time() - began)
             return self._whole, 0.0
 
     def of_round(self, number: int | None, kind: str) -> View:

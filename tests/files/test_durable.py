@@ -23,6 +23,26 @@ def test_a_file_is_written_and_replaced(tmp_path: Path) -> None:
         assert names(tmp_path) == ["file"]
 
 
+def test_a_file_is_on_the_disk_before_it_takes_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is written is synchronized under another name, and its new name after that."""
+    (tmp_path / "file").write_bytes(b"before")
+    synchronized = []
+
+    def noted(number: int) -> None:
+        is_folder = stat.S_ISDIR(os.fstat(number).st_mode)
+        files = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+        synchronized.append((is_folder, files))
+
+    monkeypatch.setattr("os.fsync", noted)
+    write_durably(tmp_path / "file", b"after")
+    assert synchronized == [
+        (False, {".file.part": b"after", "file": b"before"}),
+        (True, {"file": b"after"}),
+    ]
+
+
 def test_leftovers_of_a_killed_writer_are_overwritten(tmp_path: Path) -> None:
     """The unfinished file of a killed writer does no harm and is gone after the next write."""
     (tmp_path / ".file.part").write_bytes(b"half of something longer than what comes")

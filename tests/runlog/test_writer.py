@@ -62,6 +62,17 @@ def run(log: RunLog, clock: SimulatedClock) -> None:
     log.logger.info(events.ROUND_ENDED, states={AgentState.IDLE: 1})
 
 
+def test_what_is_saved_is_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All that was logged before is in the file when the file is synchronized."""
+    path, synchronized = tmp_path / "events.jsonl", []
+    monkeypatch.setattr("os.fsync", lambda _: synchronized.append(path.read_bytes()))
+    with RunLog(path) as log:
+        log.logger.info(events.ROUND_STARTED)
+        size = log.save()
+    assert [len(content) for content in synchronized] == [size]
+    assert b"round.started" in synchronized[0]
+
+
 def test_every_line_begins_with_event_and_time(open_log: OpenLog) -> None:
     """The first keys of a line are event, timestamp, round and tick."""
     clock = SimulatedClock()

@@ -44,8 +44,12 @@ class Memory:
     use the current value.
 
     Attributes:
+        path: The file; None for a memory without one.
+        kind: The format; None for a memory without a file.
         faults: What was damaged, and what was read instead.
         version_limit: Number of versions of a memory to keep, the newest ones.
+        working: Working memory, in order of addition; a view that cannot be written to.
+        thoughts: The last thoughts, oldest first; a view that cannot be written to.
     """
 
     def __init__(
@@ -56,10 +60,12 @@ class Memory:
         *,
         writes: bool = True,
     ) -> None:
+        self.path: Path | None = storage.path
+        self.kind: StorageKind | None = storage.kind
         self.faults: tuple[str, ...] = faults
         self.version_limit: int = DEFAULT_VERSIONS
         self._storage = storage
-        self._contents = Contents(storage.document)
+        self._take(Contents(storage.document))
         self._lock = lock
         self._writes = writes
         self._is_closed = False
@@ -155,16 +161,6 @@ class Memory:
         return cls(JsonStorage(checked_document(data or {})))
 
     @property
-    def path(self) -> Path | None:
-        """The file; None for a memory without one."""
-        return self._storage.path
-
-    @property
-    def kind(self) -> StorageKind | None:
-        """The format; None for a memory without a file."""
-        return self._storage.kind
-
-    @property
     def state(self) -> str:
         """The agent's state as it was written, which the chart may not know."""
         return self._contents.state
@@ -177,16 +173,6 @@ class Memory:
     def cycle(self) -> int:
         """Cycles over the memory's life, failed ones too."""
         return int(self._contents.own["cycle"])
-
-    @property
-    def working(self) -> Mapping[str, Any]:
-        """Working memory, in order of addition; a view that cannot be written to."""
-        return MappingProxyType(self._contents.working)
-
-    @property
-    def thoughts(self) -> Mapping[str, str]:
-        """The last thoughts, oldest first; a view that cannot be written to."""
-        return MappingProxyType(self._contents.thoughts)
 
     @property
     def unknown(self) -> Mapping[str, Any]:
@@ -379,7 +365,7 @@ class Memory:
             InputError: If they are not those of a memory.
         """
         document = checked_document(data, self.path)
-        self._contents = Contents(document)
+        self._take(Contents(document))
         self._storage.write("clear")
         self._storage.write("put", storage_of(document))
         self._storage.write("put_versions", versions_of(document))
@@ -439,7 +425,7 @@ class Memory:
         if unknown := [name for name, *_ in changes["steps"] if name not in STEPS]:
             raise InputError(f"has no change {unknown[0]!r}", path=self.path)
 
-        self._contents = Contents(changes["document"])
+        self._take(Contents(changes["document"]))
         for step in changes["steps"]:
             self._storage.write(*step)
 
@@ -497,6 +483,11 @@ class Memory:
     def __exit__(self, *_error: object) -> None:
         """Close the file."""
         self.close()
+
+    def _take(self, contents: Contents) -> None:
+        self._contents = contents
+        self.working: Mapping[str, Any] = MappingProxyType(contents.working)
+        self.thoughts: Mapping[str, str] = MappingProxyType(contents.thoughts)
 
     def _warn(self) -> None:
         try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
@@ -72,30 +71,18 @@ class MemoryText:
         self.close()
 
 
-@dataclass(frozen=True, slots=True)
-class Compacted:
-    """What came of making a memory small.
-
-    Args:
-        before: Bytes of its file before.
-        after: Bytes of its file now.
-        removed: Files that were removed.
-    """
-
-    before: int
-    after: int
-    removed: tuple[Path, ...]
-
-
 def compact_memory(
     path: Path, backups: int | None = None, versions: int | None = None
-) -> Compacted:
+) -> tuple[int, int, list[Path]]:
     """Make the file of a memory as small as possible, without losing any current value.
 
     Args:
         path: The memory.
         backups: Remove the backups beyond the newest so many; None for none of them.
         versions: Drop the versions of each memory beyond the newest so many; None for none.
+
+    Returns:
+        The bytes of its file before and now, and the files that were removed.
 
     Raises:
         InputError: If it cannot be opened.
@@ -112,7 +99,7 @@ def compact_memory(
     if backups is not None:
         removed += Backups(place, backups).discard_surplus()
 
-    return Compacted(before, place.stat().st_size, tuple(removed))
+    return before, place.stat().st_size, removed
 
 
 def _damage_of(place: Path) -> str:

@@ -1,7 +1,7 @@
 """Reasoners: an ambiguous event, decided by a policy or by a language model.
 
-The contract is the specification's reasoner contract. A `Writer` has a model write a text, or JSON
-of a schema, through all that a decision goes through.
+The contract is the specification's reasoner contract. A `Writer` lets a model write a text, or JSON
+of a schema, with the same client, retries and budget.
 """
 
 from typing import TYPE_CHECKING

@@ -1,7 +1,7 @@
-"""What a `Reasoner` and a `Writer` have in common: a client that is asked within limits.
+"""The common part of `Reasoner` and `Writer`: a client that is asked within limits.
 
-The same decision is asked for once at a time, for all who want it; and whether a client takes
-decisions or chats is found out with the first question.
+Concurrent requests for the same decision are made once. Whether a client supports decisions or only
+chats is found out with the first question.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ QUESTION = "q0"
 """The name of the one question in a request to a decision model."""
 
 BUDGET_LOGGER: logging.Logger = logging.getLogger("prism.statechart.budget")
-"""Where a budget's warnings go that are given once; no log is other for them."""
+"""The logger for warnings of a budget that are given once and change no log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class OpenRequest:
     Args:
         text: The prompt.
         model: Name of the model, if it is known.
-        since: When it was put, on the clock of the event loop.
+        since: When it was sent, on the clock of the event loop.
     """
 
     text: str
@@ -80,13 +80,13 @@ class OpenRequest:
 
 @dataclass(frozen=True, slots=True)
 class TextRequest:
-    """A prompt to be answered by a text.
+    """A prompt whose answer is a text.
 
     Args:
         text: The prompt.
-        schema: JSON Schema of the answer, if it is to be JSON.
+        schema: JSON Schema of the answer, if it must be JSON.
         lacks: Returns 0 for a reply that can be used, else 1.
-        variation: What is added to the seed of the sampling.
+        variation: A number added to the seed of the sampling.
     """
 
     text: str
@@ -96,7 +96,7 @@ class TextRequest:
 
 
 class AnyModel(Protocol):
-    """A model that is described, and asked through its client, such as `prism.llm.Model`."""
+    """The description of a model that is asked through its client, such as `prism.llm.Model`."""
 
     @property
     def model(self) -> str:
@@ -104,21 +104,21 @@ class AnyModel(Protocol):
 
     @property
     def patience(self) -> float | None:
-        """Seconds to wait for it once it has begun to fail; None for the usual."""
+        """Seconds to wait for it when it fails; None for the default."""
 
     def as_client(self) -> Any:
-        """Return the client that is asked, the same whenever it is called."""
+        """Return the client to ask, the same one at every call."""
 
 
 def opened(
     client: Any, model: str | None, patience: float | None
 ) -> tuple[Any, str | None, float | None]:
-    """Return the client that is asked, the name of its model if it has to be told, and patience.
+    """Return the client to ask, the name of its model if it needs one, and the patience.
 
     Args:
-        client: A client, or what describes a model.
+        client: A client, or the description of a model.
         model: The name, if it was given.
-        patience: Seconds to wait for it once it has begun to fail, if they were given.
+        patience: Seconds to wait for it when it fails, if given.
 
     Raises:
         ReasonerError: If it is the text of a model.
@@ -130,7 +130,7 @@ def opened(
 
     described: AnyModel = client
     found = described.as_client()
-    # servers are asked for the one model that they were made for
+    # prism's own clients already know their model
     if has_slots(found):
         return found, model, patience
     usual = described.patience if patience is None else patience
@@ -138,7 +138,7 @@ def opened(
 
 
 class Limits(TypedDict, total=False):
-    """How a client is asked, and within which limits; see `Reasoner`."""
+    """The limits for asking a client; see `Reasoner`."""
 
     model: str | None
     timeout: float
@@ -153,24 +153,24 @@ class Limits(TypedDict, total=False):
 
 
 class AsksModel:
-    """Asks a client within limits, and keeps what it said; see `Reasoner` for the arguments.
+    """Asks a client within limits, and keeps its answers; see `Reasoner` for the arguments.
 
-    A decision that is under way is not asked for again, but waited for.
+    A decision that is already being requested is not requested again, but awaited.
 
     Args:
-        client: What is asked.
+        client: The client.
         only_decides: Whether the client is asked decision questions and nothing else.
-        limits: How it is asked, and within which limits.
+        limits: The limits.
 
     Attributes:
         client: The client that is asked.
-        concurrency: Requests that it pays to have under way at once.
-        budget: What may be spent.
-        named: Model name that was given for the client.
-        cache: Where answers are kept; it is not closed here.
-        record: Where every prompt and reply is kept; None where they are not.
-        pool: The client as it is asked, which has slots of its own if the given one has none.
-        open: The requests that have no reply yet; other threads may copy it.
+        concurrency: Number of simultaneous requests that are worthwhile.
+        budget: The budget.
+        named: The model name given for the client.
+        cache: Keeps answers; it is not closed here.
+        record: Keeps every prompt and reply, or None.
+        pool: The client, wrapped in a pool if it has no slots of its own.
+        open: The open requests; other threads may copy it.
     """
 
     def __init__(
@@ -198,7 +198,7 @@ class AsksModel:
         )
         self._taken_by_chat = parameters(self.pool.chat)[0]
         self._taken_by_decisions = parameters(self.pool.systemone)[0]
-        # a server samples unless it is told not to
+        # a server samples by default
         self._samples: bool = getattr(client, "temperature", None) != 0
         self._timeout = limits.get("timeout", DEFAULT_TIMEOUT_SECONDS)
         self._model: str | None = model or of_kind(str, getattr(client, "model", None))
@@ -218,11 +218,11 @@ class AsksModel:
         return self._timeout if left is None else min(left, self._timeout)
 
     async def _decision(self, request: Request, cost: Cost) -> Reply:
-        """Put a request, and once more in other words where the model's reply is of no use."""
+        """Send a request, and again in other words if the model's reply is useless."""
         reply: Reply | None = None
         try:
             reply = await self._reply(request, cost)
-            # what a decision model gets wrong, it gets wrong again
+            # a decision model would repeat its mistake
             is_chat = request.kind == "chat"
             problem: Exception | None = problem_in(reply, request) if is_chat else None
         except UselessReplyError as error:
@@ -238,23 +238,23 @@ class AsksModel:
         return reply
 
     async def _repaired(self, request: Request, problem: Exception, cost: Cost) -> Reply | None:
-        """Put a request in other words, with a time of its own; None if no reply came."""
+        """Send a request in other words, with its own time limit; None without a reply."""
         further = Cost()
         try:
             return await self._reply(reworded(request, problem), further)
         except LLMError:
-            # the first reply, or what was wrong with it, says more
+            # the first reply, or its problem, is more informative
             return None
         finally:
             cost.follow(further)
             cost.repaired = bool(further.attempts) or None
 
     async def _reply(self, request: Request | TextRequest, cost: Cost) -> Reply:
-        """Put a request of one asker, and return the reply.
+        """Send a request, and return the reply.
 
         Args:
             request: What to ask.
-            cost: Where to add what it costs, however it ends.
+            cost: Collects the cost, however the request ends.
         """
         cost.model = self._model
         if self.record is not None:
@@ -266,7 +266,7 @@ class AsksModel:
         self.open[id(cost)] = OpenRequest(request.text, self._model, loop_time())
         try:
             async with allowance.lease(len(request.text), lambda: (cost.attempts, cost.tokens)):
-                # the client says itself when the request has a slot
+                # the client itself reports when the request has a slot
                 reply = await self._sent(request, cost)
                 self._look_for_tokens(cost)
                 return reply
@@ -295,7 +295,7 @@ class AsksModel:
         return Reply(said.text)
 
     def _look_for_tokens(self, cost: Cost) -> None:
-        """Say once that a limit on tokens is of no use with a server that does not report them."""
+        """Warn once that a limit on tokens has no effect if the server does not report them."""
         limit = self.budget.max_tokens
         is_told = (cost.input_tokens, cost.output_tokens) != (None, None)
         if limit is None or self._says_no_tokens or is_told:
@@ -316,11 +316,11 @@ def _taken(names: Container[str], **offered: Any) -> dict[str, Any]:
     return {name: value for name, value in offered.items() if name in names}
 
 
-# Calls that are made once for all
+# Calls that are shared
 
 
 class Flight(Generic[ResultT]):
-    """A call under way, and the number of those who wait for it."""
+    """An open call, and the number of tasks that wait for it."""
 
     __slots__ = ("key", "task", "waiting")
 
@@ -338,12 +338,12 @@ class Flight(Generic[ResultT]):
 
 
 class SingleFlight(Generic[ResultT]):
-    """Calls under way, by what they ask: the same call is made once, for all who want it.
+    """Open calls by their questions: equal calls are made once, and shared.
 
-    A call ends with the last of those who wait for it: cancelling one of two leaves it running,
-    cancelling both cancels it, and waits until it has closed its connection. A call that is
-    cancelled in any other way, such as by the client itself, has failed. Each event loop makes
-    calls of its own.
+    A call ends with the last task that waits for it: cancelling one of two leaves it running;
+        cancelling both cancels it, and waits until its connection is closed. A call that is
+        cancelled in any other way, such as by the client itself, has failed. Each event loop makes
+        its own calls.
     """
 
     def __init__(self) -> None:
@@ -352,11 +352,11 @@ class SingleFlight(Generic[ResultT]):
     def join(
         self, key: Hashable, make: Callable[[Cost], Coroutine[Any, Any, ResultT]]
     ) -> Flight[ResultT]:
-        """Start a call, or join the one under way; `leave` it in the end.
+        """Start a call, or join the open one; `leave` it at the end.
 
         Args:
             key: What is asked.
-            make: Starts the call, if nobody has; it adds to the cost it is given.
+            make: Starts the call, if it is not open; it adds to the given cost.
         """
         flight = self._under_way.get(key)
         if (
@@ -371,7 +371,7 @@ class SingleFlight(Generic[ResultT]):
         return flight
 
     async def leave(self, flights: Iterable[Flight[ResultT]]) -> None:
-        """Leave calls; those for which nobody waits are cancelled, and over afterwards."""
+        """Leave calls; those for which nobody waits are cancelled, and have ended afterwards."""
         ending = [flight.task for flight in flights if self._is_last(flight)]
         if not ending:
             return
@@ -392,7 +392,7 @@ class SingleFlight(Generic[ResultT]):
             await self.leave([flight])
 
     def __len__(self) -> int:
-        """Return the number of calls under way."""
+        """Return the number of open calls."""
         return len(self._under_way)
 
     def _is_last(self, flight: Flight[ResultT]) -> bool:
@@ -415,7 +415,7 @@ async def _outcome_of(
     except Exception as error:
         return Outcome(cost, error=error)
     except asyncio.CancelledError as error:
-        # by the client, from within; if by the last who waited, nobody sees this
+        # cancelled by the client itself; if by the last waiting task, nobody sees this
         failure = LLMError("the client cancelled its own call")
         failure.__cause__ = error
         return Outcome(cost, error=failure)
@@ -424,25 +424,25 @@ async def _outcome_of(
 # Decisions or chats
 
 LONGEST_LOOK_SECONDS = 10.0
-"""How long to wait until a server says whether it takes decisions, for which it needs no model."""
+"""Seconds to wait for a server to say whether it supports decisions, which needs no model."""
 
 _REST_AFTER_LOOK = 10
-"""How many times as long as a failed look took to wait before the next."""
+"""Factor from the duration of a failed look to the wait before the next one."""
 
 
 def kind_by(mode: Literal["auto", "decision", "chat"], client: Any) -> Kind | None:
-    """Return what is asked in a mode, or None if the server has to say."""
+    """Return the kind of request in a mode, or None if the server decides."""
     if mode != "auto":
         return mode
     return None if callable(getattr(client, "systemone", None)) else "chat"
 
 
 class ModeFinder:
-    """Looks at what a client's server and model offer, once for all who want to know.
+    """Finds out what a client's server and model support, once for all callers.
 
     Args:
         client: The client.
-        logger: Where to report, once, that a look failed.
+        logger: Where to report the first failure.
     """
 
     def __init__(self, client: ModelClient, logger: EventLogger | None) -> None:
@@ -453,10 +453,10 @@ class ModeFinder:
         self._has_reported = False
 
     async def find(self, seconds: float) -> Kind | None:
-        """Return how to ask, or None if that cannot be found out now.
+        """Return the kind of request, or None if it cannot be found out now.
 
         Args:
-            seconds: How long it may take at most.
+            seconds: The time limit.
         """
         if loop_time() < self._next_look:
             return None
@@ -486,11 +486,11 @@ class ModeFinder:
             raise
 
 
-# What is put, and what is read
+# Requests, and reading replies
 
 
 def choosing(request: Request) -> TextRequest:
-    """Return a question as a prompt that is to be answered by a choice."""
+    """Return a question as a prompt whose answer is a choice."""
     schema = answer_schema(request.offered(), asks_reason=request.asks_reason)
 
     def lacks(said: TextReply) -> int:
@@ -500,10 +500,10 @@ def choosing(request: Request) -> TextRequest:
 
 
 def reworded(request: Request, problem: Exception) -> Request:
-    """Return a request that says why its last reply was of no use, and how to answer.
+    """Return a request that says why its last reply was useless, and how to answer.
 
-    One message says all, since not every client takes a conversation. A model that repeats itself
-    at temperature 0 has something new to read.
+    It is a single message, since not every client accepts a conversation. It gives a model that
+    repeats itself at temperature 0 something new to read.
     """
     if request.kind == "chat":
         listed = ", ".join(state_text(option) for option in request.offered())
@@ -515,12 +515,12 @@ def reworded(request: Request, problem: Exception) -> Request:
 
 
 def again(prompt: str, problem: str, how: str) -> str:
-    """Return a prompt that is put once more, with what was wrong with the reply to it."""
+    """Return a repeated prompt with the problem of the last reply."""
     return f"{prompt.rstrip()}\n\nYour last reply could not be used: {problem}\n{how}\n"
 
 
 def problem_in(reply: Reply, request: Request) -> ReasonerError | None:
-    """Return what keeps a reply from being used; None if it can be."""
+    """Return why a reply cannot be used; None if it can."""
     try:
         answer_in(reply, request)
     except ReasonerError as error:
@@ -530,7 +530,7 @@ def problem_in(reply: Reply, request: Request) -> ReasonerError | None:
 
 
 def chances_of(decided: ChoiceReply) -> Reply:
-    """Keep of a decision's reply what an answer is read from."""
+    """Keep the parts of a decision's reply from which an answer is read."""
     answer = decided.answers.get(QUESTION) or {}
     chances = answer.get("probabilities")
     if "option_mass" not in answer:
@@ -540,10 +540,10 @@ def chances_of(decided: ChoiceReply) -> Reply:
 
 
 def answer_in(reply: Reply, request: Request) -> tuple[Any, Mapping[str, float] | None]:
-    """Return the option that a reply chooses, or else the probabilities that it gives.
+    """Return the option that a reply chooses, or else its probabilities.
 
     Raises:
-        ReasonerError: If it says nothing valid.
+        ReasonerError: If it is not valid.
     """
     options = request.question.options
     if request.kind == "decision":
@@ -556,7 +556,7 @@ def answer_in(reply: Reply, request: Request) -> tuple[Any, Mapping[str, float] 
         )
 
     for option in options:
-        # what servers that keep to the schema send, to the letter, needs no careful reader
+        # the exact reply of servers that follow the schema needs no careful reader
         if reply.text == f'{{"next_state": "{state_text(option)}"}}':
             return option, None
 

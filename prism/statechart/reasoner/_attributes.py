@@ -14,10 +14,10 @@ _TELLING = (str, int, float, Enum, list, tuple, dict, type(None))
 
 
 def attribute_names(given: str | Sequence[str]) -> tuple[str, ...]:
-    """Return the attributes that are to be told; a single text names one.
+    """Return the attributes for prompts; a single text names one.
 
     Raises:
-        FieldValueError: If something else than a name is among them.
+        FieldValueError: If one of them is not a name.
     """
     names = (given,) if isinstance(given, str) else tuple(given)
     for name in names:
@@ -31,16 +31,16 @@ def attribute_lines(agent: Any, attributes: Sequence[str]) -> list[str]:
     """Return attributes of an agent as lines such as ``age: 34``.
 
     Raises:
-        ReasonerError: If it has no such attribute, or that is nothing that can be told.
+        ReasonerError: If it has no such attribute, or the value cannot be put in words.
     """
     return [f"{name.replace('_', ' ')}: {attribute_of(agent, name)}" for name in attributes]
 
 
 def attribute_of(agent: Any, name: str) -> str:
-    """Return an attribute of an agent in words: of its ``attributes``, or else its own.
+    """Return an attribute of an agent in words: from its ``attributes``, or else its own.
 
     Raises:
-        ReasonerError: If there is none, or it is nothing that can be told.
+        ReasonerError: If there is none, or the value cannot be put in words.
     """
     return _told(_sources_of(agent), name, f"agent {name_or_address(agent)!r}")
 
@@ -64,7 +64,7 @@ def parameter_of(parameters: Mapping[str, Any] | None, name: str) -> str:
 
 
 def in_words(value: Any) -> str:
-    """Return a value as people write it: numbers to four digits, lists with commas."""
+    """Return a value in words: numbers with four digits, lists with commas."""
     for kinds, tell in _IN_WORDS:
         if isinstance(value, kinds):
             return tell(value)
@@ -90,7 +90,7 @@ _IN_WORDS: tuple[tuple[Any, Callable[[Any], str]], ...] = (
     (type(None), lambda _: "none"),
     ((str, int), str),
 )
-"""How values of each kind are told; a member of an enum or a truth may be text or number, too."""
+"""The wording of each kind of value; enum members and truth values may also be texts or numbers."""
 
 
 def _sources_of(agent: Any) -> list[Any]:
@@ -114,7 +114,7 @@ def _told(sources: Sequence[Any], name: str, whose: str) -> str:
 
 
 def _names_in(source: Any) -> list[str]:
-    """Return the names under which something can be told."""
+    """Return the names of values that can be put in words."""
     if isinstance(source, Mapping):
         return [str(name) for name in source]
 
@@ -124,5 +124,5 @@ def _names_in(source: Any) -> list[str]:
 def _is_telling(source: Any, name: str) -> bool:
     try:
         return isinstance(getattr(source, name), _TELLING)
-    except Exception:  # a property of the user's, such as that of a detached database row
+    except Exception:  # a property of the user's class, such as that of a detached database row
         return False

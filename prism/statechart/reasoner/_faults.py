@@ -46,29 +46,29 @@ def is_retryable(error: BaseException) -> bool:
 
 
 def is_busy(error: BaseException) -> bool:
-    """Return True if the server works but takes no more now (HTTP 429 or 503)."""
-    # 502 and 504 come from a gateway whose server is gone
+    """Return True if the server works but accepts no more requests now (HTTP 429 or 503)."""
+    # 502 and 504 come from a gateway that cannot reach its server
     return isinstance(error, OverloadedError) and _status_of(error) in BUSY
 
 
 def is_refused(error: BaseException) -> bool:
-    """Return True if no connection could be made, so that the server has seen no question."""
+    """Return True if no connection could be made, so the server has seen no question."""
     return isinstance(error, UnreachableError) and error.is_refused
 
 
 def is_unusable(error: BaseException) -> bool:
-    """Return True if a host has answered with nothing of use, which another host may not do.
+    """Return True if a host gave a useless answer, where another host may do better.
 
-    Not what passes, and not what says that a host can never serve such questions.
+    This excludes temporary failures, and hosts that can never serve such questions.
     """
     never_serves = isinstance(error, (ModelMissingError, DecisionsUnsupportedError))
     return isinstance(error, LLMError) and not is_retryable(error) and not never_serves
 
 
 def is_internal(error: BaseException) -> bool:
-    """Return True if the server failed inside, which may pass.
+    """Return True if the server failed internally, which may be temporary.
 
-    It says so by HTTP 500, by an error in a 200, or by a 200 that is not JSON.
+    The signs are HTTP 500, an error in a 200, or a 200 that is not JSON.
     """
     status = _status_of(error)
     if status in OVERLOADED or status in NO_SUCH_PATH:
@@ -77,40 +77,40 @@ def is_internal(error: BaseException) -> bool:
 
 
 def lacks_files(error: BaseException) -> bool:
-    """Return True if the server failed as it could not read the files of the model.
+    """Return True if the server failed because it could not read the files of the model.
 
-    So Ollama answers (HTTP 500) while a model is being pulled anew.
+    Ollama answers so (HTTP 500) while a model is being pulled again.
     """
     return is_internal(error) and _NO_FILES.search(str(error)) is not None
 
 
 def is_permanent_refusal(error: BaseException) -> bool:
-    """Return True if the server understood a request and will never serve it (HTTP 4xx but 429)."""
+    """Return True if the server will never serve a request that it understood (4xx, not 429)."""
     return 400 <= _status_of(error) < 500 and not is_retryable(error)
 
 
 def is_malformed(error: BaseException) -> bool:
-    """Return True if the server does not take the request as it is written (HTTP 400 or 422)."""
+    """Return True if the server does not accept the request in this form (HTTP 400 or 422)."""
     return _status_of(error) in MALFORMED
 
 
 def is_refusal(error: BaseException) -> bool:
-    """Return True if the server does not take the request as it is written, whatever it calls that.
+    """Return True if the server does not accept the request in this form, whatever the status.
 
-    Some that check requests with pydantic answer 500 with what it has found.
+    Some servers that validate requests with pydantic answer 500 with its findings.
     """
     is_found = is_internal(error) and "validation error" in str(error)
     return is_malformed(error) or is_found
 
 
 def lacks_path(error: BaseException) -> bool:
-    """Return True if the server does not know a path, as other servers lack some of Ollama's."""
+    """Return True if the server lacks a path, such as some of Ollama's on other servers."""
     is_of_the_model = isinstance(error, ModelMissingError) or says_model_is_missing(str(error))
     return _status_of(error) in NO_SUCH_PATH and not is_of_the_model
 
 
 def lacks_decisions(error: BaseException) -> bool:
-    """Return True if the answer to a decision question says that server or model takes none."""
+    """Return True if the answer to a decision question says that these are not supported."""
     is_unsupported = _status_of(error) == MALFORMED[0] and "support" in str(error).lower()
     return lacks_path(error) or is_unsupported
 
@@ -119,14 +119,14 @@ def _status_of(error: BaseException) -> int:
     return error.status if isinstance(error, LLMError) else status_of(error) or 0
 
 
-# What clients of other libraries raise
+# Exceptions of other libraries' clients
 
 
 def translated(error: Exception) -> Exception:
-    """Return the error of prism's tree that a client's exception stands for, or the exception.
+    """Return the equivalent of a client's exception in prism's tree, or the exception.
 
-    What passes and what may pass is translated, and what prism's own clients raise inside another:
-    they have made their retries, so it passes no more.
+    Temporary and possibly temporary failures are translated. So are exceptions of prism's own
+    clients inside another; these have already retried, so they are not temporary any more.
     """
     found: LLMError
     status, said = status_of(error), error_in_body(error)
@@ -185,7 +185,7 @@ def read_retry_after(given: str) -> float | None:
 
 
 def _seconds_until(date: str) -> float:
-    # a tenth of importing the engine, for a header that is rare
+    # imported here as it takes a tenth of the engine's import time, for a rare header
     from email.utils import parsedate_to_datetime
 
     then = parsedate_to_datetime(date)
@@ -193,9 +193,9 @@ def _seconds_until(date: str) -> float:
 
 
 def error_in_body(error: BaseException) -> str | None:
-    """Return the error that stands in a reply with status 200, which was no valid reply then."""
+    """Return the error in a reply with status 200, which is then not a valid reply."""
     for raised in _causes(error):
-        # of pydantic, which is not imported for this
+        # pydantic's method; pydantic is not imported for this
         read_errors = getattr(raised, "errors", None)
         if type(raised).__name__ != "ValidationError" or not callable(read_errors):
             continue
@@ -209,7 +209,7 @@ def error_in_body(error: BaseException) -> str | None:
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    """Return an exception and those that it was raised from, or in place of."""
+    """Return an exception and its causes and contexts."""
     seen: set[int] = set()
     found = error
     while found is not None and id(found) not in seen:
@@ -219,7 +219,7 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def _is_transport_fault(error: BaseException) -> bool:
-    # a run has an event loop of its own, and leaves connections of a user's client behind in it
+    # a run has its own event loop, in which it leaves connections of the user's client
     if isinstance(error, RuntimeError) and str(error) == "Event loop is closed":
         return True
 

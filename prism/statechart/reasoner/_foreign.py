@@ -1,4 +1,4 @@
-"""Clients of other libraries: how they are asked, what they reply, and what they raise."""
+"""Clients of other libraries: their calls, replies and exceptions."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ _OUTPUT_TOKENS = ("output_tokens", "eval_count", "output_token_count", "completi
 _DURATIONS = ("total_duration", "load_duration", "eval_duration")
 
 _DROPPABLE = {"think": ("think",), "response_format": ("response_format", "schema", "grammar")}
-"""What a request may leave out where a model refuses it, and words by which it is named."""
+"""Parts that a request may leave out if a model refuses them, and the words that name them."""
 
 _MOST_RECORDED = 1024 * 1024
 
 
 class _Call(NamedTuple):
-    """A call of a client: its method, and what it is given."""
+    """A call of a client: its method and its arguments."""
 
     method: Callable[..., Any]
     given: tuple[Any, ...]
@@ -53,19 +53,20 @@ class _Call(NamedTuple):
 
 
 class ForeignHost(Host):
-    """A client that is not prism's own, and how it is asked.
+    """A client of another library.
 
-    Three call shapes are known: that of ``ollama.AsyncClient`` (a ``chat`` that takes messages),
-    that of ``openai.AsyncOpenAI`` (``chat.completions.create``), and a method that takes a prompt
-    (``chat``, ``get_response`` or ``run``), as agent-framework's clients and agents have it. Of
-    model, schema, seed and ``think=False`` each gets what it takes, until its model refuses it.
+    Three forms of calls are supported: that of ``ollama.AsyncClient`` (a ``chat`` that takes
+        messages), that of ``openai.AsyncOpenAI`` (``chat.completions.create``), and a method that
+        takes a prompt (``chat``, ``get_response`` or ``run``), as in agent-framework's clients and
+        agents. Each gets those of model, schema, seed and ``think=False`` that it accepts, until
+        its model refuses them.
 
     Args:
         client: The client.
         model: Model name, for a client that needs one with every call.
         seed: Seed of the sampling.
-        concurrency: Questions under way at once.
-        patience: Seconds to wait for it once it has begun to fail.
+        concurrency: Simultaneous questions.
+        patience: Seconds to wait for it when it fails.
     """
 
     def __init__(
@@ -86,7 +87,7 @@ class ForeignHost(Host):
         cost: Cost,
         variation: int = 0,
     ) -> ChatReply:
-        """Send a conversation, once more without each part that the model refuses.
+        """Send a conversation, and again without each part that the model refuses.
 
         Raises:
             BadReplyError: If the reply has no text.
@@ -108,7 +109,7 @@ class ForeignHost(Host):
                 return ChatReply(read_text(reply, cost), cost.model or "", cost.host or "")
 
     def _shape_of(self, client: Any) -> Callable[..., _Call]:
-        """Return how a client is given a conversation."""
+        """Return the form in which a client takes a conversation."""
         if completions_of(client) is not None:
             return self._as_openai
         if has(client, "chat"):
@@ -128,7 +129,7 @@ class ForeignHost(Host):
             "format": schema,
             "model": self._model,
             "options": {"seed": seed} if seeded else None,
-            # only where it is named: a chat with **arguments may not expect it
+            # only if it is a named parameter, since a chat with **arguments may not expect it
             "think": False if "think" in parameters(chat)[0] else None,
         }
         return _Call(chat, (), accepted(chat, offered))
@@ -151,7 +152,7 @@ class ForeignHost(Host):
         name = next(name for name in PROMPTED if has(self._client, name))
         ask = getattr(self._client, name)
         (message,) = messages
-        # as agent-framework's clients and agents take schema and seed
+        # the form in which agent-framework's clients and agents take schema and seed
         takes_options = name != "chat" and {"messages", "options"} <= set(parameters(ask)[0])
         options = {"response_format": schema, "seed": seed}
         known = {name: value for name, value in options.items() if value is not None}
@@ -165,13 +166,13 @@ class ForeignHost(Host):
         cost: Cost,
         variation: int = 0,  # noqa: ARG002 - nothing is sampled
     ) -> DecisionReply:
-        """Put choice questions about one state to a decision model.
+        """Ask a decision model choice questions about one state.
 
         Returns:
-            The reply; where the model left a question unanswered, its probabilities are None.
+            The reply. The probabilities of unanswered questions are None.
 
         Raises:
-            DecisionsUnsupportedError: If the server is too old, or the model not made for such
+            DecisionsUnsupportedError: If the server is too old, or the model is not made for such
                 questions.
             BadReplyError: If the reply has no answers.
         """
@@ -194,7 +195,7 @@ class ForeignHost(Host):
         return DecisionReply({name: {"probabilities": chances} for name, chances in found.items()})
 
     async def decides(self) -> bool:
-        """Return True if server and model take decision questions, or if only one can tell.
+        """Return True if server and model support decision questions, or only an attempt can tell.
 
         A client may say so itself; one like ``ollama.AsyncClient`` is asked for the model's
         capabilities.
@@ -209,7 +210,7 @@ class ForeignHost(Host):
         try:
             shown = await awaited(self._client.show(self._model))
         except Exception as error:
-            # a server that cannot show a model is not Ollama, but may take decision questions
+            # a server that cannot show a model is not Ollama, but may support decision questions
             if lacks_path(error):
                 return True
             raise
@@ -217,7 +218,7 @@ class ForeignHost(Host):
         return "decision" in (first(shown, "capabilities") or ())
 
     async def _sent(self, call: _Call, cost: Cost) -> Any:
-        """Return what a call gives."""
+        """Return the result of a call."""
         cost.request_began()
         try:
             reply = await awaited(call.method(*call.given, **call.named))
@@ -231,7 +232,7 @@ class ForeignHost(Host):
             cost.request_ended()
 
     def _fail(self, error: Exception) -> NoReturn:
-        """Raise what an exception of the client stands for; the same where nothing is known."""
+        """Raise the equivalent of a client's exception, or the same exception."""
         failure = translated(error)
         if failure is error:
             raise error
@@ -239,19 +240,19 @@ class ForeignHost(Host):
 
 
 def completions_of(client: Any) -> Any:
-    """Return where a client like ``openai.AsyncOpenAI`` takes conversations; None for others."""
+    """Return the completions of a client like ``openai.AsyncOpenAI``; None for others."""
     completions = getattr(getattr(client, "chat", None), "completions", None)
     return completions if has(completions, "create") else None
 
 
 def read_text(reply: Any, cost: Cost) -> str:
-    """Return a reply's text, and add to its cost what it says of that.
+    """Return a reply's text, and add the reported usage to its cost.
 
     Raises:
         BadReplyError: If there is no text in it.
     """
     if type(reply) is str:
-        # it says nothing of itself
+        # it reports nothing about itself
         cost.note_reply({})
         return reply
 
@@ -277,7 +278,7 @@ def _text_of(reply: Any) -> str:
 
 
 def _choice_in(reply: Any) -> Any:
-    """Return the first of several choices, as OpenAI's replies have them; else the reply."""
+    """Return the first of several choices, as in OpenAI's replies, or else the reply."""
     choices = first(reply, "choices")
     return choices[0] if isinstance(choices, list) and choices else reply
 
@@ -294,14 +295,14 @@ def _add_cost(reply: Any, cost: Cost) -> None:
 
 
 def _shown(reply: Any) -> str:
-    """Return a client's reply as it may be recorded: as JSON where it knows how."""
+    """Return a client's reply for the record, as JSON if it supports that."""
     if isinstance(reply, str):
         return reply
 
     as_json = getattr(reply, "model_dump_json", None)
     try:
         text = as_json() if callable(as_json) else json.dumps(reply, default=str)
-    except Exception:  # of the user's client: what it looks like says enough
+    except Exception:  # of the user's client, whose repr is enough
         text = repr(reply)
 
     return str(text)[:_MOST_RECORDED]
@@ -325,15 +326,16 @@ def adapt(
     concurrency: int = 1,
     patience: float = 0.0,
 ) -> ModelClient:
-    """Return the client itself if it is a `ModelClient`, else a pool of which it is the one host.
+    """Return the client itself if it is a `ModelClient`, or else a pool with it as the only host.
 
     Args:
         client: A client that passed `check_client`.
         model: Model name, for a client that needs one with every call.
         seed: Seed of the sampling, if the client takes one.
-        attempts: Requests for one question, at most, where the client has no retries of its own.
-        concurrency: Questions under way at once, where it has no slots of its own.
-        patience: Seconds to wait for it once it has begun to fail, likewise.
+        attempts: Maximum number of requests for one question, if the client has no retries of its
+            own.
+        concurrency: Simultaneous questions, if it has no slots of its own.
+        patience: Seconds to wait for it when it fails, if it has no slots of its own.
     """
     if has_slots(client):
         return cast("ModelClient", client)
@@ -344,7 +346,7 @@ def adapt(
 
 
 def has_slots(client: Any) -> bool:
-    """Return True if a client hands out slots itself: it has a limit, and tells a cost of it."""
+    """Return True if a client manages slots itself: it has a limit, and accepts a cost."""
     if not getattr(client, "concurrency", None):
         return False
 
@@ -353,10 +355,10 @@ def has_slots(client: Any) -> bool:
 
 
 def check_client(client: object, *, only_decides: bool = False) -> None:
-    """Refuse a client that cannot be asked anything.
+    """Refuse a client that cannot be asked.
 
     Args:
-        client: What would be asked.
+        client: The client.
         only_decides: Whether it would be asked decision questions and nothing else.
 
     Raises:
@@ -381,15 +383,15 @@ def check_client(client: object, *, only_decides: bool = False) -> None:
 
 
 def check_model(client: object, model: str | None, *, only_decides: bool = False) -> None:
-    """Refuse a client that needs a model with every call if there is none.
+    """Refuse a client that needs a model name with every call if there is none.
 
     Args:
-        client: What would be asked.
+        client: The client.
         model: Model name, if one is given.
         only_decides: Whether it would be asked decision questions and nothing else.
 
     Raises:
-        ReasonerError: If there is no name, and the client's method has nothing to ask instead.
+        ReasonerError: If there is no name, and the client's method needs one.
     """
     name = "systemone" if only_decides else "chat"
     completions = None if only_decides else completions_of(client)
@@ -417,7 +419,7 @@ def require_model(client: object, model: str | None) -> None:
 
 
 def depends_on(client: Any, model: str | None, seed: int) -> list[Any]:
-    """Return what a reply depends on besides the question, as far as the client says."""
+    """Return what a reply depends on besides the question, if the client reveals it."""
     settings = [getattr(client, name, None) for name in ("model", "temperature", "seed", "think")]
     return [
         model,
@@ -427,7 +429,7 @@ def depends_on(client: Any, model: str | None, seed: int) -> list[Any]:
 
 
 def _blocks(client: object) -> str:
-    """Return the asynchronous client to use in place of one that blocks; empty if it does not."""
+    """Return the asynchronous client to use instead of a blocking one; empty if it is not."""
     makers = {base.__module__.partition(".")[0] for base in type(client).__mro__}
     is_async = any(base.__name__.startswith("Async") for base in type(client).__mro__)
     if is_async or inspect.iscoroutinefunction(getattr(client, "chat", None)):

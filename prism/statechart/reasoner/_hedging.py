@@ -1,4 +1,4 @@
-"""How long answers usually take, and when one is so late that a second request is put."""
+"""The usual time of answers, and when a second request is sent for a late one."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ HEDGE_PERCENTILE = 0.95
 """Dean and Barroso, "The tail at scale", 2013: a hedge from here on costs about 5 % more."""
 
 FEWEST_SEEN = 20
-"""Answers that have to be seen before one of twenty can be told to be late."""
+"""Number of answers before the slowest 5 % can be identified."""
 
 _MOST_KEPT = 256
 
 
 class Pace:
-    """How long the latest answers took, and from when on another is a straggler."""
+    """The times of the latest answers, and the time after which another one is slow."""
 
     def __init__(self) -> None:
         self._latest: deque[float] = deque()
         self._ordered: list[float] = []
 
     def note(self, seconds: float) -> None:
-        """Note how long an answer took."""
+        """Record the time of an answer."""
         if len(self._latest) == _MOST_KEPT:
             oldest = self._latest.popleft()
             del self._ordered[bisect_left(self._ordered, oldest)]
@@ -43,15 +43,15 @@ class Pace:
         insort(self._ordered, seconds)
 
     def note_given_up(self, seconds: float) -> None:
-        """Note how long a request had taken that was given up without an answer."""
+        """Record the time of a request that was abandoned without an answer."""
         limit = self.straggles_after()
-        # without those that lose to their hedges the stragglers would seem to become fewer, while
-        # one that was given up early tells nothing
+        # without requests that lose to their hedges, slow answers would seem to become rarer, while
+        # a request that was abandoned early reveals nothing
         if limit is not None and seconds > limit:
             self.note(seconds)
 
     def straggles_after(self) -> float | None:
-        """Return the seconds after which a request is hedged; None while too little is known."""
+        """Return the seconds after which a request is hedged; None if too little is known."""
         if len(self._ordered) < FEWEST_SEEN:
             return None
         return self._ordered[int(HEDGE_PERCENTILE * len(self._ordered))]

@@ -1,4 +1,4 @@
-"""The interface that a reasoner needs of a client, and helpers to read replies."""
+"""The interface of clients for reasoners, and helpers for reading replies."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ def of_kind(kind: type[KindT], value: Any) -> KindT | None:
 
 
 async def awaited(result: Any) -> Any:
-    """Return what a call returned, or what awaiting that gives."""
+    """Return the result of a call, awaited if necessary."""
     return await result if inspect.isawaitable(result) else result
 
 
 def accepted(method: Callable[..., Any], offered: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those of the arguments that have a value and that a method takes."""
+    """Return the arguments that have a value and that a method accepts."""
     names, takes_any = parameters(method)
     return {
         name: value
@@ -49,7 +49,7 @@ def accepted(method: Callable[..., Any], offered: Mapping[str, Any]) -> dict[str
 
 
 def parameters(method: Callable[..., Any]) -> tuple[tuple[str, ...], bool]:
-    """Return the names that a method takes, and whether it takes any other, too."""
+    """Return the parameter names of a method, and whether it accepts any other."""
     return _parameters_of(getattr(method, "__func__", method), hasattr(method, "__func__"))
 
 
@@ -66,7 +66,7 @@ class TextReply(Protocol):
 
     @property
     def text(self) -> str:
-        """What the model wrote."""
+        """The text of the model."""
 
 
 class ChoiceReply(Protocol):
@@ -74,27 +74,26 @@ class ChoiceReply(Protocol):
 
     @property
     def answers(self) -> Mapping[str, Mapping[str, Any]]:
-        """By the name of the question, its ``probabilities`` by option, or None.
+        """By the name of the question: its ``probabilities`` by option, or None.
 
-        A reply that is read from log-probabilities also has the ``choice`` and the ``option_mass``,
-        which all options have together; without ``probabilities`` the choice counts.
+        A reply that was read from log-probabilities also has the ``choice`` and the ``option_mass``
+        of all options together; without ``probabilities``, the choice counts.
         """
 
 
 class ModelClient(Protocol):
-    """A client with slots of its own, such as `prism.llm.OllamaChatClient`.
+    """A client with its own slots, such as `prism.llm.OllamaChatClient`.
 
-    Others are adapted to it.
+    Other clients are adapted to it.
 
-    It adds to the cost of a request what it sends and reads, and says through it when the request
-    has a slot (``cost.allowance.admitted()``) and whether it waits for one while nobody is served
-    (``cost.allowance.stalled(...)``).
+    It adds everything that it sends and reads to the cost of a request. Through the cost, it also
+    reports when the request gets a slot (``cost.allowance.admitted()``) and whether it waits for
+    one while nobody is served (``cost.allowance.stalled(...)``).
 
-    A method that also takes ``lacks`` is given a function that returns how many of the answers that
-    were asked for a reply lacks, so that what one server answers badly can be put to another. One
-    that takes ``variation`` is given a number to add to the seed of its sampling. A client whose
-    ``temperature`` is 0 samples nothing, so it is asked equal questions once; any other is asked
-    for each agent.
+    A method that accepts ``lacks`` gets a function that returns how many of the requested answers a
+    reply lacks, so that another server can be asked after a bad reply. One that accepts
+    ``variation`` gets a number to add to its sampling seed. A client whose ``temperature`` is 0
+    does not sample, so equal questions are asked once; any other client is asked for each agent.
     """
 
     async def chat(
@@ -110,15 +109,15 @@ class ModelClient(Protocol):
     async def systemone(
         self, state: str, questions: Mapping[str, Mapping[str, Any]], *, cost: Cost
     ) -> ChoiceReply:
-        """Put choice questions about one state to a decision model.
+        """Ask a decision model choice questions about one state.
 
         Raises:
-            DecisionsUnsupportedError: If the server or the model takes none.
+            DecisionsUnsupportedError: If the server or the model does not support them.
         """
         ...
 
     async def offers_decisions(self) -> bool:
-        """Return True if server and model take decision questions, or if only one can tell."""
+        """Return True if server and model support decision questions, or if it is unknown."""
         ...
 
 
@@ -127,10 +126,10 @@ class ChatReply:
     """A model's reply to a conversation.
 
     Args:
-        text: What it said.
-        model: Model that said it.
+        text: Its text.
+        model: The model.
         host: Server it runs on.
-        input_tokens: Tokens it read, where known.
+        input_tokens: Tokens that it read, if known.
         output_tokens: Tokens that it wrote, if known.
     """
 
@@ -147,7 +146,7 @@ class DecisionReply:
 
     Args:
         answers: By question: ``choice``, ``probabilities`` by option, and ``confidence``.
-        usage: ``input_tokens`` and ``output_tokens``, where known.
+        usage: ``input_tokens`` and ``output_tokens``, if known.
         model: Model that answered.
         host: Server it runs on.
     """
@@ -160,13 +159,13 @@ class DecisionReply:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a model said.
+    """A model's reply.
 
     Args:
         text: Text of a chat reply.
-        chances: Probabilities of a decision reply, by option; None where there are none.
-        choice: The option that it chooses, where it says how much probability all options have.
-        option_mass: That probability.
+        chances: Probabilities of a decision reply, by option, or None.
+        choice: The chosen option, if the reply has an option mass.
+        option_mass: The probability of all options together.
     """
 
     text: str = ""

@@ -1,6 +1,6 @@
-"""Prompts of the user's own: templates and functions, for each chart and state.
+"""The user's own prompts: templates and functions, for each chart and state.
 
-A template has ``{names}``; it is read once and filled often, and nothing in it is evaluated.
+A template has ``{names}``. It is parsed once and filled often, and nothing in it is evaluated.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from prism.statechart.states import state_text
 
 NAME: re.Pattern[str] = re.compile(r"\{([^\W\d]\w*)\}")
 DOTTED_NAME: re.Pattern[str] = re.compile(r"\{([^\W\d]\w*(?:\.\w+)*)\}")
-"""A name, or one of something named, ``{agent.age}``; a chain is for the reader to refuse."""
+"""A name, or an attribute such as ``{agent.age}``; longer chains are refused later."""
 
 MAX_CHARACTERS = 4_000_000
-"""The longest prompt: a few lines can name a long variable very often."""
+"""Maximum length of a prompt, since a few lines can name a long variable many times."""
 
 
 class PromptError(ValueError):
@@ -32,12 +32,12 @@ class PromptError(ValueError):
 class Template:
     """A text with ``{variables}``.
 
-    Only names in braces are variables: no formats, no chains of attributes, so that a prompt may
-    hold JSON as it is. What a variable brings is not looked through again.
+    Only names in braces are variables, without formats or chains of attributes, so a prompt may
+    contain JSON. Variables are not replaced inside values.
 
     Args:
         text: The text.
-        pattern: What a variable looks like, its name as the one group.
+        pattern: The pattern of a variable, with its name as the only group.
     """
 
     __slots__ = ("_parts", "names", "text")
@@ -51,14 +51,14 @@ class Template:
     def fill(
         self, variables: Mapping[str, Any], shown: Callable[[Any], str] = str
     ) -> tuple[str, list[str]]:
-        """Return the text with its variables, and the names that there are no variables for.
+        """Return the text with its variables filled in, and the names without a variable.
 
         Args:
             variables: Values by name. Each is looked up once, however often it is named.
-            shown: Returns a value as the prompt shows it.
+            shown: Returns the text of a value in the prompt.
 
         Raises:
-            PromptError: If the prompt is longer than prism asks.
+            PromptError: If the prompt is too long.
         """
         if not self.names:
             return self._parts[0], []
@@ -80,16 +80,16 @@ class Template:
 
 
 Prompt = str | Callable[[Question], str]
-"""A template, or a function that returns what the model is told."""
+"""A template, or a function that returns the prompt."""
 
 Prompts = Prompt | Mapping[Any, Prompt | Mapping[Any, Prompt]]
-"""A prompt, or prompts by chart name or state, those of a chart again by state."""
+"""A prompt, or prompts by chart name or state; those of a chart may be by state."""
 
 OwnPrompt = Template | Callable[[Question], str]
-"""A prompt as it is kept, its template read."""
+"""A stored prompt, its template parsed."""
 
 PROMPT_LOGGER: logging.Logger = logging.getLogger("prism.statechart.prompts")
-"""Where it is said, once, what a prompt does not do: no log is other for it."""
+"""The logger for warnings about prompts that are given once and change no log."""
 
 FIELDS: Mapping[str, str] = {
     "name": "name of the agent",
@@ -111,16 +111,16 @@ _OPEN: Mapping[str, Callable[[Question, str], str]] = {
     "context": lambda question, name: key_of(question.context, name),
     "world": lambda question, name: parameter_of(question.parameters, name),
 }
-"""What ``{agent.age}`` and the like look up; what there is shows with the first question."""
+"""The objects for fields such as ``{agent.age}``, which are checked with the first question."""
 
 KNOWN = ", ".join((*FIELDS, *(f"{name}.<...>" for name in _OPEN)))
 
 
 def value_of(name: str, question: Question, makers: Mapping[str, Callable[[], str]]) -> str:
-    """Return a field of a question; what belongs to no agent, context or world is made.
+    """Return a field of a question; one without a dot is built.
 
     Raises:
-        ReasonerError: If the agent, the context or the world has nothing of that name.
+        ReasonerError: If the agent, the context or the world has no such name.
     """
     whose, _, own = name.partition(".")
     return _OPEN[whose](question, own) if own else makers[name]()
@@ -132,10 +132,11 @@ class OwnPrompts:
     Args:
         given: A template or a function, or a mapping of those: by the name of a chart, by a state,
             or by the name of a chart and then by state.
-        has_memory: Whether there is a memory to name.
+        has_memory: Whether templates may name the memory.
 
     Raises:
-        ReasonerError: If a template names an unknown field, or something is no prompt; lists all.
+        ReasonerError: If a template names an unknown field, or something is not a prompt; the
+            message lists all problems.
     """
 
     def __init__(self, given: Prompts, *, has_memory: bool) -> None:
@@ -157,7 +158,7 @@ class OwnPrompts:
         """Return the prompt for a question; None for the default one.
 
         Raises:
-            ReasonerError: If the prompts are by charts, and that of the question is unknown, or if
+            ReasonerError: If the prompts are by chart and the question's chart is unknown, or if
                 they name states in which its chart asks nothing.
         """
         if self._all is not None:
@@ -219,7 +220,7 @@ class OwnPrompts:
         return template
 
     def _look_at(self, chart: Any, found: Any) -> None:
-        """Say what will never be asked, and which chart has the default prompt."""
+        """Report prompts that are never used, and charts with the default prompt."""
         if found is None:
             PROMPT_LOGGER.warning(
                 "questions of chart %r get the default prompt: there are prompts only for %s",
@@ -242,5 +243,5 @@ def _is_field(name: str) -> bool:
     if not own:
         return name in FIELDS
 
-    # no chain of attributes, and nothing private
+    # no chains of attributes, and nothing private
     return whose in _OPEN and own.isidentifier() and not own.startswith("_")

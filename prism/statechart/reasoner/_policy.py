@@ -1,4 +1,4 @@
-"""Deciding without a model, and the random numbers of agents that have no stream."""
+"""Deciding without a model, and random numbers for agents without a stream."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class AgentStreams:
     """The random numbers of agents' decisions, for reasoners that draw.
 
     Args:
-        seed: Seed of the streams of agents that have none.
+        seed: Seed of the streams of agents without their own.
     """
 
     def __init__(self, seed: int) -> None:
@@ -35,12 +35,12 @@ class AgentStreams:
         self._met = 0
 
     def of(self, agent: Any) -> RandomStream:
-        """Return ``agent.random`` where that is a stream, else a stream kept for the agent.
+        """Return ``agent.random`` if it is a stream, or else a stream kept for the agent.
 
-        An agent that draws for itself, too, has ``decision_random`` beside it, which comes first.
+        An agent that also draws for itself has ``decision_random``, which takes precedence.
 
-        That one belongs to the agent's id or name, or, for an agent without any, to its place in
-        the order in which such agents were first asked.
+        A kept stream belongs to the agent's id or name, or, for an agent without either, to its
+        place in the order in which such agents were first asked.
         """
         for attribute in ("decision_random", "random"):
             own = getattr(agent, attribute, None)
@@ -61,28 +61,28 @@ class AgentStreams:
             self._met += 1
             stream = RandomStream(self._seed, "", self._met)
             try:
-                # its address may become another agent's
+                # its address may be reused for another agent
                 finalize(agent, self._nameless.pop, key, None)
                 self._nameless[key] = stream, None
             except TypeError:
-                # takes no weak reference: kept, so that its address stays its own
+                # without weak references, keep it alive so that its address is not reused
                 self._nameless[key] = stream, agent
 
         return self._nameless[key][0]
 
 
 SEEDS = 2**31
-"""How many seeds are drawn from: servers keep them in 32 bits."""
+"""Number of seeds to draw from, since servers store them in 32 bits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """The random number that a question takes before it is put.
+    """The random number that is drawn for a question before it is asked.
 
     Args:
-        stream: Where the number was taken; None if nothing will be drawn.
-        taken: The number, with which an option is drawn, or the model samples its answer.
-        fault: What keeps the question from being put.
+        stream: The stream of the number; None if nothing is drawn.
+        taken: The number, for drawing an option or for the model's sampling.
+        fault: Why the question cannot be asked.
     """
 
     stream: RandomStream | None = None
@@ -91,11 +91,11 @@ class Draw:
 
     @property
     def variation(self) -> int:
-        """The number as one to add to a seed."""
+        """The number in a form to add to a seed."""
         return int(self.taken[1] * SEEDS)
 
     def put_back(self) -> None:
-        """Leave the stream as if the question had not been put."""
+        """Restore the stream as if the question had not been asked."""
         if self.stream is not None:
             self.stream.put_back(self.taken)
 
@@ -109,7 +109,7 @@ _PULLED = frozenset(
         AgentState.ENGAGING_RESHARE,
     )
 )
-"""Options for which a post's relevance speaks."""
+"""Options that a post's relevance favours."""
 
 _NEUTRAL: Mapping[str, float] = {}
 
@@ -132,8 +132,8 @@ class PolicyReasoner(BaseReasoner):
 
     Args:
         seed: Seed of the streams.
-        temperature: Above 0; low values make the likeliest option nearly certain, high ones even
-            out the odds.
+        temperature: Above 0; low values make the most likely option nearly certain, high values
+            even out the odds.
         logger: A structlog logger for the decisions.
 
     Raises:
@@ -161,12 +161,12 @@ class PolicyReasoner(BaseReasoner):
         return [weight / total for weight in weights]
 
     def choose(self, asked: Sequence[Any], logger: EventLogger | None = None) -> list[Any]:
-        """Draw an option for every question, and announce the decisions if anybody listens.
+        """Draw an option for every question, and log the decisions if they are wanted.
 
         Args:
             asked: Questions, or objects with the same agents, states, triggers, options, contexts,
                 weights and pulls.
-            logger: Logger to announce them to; by default this reasoner's own.
+            logger: Logger for the decisions; by default this reasoner's own.
         """
         given = logger or self._logger
         is_told = is_heard(given)
@@ -195,7 +195,7 @@ class PolicyReasoner(BaseReasoner):
         return question.options[self._streams.of(question.agent).weighted_index(chances)]
 
     def _weights(self, question: Question) -> list[float]:
-        """Return what the probabilities of the options are proportional to."""
+        """Return the unnormalised probabilities of the options."""
         given = question.weights
         if given is not None:
             return [given.get(option, 0.0) for option in question.options]
@@ -225,7 +225,7 @@ class PolicyReasoner(BaseReasoner):
 
 
 def _rounded(question: Any, weights: Sequence[float]) -> dict[str, float]:
-    """Return the probabilities that a log tells, which are proportional to weights."""
+    """Return the rounded probabilities for a log, which are proportional to weights."""
     total = sum(weights)
     return {
         state_text(option): round(weight / total, 6)

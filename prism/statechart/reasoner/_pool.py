@@ -30,14 +30,14 @@ from prism.statechart.reasoner._slots import (
 from prism.statechart.reasoner._spending import Cost, loop_time, random_backoff
 
 _MOST_EXEMPT = 20
-"""Failures that cost a question no attempt; as each refusal lowers the host's limit, fewer come."""
+"""Most failures that do not count as attempts; each refusal lowers the host's limit."""
 
 ReplyT = TypeVar("ReplyT", ChatReply, DecisionReply)
 
 Hosts = tuple[Host, ...]
 
 Backoff = Callable[[int], float]
-"""Returns the seconds to wait after so many attempts."""
+"""Returns the seconds to wait after a number of attempts."""
 
 
 @dataclass(slots=True)
@@ -45,20 +45,21 @@ class Question(Generic[ReplyT]):
     """A question and its state so far.
 
     Args:
-        put: Puts it to a host, and adds to a cost.
-        cost: What it costs, all requests for it together.
-        lacks: Says how many of the answers that were asked for a reply lacks.
-        prefer: Chooses among the hosts that are left.
-        pace: How long such questions take; None if no straggler is hedged.
-        left: Hosts that it may be put to.
-        tries: How often it was put to these.
-        asked: Hosts that it was put to.
-        unable: Hosts that have neither the model nor the path that it needs, with what they said.
-        exempt: Failures that do not count as attempts, as there were only too many at once, or
-            the host is away and is waited for.
-        doubted: What the first host gave, while it is asked elsewhere whose fault that was.
+        put: Sends it to a host, and adds to a cost.
+        cost: The cost of all its requests together.
+        lacks: Returns how many of the requested answers a reply lacks.
+        prefer: Chooses among the remaining hosts.
+        pace: The usual time of such questions; None without hedging.
+        left: Hosts that may still be asked.
+        tries: Number of attempts with these hosts.
+        asked: Hosts that were asked.
+        unable: Hosts that lack the model or the path that it needs, with their errors.
+        exempt: Failures that do not count as attempts, because there were too many questions at
+            once, or the pool waits for a host that is away.
+        doubted: The first host's useless answer, while another host is asked to find whose fault it
+            was.
         is_guilty: Whether it was the host's; None while that is unknown.
-        is_last: Whether what is of no use once more ends it.
+        is_last: Whether another useless answer ends it.
     """
 
     put: Callable[[Host, Cost], Awaitable[ReplyT]]
@@ -76,27 +77,27 @@ class Question(Generic[ReplyT]):
     is_last: bool = False
 
     def may_ask(self, more: int = 1) -> bool:
-        """Return True if so many requests more may be sent."""
+        """Return True if this many further requests may be sent."""
         return self.cost.allowance.allows(self.cost.attempts, more)
 
     def refusal(self, last: LLMError) -> LLMError:
-        """Return the refusal that tells most; a host may lack the model, and the path, too."""
+        """Return the most informative refusal; a host may lack both the model and the path."""
         said = self.unable.values()
         return next((each for each in said if isinstance(each, DecisionsUnsupportedError)), last)
 
     def go_to(self, hosts: Hosts) -> None:
-        """Have it put to these hosts from now on."""
+        """Ask these hosts from now on."""
         self.left, self.tries = hosts, 0
 
 
 class UnusableError(Exception):
-    """A host has refused a question, or its reply lacks answers: that may be the question's fault.
+    """A host refused a question, or its reply lacks answers, which may be the question's fault.
 
-    Until it is known whether another host answers the question, the host is doubted.
+    Until it is known whether another host answers the question, the host is in doubt.
 
     Args:
         lease: The slot that was used.
-        error: What was raised; None if there is a reply.
+        error: The exception; None if there is a reply.
         reply: The reply.
     """
 
@@ -116,25 +117,25 @@ class UnusableError(Exception):
 
 
 class Pool(Generic[HostT]):
-    """Asks some hosts for one model, each question where the fewest are under way.
+    """Asks some hosts for one model, each question on the host with the fewest open ones.
 
-    What passes is retried, on another host where there is one. A host that fails several times in a
-    row is not asked for a while, then probed with one question (a circuit breaker). What a host
-    refuses, or answers with nothing of use, is asked elsewhere once. Use it in one event loop at a
-    time.
+    Temporary failures are retried, on another host if there is one. A host that fails several times
+    in a row is not asked for a while, then probed with one question (a circuit breaker). A question
+    that a host refuses, or answers uselessly, is asked elsewhere once. Use it in one event loop at
+    a time.
 
     Args:
-        hosts: Who is asked.
+        hosts: The hosts to ask.
         model: Name of the model.
         slots: Slots on the hosts.
-        attempts: Requests for one question while its failures pass, at most.
-        hedge: Whether a question that straggles is put a second time.
+        attempts: Maximum number of requests for one question after temporary failures.
+        hedge: Whether slow questions are sent a second time.
 
     Attributes:
         model: Name of the model.
-        concurrency: Questions under way at once on all hosts together.
-        hedge: Whether a question that straggles is put a second time.
-        servers: The hosts themselves, for looking at them without retries.
+        concurrency: Simultaneous questions on all hosts together.
+        hedge: Whether slow questions are sent a second time.
+        servers: The hosts themselves, for direct use without retries.
         slots: The slots on the hosts, which other pools may share.
     """
 
@@ -160,7 +161,7 @@ class Pool(Generic[HostT]):
 
     @property
     def waiting(self) -> int:
-        """How many questions wait for a slot."""
+        """Number of questions that wait for a slot."""
         return self.slots.waiting
 
     async def chat(
@@ -177,13 +178,13 @@ class Pool(Generic[HostT]):
         Args:
             messages: ``{"role": ..., "content": ...}``, oldest first.
             format: JSON schema that the reply must follow.
-            cost: Where to add what it costs, however it ends.
-            lacks: Returns how many of the answers that were asked for a reply lacks, 0 if it is
-                valid. One that lacks any is asked for on another server, once.
-            variation: What is added to the seed, so that the same prompt may be answered otherwise.
+            cost: Collects the cost, however it ends.
+            lacks: Returns how many of the requested answers a reply lacks, 0 if it is valid. If it
+                lacks any, another server is asked once.
+            variation: A number added to the seed, so that the same prompt may get another answer.
 
         Raises:
-            CircuitOpenError: If all servers keep failing, so that none is asked now.
+            CircuitOpenError: If all servers keep failing, so none is asked now.
             UnreachableError: If no server can be reached.
             TimedOutError: If there is no complete reply within the time-out.
             OverloadedError: If the servers are too busy.
@@ -210,18 +211,18 @@ class Pool(Generic[HostT]):
         lacks: Callable[[DecisionReply], int] | None = None,
         variation: int = 0,
     ) -> DecisionReply:
-        """Put choice questions to a decision model.
+        """Ask a decision model choice questions.
 
         Args:
-            state: What the questions are about.
+            state: The subject of the questions.
             questions: By name, in the wire format of ``/v1/systemone``.
-            cost: Where to add what it costs, however it ends.
+            cost: Collects the cost, however it ends.
             lacks: As for `chat`.
             variation: As for `chat`.
 
         Raises:
-            DecisionsUnsupportedError: If no server takes decision questions.
-            CircuitOpenError: If the servers that take them keep failing, whatever others could do.
+            DecisionsUnsupportedError: If no server supports decision questions.
+            CircuitOpenError: If the servers that support them keep failing, even if others work.
             LLMError: As `chat`.
         """
         cost = Cost() if cost is None else cost
@@ -245,14 +246,14 @@ class Pool(Generic[HostT]):
             raise failure from error
 
     def _not_decided(self, error: LLMError) -> LLMError:
-        """Return what it means that a decision question has failed, for those who may chat."""
-        # only an answer can tell, and those that have answered do not decide
+        """Return the error of a failed decision question, for callers that may chat instead."""
+        # only an answer reveals support, and the servers that answered do not decide
         known = {host.known_to_decide for host in self.servers}
         if known == {None, False} and not isinstance(error, CircuitOpenError):
             others = [host for host in self.servers if host.known_to_decide is False]
             return self._takes_none(others, error, f", and {error}")
 
-        # said apart from other failures, so that the other servers can be asked to chat
+        # separate from other failures, so that the other servers can be asked to chat
         deciding = _deciding(self.servers)
         are_down = all_fail_fast(deciding) and not all_fail_fast(self.servers)
         return circuit_open(deciding) if is_retryable(error) and are_down else error
@@ -266,12 +267,12 @@ class Pool(Generic[HostT]):
         return refusal
 
     async def offers_decisions(self) -> bool:
-        """Return True if any server and its model take decision questions, or if only one can tell.
+        """Return True if any server supports decision questions, or only an attempt can tell.
 
         The first that does settles it. Each server is asked until it has answered.
 
         Raises:
-            LLMError: If none does and some did not answer.
+            LLMError: If none does, and some did not answer.
         """
         with self.slots.entered():
             looks = [asyncio.create_task(self._look(host)) for host in self.servers]
@@ -304,18 +305,19 @@ class Pool(Generic[HostT]):
 
             raise
 
-    # The way of a question
+    # The route of a question
 
     async def _ask(self, question: Question[ReplyT]) -> ReplyT:
-        """Return the answer to a question, put to host after host while that may help.
+        """Return the answer to a question, asking host after host while that may help.
 
-        - What passes (a busy server, a broken connection) is retried, elsewhere if there is room.
-        - What a host cannot serve at all goes to the others, one by one.
-        - What a host refuses, or answers with nothing of use, is asked elsewhere once. If another
-          host answers, the first has failed; otherwise it was the question's fault, and no host's.
+        - Temporary failures (a busy server, a broken connection) are retried, elsewhere if
+          possible.
+        - A question that a host cannot serve at all goes to the others, one by one.
+        - A question that a host refuses, or answers uselessly, is asked elsewhere once. If another
+          host answers, the first has failed; otherwise the question was at fault, not a host.
 
         Raises:
-            LLMError: If no host gives one.
+            LLMError: If no host answers.
         """
         question.left = self.servers
         try:
@@ -335,17 +337,17 @@ class Pool(Generic[HostT]):
             if unusable.error is not None:
                 raise unusable.error from unusable.error.__cause__
 
-            # what it lacks is for those to say who read it
+            # its readers report what it lacks
             return cast("ReplyT", unusable.reply)
         finally:
             if question.doubted is not None:
                 self._settle(question.doubted, is_guilty=question.is_guilty)
 
     def _judge(self, question: Question[ReplyT], error: Exception) -> float:
-        """Say what follows from an outcome: again or elsewhere, after a pause; the end is raised.
+        """Decide after an outcome whether to ask again or elsewhere; raise a final error.
 
         Returns:
-            Seconds until the question is put again, to the hosts that are left.
+            Seconds until the question is asked again, on the remaining hosts.
         """
         if isinstance(error, UnusableError):
             return self._after_useless(question, error)
@@ -361,17 +363,17 @@ class Pool(Generic[HostT]):
     def _after_failure(
         self, question: Question[ReplyT], error: Exception, *, passes: bool
     ) -> float:
-        """Have a question put again after a failure that passes."""
+        """Ask a question again after a temporary failure."""
         is_spent = question.tries - question.exempt >= self._attempts
         may_try = not is_spent and question.may_ask()
         if not (passes and may_try) or all_fail_fast(question.prefer(question.left)):
             raise error if question.doubted is None else question.doubted
 
-        # a busy host is on hold, and its slots are waited for
+        # a busy host is on hold, and questions wait for its slots
         return 0.0 if is_busy(error) else float(self.backoff(question.tries))
 
     def _after_refusal(self, question: Question[ReplyT], error: LLMError) -> float:
-        """Have a question put to the hosts that have not said that they cannot serve it at all."""
+        """Ask the hosts that have not said that they cannot serve the question at all."""
         question.unable |= {
             host: error for host in question.left if error.host in (None, host.address)
         }
@@ -380,7 +382,7 @@ class Pool(Generic[HostT]):
             question.go_to(left)
             return 0.0
 
-        # one that had the model may be getting it anew
+        # one that had the model may be downloading it again
         coming = [host for host, said in question.unable.items() if _is_coming(host, said)]
         if coming:
             question.left = tuple(coming)
@@ -391,7 +393,7 @@ class Pool(Generic[HostT]):
         return self._after_failure(question, question.refusal(error), passes=False)
 
     def _after_useless(self, question: Question[ReplyT], unusable: UnusableError) -> float:
-        """Have a question put elsewhere once, which shows whose fault it was that it is useless."""
+        """Ask a question elsewhere once, which shows whose fault the useless answer was."""
         first, host = question.doubted, unusable.lease.host
         is_last = question.is_last or not question.may_ask()
         others = () if is_last else self._others(question, host)
@@ -400,7 +402,7 @@ class Pool(Generic[HostT]):
             question.go_to(others)
             return 0.0
 
-        # nobody can show that it was the host's fault
+        # nothing can show that it was the host's fault
         question.is_guilty = False
         self._settle(unusable, is_guilty=False)
         is_internal_error = unusable.error is not None and is_internal(unusable.error)
@@ -412,7 +414,7 @@ class Pool(Generic[HostT]):
         raise _saying_more(first, unusable)
 
     def _others(self, question: Question[ReplyT], host: Host) -> Hosts:
-        """Return the other hosts that can be asked, if possible those that were of use lately."""
+        """Return the other hosts that can be asked, if possible recently useful ones."""
         others: Hosts = tuple(
             other
             for other in self.servers
@@ -422,7 +424,7 @@ class Pool(Generic[HostT]):
         return tuple(other for other in others if not other.unusable) or others
 
     async def _ask_once(self, question: Question[ReplyT]) -> ReplyT:
-        """Put a question to the least busy host, and to a second one if the first straggles."""
+        """Ask the least busy host, and a second one if the first is slow."""
         question.tries += 1
         hosts = question.prefer(question.left)
         rank = Rank.USUAL if question.doubted is None else Rank.URGENT
@@ -436,9 +438,9 @@ class Pool(Generic[HostT]):
     async def _put_hedged(
         self, question: Question[ReplyT], hosts: Hosts, lease: Lease[Host], patience: float
     ) -> ReplyT:
-        """Put a question, and again on a spare slot when it has taken too long; the first wins.
+        """Ask a question, and again on an idle slot if it takes too long; the first answer wins.
 
-        What fails leaves the question to the other: a hedge only if it has been put by then.
+        If one fails, the question is left to the other, but to a hedge only if it was already sent.
         """
         costs = (question.cost.another(), question.cost.another())
         put: set[int] = set()
@@ -463,7 +465,7 @@ class Pool(Generic[HostT]):
 
                 while pending:
                     done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
-                    # a hedge may end without being put, as where the budget does not allow it
+                    # a hedge may end without being sent, for example because of the budget
                     if any(map(_is_success, done)) or not (1 in put or tasks[0] in pending):
                         break
             finally:
@@ -477,14 +479,14 @@ class Pool(Generic[HostT]):
                 self.slots.return_unused(lease)
 
             self._settle_others(tasks, decisive)
-            # the one that answered is told of as the last
+            # the one that answered is reported last
             for cost in costs if decisive is tasks[-1] else reversed(costs):
                 question.cost.add(cost)
 
     def _settle_others(
         self, tasks: list[asyncio.Task[ReplyT]], decisive: asyncio.Task[ReplyT] | None
     ) -> None:
-        """Settle the doubts about hosts whose failure nobody else will hear of."""
+        """Settle the doubts about hosts whose failures are otherwise ignored."""
         is_guilty = None if decisive is None else _is_success(decisive)
         for task in tasks:
             failure = None if task is decisive or task.cancelled() else task.exception()
@@ -492,7 +494,7 @@ class Pool(Generic[HostT]):
                 self._settle(failure, is_guilty=is_guilty)
 
     async def _put(self, question: Question[ReplyT], lease: Lease[Host], cost: Cost) -> ReplyT:
-        """Put a question to a host, and learn from the outcome whether that works."""
+        """Ask a host, and learn from the outcome whether it works."""
         host, attempts = lease.host, cost.attempts
         question.asked.add(host)
         question.cost.allowance.trouble = ""
@@ -500,7 +502,7 @@ class Pool(Generic[HostT]):
 
         try:
             reply = await question.put(host, cost)
-            # where nobody else can be asked, a reply is as good as the answer
+            # if no other host can be asked, any reply counts as the answer
             is_useless = len(self.servers) > 1 and question.lacks and question.lacks(reply)
         except LLMError as error:
             question.cost.allowance.trouble = str(error)
@@ -529,7 +531,7 @@ class Pool(Generic[HostT]):
     def _after_error(
         self, question: Question[ReplyT], lease: Lease[Host], error: LLMError, *, was_sent: bool
     ) -> UnusableError | None:
-        """Learn from an error; return a doubt about the host, if it may be the question's fault."""
+        """Learn from an error; return a doubt about the host if the question may be at fault."""
         if not was_sent:
             lease.host.breaker.abandoned(probe=lease.probe)
         elif is_unusable(error) and not _is_coming(lease.host, error):
@@ -540,7 +542,7 @@ class Pool(Generic[HostT]):
         return None
 
     def _doubted(self, unusable: UnusableError) -> UnusableError:
-        """Doubt the host that gave nothing of use, until `_settle`."""
+        """Doubt a host that gave a useless answer, until `_settle`."""
         host = unusable.lease.host
         host.traffic.doubts += 1
         host.unusable += 1
@@ -549,11 +551,11 @@ class Pool(Generic[HostT]):
         return unusable
 
     def _settle(self, unusable: UnusableError, *, is_guilty: bool | None) -> None:
-        """Charge a host with a question that it gave nothing of use to, or free it of that.
+        """Count a useless answer as a failure of its host, or clear the host.
 
         Args:
-            unusable: What it gave.
-            is_guilty: Whether it was the host's fault; None if that could not be found out.
+            unusable: The useless answer.
+            is_guilty: Whether it was the host's fault; None if unknown.
         """
         lease, breaker = unusable.lease, unusable.lease.host.breaker
         if is_guilty is None:
@@ -567,11 +569,11 @@ class Pool(Generic[HostT]):
         self.slots.settle(lease.host)
 
     def _learn(self, lease: Lease[Host], error: LLMError) -> bool:
-        """Note what a failure says of the host: nothing, that it fails, or that it answers.
+        """Record what a failure shows about the host: nothing, that it fails, or that it answers.
 
         Returns:
-            True if that was no fault of the question, and is waited for: too many were put to the
-            host at once, or it is away and there is patience.
+            True if the question is not at fault and can wait: there were too many at once, or the
+                host is away and there is patience.
         """
         host, breaker = lease.host, lease.host.breaker
         others = host.traffic.in_flight - 1
@@ -593,25 +595,25 @@ class Pool(Generic[HostT]):
 
     def _is_failure(self, error: LLMError) -> bool:
         """Return whether an error says that its host should be left alone for a while."""
-        # answering fast, a host without the model would attract questions that another could answer
+        # since it answers fast, a host without the model would attract questions for other hosts
         lacks_model = len(self.servers) > 1 and isinstance(error, ModelMissingError)
         return lacks_model or is_retryable(error)
 
 
 def _saying_more(first: UnusableError | None, last: UnusableError) -> UnusableError:
-    """Return what says more: a reply, even one without an answer, and not a refusal."""
+    """Return the more informative outcome: a reply, even without an answer, over a refusal."""
     if first is not None and first.reply is not None and last.reply is None:
         return first
     return last
 
 
 def _is_success(task: asyncio.Task[Any]) -> bool:
-    """Return True if a task that is over has a result."""
+    """Return True if a finished task has a result."""
     return not task.cancelled() and task.exception() is None
 
 
 def _works_but_is_busy(host: Host, error: LLMError, others: int) -> bool:
-    """Put a host on hold that asks for it; return True if it only has too much to do."""
+    """Put a host on hold if it asks for it; return True if it is only busy."""
     if error.retry_after is not None:
         host.traffic.throttle.hold(error.retry_after)
     if not is_busy(error):
@@ -626,12 +628,12 @@ def _works_but_is_busy(host: Host, error: LLMError, others: int) -> bool:
 
 
 def _is_coming(host: Host, error: BaseException) -> bool:
-    """Return True if a host that had the model is waited for to have it again."""
+    """Return True if the pool waits for a host to have its model again."""
     is_without = isinstance(error, ModelMissingError) or lacks_files(error)
     return is_without and host.has_answered and host.breaker.patience > 0
 
 
 def _deciding(hosts: Hosts) -> Hosts:
-    """Return the hosts that may take decision questions."""
-    # all if none does, as they may have learned it meanwhile
+    """Return the hosts that may support decision questions."""
+    # all if none does, since they may support them by now
     return tuple(host for host in hosts if host.known_to_decide is not False) or hosts

@@ -1,14 +1,14 @@
 """What a model is asked: prompts, and the requests that carry them.
 
-In the social feed the prompt of a chat is the specification's. Any other chart's has first what is
-the same for all agents (what the chart is about, the options and what they mean, how to reply), so
-that servers reuse what they made of it, and then what is the agent's own. A decision model gets the
-same facts as choice questions. Each question is a request of its own.
+In the social feed, the prompt of a chat is the specification's. For any other chart, the prompt
+begins with the part that is the same for all agents (the chart's description, the options and their
+meanings, and how to reply), so that servers can cache it, followed by the agent's own part. A
+decision model gets the same facts as choice questions. Each question is a separate request.
 
-The options may be told in an order of their own, since language models prefer options by their
-letters and places (Zheng, Zhou, Meng, Zhou and Huang 2024, "Large Language Models Are Not Robust
-Multiple Choice Selectors", ICLR). With rotations that are drawn for each question no option has the
-first place more often than another.
+The options may be listed in another order, since language models prefer options by letter and
+position (Zheng, Zhou, Meng, Zhou and Huang 2024, "Large Language Models Are Not Robust Multiple
+Choice Selectors", ICLR). With rotations drawn for each question, no option comes first more often
+than another.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ STATE_DESCRIPTIONS: Mapping[AgentState, str] = {
 """What each state means, for the prompt."""
 
 MOST_REASON_CHARACTERS = 300
-"""How long a reason may be."""
+"""Maximum length of a reason."""
 
 _REPLY = 'Respond with JSON only:\n{"next_state": "<state_value>"}\n'
 _REPLY_WITH_REASON = (
@@ -59,14 +59,14 @@ _DECIMALS = 2
 
 @dataclass(frozen=True, slots=True)
 class PromptSettings:
-    """What prompts say beside the question.
+    """The contents of prompts besides the question.
 
     Args:
-        descriptions: What each state means.
-        prompts: The prompts that the user has given.
-        attributes: Names of the agents' attributes to tell.
-        memory: What agents remember.
-        asks_reason: Whether to ask for a reason beside the choice.
+        descriptions: Meaning of each state.
+        prompts: The user's own prompts.
+        attributes: Names of the agents' attributes to include.
+        memory: The agents' memory.
+        asks_reason: Whether to ask for a reason besides the choice.
     """
 
     descriptions: Mapping[Any, str] = field(default_factory=lambda: STATE_DESCRIPTIONS)
@@ -82,8 +82,8 @@ DEFAULT_SETTINGS = PromptSettings()
 def answer_schema(options: Sequence[Any], *, asks_reason: bool = False) -> dict[str, Any]:
     """Return the JSON schema of a chat reply: one ``next_state`` among the options.
 
-    A reason comes after the choice, which therefore depends on nothing that the model has written:
-    a run with reasons differs from one without by no more than a line of the prompt.
+    A reason comes after the choice, which therefore does not depend on it: a run with reasons
+        differs from one without only in a line of the prompt.
     """
     states = {"type": "string", "enum": [state_text(option) for option in options]}
     properties: dict[str, Any] = {"next_state": states}
@@ -94,10 +94,10 @@ def answer_schema(options: Sequence[Any], *, asks_reason: bool = False) -> dict[
 
 
 def chat_prompt(question: Question, settings: PromptSettings = DEFAULT_SETTINGS) -> str:
-    """Build the prompt for a question, from what its agent says of itself.
+    """Build the prompt for a question, from its agent's description of itself.
 
     Raises:
-        ReasonerError: If a prompt of the user's own does not fit the question.
+        ReasonerError: If the user's own prompt does not fit the question.
     """
     own = None if settings.prompts is None else settings.prompts.of(question)
     if own is not None:
@@ -197,7 +197,7 @@ def _post(context: Any, text: str) -> str:
 
 
 def context_of(question: Question) -> str:
-    """Describe the context of a question, with what is known of it besides."""
+    """Describe the context of a question, with its details."""
     lines = [format_context(question.context)]
     for name, value in question.details.items():
         shown = round(value, _DECIMALS) if isinstance(value, float) else value
@@ -207,7 +207,7 @@ def context_of(question: Question) -> str:
 
 
 def _default_prompt(question: Question, settings: PromptSettings) -> str:
-    """Put what is the same for all agents first, and what is the agent's own last."""
+    """Put the part for all agents first, and the agent's own part last."""
     parts = (
         description_of(question),
         f"{_TASK}\n{_options(question, settings)}",
@@ -221,7 +221,7 @@ def _default_prompt(question: Question, settings: PromptSettings) -> str:
 
 
 def _filled_prompt(own: OwnPrompt, question: Question, settings: PromptSettings) -> str:
-    """Put what a prompt of the user's own does not name after it."""
+    """Append the parts that the user's own prompt does not name."""
     text, named = fill(own, question, settings, reply=_reply(settings).rstrip())
     parts = {
         "memory": memory_of(question, settings),
@@ -236,7 +236,7 @@ def _filled_prompt(own: OwnPrompt, question: Question, settings: PromptSettings)
 def fill(
     own: OwnPrompt, question: Question, settings: PromptSettings, *, reply: str
 ) -> tuple[str, Sequence[str]]:
-    """Return what a prompt of the user's own says, and the fields that it names."""
+    """Return the text of the user's own prompt, and the fields that it names."""
     if not isinstance(own, Template):
         text = own(question)
         if not isinstance(text, str):
@@ -279,7 +279,7 @@ def is_of_the_feed(question: Question) -> bool:
 
 @lru_cache(maxsize=256)
 def _has_states_of_the_feed(kind: type) -> bool:
-    # a chart that extends the social one has an enum with its states and others
+    # a chart that extends the social one has an enum with these states and others
     return kind is AgentState or (
         issubclass(kind, Enum) and {*map(state_text, AgentState)} <= {*map(state_text, kind)}
     )
@@ -290,12 +290,12 @@ def _options(question: Question, settings: PromptSettings) -> str:
         (state_text(option), meaning_of(question, option, settings.descriptions))
         for option in question.options
     )
-    # a state that means what it says is said once
+    # a state whose meaning is its name is listed without it
     return "\n".join(f"- {text}" if text == means else f"- {text}: {means}" for text, means in told)
 
 
 def _descriptions_for(question: Question, descriptions: Mapping[Any, str]) -> Mapping[Any, str]:
-    """Return what options mean, with what the question says of it where the user says nothing."""
+    """Return the meanings of options: the user's, or else the question's."""
     here = question.meanings or {}
     return {
         **descriptions,
@@ -311,7 +311,7 @@ def meaning_of(question: Question, option: Any, descriptions: Mapping[Any, str])
     if question.meanings and option in question.meanings:
         return _descriptions_for(question, descriptions)[option]
 
-    # not those of the feed: a state of another enum may have the text of one of its states
+    # not the feed's, since a state of another enum may have the same text
     if descriptions is STATE_DESCRIPTIONS and not _has_states_of_the_feed(option.__class__):
         descriptions = {}
 
@@ -325,7 +325,7 @@ def meaning_of(question: Question, option: Any, descriptions: Mapping[Any, str])
 
 
 def situation_of(question: Question) -> str:
-    """Return what has happened: as the question tells it, or by state, event and context."""
+    """Return the situation: the question's prompt, or else state, event and context."""
     return question.prompt or (
         f'You are in the "{state_text(question.state)}" state, and the event '
         f'"{question.trigger}" has occurred.\n\n{context_of(question)}'
@@ -345,7 +345,7 @@ def memory_of(question: Question, settings: PromptSettings) -> str:
     if memory is None:
         return ""
 
-    # one more than is told shows that there is more
+    # one more than is shown reveals that there are more
     recall = question.recall
     things = (
         things_in_history(question.agent, memory.last + 1)
@@ -357,7 +357,7 @@ def memory_of(question: Question, settings: PromptSettings) -> str:
 
 
 def name_of(agent: Any) -> str:
-    """Return what an agent is called."""
+    """Return the name of an agent."""
     return str(getattr(agent, "name", None) or agent_name(agent))
 
 
@@ -367,12 +367,12 @@ def interests_of(agent: Any) -> list[str]:
 
 
 def personality_of(agent: Any) -> str:
-    """Return what an agent is like, if it says so."""
+    """Return the personality of an agent, if it has one."""
     return str(getattr(agent, "personality", None) or "")
 
 
 def persona_of(agent: Any, attributes: Sequence[str]) -> str:
-    """Return who an agent is: what it says of itself, and the chosen attributes.
+    """Describe an agent: its own description, and the chosen attributes.
 
     Raises:
         ReasonerError: If the agent has no such attribute.
@@ -384,7 +384,7 @@ def persona_of(agent: Any, attributes: Sequence[str]) -> str:
 def _told_by(agent: Any, method: str) -> str | None:
     """Return the text that a method of an agent returns; None without such a method or text.
 
-    What is no text counts as nothing said: a `unittest.mock.MagicMock` has every method.
+    Anything but a text is ignored, since a `unittest.mock.MagicMock` has every method.
     """
     says = getattr(agent, method, None)
     told = says() if callable(says) else None
@@ -422,7 +422,7 @@ def decision_question(
     """Build one choice question for a decision model; its criteria are the options' meanings.
 
     Raises:
-        ReasonerError: If a prompt of the user's own does not fit the question.
+        ReasonerError: If the user's own prompt does not fit the question.
     """
     own = None if settings.prompts is None else settings.prompts.of(question)
     if own is not None:
@@ -471,13 +471,14 @@ def decision_state(question: Question, settings: PromptSettings = DEFAULT_SETTIN
 Kind = Literal["decision", "chat"]
 
 OptionOrder = Literal["chart", "shuffled"]
-"""As the chart has them, or in one of a few rotations, drawn by agent and question."""
+"""The order of options: that of the chart, or one of a few rotations, drawn by agent and
+question."""
 
 MOST_DECISION_BYTES = 60_000
-"""How large a decision request may grow; servers refuse one beyond 64 KiB."""
+"""Maximum size of a decision request; servers refuse more than 64 KiB."""
 
 MOST_ROTATIONS = 4
-"""Prompts that one list of options makes at most, so that servers can reuse what they have read."""
+"""Most orders of one list of options, few enough for servers to cache the prompts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -487,18 +488,18 @@ class Request:
     Args:
         kind: Whether it is a chat or asks for a decision.
         question: What it asks.
-        place: Position of the question among all that were asked with it.
-        text: The prompt of a chat, or what the decision is about.
+        place: Index of the question among all that were asked with it.
+        text: The prompt of a chat, or the subject of the decision.
         choice: The question in the wire format of decision models; None in chat.
-        fault: What keeps it from being asked, such as a post that cannot be read.
+        fault: Why it cannot be asked, such as a post that cannot be read.
         asks_reason: Whether a chat asks for a reason beside the choice.
-        rotation: How many of the options go from the beginning of the list to its end where the
-            model is told them; None where they are told as the chart has them.
-        hash: The hash of the question's prompt, that of a chat with the options as the chart has
-            them; None if it cannot be asked.
-        before: Requests that have asked the same before, in another way.
-        variation: What is added to the seed of the model's sampling.
-        is_apart: Whether it is asked for its agent alone, so that the answer is of its own seed.
+        rotation: Number of options moved from the beginning of the list to its end in the prompt;
+            None for the chart's order.
+        hash: The hash of the question's chat prompt with the options in the chart's order; None if
+            it cannot be asked.
+        before: Earlier requests for the same question in other ways.
+        variation: A number added to the seed of the model's sampling.
+        is_apart: Whether it is asked only for its agent, with the agent's own seed.
     """
 
     kind: Kind
@@ -515,29 +516,29 @@ class Request:
     is_apart: bool = False
 
     def identity(self) -> str:
-        """Return what is asked as text; two requests with one identity have the same answer."""
+        """Return the question as text; requests with the same identity have the same answer."""
         options = [state_text(option) for option in self.question.options]
         own = [self.variation] if self.is_apart else []
         return json.dumps([self.kind, self.text, options, self.choice, *own])
 
     def apart(self) -> Request:
-        """Return the same request for its agent alone."""
+        """Return the same request only for its agent."""
         return replace(self, is_apart=True)
 
     def offered(self) -> tuple[Any, ...]:
-        """Return the options in the order in which the model is told them."""
+        """Return the options in the order of the prompt."""
         return rotated(self.question.options, self.rotation or 0)
 
 
 def rotated(options: Sequence[Any], rotation: int) -> tuple[Any, ...]:
-    """Return options with some from the beginning of the list at its end."""
+    """Return options with some moved from the beginning of the list to its end."""
     return (*options[rotation:], *options[:rotation])
 
 
 def requests_for(
     kind: Kind, questions: Iterable[Question], settings: PromptSettings
 ) -> Iterator[Request]:
-    """Put every question into a request of its own.
+    """Make a separate request for every question.
 
     Raises:
         ReasonerError: If a prompt of the user's own does not fit a question.
@@ -548,7 +549,7 @@ def requests_for(
         except ReasonerError:
             raise
         except Exception as error:
-            # of the user's agent or post; the other questions must not suffer
+            # an exception of the user's agent or post must not affect the other questions
             yield Request(kind, question, place, "", fault=error)
 
 
@@ -583,23 +584,23 @@ def _as_asked(
 def prompt_hash(question: Question, settings: PromptSettings) -> str | None:
     """Return the hash of a question's prompt; None if it has none.
 
-    It is of the prompt of a chat, also where a model is asked for probabilities, so that it does
-    not depend on what a server offers.
+    The hash is of the chat prompt, even if a model is asked for probabilities, so it does not
+    depend on what a server supports.
     """
     try:
         return hash_of(chat_prompt(question, settings))
-    except Exception:  # of the user's agent or post; asking says what is wrong
+    except Exception:  # of the user's agent or post; asking reports it
         return None
 
 
 def shuffled(request: Request, settings: PromptSettings, seed: int) -> Request:
-    """Return a request that tells the options of its question in an order of its own.
+    """Return a request that lists the options of its question in another order.
 
-    Its question, and so its identity and the reading of its reply, stay those of the chart.
+    Its question, and therefore its identity and the reading of its reply, do not change.
 
     Args:
         request: The request, in the order of the chart.
-        settings: What prompts say beside the question.
+        settings: The contents of prompts besides the question.
         seed: Seed of the order.
     """
     rotation = rotation_of(request, seed)
@@ -614,10 +615,10 @@ def shuffled(request: Request, settings: PromptSettings, seed: int) -> Request:
 
 
 def rotation_of(request: Request, seed: int) -> int:
-    """Draw how many options go from the beginning of a request's list to its end.
+    """Draw the number of options to move from the beginning of a request's list to its end.
 
-    Whoever shares an answer is told the same order: it is drawn by the prompt, and by the agent and
-    its question where the request is for that agent alone.
+    Requests that share an answer have the same order: it is drawn by the prompt, and also by the
+        agent and its question if the request is only for that agent.
 
     Args:
         request: The request.

@@ -28,17 +28,17 @@ _HASH_DIGITS = 16
 _HOW_ASKED = ("option_mass", "rotation", "sampling_seed")
 _OF_A_MODEL = attrgetter("cost", "said", *_HOW_ASKED, "prompt_hash", "decision_id")
 _NOTHING = (None,) * 7
-"""What `_OF_A_MODEL` returns of a decision that no model has made."""
+"""What `_OF_A_MODEL` returns for a decision that no model made."""
 
 DEFAULT_PULL = 2.0
-"""What a relevance of 1 adds to the utility of engaging, where a question says nothing else."""
+"""The default amount that a relevance of 1 adds to the utility of engaging."""
 
 Source = Literal["model", "cache", "replay", "policy", "fallback"]
 
 
 @dataclass(frozen=True)
 class Question:
-    """Several transitions are enabled for an agent; which will it take?
+    """The question which of several enabled transitions an agent takes.
 
     Args:
         agent: The agent that is asked.
@@ -46,18 +46,19 @@ class Question:
         trigger: The event that opened the question.
         options: The targets to choose from, distinct, in the chart's order.
         context: The event's context, such as the post being evaluated.
-        weights: How likely each option is if no model decides: relative numbers, 0 or more. A
-            missing option has 0.
-        prompt: Describes the situation to a model, in place of state, event and context.
+        weights: Relative probabilities of the options if no model decides, 0 or more. A missing
+            option has 0.
+        prompt: Describes the situation to a model, instead of state, event and context.
         chart: The chart's definition, if known.
         parameters: The parameters of the world, if it has any.
         pulls: Utilities of options that are added to the agent's inclinations, if no model decides.
-        relevance_pull: What a relevance of 1 adds to the utility of engaging, if no model decides.
+        relevance_pull: Amount that a relevance of 1 adds to the utility of engaging, if no model
+            decides.
         details: Further facts about the context by name, such as the likes of a post; the prompt
             has them after the context.
-        meanings: Meanings of options, where they differ from the meanings of their states.
+        meanings: Meanings of options, if they differ from the meanings of their states.
         recall: Takes a number, and returns at most that many of the last things that happened to
-            the agent, oldest first; by default the transitions of its ``state_history``.
+            the agent, oldest first. By default, these are the transitions in its ``state_history``.
 
     Raises:
         ReasonerError: (a ValueError) if there are no options.
@@ -93,14 +94,14 @@ class Decision:
 
     Args:
         chosen: One of the question's options.
-        source: Who chose: a ``model``, a ``cache`` or ``replay`` of one, the ``policy``, or the
-            ``fallback`` if nobody did.
+        source: What chose: a ``model``, a ``cache`` or ``replay`` of one, the ``policy``, or the
+            ``fallback`` if nothing did.
         reason: Why the fallback was taken.
         probabilities: Probability of every option by its text, if known.
         cost: Its cost, if a model was asked.
         said: The reason that the model gave for its choice, if it was asked for one.
         decision_id: The id under which its prompt is recorded, if it is.
-        prompt_hash: The beginning of the SHA-256 of the prompt, if a model was to be asked.
+        prompt_hash: The beginning of the SHA-256 of the prompt, if there is one.
         option_mass: Probability of all options together, if read from a model's log-probabilities.
             The rest belongs to other replies.
         rotation: How many options were moved from the beginning of the list to its end in the
@@ -123,9 +124,9 @@ class Decision:
 
 
 def by_changes(question: Question) -> Question:
-    """Return a question as a model is asked it: options in regions are told by what changes.
+    """Return a question for a model, where options in regions are named by what changes.
 
-    In ``feed+tired``, the option ``writing+tired`` is told as ``writing``.
+    In ``feed+tired``, the option ``writing+tired`` is called ``writing``.
     """
     states = [
         state for state in (question.state, *question.options) if isinstance(state, Configuration)
@@ -154,7 +155,7 @@ def _changing(option: Any, same: Set[Any]) -> Any:
 
 
 def in_full(decision: Decision, told: Question, question: Question) -> Decision:
-    """Return a decision on what a model was asked as one on the question itself."""
+    """Return a model's decision as one on the original question."""
     if told is question:
         return decision
 
@@ -167,14 +168,14 @@ def in_full(decision: Decision, told: Question, question: Question) -> Decision:
 
 
 class BaseReasoner(ABC):
-    """Base class of reasoners: answers one question or many, and announces every decision.
+    """Base class of reasoners: answers one question or many, and logs every decision.
 
     Args:
         logger: A structlog logger for the decisions. None means structlog's own, once it is
             configured.
 
     Attributes:
-        concurrency: How many questions to ask at once; 0 where answers are immediate.
+        concurrency: Number of questions to ask at once; 0 if answers are immediate.
     """
 
     concurrency: int = 0
@@ -199,7 +200,7 @@ class BaseReasoner(ABC):
         return False
 
     def chooses_acts_for(self, agent: Any) -> bool:
-        """Return whether this agent does, which may differ where several reasoners decide."""
+        """Return whether this agent chooses among all acts, which may differ between reasoners."""
         del agent
         return self.chooses_acts
 
@@ -232,11 +233,11 @@ class BaseReasoner(ABC):
     async def decide_many(
         self, questions: Sequence[Question], *, logger: EventLogger | None = None
     ) -> list[Decision]:
-        """Answer several questions at once, and announce the decisions in the same order.
+        """Answer several questions at once, and log the decisions in the same order.
 
         Args:
             questions: The questions; the answers come in the same order.
-            logger: Logger to announce them to; by default this reasoner's own.
+            logger: Logger for the decisions; by default this reasoner's own.
         """
         decisions = await self.answer(questions)
         given = logger or self._logger
@@ -252,7 +253,7 @@ def announce_decision(given: EventLogger | None, question: Question, decision: D
     """Log a decision; a fallback is a warning."""
     how = {"reason": decision.reason, "probabilities": decision.probabilities}
     more: dict[str, Any] | None = None
-    # a policy has nothing more to tell
+    # a policy has no further data
     if _OF_A_MODEL(decision) != _NOTHING:
         how |= known(**{name: getattr(decision, name) for name in _HOW_ASKED})
         cost = {} if decision.cost is None else cost_told(decision.cost)
@@ -274,12 +275,12 @@ def announce_decision(given: EventLogger | None, question: Question, decision: D
 
 
 def hash_of(prompt: str) -> str:
-    """Return the beginning of a prompt's SHA-256, which tells prompts apart in a log."""
-    # a text of the user's may have what no UTF-8 has
+    """Return the beginning of a prompt's SHA-256, which identifies it in a log."""
+    # the user's texts may contain characters that UTF-8 cannot encode
     return sha256(prompt.encode("utf-8", "surrogatepass")).hexdigest()[:_HASH_DIGITS]
 
 
 def cost_told(cost: Cost) -> dict[str, Any]:
-    """Return what a decision's event says of its cost; what is unknown may be left out."""
+    """Return the cost for a decision's event; unknown parts may be left out."""
     keys = {name: getattr(cost, name) for name in COST_KEYS}
     return keys | known(**{name: getattr(cost, name) for name in KNOWN_COST_KEYS})

@@ -1,4 +1,4 @@
-"""Deciding with a language model, and falling back when it does not answer.
+"""Deciding with a language model, with a fallback if it does not answer.
 
 The contract is the specification's; the prompts are in `_prompts`, the reading of replies
 in `_replies`.
@@ -80,13 +80,13 @@ Found = Decision | _Probabilities
 
 
 class _Asked(NamedTuple):
-    """A request under way.
+    """An open request.
 
     Args:
         request: The request.
-        told: The same in the order in which the model is told the options.
-        identity: What is asked.
-        is_first: Whether nobody had asked it, so that its answer is of this agent's seed.
+        told: The same request with the options in the order of the prompt.
+        identity: The identity of the question.
+        is_first: Whether it is the first with this identity, so its answer has this agent's seed.
     """
 
     request: Request
@@ -98,22 +98,22 @@ class _Asked(NamedTuple):
 class Reasoner(AsksModel, BaseReasoner):
     """Asks a language model which of several enabled transitions an agent takes.
 
-    Whatever goes wrong with the model, a decision is made: the fallback, with a warning that gives
+    If anything goes wrong with the model, the decision is the fallback, with a warning that gives
     the reason.
 
     If the client's ``temperature`` is 0, equal questions are asked once. At any other or an unknown
-    temperature, each agent is asked with its own seed from its random stream. Agents with one
-    prompt then answer independently, and alike in every run with the same seed.
+    temperature, each agent is asked with its own seed from its random stream. Agents with the same
+    prompt then answer independently, and identically in every run with the same seed.
 
     Args:
         client: A `prism.llm.Model`, or anything with an async ``chat``, ``get_response`` or
             ``run``: prism's `OllamaChatClient`, ``ollama.AsyncClient`` and ``openai.AsyncOpenAI``
             (which need ``model``), an agent-framework client or agent, or a `ModelClient` of your
             own.
-        mode: ``decision`` asks a decision model for the options' probabilities, ``chat`` has a
-            model write its choice, and ``auto`` uses decisions if server and model offer them.
-        pick: What to do with probabilities: ``draw`` an option with the agent's random stream, or
-            take the likeliest (``argmax``). The random number is drawn when the question is asked,
+        mode: ``decision`` asks a decision model for the options' probabilities, ``chat`` lets a
+            model write its choice, and ``auto`` uses decisions if server and model support them.
+        pick: How to use probabilities: ``draw`` an option with the agent's random stream, or take
+            the most likely one (``argmax``). The random number is drawn when the question is asked,
             whatever the answer.
         fallback: The state to take if the model gives no valid answer and this is an option; by
             default the first option.
@@ -126,9 +126,10 @@ class Reasoner(AsksModel, BaseReasoner):
             default the prompt of the specification in the social feed, and elsewhere one with
             chart, options, agent and event; ``docs/models.md`` shows them.
         attributes: Attributes of the agents to include in the prompt.
-        memory: What agents remember when they decide, or how many things; None for no memory.
-        reasons: Ask for a reason beside the choice, which is logged as ``said``; decision models
-            give none.
+        memory: A `Recollection` of what agents remember when they decide, or a number of things;
+            None for no memory.
+        reasons: Whether to ask for a reason besides the choice, which is logged as ``said``;
+            decision models give none.
         option_order: The order of options in the prompt: ``chart`` for the order of the chart, or
             ``shuffled`` for one of at most four rotations, drawn by agent and question, since
             models prefer certain letters and positions. Cached answers count for every order.
@@ -136,7 +137,7 @@ class Reasoner(AsksModel, BaseReasoner):
             question has a slot of the client, and while nothing is served at all.
         concurrency: Simultaneous requests, for a client without its own ``concurrency``;
             16 by default.
-        attempts: Requests for one question in case of passing failures (a busy server, a broken
+        attempts: Requests for one question in case of temporary failures (a busy server, a broken
             connection, a time-out), for a client without its own retries; 3 by default. An internal
             error of the server is retried once. 1 for no retries.
         patience: Seconds to wait for a failing client before questions to it fail at once, for a
@@ -201,7 +202,7 @@ class Reasoner(AsksModel, BaseReasoner):
         self._has_said = False
 
     async def answer(self, questions: Sequence[Question]) -> list[Decision]:
-        """Ask every question, as many at once as the client allows.
+        """Ask every question, with as many simultaneous ones as the client allows.
 
         Random numbers are drawn before anything is awaited, so no draw depends on which answer
         comes first.
@@ -225,7 +226,7 @@ class Reasoner(AsksModel, BaseReasoner):
     async def _decisions(
         self, drawn: Sequence[tuple[Question, Draw]], recording: Recording | None
     ) -> list[Decision]:
-        """Ask what can be asked, and choose with the numbers that were drawn before."""
+        """Ask the valid questions, and choose with the random numbers drawn before."""
         readable = [(question, draw) for question, draw in drawn if draw.fault is None]
         found = iter(await self._find(readable, recording) if readable else ())
 
@@ -237,7 +238,7 @@ class Reasoner(AsksModel, BaseReasoner):
 
     @property
     def chooses_acts(self) -> bool:
-        """Whether agents of the feed choose among all acts: they do where a model decides."""
+        """Whether agents of the feed choose among all acts, which they do if a model decides."""
         return True
 
     def skip(self, question: Question) -> None:
@@ -245,7 +246,7 @@ class Reasoner(AsksModel, BaseReasoner):
         self._draw(question)
 
     def _draw(self, question: Question) -> Draw:
-        """Take what a question needs besides an answer: an agent with a name, and a number."""
+        """Get the other parts of a decision: an agent with a name, and a random number."""
         try:
             agent_name(question.agent)
             if not self._samples and (self._pick == "argmax" or self._kind == "chat"):
@@ -253,13 +254,13 @@ class Reasoner(AsksModel, BaseReasoner):
 
             stream = self._streams.of(question.agent)
             return Draw(stream, stream.take())
-        except Exception as error:  # of the user's agent; the other questions must not suffer
+        except Exception as error:  # of the user's agent, which must not affect other questions
             return Draw(fault=error)
 
     async def _find(
         self, drawn: Sequence[tuple[Question, Draw]], recording: Recording | None
     ) -> list[Found]:
-        """Return what the model says to each question."""
+        """Return the model's answer to each question."""
         kind = self._kind or await self._find_kind()
         if kind == "decision":
             self._say_without_reasons()
@@ -276,9 +277,9 @@ class Reasoner(AsksModel, BaseReasoner):
         return [placed[number] for number in range(len(drawn))]
 
     def _sampled(self, request: Request, variation: int) -> Request:
-        """Return a request with a seed of its own, of a model that samples.
+        """Return a request with its own seed, for a model that samples.
 
-        What is asked for probabilities is shared: the agents draw from these.
+        Requests for probabilities are shared, since the agents draw from these.
         """
         return replace(request, variation=variation, is_apart=request.kind == "chat")
 
@@ -292,7 +293,7 @@ class Reasoner(AsksModel, BaseReasoner):
             )
 
     async def _find_kind(self) -> Kind:
-        """Return how to ask: as server and model want it, or in chat while that is unknown."""
+        """Return the kind of request that server and model support, or chat if unknown."""
         if self.budget.spent() is not None:
             return "chat"
 
@@ -308,16 +309,16 @@ class Reasoner(AsksModel, BaseReasoner):
         placed: dict[int, Found],
         recording: Recording | None,
     ) -> list[Request]:
-        """Ask, and note what was found for each question by its place.
+        """Ask, and store the result for each question by its index.
 
         Args:
-            requests: What to ask.
-            placed: Where to note it.
-            recording: Where to note what was asked and said.
+            requests: The requests.
+            placed: Collects the results.
+            recording: Collects the prompts and replies.
 
         Returns:
-            What is to be asked besides: chats where decision questions failed, and for each agent
-            alone what it cannot share.
+            Further requests: chats for failed decision questions, and separate ones for agents that
+                cannot share an answer.
         """
         flights: dict[str, Flight[Reply]] = {}
         asked: list[_Asked] = []
@@ -331,7 +332,7 @@ class Reasoner(AsksModel, BaseReasoner):
                     continue
 
                 asked.append(self._put(request, identity, flights))
-                # so that the first are under way before the last prompt is built
+                # so that the first requests are open before the last prompt is built
                 if len(asked) % _STARTS_PER_TURN == 0:
                     await asyncio.sleep(0)
 
@@ -348,10 +349,10 @@ class Reasoner(AsksModel, BaseReasoner):
             await self._flights.leave(flights.values())
 
     def _put(self, request: Request, identity: str, flights: dict[str, Flight[Reply]]) -> _Asked:
-        """Put a request, unless the same is among those under way."""
+        """Send a request, unless the same one is already open."""
         seed = self._order_seed
         told = request if seed is None else shuffled(request, self._settings, seed)
-        # what was asked together is not asked again, also if it failed
+        # a shared request is not repeated, even if it failed
         if identity in flights:
             return _Asked(request, told, identity)
 
@@ -363,7 +364,7 @@ class Reasoner(AsksModel, BaseReasoner):
     def _again(
         self, asked: _Asked, outcome: Outcome[Reply], recording: Recording | None
     ) -> Request | None:
-        """Return what is asked in place of a request, if its outcome is no answer for its agent."""
+        """Return the next request, if the outcome of this one is no answer for its agent."""
         request, error = asked.request, outcome.error
         if not asked.is_first and self._is_of_one_agent(request, outcome.result):
             return request.apart()
@@ -381,7 +382,7 @@ class Reasoner(AsksModel, BaseReasoner):
     def _answered(
         self, asked: _Asked, outcome: Outcome[Reply], recording: Recording | None
     ) -> Found:
-        """Return what was found by a request; a failure is a fallback."""
+        """Return the result of a request; a failure is a fallback."""
         request, reply = asked.told, outcome.result
         if recording is not None:
             recording.answered(request, outcome)
@@ -401,9 +402,9 @@ class Reasoner(AsksModel, BaseReasoner):
         return replace(found, prompt_hash=request.hash)
 
     def _known(self, request: Request, identity: str, recording: Recording | None) -> Found | None:
-        """Return the answer to a request that need not be put: it cannot be, or it was before."""
+        """Return the answer to a request that is invalid, or was sent before."""
         if request.fault is not None:
-            # what was too long to be sent is what one wants to read
+            # a prompt that was too long to send is worth recording
             if recording is not None and request.text:
                 recording.stored(request, None)
             return self._without_asking(request.question, request.fault)
@@ -421,7 +422,7 @@ class Reasoner(AsksModel, BaseReasoner):
         return found
 
     def _kept(self, request: Request, identity: str) -> Reply | None:
-        """Return the reply in the cache to a request, or to the same for its agent alone."""
+        """Return the cached reply to a request, or to the same one only for its agent."""
         if self._replies is None:
             return None
 
@@ -431,19 +432,19 @@ class Reasoner(AsksModel, BaseReasoner):
         return reply
 
     def _is_of_one_agent(self, request: Request, reply: Reply | None) -> bool:
-        """Return True if a reply is sampled for the agent that was the first to ask."""
+        """Return True if a reply was sampled for the agent that asked first."""
         is_shared = self._samples and not request.is_apart
         return is_shared and reply is not None and reply.is_bare_choice
 
     def _may_chat(self, request: Request, error: Exception) -> bool:
-        """Return True if a chat may help after a failure; where nobody decides, from now on."""
+        """Return True if a chat may help after a failure; chat from now on if no server decides."""
         if self._mode != "auto" or request.kind != "decision":
             return False
         if isinstance(error, DecisionsUnsupportedError):
             self._kind = "chat"
             return True
 
-        # the servers that decide are down, which may pass
+        # the servers that decide are down, which may be temporary
         return isinstance(error, CircuitOpenError)
 
     def _read(self, request: Request, reply: Reply, source: Source, cost: Cost | None) -> Found:
@@ -462,7 +463,7 @@ class Reasoner(AsksModel, BaseReasoner):
         return Decision(chosen, source, cost=cost, said=said, option_mass=mass, rotation=rotation)
 
     def _decided(self, question: Question, draw: Draw, answers: Iterator[Found]) -> Decision:
-        """Choose an option by its probability, where the model gave those."""
+        """Choose an option by its probability, if the model gave probabilities."""
         if draw.fault is not None:
             return self._without_asking(question, draw.fault)
 
@@ -495,7 +496,7 @@ class Reasoner(AsksModel, BaseReasoner):
 
 
 def _refuse_own_limits(client: Any, concurrency: int | None, attempts: int | None) -> None:
-    """Refuse limits for a client that has its own, and would ignore them."""
+    """Refuse limits for a client that has its own and would ignore them."""
     own = getattr(client, "concurrency", None)
     if own and concurrency is not None:
         raise FieldValueError(

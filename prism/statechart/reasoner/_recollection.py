@@ -1,4 +1,4 @@
-"""What an agent remembers when it decides, within a number of tokens."""
+"""What an agent remembers when it decides, within a limit of tokens."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _ELLIPSIS = " [...]"
 class Recollection:
     """The memory of an agent in a model's prompt: the last things that happened to it.
 
-    In the social feed these are the posts that it saw, what it did about them, and what it wrote;
-    in a world its notes (`prism.worlds.Agent.remember`), its messages and its transitions; for any
-    other agent the transitions of its ``state_history``. The newest are kept if not all fit, and
+    In the social feed, these are the posts that it saw, its reactions, and what it wrote; in a
+    world, its notes (`prism.worlds.Agent.remember`), its messages and its transitions; for any
+    other agent, the transitions in its ``state_history``. If not all fit, the newest are kept, and
     the prompt says that earlier ones are left out.
 
     Args:
-        last: Most things to include; the agent itself keeps 50 transitions by default.
-        tokens: Most tokens of the part, including its heading.
+        last: Maximum number of things to include; the agent itself keeps 50 transitions by default.
+        tokens: Maximum number of tokens, including the heading.
         count: Returns the tokens of a text; by default an estimate that is rarely too low.
 
     Raises:
@@ -58,7 +58,7 @@ class Recollection:
         """Return the memory as a part of a prompt; empty if there is nothing.
 
         Args:
-            things: What happened, oldest first; one more than ``last`` shows that there is more.
+            things: What happened, oldest first; one more than ``last`` shows that there are more.
         """
         lines = [" ".join(thing.split()) for thing in things]
         most = min(self.last, len(lines))
@@ -69,7 +69,7 @@ class Recollection:
             told = _told(lines[-number:], is_cut=number < len(lines))
             return self.count(told) <= self.tokens
 
-        # the more are left out, the fewer tokens there are
+        # leaving out more things needs fewer tokens
         left_out = bisect_left(range(most), True, key=lambda less: fits(most - less))
         shown = lines[len(lines) - most + left_out :] if left_out < most else []
         if not shown:
@@ -78,7 +78,7 @@ class Recollection:
         return _told(shown, is_cut=len(shown) < len(lines))
 
     def _shortened(self, line: str, *, is_cut: bool) -> str:
-        """Return the beginning of the newest thing, where not even that fits."""
+        """Return the beginning of the newest thing, if even that does not fit."""
 
         def fits(length: int) -> bool:
             return self.count(_told([line[:length] + _ELLIPSIS], is_cut=is_cut)) <= self.tokens
@@ -89,7 +89,7 @@ class Recollection:
 
 
 def recollection_of(memory: Recollection | int | None) -> Recollection | None:
-    """Return what a `Reasoner` was given as its memory; a number is one of things.
+    """Return the memory that a `Reasoner` was given; a number is a number of things.
 
     Raises:
         FieldValueError: If it is neither.
@@ -109,7 +109,7 @@ def transition_in_words(record: Any) -> str:
 
 
 def stay_in_words(state: Any, trigger: str, context: Any) -> str:
-    """Return a decision that left an agent where it was, of which its history has no entry."""
+    """Return a decision to stay in words, since the history has no entry for it."""
     return f'You stayed in "{state_text(state)}" on "{trigger}"{_about(identify(context))}.'
 
 

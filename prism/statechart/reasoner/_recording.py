@@ -1,4 +1,4 @@
-"""Keeping what a model was asked and what it said: records with ids, and a cache of answers."""
+"""Keeping prompts and replies: records with ids, and a cache of answers."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from prism.telemetry.events import CACHE_FAILED
 
 
 class PromptRecord(Protocol):
-    """Keeps what a model was asked and what it said; `prism.runlog.PromptLog` does so in a file.
+    """Keeps prompts and replies; `prism.runlog.PromptLog` does so in a file.
 
-    What it raises ends the run that asks: nothing is left out in silence.
+    Its exceptions end the run, so nothing is lost silently.
     """
 
     def new_id(self, agent_id: str) -> str:
-        """Return the id of an agent's next decision or text; called as it is asked for.
+        """Return the id of an agent's next decision or text; called when it is requested.
 
         Args:
             agent_id: The agent.
@@ -36,34 +36,34 @@ class PromptRecord(Protocol):
         """Keep one record, as plain data; called once for each id, when there is an answer.
 
         Args:
-            record: ``id``, ``kind`` (``decision`` or ``text``), ``agent_id``, what was asked, the
-                ``prompt``, the ``reply``, what was chosen or written, and the ``attempts``.
+            record: ``id``, ``kind`` (``decision`` or ``text``), ``agent_id``, the question, the
+                ``prompt``, the ``reply``, the choice or text, and the ``attempts``.
         """
 
 
 class Recording:
-    """What is recorded of the questions that are put together.
+    """The records of questions that are asked together.
 
     Args:
-        record: Where it is kept.
+        record: Keeps the records.
         questions: The questions.
     """
 
     def __init__(self, record: PromptRecord, questions: Sequence[Question]) -> None:
         self._record = record
         self._questions = questions
-        # before anything is awaited, so that the ids do not depend on which answer comes first
+        # before anything is awaited, so that ids do not depend on which answer comes first
         self._ids = [record.new_id(name_or_address(question.agent)) for question in questions]
         self._id_of = dict(zip(map(id, questions), self._ids, strict=True))
         self._asked: dict[int, dict[str, Any]] = {}
         self._earlier: dict[int, list[Attempt]] = {}
 
     def stored(self, request: Request, reply: Reply | None) -> None:
-        """Note a reply that an earlier run has stored, or None for a request that is not sent."""
+        """Add a reply that an earlier run stored, or None for a request that is not sent."""
         self._asked[id(request.question)] = {**_asked(request, reply), "attempts": []}
 
     def answered(self, request: Request, outcome: Outcome[Reply]) -> None:
-        """Note the result of a request; its attempts stand with the first decision it served."""
+        """Add the result of a request; its attempts belong to the first decision it served."""
         place = id(request.question)
         asked = _asked(request, outcome.result)
         attempts = self._earlier.pop(place, []) + self._own_attempts(outcome, place)
@@ -73,7 +73,7 @@ class Recording:
         self._asked.setdefault(place, {**asked, "attempts": _plain(attempts)})
 
     def failed(self, request: Request, outcome: Outcome[Reply]) -> None:
-        """Note a request in whose place another is put."""
+        """Add a request that is replaced by another one."""
         place = id(request.question)
         self._earlier[place] = self._own_attempts(outcome, place)
 
@@ -99,7 +99,7 @@ class Recording:
         return kept
 
     def _own_attempts(self, outcome: Outcome[Reply], place: int) -> list[Attempt]:
-        """Return the attempts of a request to the first who asks for them, else none."""
+        """Return the attempts of a request to the first caller, and none to others."""
         if outcome.record_id is not None:
             return []
 
@@ -139,7 +139,7 @@ def _question(question: Question) -> dict[str, Any]:
 
 
 def _asked(request: Request, reply: Reply | None) -> dict[str, Any]:
-    """Return how a question was put, and what was said to it."""
+    """Return the prompt of a question, and the reply."""
     if request.kind == "chat":
         said = None if reply is None else reply.text
         return {"asked": "chat", "prompt": request.text, "reply": said}
@@ -157,24 +157,24 @@ def _plain(attempts: Sequence[Attempt]) -> list[dict[str, Any]]:
 
 
 class AnswerStore(Protocol):
-    """Keeps replies by what was asked; `prism.llm.AnswerCache` keeps them on disk."""
+    """Keeps replies by question; `prism.llm.AnswerCache` keeps them on disk."""
 
     def get(self, key: str) -> str | None:
         """Return the value of a key, or None."""
 
     def put(self, key: str, value: str) -> None:
-        """Keep something under a key."""
+        """Store a value under a key."""
 
 
 class ReplyCache:
     """The replies in a store; a store that raises does not end a run.
 
-    It is reported once, as a warning ``reasoner.cache_failed``, and used no more: asking the model
-    again costs money, while a full disk or a locked file that is tried at every decision would cost
-    the run. A stored text that cannot be read counts as none.
+    It is reported once, as a warning ``reasoner.cache_failed``, and no longer used: asking the
+    model again costs money, but trying a full disk or a locked file at every decision would cost
+    the whole run. A stored text that cannot be read is ignored.
 
     Args:
-        store: Where the replies are.
+        store: Holds the replies.
         logger: Where to report a store that raises.
     """
 
@@ -218,7 +218,7 @@ def _read(stored: str) -> Reply | None:
     try:
         found = json.loads(stored)
         if "answers" in found:
-            # as earlier versions stored it, by question
+            # in the form of earlier versions, by question
             (told,) = found.get("choices", {}).values() or [{}]
             (chances,) = found["answers"].values() or [None]
             found = {**told, "text": found["text"], "chances": chances}

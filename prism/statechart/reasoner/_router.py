@@ -1,7 +1,7 @@
-"""One router for what the agents of a run ask: who answers this?
+"""A router for the questions and texts of a run's agents.
 
-It is asked for each question and each text. An earlier answer comes first, such as one in the log
-of a run that was stopped or is repeated; else it is the turn of whoever answers for the agent.
+An earlier answer takes precedence, such as one in the log of a run that was stopped or is repeated.
+Otherwise, the part that answers for the agent is asked.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ from prism.statechart.reasoner._texts import BaseWriter, TextCall, Written
 from prism.telemetry._loggers import EventLogger
 
 Choose = Callable[[Any], str]
-"""Returns the name of the part that answers for an agent or an agent's id; always the same."""
+"""Returns the name of the part for an agent or an agent's id, always the same."""
 
 WINDOW = 200
-"""How many decisions, the latest ones, are looked at to see whether too many fell back."""
+"""Number of latest decisions that are checked for too many fallbacks."""
 
 _TOLD = ("model", "temperature", "think")
-"""What a run tells of a client, besides its hosts."""
+"""What a run logs about a client, besides its hosts."""
 
 
 class EarlierAnswers:
-    """Answers that need not be asked for; the base has none."""
+    """Answers that need not be requested; the base class has none."""
 
     @property
     def chooses_acts(self) -> bool | None:
-        """Whether agents of the feed chose between all acts there; None if that is not known."""
+        """Whether agents of the feed chose among all acts there; None if unknown."""
         return None
 
     def chooses_acts_for(self, agent: Any) -> bool | None:
-        """Return whether an agent has all acts to choose from next; None if it is not known."""
+        """Return whether an agent next chooses among all acts; None if unknown."""
         del agent
         return None
 
@@ -46,20 +46,20 @@ class EarlierAnswers:
         prompt_hash: Callable[[], str | None],
         switched_to: str | None,
     ) -> Any:
-        """Return the `Decision` on a question, or what is `Written` for a call, if it is known.
+        """Return the `Decision` on a question, or the `Written` text of a call, if known.
 
         Args:
             asked: The question or the text call.
-            prompt_hash: Returns the hash of its prompt; None if nobody is told one.
-            switched_to: Who answers since the run has been switched to them.
+            prompt_hash: Returns the hash of its prompt; None if it has none.
+            switched_to: The part to which the run was switched.
         """
         del asked, prompt_hash, switched_to
 
     def remember(self, event: Mapping[str, Any]) -> None:
-        """Note an answer from before the run was interrupted."""
+        """Store an answer from before the run was interrupted."""
 
     def models(self, asked_for: str) -> list[dict[str, Any]]:
-        """Return which models were asked for ``decisions`` or ``texts``, as a log records it."""
+        """Return the models asked for ``decisions`` or ``texts``, as in the log."""
         del asked_for
         return []
 
@@ -95,7 +95,7 @@ class CostsByModel:
 
         new = Counter(answers=0, calls=0, input_tokens=0, output_tokens=0)
         costs = self._costs.setdefault(model, new)
-        # what the model was asked for in vain is no answer of it, but costs
+        # a useless reply is not an answer, but costs
         costs["answers"] += source not in ("fallback", "failed")
         costs["calls"] += calls
         costs["input_tokens"] += read or 0
@@ -103,7 +103,7 @@ class CostsByModel:
 
 
 class Router(BaseReasoner, BaseWriter):
-    """Puts each question, or each text call, to whoever answers for its agent.
+    """Sends each question, or each text call, to the part that answers for its agent.
 
     ::
 
@@ -114,32 +114,31 @@ class Router(BaseReasoner, BaseWriter):
             lambda agent: "sellers" if isinstance(agent, Seller) else "buyers",
         )
 
-    All are asked at the same time. Each model counts its questions to a server by itself; those of
-    one ``Model(..., assigned=...)`` share the server's slots. A run tells in its log who is asked
-    for how many agents, and in the end what each model cost.
+    All parts are asked at the same time. Each model has its own limit of questions to a server;
+    those of one ``Model(..., assigned=...)`` share the server's slots. A run logs which model is
+    asked for how many agents, and at the end what each model cost.
 
     Args:
-        parts: Who answers, by name: reasoners, or writers for texts. Those that ask a model share
-            one `Budget`.
-        choose: Returns for an agent the name of who answers for it, the same as long as it lives.
-            None if the first answers for all, of which the log then has nothing to tell.
+        parts: Reasoners, or writers for texts, by name. Those that ask a model share one `Budget`.
+        choose: Returns the name of the part that answers for an agent, always the same. None if the
+            first part answers for all, which the log then does not mention.
         on_start: Called when a run begins, with the number of its agents by name.
-        stop_at: The share of the last 200 decisions, above 0 and up to 1, that ends the run if so
-            many fell back; None for never.
-        counts_budget: Whether decisions count there that fell back since a budget was spent.
-        told: Who knows the prompts of questions, where those who answer are told none.
+        stop_at: The share of fallbacks among the last 200 decisions, above 0 and up to 1, that ends
+            the run; None for never.
+        counts_budget: Whether fallbacks because of a spent budget count.
+        told: Builds the prompts of questions, if the parts need none.
         logger: A structlog logger for decisions and texts.
 
     Attributes:
-        parts: Who answers, by name.
-        concurrency: How many questions it pays to have under way at once.
-        budget: What may be spent by all together; None if nobody has a budget.
-        costs: What the answers have cost so far, by model.
+        parts: The parts by name.
+        concurrency: Number of simultaneous questions that are worthwhile.
+        budget: The shared budget, or None.
+        costs: The cost of the answers so far, by model.
         stop_at: The share of fallbacks that ends the run; None for never.
-        earlier: Where answers come from that need not be asked for; the first that has one counts.
+        earlier: Sources of earlier answers; the first that has one counts.
 
     Raises:
-        FieldValueError: If there is nobody to ask, or they have budgets of their own.
+        FieldValueError: If there are no parts, or they have different budgets.
     """
 
     def __init__(
@@ -170,7 +169,7 @@ class Router(BaseReasoner, BaseWriter):
         self._told = told
         self._fallbacks = None if stop_at is None else _Fallbacks(stop_at, counts_budget)
 
-    # Who answers
+    # Parts
 
     def name_for(self, agent: Any) -> str:
         """Return the name of the part that answers for an agent, or for an agent's id.
@@ -194,15 +193,15 @@ class Router(BaseReasoner, BaseWriter):
         )
 
     def can_switch_to(self, name: str) -> bool:
-        """Return whether a part of this name can take over during a run."""
+        """Return whether a part with this name can take over during a run."""
         return name in self.parts or (isinstance(self._told, Router) and name in self._told.parts)
 
     def switch(self, name: str, agent_ids: Iterable[str]) -> None:
         """Let another part answer for some agents from now on.
 
         Args:
-            name: Who: one of the parts.
-            agent_ids: Whose questions they answer.
+            name: The part.
+            agent_ids: The agents for which it answers.
         """
         if isinstance(self._told, Router):
             self._told.switch(name, agent_ids)
@@ -227,7 +226,7 @@ class Router(BaseReasoner, BaseWriter):
     async def answer(self, asked: Sequence[TextCall], /) -> list[Written]: ...
 
     async def answer(self, asked: Sequence[Any], /) -> list[Any]:
-        """Answer everything that has no earlier answer, concurrently; return the answers in order.
+        """Answer everything without an earlier answer concurrently; return the answers in order.
 
         Raises:
             ReasonerError: If an agent is assigned to an unknown reasoner.
@@ -242,7 +241,7 @@ class Router(BaseReasoner, BaseWriter):
             self.parts[name].answer([asked[place] for place in places])
             for name, places in shares.items()
         ]
-        # mostly there is one, which needs no task of its own
+        # usually there is only one part, which needs no separate task
         found = [await asking[0]] if len(asking) == 1 else await all_of(asking)
         new = {
             place: answer
@@ -253,7 +252,7 @@ class Router(BaseReasoner, BaseWriter):
         return [self._counted(answers, new, place) for place in range(len(asked))]
 
     def _counted(self, earlier: Mapping[int, Any], new: Mapping[int, Any], place: int) -> Any:
-        """Return an answer, with its cost counted, and whether one that is new fell back."""
+        """Return an answer after counting its cost and, if it is new, whether it fell back."""
         answer = new[place] if place in new else earlier[place]
         self.costs.add(answer)
         if self._fallbacks is not None and place in new:
@@ -264,14 +263,14 @@ class Router(BaseReasoner, BaseWriter):
     async def decide_many(
         self, questions: Sequence[Question], *, logger: EventLogger | None = None
     ) -> list[Decision]:
-        """Answer several questions at once, and announce the decisions in the same order.
+        """Answer several questions at once, and log the decisions in the same order.
 
         Args:
             questions: The questions; the answers come in the same order.
-            logger: Where to announce them, if not to this router's own logger.
+            logger: Logger for the decisions; by default this router's own.
 
         Raises:
-            TooManyFallbacksError: If with them too many of the last decisions fell back.
+            TooManyFallbacksError: If too many of the last decisions, including these, fell back.
         """
         decisions = await super().decide_many(questions, logger=logger)
         self._require_answers()
@@ -282,7 +281,7 @@ class Router(BaseReasoner, BaseWriter):
         """End the run if too many of the last decisions fell back, here or in a router of a part.
 
         Raises:
-            TooManyFallbacksError: If they did.
+            TooManyFallbacksError: If too many did.
         """
         if self._fallbacks is not None:
             self._fallbacks.check()
@@ -291,7 +290,7 @@ class Router(BaseReasoner, BaseWriter):
                 part._require_answers()
 
     def _earlier_answers(self, asked: Sequence[Any]) -> dict[int, Any]:
-        """Return the answers that need not be asked for, by place."""
+        """Return the earlier answers by index."""
         if not self.earlier:
             return {}
 
@@ -302,7 +301,7 @@ class Router(BaseReasoner, BaseWriter):
         def prompt_hash() -> str | None:
             return asked.prompt_hash if isinstance(asked, TextCall) else self.prompt_hash(asked)
 
-        # each is asked, as all that have this answer have given it now
+        # ask every source, since all that have this answer must use it up now
         switched_to = self._switched_to(asked.agent)
         found = [source.answer_to(asked, prompt_hash, switched_to) for source in self.earlier]
         answer = next((each for each in found if each is not None), None)
@@ -311,7 +310,7 @@ class Router(BaseReasoner, BaseWriter):
 
         return answer
 
-    # What reasoners are asked for besides
+    # Other methods of reasoners
 
     def prompt_hash(self, question: Question) -> str | None:
         """Return the beginning of the SHA-256 of a question's prompt; None if it has none."""
@@ -319,13 +318,13 @@ class Router(BaseReasoner, BaseWriter):
 
     @property
     def memory(self) -> Any:
-        """What agents remember, where one of those who answer tells it; None if none does."""
+        """The memory of agents in prompts, if one of the parts includes it."""
         memories = (getattr(part, "memory", None) for part in (self._told, *self.parts.values()))
         return next((each for each in memories if each is not None), None)
 
     @property
     def chooses_acts(self) -> bool:
-        """Whether anybody has agents of the feed choose between all acts."""
+        """Whether any part makes agents of the feed choose among all acts."""
         for source in self.earlier:
             if (acts := source.chooses_acts) is not None:
                 return acts
@@ -333,7 +332,7 @@ class Router(BaseReasoner, BaseWriter):
         return any(part.chooses_acts for part in self.parts.values())
 
     def chooses_acts_for(self, agent: Any) -> bool:
-        """Return whether an agent has all acts to choose from in its next decision."""
+        """Return whether an agent chooses among all acts in its next decision."""
         for source in self.earlier:
             if (acts := source.chooses_acts_for(agent)) is not None:
                 return acts
@@ -344,15 +343,15 @@ class Router(BaseReasoner, BaseWriter):
         """Draw the random numbers of a question that was answered elsewhere."""
         self._part_for(question.agent).skip(question)
 
-    # What a run tells, and asks of it
+    # What a run logs and needs
 
     @property
     def tells_models(self) -> bool:
-        """Whether a run's log tells who is asked for whom, and what each model has cost."""
+        """Whether a run logs the models of agents, and what each model cost."""
         return self._choose is not None or bool(self._earlier_models())
 
     def remember(self, event: Mapping[str, Any]) -> None:
-        """Note a decision or text from before an interruption, including its costs.
+        """Store a decision or text from before an interruption, including its cost.
 
         Args:
             event: Its event.
@@ -370,7 +369,7 @@ class Router(BaseReasoner, BaseWriter):
         self._check(Counter(map(self.name_for, agents)))
 
     def models_for(self, agents: Iterable[Any]) -> list[dict[str, Any]]:
-        """Return which model is asked for which agents, as the log records it.
+        """Return which model is asked for which agents, for the log.
 
         Args:
             agents: All agents of the run.
@@ -389,7 +388,7 @@ class Router(BaseReasoner, BaseWriter):
         return told
 
     async def close(self) -> None:
-        """Close the connections of all that have any."""
+        """Close the connections of all parts."""
         for part in self.parts.values():
             close = getattr(part, "close", None)
             if close is not None:
@@ -412,7 +411,7 @@ class Router(BaseReasoner, BaseWriter):
 
 
 class _Fallbacks:
-    """Counts the fallbacks among the last decisions, and ends a run of too many."""
+    """Counts the fallbacks among the last decisions, and ends a run with too many."""
 
     def __init__(self, stop_at: float, counts_budget: bool) -> None:
         self._stop_at = stop_at
@@ -421,7 +420,7 @@ class _Fallbacks:
         self._problem: str | None = None
 
     def count(self, decision: Decision) -> None:
-        """Count a decision; the first with which there are too many says why the run ends."""
+        """Count a decision; the first one above the limit provides the reason for the end."""
         fell_back, reason = decision.source == "fallback", decision.reason or ""
         is_by_budget = fell_back and reason.startswith(BudgetSpentError.__name__)
         if self._problem is not None or (is_by_budget and not self._counts_budget):
@@ -437,24 +436,24 @@ class _Fallbacks:
             )
 
     def check(self) -> None:
-        """Raise what ends the run, if something does."""
+        """Raise the error that ends the run, if there were too many."""
         if self._problem is not None:
             problem, self._problem = self._problem, None
             raise TooManyFallbacksError(problem)
 
 
 def _was_drawn(decision: Decision) -> bool:
-    """Return whether a number was taken for a decision: to go by probabilities, or as a seed."""
+    """Return whether a random number was drawn for a decision, for an option or as a seed."""
     drawn = (decision.probabilities, decision.option_mass, decision.sampling_seed)
     return any(each is not None for each in drawn)
 
 
 def models_told(agents: Iterable[Any], *askers: Any) -> dict[str, Any]:
-    """Return what a run's first event says of its models: nothing unless agents have their own.
+    """Return the models for a run's first event: nothing unless agents have different ones.
 
     Args:
         agents: All agents of the run.
-        askers: Its reasoner and its writer, as far as it has them.
+        askers: Its reasoner and its writer, if any.
     """
     told = [
         entry
@@ -467,7 +466,7 @@ def models_told(agents: Iterable[Any], *askers: Any) -> dict[str, Any]:
 
 
 def costs_told(*askers: Any) -> dict[str, Any]:
-    """Return what a run's last event says of the costs by model: as `models_told` does."""
+    """Return the costs by model for a run's last event, if `models_told` has models."""
     telling = [asker for asker in askers if getattr(asker, "tells_models", False)]
     return {"costs": costs_by_model(*telling)} if telling else {}
 
@@ -476,7 +475,7 @@ def costs_by_model(*askers: Any) -> dict[str, dict[str, int]]:
     """Return the cost of a run's answers by the names of models.
 
     Args:
-        askers: Its reasoner and its writer; only what a `Router` or a replay counts is known.
+        askers: Its reasoner and its writer. Only a `Router` or a replay counts costs.
     """
     summed: dict[str, Counter[str]] = {}
     for asker in askers:
@@ -499,7 +498,7 @@ def _shared_budget(parts: Mapping[str, Any]) -> Budget | None:
 
 
 def _description(part: Any) -> dict[str, Any]:
-    """Return what is known of the model that a reasoner or writer asks; nothing if it asks none."""
+    """Return the description of a reasoner's or writer's model; nothing if it asks none."""
     client = getattr(part, "client", None)
     told = {name: getattr(client, name, None) for name in _TOLD}
     hosts = getattr(client, "hosts", None)
@@ -511,7 +510,7 @@ def _description(part: Any) -> dict[str, Any]:
 
 
 async def all_of(awaitables: Iterable[Awaitable[Any]]) -> list[Any]:
-    """Await several things at once; if one raises, the others are cancelled, and over."""
+    """Await several things at once; if one raises, the others are cancelled and awaited."""
     # costs a third of importing the engine, and is loaded already where this runs
     import asyncio
 

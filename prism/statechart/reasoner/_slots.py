@@ -1,4 +1,4 @@
-"""Hosts: their health, and their slots, first come, first served."""
+"""Hosts: their health, and their slots, which are assigned in order of arrival."""
 
 from __future__ import annotations
 
@@ -20,44 +20,44 @@ from prism.statechart.reasoner._model_client import ChatReply, DecisionReply
 from prism.statechart.reasoner._spending import Cost, loop_time
 
 FAILURES_TO_OPEN = 5
-"""More than the attempts of one question, so that one that fails does not open the breaker."""
+"""More than the attempts of one question, so that a single failing one opens no breaker."""
 
 FIRST_PAUSE_SECONDS = 1.0
 LONGEST_PAUSE_SECONDS = 30.0
 
 PROBE_SECONDS = 10.0
-"""How long others wait for a probe, which may take longer while a server loads the model."""
+"""Seconds that others wait for a probe, which may take long while a server loads the model."""
 
 FIRST_HOLD_SECONDS = 0.2
 LONGEST_HOLD_SECONDS = 5.0
 LONGEST_RETRY_AFTER = 30.0
 
 LONGEST_BUSY_SECONDS = 30.0
-"""A host that has answered nothing for so long, and refuses a lone question, counts as failing."""
+"""Seconds without any answer after which a host that refuses a lone question is failing."""
 
 _ROUNDS_TO_GROW = 5
-"""How often the limit has to be filled with answers before one question more is tried."""
+"""How often the limit must be filled with answers before it is raised by one question."""
 
 
 class CircuitBreaker:
     """Decides whether a host should be asked (Nygard, "Release It!", 2007).
 
-    Closed, it lets every question through. A few failures in a row open it: the host is not asked
-    for a pause. Then it is half-open: one question is let through as a probe. If that succeeds the
-    breaker closes, if it fails the breaker opens for twice as long. Questions that were under way
-    when it opened can neither make the pause longer nor end the probe. Others may wait for the
-    probe's outcome for a while, and, if there is patience, for the next probe until the host has
+    While closed, it lets every question through. A few failures in a row open it, and the host is
+    not asked during a pause. Then it is half-open and lets one question through as a probe. If that
+    succeeds, the breaker closes; if it fails, the breaker opens for twice as long. Questions that
+    were open when it opened neither prolong the pause nor end the probe. Other questions may wait
+    for the probe's outcome for a while, and with patience for further probes, until the host has
     failed for too long.
 
     Args:
-        clock: Returns a time in seconds that only grows; that of the event loop by default.
+        clock: Returns a monotonic time in seconds; by default that of the event loop.
         first_pause: Seconds of the first pause.
         probe_wait: Seconds that others may wait for a probe.
-        patience: Seconds after it has opened in which questions wait, whatever the probes show.
-        changed: Called when it opens, with None, and when it closes, with the seconds it was open.
+        patience: Seconds after opening for which questions wait, whatever the probes show.
+        changed: Called with None when it opens, and with the seconds it was open when it closes.
 
     Attributes:
-        patience: Seconds after it has opened in which questions wait.
+        patience: Seconds after opening for which questions wait.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class CircuitBreaker:
         self._patient_until = 0.0
 
     def allows(self) -> bool:
-        """Return True if a question may be put now."""
+        """Return True if a question may be asked now."""
         if self._open_until is None:
             return True
         return self._probe_began is None and self._clock() >= self._open_until
@@ -101,7 +101,7 @@ class CircuitBreaker:
         return not is_probed and now >= self._patient_until
 
     def seconds_left(self) -> float:
-        """Return the seconds until it changes by itself: by a pause, a probe's wait or patience."""
+        """Return the seconds until it changes by itself, when a pause, wait or patience ends."""
         if self._open_until is None:
             return 0.0
 
@@ -113,14 +113,14 @@ class CircuitBreaker:
         return min((end - now for end in (changes, self._patient_until) if end > now), default=0.0)
 
     def asked(self) -> bool:
-        """Note that a question is under way; return True if it is the probe."""
+        """Record an open question; return True if it is the probe."""
         if self._open_until is None:
             return False
         self._probe_began = self._clock()
         return True
 
     def succeeded(self) -> None:
-        """Note an answer: the breaker closes."""
+        """Record an answer, which closes the breaker."""
         was_open = self._open_until is not None
         self._failures = 0
         self._pause = self._first_pause
@@ -130,7 +130,7 @@ class CircuitBreaker:
             self._changed(self._clock() - self._opened_at)
 
     def failed(self, *, probe: bool = False) -> None:
-        """Note a failure; enough of them in a row, or a failed probe, open the breaker.
+        """Record a failure; enough of them in a row, or a failed probe, open the breaker.
 
         Args:
             probe: What `asked` returned for the question.
@@ -149,7 +149,7 @@ class CircuitBreaker:
             self._probe_began = None
 
     def abandoned(self, *, probe: bool = False) -> None:
-        """Note that a question ended without showing anything about the host.
+        """Record that a question ended without showing anything about the host.
 
         Args:
             probe: What `asked` returned for the question.
@@ -159,17 +159,17 @@ class CircuitBreaker:
 
 
 class Throttle:
-    """Finds how many questions at once a host takes, from those that it refuses because it is busy.
+    """Finds how many simultaneous questions a host accepts, from its refusals when it is busy.
 
-    A refusal sets the limit to the number of other questions under way, for these the host has
-    taken; answers raise it again, one by one (additive increase, as in Jacobson, "Congestion
-    avoidance and control", 1988). Where none is under way, or the host asks for a pause, it is
-    put on hold: nothing is asked for a while that grows with each refusal.
+    A refusal sets the limit to the number of other open questions, since the host accepted these.
+    Answers raise it again, one by one (additive increase, as in Jacobson, "Congestion avoidance and
+    control", 1988). If no other question is open, or the host asks for a pause, it is put on hold:
+    it is not asked for a time that grows with each refusal.
 
     Args:
-        clock: Returns a time in seconds that only grows; that of the event loop by default.
-        first_hold: Most seconds of the first hold; the jitter makes them fewer.
-        longest_busy: Seconds without any answer after which a refusal is a failure.
+        clock: Returns a monotonic time in seconds; by default that of the event loop.
+        first_hold: Maximum seconds of the first hold, before jitter.
+        longest_busy: Seconds without any answer after which a refusal counts as a failure.
     """
 
     def __init__(
@@ -189,7 +189,7 @@ class Throttle:
         self._hold_until = 0.0
 
     def allows(self, in_flight: int) -> bool:
-        """Return True if one question more may be put besides those under way."""
+        """Return True if one more question may be asked besides the open ones."""
         if in_flight >= self._limit:
             return False
         return not self._hold_until or self._clock() >= self._hold_until
@@ -199,7 +199,7 @@ class Throttle:
         return max(0.0, self._hold_until - self._clock()) if self._hold_until else 0.0
 
     def answered(self) -> None:
-        """Note an answer: the host takes as many as are under way."""
+        """Record an answer: the host accepts the current number of open questions."""
         if self._limit == inf:
             return
 
@@ -210,10 +210,10 @@ class Throttle:
             self._answers = 0
 
     def refused(self, others: int) -> bool:
-        """Note a refusal; return True if it shows that the host fails.
+        """Record a refusal; return True if it shows that the host fails.
 
         Args:
-            others: Questions under way besides the one that was refused.
+            others: Open questions besides the refused one.
         """
         now = self._clock()
         if self._busy_since is None:
@@ -231,12 +231,12 @@ class Throttle:
         return now - self._busy_since >= self._longest_busy
 
     def hold(self, seconds: float, *, jitter: float | None = None) -> None:
-        """Put the host on hold, unless it is for longer already.
+        """Put the host on hold, unless it is already on hold for longer.
 
         Args:
-            seconds: For how long, half a minute at most.
-            jitter: Most seconds to add at random, so that several runs do not come back together;
-                as for a first refusal by default.
+            seconds: The duration, at most half a minute.
+            jitter: Maximum random seconds to add, so that several runs do not return together; by
+                default as for a first refusal.
         """
         pause = min(seconds, LONGEST_RETRY_AFTER) + uniform(
             0, self._first_hold if jitter is None else jitter
@@ -246,15 +246,15 @@ class Throttle:
 
 @dataclass(eq=False)
 class Traffic:
-    """What is under way on one server, whatever models it is asked for.
+    """The open questions on one server, for all its models.
 
     Args:
-        limit: How many questions may be under way at once.
-        in_flight: Questions under way.
-        doubts: Questions that it gave no usable answer to, and that are being asked elsewhere to
-            see whose fault that was.
-        throttle: How much it takes.
-        failing: How many of those who ask for a model have an open breaker, by model.
+        limit: Maximum number of open questions.
+        in_flight: Number of open questions.
+        doubts: Questions without a usable answer that are being asked elsewhere, to find whose
+            fault it was.
+        throttle: Limits the questions to what the server accepts.
+        failing: Number of clients with an open breaker, by model.
     """
 
     limit: int = 1
@@ -265,26 +265,26 @@ class Traffic:
 
 
 LOGGER: logging.Logger = logging.getLogger("prism.llm")
-"""Where it is told once what is wrong with all that a host is asked."""
+"""The logger for problems with everything that a host is asked, reported once."""
 
 
 class Host(ABC):
-    """A server or client that is asked: its health, and what is under way.
+    """A server or client: its health, and its open questions.
 
     Args:
-        address: What it is called in messages.
-        model: The model that it is asked for.
-        patience: Seconds to wait for it once it has begun to fail.
-        traffic: What is under way there, for others who ask it, too.
+        address: Its name in messages.
+        model: The model.
+        patience: Seconds to wait for it when it fails.
+        traffic: Its open questions, shared with others who ask it.
 
     Attributes:
-        address: What it is called in messages.
-        traffic: What is under way there.
+        address: Its name in messages.
+        traffic: Its open questions.
         breaker: Whether it may be asked now.
-        trouble: What was last wrong with it.
-        unusable: How many answers in a row were of no use.
-        has_answered: Whether it has ever answered a question, so that it had the model.
-        known_to_decide: Whether it takes decision questions; None until it is known.
+        trouble: Its last problem.
+        unusable: Number of useless answers in a row.
+        has_answered: Whether it has ever answered a question, which shows that it had the model.
+        known_to_decide: Whether it supports decision questions; None if unknown.
     """
 
     def __init__(
@@ -307,7 +307,7 @@ class Host(ABC):
         cost: Cost,
         variation: int = 0,
     ) -> ChatReply:
-        """Send a conversation, whose sampling has the seed and a variation of it."""
+        """Send a conversation, sampled with the seed plus its variation."""
 
     @abstractmethod
     async def systemone(
@@ -317,20 +317,20 @@ class Host(ABC):
         cost: Cost,
         variation: int = 0,
     ) -> DecisionReply:
-        """Put choice questions about one state.
+        """Ask choice questions about one state.
 
         Raises:
-            DecisionsUnsupportedError: If it takes none.
+            DecisionsUnsupportedError: If it does not support them.
         """
 
     @abstractmethod
     async def decides(self) -> bool | None:
-        """Return True if it takes decision questions; None if only one can tell."""
+        """Return True if it supports decision questions; None if only an attempt can tell."""
 
     def _tell_change(self, seconds: float | None) -> None:
-        """Say that the breaker has opened, or closed after some seconds.
+        """Report that the breaker has opened, or closed after some seconds.
 
-        Of several who ask one server for one model the first says it, and the last.
+        If several clients ask one server for one model, only the first and the last report it.
         """
         model, failing = self._asked_for, self.traffic.failing
         who = f"{model} at {self.address}"
@@ -353,11 +353,11 @@ Hosts = tuple[HostT, ...]
 
 @dataclass(frozen=True, slots=True)
 class Lease(Generic[HostT]):
-    """The right to put one question to a host.
+    """The right to ask a host one question.
 
     Args:
         host: The host.
-        probe: Whether the question shows if a failing host works again.
+        probe: Whether the question tests if a failing host works again.
     """
 
     host: HostT
@@ -372,10 +372,10 @@ class _Waiter:
 
 
 class Rank(IntEnum):
-    """Who is given a free slot first.
+    """The priority for free slots.
 
-    A question that is put elsewhere, where a doubt waits for it, comes first, in spite of doubts
-    about a host. A straggler that is put once more takes what nobody else wants.
+    A question that settles a doubt comes first, even on a doubted host. The repetition of a slow
+    question comes last.
     """
 
     URGENT = 0
@@ -384,7 +384,7 @@ class Rank(IntEnum):
 
 
 class _Wish(NamedTuple):
-    """What some wait for: a slot of any of these hosts."""
+    """A request for a slot of any of these hosts."""
 
     hosts: tuple[Any, ...]
     rank: Rank
@@ -394,25 +394,24 @@ Queue = OrderedDict[asyncio.Future[Lease[Any] | None], _Waiter]
 
 
 class Slots:
-    """Hands out slots on servers: to one pool, or to all that are given the same `Slots`.
+    """Assigns slots on servers to one pool, or to all pools that share the same `Slots`.
 
-    A server has one limit on the questions under way at once, whatever models it is asked for, in
-    whatever dialect, and by how many pools::
+    A server has one limit on simultaneous questions, for all models, dialects and pools::
 
         slots = Slots()
         small = OllamaPool(["http://127.0.0.1:11434"], "llama3.2", slots=slots)
         large = OllamaPool(["http://127.0.0.1:11434"], "llama3.3", slots=slots)
 
-    Every question gets a lease of the host with the fewest under way.
+    Every question gets a lease of the host with the fewest open questions.
 
-    Those who wait do so for a question under way on a host that works, or that shows whether it
-    does, or for the end of a busy host's hold, and are given the slot itself then; so no newcomer
-    gets it before them, and each waits for something that will happen.
+    A waiting question waits for an open question on a working or probed host, or for the end of a
+    busy host's hold. It is then assigned the slot itself, so no newcomer can take it, and
+    everything that it waits for will happen.
 
-    A question that a host gave no usable answer to goes on taking up room there until another host
-    has shown whose fault it was: a host that fails fast would draw all questions otherwise. Those
-    that are asked elsewhere for it come first and look at slots alone, as the room they wait for
-    may be waiting for them.
+    A question without a usable answer keeps its slot until another host has shown whose fault it
+    was, because a host that fails fast would otherwise attract all questions. The repetition
+    elsewhere comes first and ignores doubts, since the slots that it waits for may be waiting for
+    it.
     """
 
     def __init__(self) -> None:
@@ -426,19 +425,19 @@ class Slots:
 
     @property
     def waiting(self) -> int:
-        """How many wait for a slot, those not counted that take only what nobody else wants."""
+        """Number of questions that wait for a slot, without those of lowest priority."""
         return sum(len(queue) for wish, queue in self._queues.items() if wish.rank < Rank.SPARE)
 
     def traffic_of(self, key: object, limit: int, shown: str) -> Traffic:
-        """Return what is under way on a server, the same for all who ask it.
+        """Return the traffic of a server, the same for all who ask it.
 
         Args:
-            key: What is equal for all spellings of its address.
-            limit: Questions under way at once on it.
+            key: Identifies the server for all spellings of its address.
+            limit: Maximum number of simultaneous questions.
             shown: Its address, for messages.
 
         Raises:
-            FieldValueError: If another pool has set another limit for it.
+            FieldValueError: If another pool has set a different limit.
         """
         traffic = self._traffic.setdefault(key, Traffic(limit))
         if traffic.limit != limit:
@@ -451,13 +450,12 @@ class Slots:
 
     @contextmanager
     def entered(self) -> Iterator[None]:
-        """Claim the running event loop while something is under way in it.
+        """Claim the running event loop while a question is open in it.
 
-        Connections and queues belong to their loop: two loops that share them wait for each other
-        without end.
+        Connections and queues belong to their loop; two loops that shared them would deadlock.
 
         Raises:
-            LLMError: If something is under way in another loop.
+            LLMError: If a question is open in another loop.
         """
         loop = asyncio.get_running_loop()
         if loop is not self._loop:
@@ -483,17 +481,17 @@ class Slots:
         avoid: Collection[Host] = (),
         rank: Rank = Rank.USUAL,
     ) -> Lease[HostT]:
-        """Take a slot, waiting for one if all are in use.
+        """Take a slot, waiting if all are in use.
 
         Args:
-            hosts: Where the question may be put.
-            cost: Hears that the question has its slot, or that nobody is served.
-            avoid: Hosts not to take while there is room elsewhere.
-            rank: Who comes before whom.
+            hosts: The hosts that may be asked.
+            cost: Is told when the question gets its slot, or that nobody is served.
+            avoid: Hosts to avoid while there is room elsewhere.
+            rank: The priority.
 
         Raises:
             CircuitOpenError: If the circuit breakers of all hosts are open.
-            BudgetSpentError: If a budget does not allow the question any more.
+            BudgetSpentError: If a budget no longer allows the question.
         """
         wish = _Wish(hosts, rank)
         while (lease := self._free(wish, avoid)) is None:
@@ -513,17 +511,17 @@ class Slots:
         return lease
 
     def give_back(self, lease: Lease[Any]) -> None:
-        """Return a slot, after the breaker of its host has noted the outcome."""
+        """Return a slot, after the breaker of its host has recorded the outcome."""
         lease.host.traffic.in_flight -= 1
         self._serve_all()
 
     def return_unused(self, lease: Lease[Any]) -> None:
-        """Return a slot in which nothing was asked."""
+        """Return an unused slot."""
         lease.host.breaker.abandoned(probe=lease.probe)
         self.give_back(lease)
 
     def settle(self, host: Host) -> None:
-        """Note that a doubt about a host is settled: there is room for another question."""
+        """Settle a doubt about a host, which makes room for another question."""
         host.traffic.doubts -= 1
         self._serve_all()
 
@@ -549,7 +547,7 @@ class Slots:
         )
 
     async def _turn(self, wish: _Wish, cost: Cost, avoid: Collection[Host]) -> Lease[Any] | None:
-        """Wait in the queue; None means that there is nothing to wait for any more."""
+        """Wait in the queue; None means that there is nothing left to wait for."""
         turn: asyncio.Future[Lease[Any] | None] = asyncio.get_running_loop().create_future()
         self._queues.setdefault(wish, Queue())[turn] = _Waiter(next(self._numbers), avoid, cost)
         self._note_stall(wish)
@@ -566,7 +564,7 @@ class Slots:
             raise
 
     def _leave(self, wish: _Wish, turn: asyncio.Future[Lease[Any] | None]) -> None:
-        """Leave the queue, and return the slot if one was assigned meanwhile."""
+        """Leave the queue, and return a slot that was assigned in the meantime."""
         queue = self._queues.get(wish, Queue())
         if queue.pop(turn, None) is not None and not queue:
             self._drop(wish)
@@ -580,7 +578,7 @@ class Slots:
         self._stalled.discard(wish)
 
     def _serve_all(self) -> None:
-        """Assign free slots to those who wait, by rank and in their turn."""
+        """Assign free slots to waiting questions, by priority and order of arrival."""
         if not self._queues:
             return
 
@@ -594,7 +592,7 @@ class Slots:
         self._set_alarm()
 
     def _serve(self, wish: _Wish) -> None:
-        """Assign free slots to those who wait; wake all if there is nothing to wait for."""
+        """Assign free slots to waiting questions; wake all if there is nothing to wait for."""
         queue = self._queues[wish]
         while queue:
             turn, waiter = next(iter(queue.items()))
@@ -609,7 +607,7 @@ class Slots:
         self._drop(wish)
 
     def _note_stall(self, wish: _Wish) -> None:
-        """Notify those who wait when their hosts stop serving anybody, and when they go on."""
+        """Notify waiting questions when their hosts stop serving, and when they continue."""
         is_served = any(
             host.traffic.in_flight and not host.breaker.is_open() for host in wish.hosts
         )
@@ -622,12 +620,12 @@ class Slots:
             self._stalled.add(wish)
 
         for turn, waiter in self._queues[wish].items():
-            # one that is done was cancelled, and its clock cannot be set any more
+            # a finished one was cancelled, and its clock can no longer be set
             if not turn.done():
                 waiter.cost.allowance.stalled(not is_served)
 
     def _set_alarm(self) -> None:
-        """Serve again when a pause, a hold or the patience ends, as nothing else would do it."""
+        """Serve again when a pause, a hold or the patience ends, since nothing else would."""
         if self._alarm is not None:
             self._alarm.cancel()
 
@@ -638,7 +636,7 @@ class Slots:
             for wait in (host.breaker.seconds_left(), host.traffic.throttle.seconds_left())
         )
         soonest = min((wait for wait in waits if wait > 0), default=None)
-        # what ended since they were refused, a moment ago, is told by no alarm any more
+        # no alarm reports what has just ended since they were refused
         if any(map(self._can_serve, self._queues)):
             soonest = 0.0
 
@@ -649,23 +647,23 @@ class Slots:
         )
 
     def _can_serve(self, wish: _Wish) -> bool:
-        """Return True if one who waits would be given a slot, or told that there is none."""
+        """Return True if a waiting question would get a slot, or be told that there is none."""
         return any(self._is_free(host, wish) for host in wish.hosts) or all_fail_fast(wish.hosts)
 
 
 def all_fail_fast(hosts: Hosts[Any]) -> bool:
-    """Return True if no host can be asked, and none is worth waiting for."""
+    """Return True if no host can be asked or is worth waiting for."""
     return all(host.breaker.fails_fast() for host in hosts)
 
 
 def _trouble_of(hosts: Hosts[Any]) -> str:
-    """Return what is wrong with the hosts that are not asked now."""
+    """Return the problems of the hosts that are not asked now."""
     away = (h for h in hosts if h.breaker.is_open() or h.traffic.throttle.seconds_left())
     return "; ".join(host.trouble for host in away if host.trouble)
 
 
 def circuit_open(hosts: Hosts[Any]) -> CircuitOpenError:
-    """Return the error that says so."""
+    """Return the error for open circuit breakers."""
     wait = min(
         max(host.breaker.seconds_left(), host.traffic.throttle.seconds_left()) for host in hosts
     )

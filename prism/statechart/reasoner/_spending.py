@@ -1,6 +1,6 @@
-"""The time, requests and tokens that an answer may use, and those that it used.
+"""The time, requests and tokens that an answer may use, and those that it has used.
 
-Asking again is within that.
+Retries are included.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tenacity import wait_random_exponential
 
 _BYTES_PER_TOKEN = 4
-"""Of an English prompt, as a rule of thumb."""
+"""Bytes per token of an English prompt, as a rule of thumb."""
 
 _FIRST_PAUSE_SECONDS = 0.2
 _LONGEST_PAUSE_SECONDS = 5.0
@@ -34,19 +34,19 @@ ResultT = TypeVar("ResultT")
 class Allowance:
     """The time, requests and share of a budget that one question may use; no limit by default.
 
-    While a `lease` is held, the budget knows of the question, so that all that are asked at the
-    same time stay within it. A question that waits for a slot while others are served has all the
-    time that the budget has; the time for its answer begins with the slot, or when no question is
-    served at all, so that it does not wait forever for a server that is gone.
+    While a `lease` is held, the budget accounts for the question, so simultaneous questions stay
+    within it. A question that waits for a slot while others are served is limited only by the
+    budget's deadline. The time for its answer begins with the slot, or when no question is served
+    at all, so it does not wait forever for a server that is gone.
 
     Args:
-        budget: What all questions may spend together; None for no limit.
-        seconds: Seconds that an answer may take, retries included.
-        most_attempts: Requests that may be sent in all; None leaves it to the client.
+        budget: The shared budget of all questions; None for no limit.
+        seconds: Seconds that an answer may take, including retries.
+        most_attempts: Maximum number of requests; None leaves it to the client.
 
     Attributes:
-        trouble: What the last server that failed has said, for the message where time is over.
-        most_attempts: Requests that may be sent in all.
+        trouble: The error of the last failing server, for the message of a time-out.
+        most_attempts: Maximum number of requests.
     """
 
     def __init__(
@@ -65,26 +65,26 @@ class Allowance:
         self._is_by_budget = False
 
     def allows(self, attempts: int, more: int = 1) -> bool:
-        """Return True if so many requests more may be sent after those that were."""
+        """Return True if this many further requests may be sent."""
         return self.most_attempts is None or attempts + more <= self.most_attempts
 
     def admitted(self) -> None:
-        """Note that the question has a slot: a request leaves the budget before it is sent.
+        """Record that the question has a slot; a request is deducted before it is sent.
 
         Raises:
-            BudgetSpentError: If the budget does not allow it any more.
+            BudgetSpentError: If the budget no longer allows it.
         """
         if self._budget is not None:
             self._require(self._budget.take())
 
         self._slot_at = perf_counter()
         self._admissions += 1
-        # a retry has a slot again, within the same time
+        # a retry gets another slot within the same time
         if self._admissions == 1:
             self._limit_to(self._seconds)
 
     def stalled(self, is_stalled: bool) -> None:
-        """Note whether the question waits while no other is being served: that time counts."""
+        """Record whether the question waits while no other is served; that time counts."""
         if not self._admissions:
             self._limit_to(self._seconds if is_stalled else inf)
 
@@ -92,7 +92,7 @@ class Allowance:
         """Refuse a question once the budget is spent.
 
         Raises:
-            BudgetSpentError: If it is.
+            BudgetSpentError: If it is spent.
         """
         if self._budget is not None:
             self._require(self._budget.spent())
@@ -101,16 +101,16 @@ class Allowance:
     async def lease(
         self, prompt_bytes: int, spent: Callable[[], tuple[int, int]]
     ) -> AsyncIterator[None]:
-        """Hold a lease of the budget while the question is asked, which ends with its time.
+        """Hold a lease of the budget while the question is asked, up to its time limit.
 
         Args:
             prompt_bytes: The size of the prompt, for a first estimate of its tokens.
-            spent: Returns the requests that were sent and the tokens that they took, in the end. A
-                request that was admitted and not sent is given back.
+            spent: Returns the sent requests and their tokens at the end. A request that was
+                admitted but not sent is given back.
 
         Raises:
-            BudgetSpentError: If the budget is spent, or its deadline has ended the question.
-            TimedOutError: If the question has taken too long.
+            BudgetSpentError: If the budget is spent, or its deadline ended the question.
+            TimedOutError: If the question took too long.
         """
         # costs a third of importing the engine, and is loaded already where this runs
         import asyncio
@@ -136,13 +136,13 @@ class Allowance:
         finally:
             self._timer = None
             attempts, tokens = spent()
-            # also those of a client that said nothing of a slot
+            # including those of a client that did not report a slot
             budget.add(retries=attempts - self._admissions, tokens=tokens)
             if is_reserved:
                 budget.release(prompt_bytes)
 
     def seconds_gone(self) -> tuple[float, float]:
-        """Return the seconds since the question was put, and since it had its last slot."""
+        """Return the seconds since the question was asked, and since it got its last slot."""
         now = perf_counter()
         return now - self._put_at, now - self._slot_at
 
@@ -151,7 +151,7 @@ class Allowance:
             raise BudgetSpentError(spent)
 
     def _limit_to(self, seconds: float) -> None:
-        """Let the question end after so many seconds, or with the budget."""
+        """End the question after some seconds, or with the budget."""
         timer = self._timer
         if timer is None:
             return
@@ -164,15 +164,15 @@ class Allowance:
 
 @dataclass(slots=True)
 class Spent:
-    """What a budget has spent, and what is under way.
+    """The spending of a budget, and its open requests.
 
     Args:
         calls: Requests made.
         tokens: Tokens read and written.
         replies: Replies that cost tokens.
-        began: When the first question was put, by the budget's clock; None before it.
-        before: Seconds that had gone before it was taken up again.
-        under_way: Requests under way.
+        began: When the first question was asked, by the budget's clock; None before it.
+        before: Seconds from before it was last resumed.
+        under_way: Open requests.
         prompt_bytes: Bytes of their prompts.
     """
 
@@ -185,16 +185,16 @@ class Spent:
     prompt_bytes: int = 0
 
     def seconds(self, now: float) -> float:
-        """Return the seconds since the first question, those before an interruption included."""
+        """Return the seconds since the first question, including those before an interruption."""
         return self.before + (0.0 if self.began is None else now - self.began)
 
 
 class Budget:
-    """Limits on calls, tokens and time; once one is spent, decisions fall back and the run goes on.
+    """Limits on calls, tokens and time. Once one is spent, decisions fall back.
 
     Every request is counted before it is sent. Its tokens are known only when it ends, so an
     estimate is reserved for each open request: the mean of the replies so far or, before the first
-    reply, a token for four bytes of the prompt. If too few tokens are left, a question waits until
+    reply, a token per four bytes of the prompt. If too few tokens are left, a question waits until
     others have ended. A run can exceed its limit of tokens only by the error of these estimates.
     Only the deadline cuts off a request.
 
@@ -215,7 +215,7 @@ class Budget:
     """
 
     _whose = ""
-    """Words for the end of a message, where the limits are not those of one run."""
+    """The end of a message, if the limits are not those of a single run."""
 
     def __init__(
         self,
@@ -237,7 +237,7 @@ class Budget:
         self.note: Callable[[int, int], object] | None = None
 
     def _changing(self) -> AbstractContextManager[Spent]:
-        """Return what is spent, for a block that looks at it and changes it."""
+        """Return the spending, for a block that reads and changes it."""
         return nullcontext(self._book)
 
     def take(self) -> str | None:
@@ -289,7 +289,7 @@ class Budget:
     def release(self, prompt_bytes: int) -> None:
         """Release a reservation, after `add` has counted the tokens that were spent."""
         with self._changing() as book:
-            # one that was counted no longer, as its process seemed gone, may come back
+            # one that was dropped because its process seemed gone may come back
             book.under_way = max(0, book.under_way - 1)
             book.prompt_bytes = max(0, book.prompt_bytes - prompt_bytes)
 
@@ -309,7 +309,7 @@ class Budget:
             raise
 
     def _serve(self) -> None:
-        """Let those go on who wait, in their turn, as far as there is room for them."""
+        """Let waiting requests continue in turn while there is room."""
         while self._waiting:
             prompt_bytes, turn = self._waiting[0]
             if not turn.done() and not self._has_reserved(prompt_bytes):
@@ -320,7 +320,7 @@ class Budget:
                 turn.set_result(None)
 
     def _has_reserved(self, prompt_bytes: int) -> bool:
-        """Reserve what a request may cost, if there is room for it."""
+        """Reserve the estimated cost of a request, if there is room for it."""
         with self._changing() as book:
             if not self._has_room(book, prompt_bytes):
                 return False
@@ -330,11 +330,11 @@ class Budget:
             return True
 
     def _has_room(self, book: Spent, prompt_bytes: int) -> bool:
-        # a budget that is spent refuses whoever asks
+        # a spent budget refuses every request
         if self.max_tokens is None or not book.under_way or self._limit(book) is not None:
             return True
 
-        # what is under way is estimated anew, as its first guess may have been far off
+        # estimate the open requests again, since the first guess may have been far off
         if book.replies:
             estimate = (book.under_way + 1) * book.tokens / book.replies
         else:
@@ -414,10 +414,10 @@ def _growing() -> wait_random_exponential:
 
 
 def loop_time() -> float:
-    """Return the time of the running event loop, in seconds; outside of one, of the machine.
+    """Return the time of the running event loop in seconds; outside a loop, that of the machine.
 
-    Whatever is waited for goes by this clock, as asyncio's own timers do: so a test that sets the
-    time of its loop moves time-outs, pauses, circuit breakers and hedges together.
+    All waiting uses this clock, as asyncio's own timers do, so a test that sets the time of its
+    loop moves time-outs, pauses, circuit breakers and hedges together.
     """
     # costs a third of importing the engine, and is loaded already where something is waited for
     import asyncio
@@ -437,29 +437,29 @@ def require_positive(**limits: float | None) -> None:
 
 
 def require_one_of(name: str, value: str, known: Sequence[str]) -> None:
-    """Raise FieldValueError for a value that is none of those that are known."""
+    """Raise FieldValueError for an unknown value."""
     if value not in known:
         raise FieldValueError(f"{name} must be one of {', '.join(known)}, got {value!r}")
 
 
 GIVEN_UP = "cancelled before an answer came"
-"""The fault of a request that was cancelled: time was over, or another one answered first."""
+"""The fault of a cancelled request: time was up, or another one answered first."""
 
 
 @dataclass(slots=True)
 class Attempt:
-    """One request, as it was sent, and what came back.
+    """One request, and its reply.
 
     Args:
-        request: The body that was sent, where it is known.
+        request: The body that was sent, if known.
         began: When it was sent, in UTC as ISO 8601.
         seconds: How long it took.
-        model: Model that was asked, where known.
-        host: Server that was asked, without credentials, where known.
-        reply: The body that came back, decoded; None if none came.
-        fault: What went wrong.
-        input_tokens: Tokens that the model read, where known.
-        output_tokens: Tokens that it wrote, where known.
+        model: The model, if known.
+        host: The server, without credentials, if known.
+        reply: The decoded body of the reply, or None.
+        fault: The failure, if any.
+        input_tokens: Tokens that the model read, if known.
+        output_tokens: Tokens that it wrote, if known.
     """
 
     request: str | None = None
@@ -473,20 +473,20 @@ class Attempt:
     output_tokens: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what is known of it."""
+        """Return the known parts as plain data."""
         known = {name: getattr(self, name) for name in self.__slots__}
         return {name: value for name, value in known.items() if value is not None}
 
 
 Trail = list[Attempt]
-"""The requests of one question, in their order; those at the same time by when they ended."""
+"""The requests of one question in order; simultaneous ones by when they ended."""
 
 
 MOST_TOKENS = 10_000_000
-"""A count of tokens above this is none: no model reads or writes so many at once."""
+"""Larger token counts are ignored, since no model reads or writes so many at once."""
 
 _MOST_NANOSECONDS = 10**16
-"""A duration above this, four months, is none."""
+"""Longer durations, above four months, are ignored."""
 
 _MOST_REASON = 40
 _SAID_OF_THE_LAST = ("total_duration", "load_duration", "eval_duration", "done_reason")
@@ -664,11 +664,11 @@ class Cost:
         return (self.input_tokens or 0) + (self.output_tokens or 0)
 
     def settle(self, latency: float, since_slot: float | None = None) -> None:
-        """Note the whole latency, from which the waiting time follows.
+        """Record the whole latency, from which the waiting time follows.
 
         Args:
             latency: Seconds from asking until now.
-            since_slot: Seconds since it had its slot, for a client that does not time its requests.
+            since_slot: Seconds since it got its slot, for a client that does not time its requests.
         """
         self.request_ended()
         if self.attempts and self.request_seconds is None and since_slot is not None:
@@ -701,19 +701,19 @@ def _count(counts: Attempt | Cost, read: int | None, written: int | None) -> Non
 
 
 COST_KEYS = ("latency", "model", "host", "attempts", "input_tokens", "output_tokens")
-"""What a decision's event says of its cost, always."""
+"""Keys of the cost that a decision's event always has."""
 
 KNOWN_COST_KEYS = ("queue_seconds", "request_seconds", *_SAID_OF_THE_LAST, "repaired")
-"""What it says where it is known; logs of earlier versions have none of these."""
+"""Keys of the cost that it has if known; logs of earlier versions lack them."""
 
 
 def count_of(value: Any) -> int | None:
-    """Return a count of tokens as a server reports it, None if it cannot be one."""
+    """Return a token count that a server reports, or None if it is impossible."""
     return _whole_number(value, MOST_TOKENS)
 
 
 def duration_of(value: Any) -> int | None:
-    """Return a number of nanoseconds as a server reports it, None if it cannot be one."""
+    """Return a number of nanoseconds that a server reports, or None if it is impossible."""
     return _whole_number(value, _MOST_NANOSECONDS)
 
 
@@ -727,10 +727,10 @@ class Outcome(Generic[ResultT]):
     """The result of a call: a result or the exception that was raised, and the cost.
 
     Args:
-        cost: What it took.
+        cost: The cost.
         result: The result, if there is one.
-        error: What was raised, if something was.
-        record_id: Under which id its requests are recorded, if they are.
+        error: The exception, if any.
+        record_id: The id under which its requests are recorded, if any.
     """
 
     cost: Cost

@@ -19,11 +19,11 @@ TextSource = Literal["model", "cache", "replay", "script", "template", "fallback
 _FAILURES = ("failed", "fallback")
 
 ReadText = Callable[[str], Any]
-"""Returns what a text says; raises ValueError if it cannot be used."""
+"""Returns the value of a text; raises ValueError if it cannot be used."""
 
 
 def as_it_is(text: str) -> str:
-    """Return a text as what it says."""
+    """Return a text as its own value."""
     return text
 
 
@@ -35,19 +35,19 @@ class TextCall:
         agent: The agent, or its name.
         key: Purpose of the text; together with the agent, the name of the call in a log.
         prompt: The prompt.
-        schema: JSON Schema of the answer, offered to clients that take one; None for a text.
+        schema: JSON Schema of the answer, for clients that accept one; None for a text.
         read: Reads the text and returns its value; after a ValueError the model is asked again.
-        most_requests: Most requests in all, including the client's own retries. None leaves retries
-            to the client, and asks once more, in other words, if a text is useless. Requests that
-            only find out which server can answer, and how, are not counted.
-        fallback: What to take if no usable text comes: a text, or data of the schema. None for
+        most_requests: Maximum number of requests, including the client's own retries. None leaves
+            retries to the client, and asks once more, in other words, if a text is useless.
+            Requests that only find out which server can answer, and how, are not counted.
+        fallback: The result if no usable text comes: a text, or data of the schema. None for
             nothing.
         cuts: Returns whether ``read`` cuts a text that is too long; None if it never does.
         variation: Added to the seed of the sampling, so that the same prompt can have another
             answer; every further request for the text adds one more.
-        occasion: Number of the occasion, where one agent is asked the same under the same key more
-            than once. A model that samples draws a text of its own for each; at temperature 0 all
-            are alike. In a world it is the tick.
+        occasion: Number of the occasion, if one agent is asked the same under the same key more
+            than once. A model that samples draws a separate text for each; at temperature 0 all are
+            equal. In a world, it is the tick.
 
     Raises:
         FieldValueError: If ``most_requests`` is below 1.
@@ -86,7 +86,7 @@ class Written:
     Args:
         text: The last text of the model, or the ``template`` or ``fallback`` that was taken
             instead; None if there was none.
-        source: Who wrote: a ``model``, a ``cache`` or ``replay`` of one, or a ``script``; the
+        source: What wrote it: a ``model``, a ``cache`` or ``replay`` of one, or a ``script``; the
             ``template`` if no model was asked, the ``fallback`` if no usable text came, and
             ``failed`` if there was no fallback.
         value: The value that the call reads from the text; None if it failed.
@@ -111,13 +111,13 @@ class Written:
 
 
 class BaseWriter(ABC):
-    """Base class of writers: answers one text call or many, and announces every text.
+    """Base class of writers: answers one text call or many, and logs every text.
 
     Args:
         logger: A structlog logger for the texts. None means structlog's own, once it is configured.
 
     Attributes:
-        concurrency: How many calls to make at once; 0 where texts are immediate.
+        concurrency: Number of simultaneous calls; 0 if texts are immediate.
     """
 
     concurrency: int = 0
@@ -130,22 +130,22 @@ class BaseWriter(ABC):
         """Answer text calls, in order. A model's failure is an answer, not an exception."""
 
     async def write(self, call: TextCall, *, logger: EventLogger | None = None) -> Written:
-        """Answer one text call, and announce the text.
+        """Answer one text call, and log the text.
 
         Args:
-            call: What is asked.
-            logger: Logger to announce it to; by default this writer's own.
+            call: The call.
+            logger: Logger for the text; by default this writer's own.
         """
         return (await self.write_many([call], logger=logger))[0]
 
     async def write_many(
         self, calls: Sequence[TextCall], *, logger: EventLogger | None = None
     ) -> list[Written]:
-        """Answer several text calls at once, and announce the texts in the same order.
+        """Answer several text calls at once, and log the texts in the same order.
 
         Args:
             calls: The calls; the answers come in the same order.
-            logger: Logger to announce them to; by default this writer's own.
+            logger: Logger for the texts; by default this writer's own.
         """
         found = await self.answer(calls)
         self.announce(calls, found, logger=logger)
@@ -159,12 +159,12 @@ class BaseWriter(ABC):
         *,
         logger: EventLogger | None = None,
     ) -> None:
-        """Announce the answers to some calls, in order; `write_many` does so.
+        """Log the answers to some calls in order; `write_many` calls this.
 
         Args:
-            calls: What was asked.
+            calls: The calls.
             found: The answers.
-            logger: Logger to announce them to; by default this writer's own.
+            logger: Logger for the texts; by default this writer's own.
         """
         given = logger or self._logger
         active = active_logger(given)
@@ -174,7 +174,7 @@ class BaseWriter(ABC):
 
 
 def or_fallback(call: TextCall, written: Written) -> Written:
-    """Return an answer, or the call's fallback in place of a failure."""
+    """Return an answer, or the call's fallback instead of a failure."""
     if not written.has_failed or call.fallback is None:
         return written
 
@@ -184,12 +184,12 @@ def or_fallback(call: TextCall, written: Written) -> Written:
 
 
 def fallback_text(call: TextCall) -> str:
-    """Return a call's fallback as a log has it."""
+    """Return a call's fallback as in a log."""
     return call.fallback if isinstance(call.fallback, str) else json.dumps(call.fallback)
 
 
 def read_as(call: TextCall, text: str, source: TextSource, cost: Cost | None = None) -> Written:
-    """Return a text as the answer to a call; a failure where the call cannot use it."""
+    """Return a text as the answer to a call, or a failure if the call cannot use it."""
     text = whole_characters(text)
     try:
         value = call.read(text)
@@ -200,7 +200,7 @@ def read_as(call: TextCall, text: str, source: TextSource, cost: Cost | None = N
 
 
 def whole_characters(text: str) -> str:
-    """Return a text without halves of characters, which JSON can carry and no log can hold."""
+    """Return a text without half surrogate pairs, which JSON allows but logs cannot hold."""
     if text.isascii():
         return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

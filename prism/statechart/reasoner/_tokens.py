@@ -1,4 +1,4 @@
-"""How many tokens a text has, estimated without a tokenizer.
+"""Estimating the number of tokens in a text without a tokenizer.
 
 The figures are fitted so that the estimate is rarely below the largest of seven real tokenizers;
 `tests/benchmarks/tokens.py` measures how it compares with each of them.
@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 
 TokenCounter = Callable[[str], int]
-"""Returns the number of tokens of a text, or more; never fewer if a limit is to hold."""
+"""Returns the number of tokens of a text, or more; never fewer if a limit must hold."""
 
 # ASCII letters: a word, each part of camelCase for itself, and what it has beyond four letters
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
@@ -98,16 +98,16 @@ _PER_CHARACTER: tuple[tuple[int, float], ...] = (
     (0xFF20, 2.8),
     (0x10000, 4.0),  # emoji, and whatever is rare
 )
-"""What a character beyond ASCII costs, from each code point up to the next."""
+"""Tokens per character beyond ASCII, from each code point up to the next."""
 
 _STARTS = [start for start, _ in _PER_CHARACTER]
 
 
 def count_tokens(text: str) -> int:
-    """Return about how many tokens a text has; rather more than fewer.
+    """Estimate the number of tokens in a text, rather too high than too low.
 
-    It needs no tokenizer and takes time in proportion to the text. No text has more tokens than
-    bytes, so neither does the estimate.
+    It needs no tokenizer and takes linear time. No text has more tokens than bytes, and neither
+    does the estimate.
 
     Args:
         text: The text, in any language.

@@ -1,6 +1,6 @@
-"""Texts of a bounded length in a language: how a model is asked for one, and how its reply is read.
+"""Texts of limited length in a language: asking a model for one, and reading its reply.
 
-A reply of JSON is held to its schema.
+JSON replies are validated against their schema.
 """
 
 from __future__ import annotations
@@ -39,14 +39,15 @@ _KEYWORDS: Mapping[str, tuple[Any, str]] = {
     "minimum": (int | float, "a number"),
     "maximum": (int | float, "a number"),
 }
-"""What the values of keywords that are followed must be."""
+"""The types of the supported keywords' values."""
 
 
 def require_schema(schema: Any, where: str = "schema") -> None:
     """Refuse an invalid schema.
 
     Raises:
-        FieldTypeError: If it is no JSON Schema, or has keywords that cannot be, with the place.
+        FieldTypeError: If it is not a JSON Schema, or has invalid keywords; the message names the
+            place.
     """
     if isinstance(schema, bool):
         return
@@ -63,19 +64,19 @@ def require_schema(schema: Any, where: str = "schema") -> None:
 
 
 def require_data(value: Any, schema: Any, where: str = "the reply", depth: int = 0) -> None:
-    """Refuse data that a schema does not allow, or that no log can hold.
+    """Refuse data that a schema does not allow, or that a log cannot hold.
 
-    Of JSON Schema ``type``, ``enum``, ``required``, ``properties``, ``items``, ``minimum`` and
-    ``maximum`` are followed; other keywords are for the model alone.
+    The supported keywords of JSON Schema are ``type``, ``enum``, ``required``, ``properties``,
+    ``items``, ``minimum`` and ``maximum``; others are only for the model.
 
     Args:
         value: The data.
-        schema: The schema; anything else than an object allows everything.
-        where: What the data is, for messages.
-        depth: In how many lists and objects it stands.
+        schema: The schema; anything but an object allows everything.
+        where: The name of the data, for messages.
+        depth: Number of lists and objects around it.
 
     Raises:
-        ValueError: If it is so, with the place.
+        ValueError: If the data is refused; the message names the place.
     """
     if depth > _MOST_DEPTH:
         raise ValueError(f"the reply's data is nested more than {_MOST_DEPTH} levels deep")
@@ -91,7 +92,7 @@ def require_data(value: Any, schema: Any, where: str = "the reply", depth: int =
 
 
 def _parts_of(value: Any, schema: Mapping[str, Any]) -> Iterator[tuple[Any, Any, str]]:
-    """Yield what is in a list or an object, with its schema and its place."""
+    """Yield the items of a list or an object, with their schemas and places."""
     if isinstance(value, dict):
         schemas = schema.get("properties", {})
         yield from ((item, schemas.get(key), repr(key)) for key, item in value.items())
@@ -118,7 +119,7 @@ def _fault_of_number(value: Any, schema: Mapping[str, Any]) -> str | None:
 def _fault_of_type(value: Any, schema: Mapping[str, Any]) -> str | None:
     kinds = schema.get("type", ())
     names = [kinds] if isinstance(kinds, str) else list(kinds)
-    # a type that is not known is for the model alone
+    # an unknown type is only for the model
     if not names or any(name not in _TYPES or _TYPES[name](value) for name in names):
         return None
 
@@ -159,14 +160,14 @@ def _named(names: list[str]) -> str:
 def _shown(value: Any) -> str:
     try:
         text = repr(value)
-    except ValueError:  # Python writes no number of more than some thousand digits
+    except ValueError:  # Python does not format numbers of more than a few thousand digits
         return "a number of very many digits"
 
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
 
 POST_LENGTH = 280
-"""Characters of a text, where nobody says otherwise: as many as a post on X may have."""
+"""The default maximum length of a text, that of a post on X."""
 
 _MOST_LENGTH = 100_000
 _MOST_LANGUAGE = 60
@@ -183,11 +184,11 @@ _FLAGS = range(0x1F1E6, 0x1F200)
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """How long a text may be, and in which language.
+    """The maximum length and the language of a text.
 
     Args:
-        max_length: Most characters (Unicode code points). A longer text is cut after a word, and
-            ends with an ellipsis.
+        max_length: Maximum number of characters (Unicode code points). A longer text is cut after a
+            word, and ends with an ellipsis.
         language: Language named in the prompt, such as ``"German"`` or ``"pt-BR"``; None leaves it
             to the model.
 
@@ -234,7 +235,7 @@ class Wording:
             prompt: What to write.
             persona: Description of the writer.
             schema: JSON Schema of the answer, if it is not one text.
-            fallback: What to take if no usable text comes.
+            fallback: The result if no usable text comes.
 
         Raises:
             FieldTypeError: If it is not a schema.
@@ -300,14 +301,14 @@ class Wording:
 
 
 USUAL_WORDING = Wording()
-"""That of a post, in a language that is left to the model."""
+"""The wording of a post, in a language that is left to the model."""
 
 
 def read_data(reply: str, schema: Mapping[str, Any]) -> Any:
-    """Return the data in a model's reply, its texts clean.
+    """Return the data in a model's reply, with cleaned texts.
 
     Raises:
-        ValueError: If there is none, or it is not what the schema asks for.
+        ValueError: If there is none, or it does not follow the schema.
     """
     # a run without a model reads no replies
     from prism.statechart.reasoner._replies import find_json
@@ -319,22 +320,22 @@ def read_data(reply: str, schema: Mapping[str, Any]) -> Any:
 
 
 def clean(text: str) -> str:
-    """Return a text without control characters and halves of characters; lines stay lines."""
+    """Return a text without control characters and half surrogate pairs; line breaks stay."""
     text = _DIRECTION.sub("", _LINE_BREAK.sub("\n", whole_characters(text)))
     if not text.isprintable():
-        # not those that this version of Unicode does not know: a replay may run on an older one
+        # keep unknown characters, since a replay may run on an older version of Unicode
         text = "".join(sign for sign in text if sign in "\n\t" or category(sign) != "Cc")
 
     return _BLANK_LINES.sub("\n\n", text.replace("\t", " ")).strip()
 
 
 def shortened(text: str, most: int) -> str:
-    """Return a text of at most so many characters; one that is cut ends with an ellipsis.
+    """Return a text of limited length; one that is cut ends with an ellipsis.
 
-    It is cut behind a word where there is one in its second half, and never inside what is seen as
-    one character, such as a letter and its accent, or a family of emoji.
+    It is cut after a word if one ends in its second half, and never inside a visible character,
+    such as a letter with its accent, or a family emoji.
     """
-    # a server may have cut it at the very limit that the schema names
+    # a server may have cut it exactly at the limit in the schema
     is_whole = len(text) < most or (len(text) == most and not text[-1].isalnum())
     if is_whole:
         return text
@@ -348,7 +349,7 @@ def shortened(text: str, most: int) -> str:
 
 
 def _start_of_sign(text: str, place: int) -> int:
-    """Return the last place up to a given one that is not inside what is seen as one character."""
+    """Return the last position up to a given one that is not inside a visible character."""
     while place > 0 and _belongs_together(text, place):
         place -= 1
 
@@ -373,7 +374,7 @@ def _belongs_together(text: str, place: int) -> bool:
 
 
 def _text_in(reply: str) -> str:
-    # as it was asked for: a text may speak of what looks like a tag of thoughts
+    # in the requested form, since a text may mention something like a thinking tag
     try:
         text = json.loads(reply)["text"]
         if isinstance(text, str):

@@ -44,8 +44,8 @@ class Writer(AsksModel, BaseWriter):
         timeout: Seconds that one answer may take once it has a slot, including retries.
         concurrency: Simultaneous requests, for a client without its own ``concurrency``;
             16 by default.
-        attempts: Requests for one answer in case of passing failures, for a client without its own
-            retries; 3 by default.
+        attempts: Requests for one answer in case of temporary failures, for a client without its
+            own retries; 3 by default.
         patience: Seconds to wait for a failing client, if it has no slots of its own.
         seed: Seed of the sampling, if the client takes one.
         cache: Keeps texts from one run to the next, by model, prompt and schema.
@@ -66,7 +66,7 @@ class Writer(AsksModel, BaseWriter):
         self._depends_on = ["text", *self._depends_on]
 
     async def answer(self, calls: Sequence[TextCall]) -> list[Written]:
-        """Ask for every text, as many at once as the client allows."""
+        """Ask for every text, with as many simultaneous ones as the client allows."""
         if len(calls) == 1:
             return [await self._written(calls[0])]
 
@@ -103,7 +103,7 @@ class Writer(AsksModel, BaseWriter):
         return self._replies.key([*self._depends_on, call.schema, *varied], call.prompt)
 
     def _variation_of(self, call: TextCall) -> int:
-        """Return what is added to the seed: where texts are sampled, another for each occasion."""
+        """Return the number added to the seed, which for sampled texts depends on the occasion."""
         if not self._samples:
             return call.variation
 
@@ -112,7 +112,7 @@ class Writer(AsksModel, BaseWriter):
         return call.variation + own.index(SEEDS)
 
     async def _asked(self, call: TextCall) -> Written:
-        """Ask until there is a text that can be used, or no request is left."""
+        """Ask until there is a usable text, or no request is left."""
         schema = None if call.schema is None else dict(call.schema)
         prompt, total, text = call.prompt, Cost(), None
         while True:
@@ -146,9 +146,9 @@ class Writer(AsksModel, BaseWriter):
         """Return the result of a request, whether it was useless, and whether it is final."""
         try:
             found = read_as(call, (await self._reply(request, cost)).text, "model")
-        except Exception as error:  # of the client, which may be anybody's
+        except Exception as error:  # of the client, which may be the user's own
             failed = Written(None, "failed", reason=describe(error))
-            # the same prompt brings nothing better, as where the server refuses it
+            # the same prompt would not help, for example because the server refuses it
             is_refused = isinstance(error, _USELESS_TO_REPEAT) or is_permanent_refusal(error)
             is_final = not cost.attempts or is_refused
             return failed, isinstance(error, UselessReplyError), is_final
@@ -157,7 +157,7 @@ class Writer(AsksModel, BaseWriter):
 
 
 def _left_of(call: TextCall, total: Cost) -> int | None:
-    """Return how many requests more a call allows; None for as many as the client makes."""
+    """Return how many further requests a call allows; None leaves it to the client."""
     return None if call.most_requests is None else call.most_requests - total.attempts
 
 
