@@ -337,14 +337,12 @@ def run_turns(folder: Path) -> Lines:
 def logs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Lines]]:
     """Return the logs of simulations and of an application's own loop."""
     folder = tmp_path_factory.mktemp("logs")
+    router = Router({"all": Reasoner(Answers(), model="any")}, lambda agent: "all")
     simulations = [
         simulate(folder / "policy.jsonl"),
         *with_a_model(folder, "chat"),
         *with_a_model(folder, "decision"),
-        simulate(
-            folder / "by-agent.jsonl",
-            Router({"all": Reasoner(Answers(), model="any")}, lambda agent: "all"),
-        ),
+        simulate(folder / "by-agent.jsonl", router),
         simulate(folder / "words.jsonl", agents=40, writer=words_of_all()),
         simulate(folder / "shown.jsonl", parameters=SHOWN, log_agents=12),
         simulate(folder / "treated.jsonl", treatments=list(TREATMENTS)),
@@ -353,13 +351,15 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Lines]]:
     structlog.reset_defaults()
     with configure(folder / "own.jsonl"):
         asyncio.run(own_loop(folder))
+    with pytest.raises(ValueError, match="ink"), configure(folder / "failed.jsonl"):
+        raise ValueError("no ink")
     return {
         "simulations": simulations,
         "turns": [run_turns(folder)],
         "cycles": [read(interrupted_run(folder) / "events.jsonl")],
         "worlds": [run_logged(folder, *of).events() for of in WORLDS],
         "texts": [asyncio.run(of_texts(folder))],
-        "own": [read(folder / "own.jsonl")],
+        "own": [read(folder / "own.jsonl"), read(folder / "failed.jsonl")],
         "earlier": [EARLIER],
     }
 

@@ -20,6 +20,7 @@ with their labels.
 `rhythm`              times between acts: mean, burstiness, memory; `agent_rhythms` by agent
 `run_measures`        each run as one row of numbers, for plans and comparisons
 `agents`              the attributes of every agent, and how much it did
+`states_entered`      how often each agent entered each state
 `interactions`        who replied to, reshared and liked whom
 `interaction_graph`   the same, as a networkx graph
 `follows`             who follows whom, if the log contains it
@@ -27,7 +28,7 @@ with their labels.
 `cascades`            size, depth, breadth, structural virality and lifetime of every cascade
 `threads`             posts with the replies and reshares below them, as people read them
 `agent_story`         everything that one agent did, in order
-`let_pass`            why one agent let posts pass
+`reasons`             what one agent did about each post, and why
 `faults`              guards and actions that raised, answers that were not used
 `measures`            the measures of a world, round by round
 `agent_measures`      the measures of each agent, round by round
@@ -64,19 +65,19 @@ from prism.analysis._conformance import Conformance, check_log
 from prism.analysis._reading.logs import RunLogs, read_log
 from prism.analysis._reading.runs import Note, Run
 from prism.analysis._tables.agent_story import agent_story
-from prism.analysis._tables.agents import agents
+from prism.analysis._tables.agents import agents, states_entered
 from prism.analysis._tables.cascades import cascades
 from prism.analysis._tables.decisions import costs, decisions
 from prism.analysis._tables.dwelling import dwell_survival, dwell_times
 from prism.analysis._tables.engagement import activity, engagement, gini, participation, top_share
 from prism.analysis._tables.faults import faults
-from prism.analysis._tables.let_pass import let_pass
 from prism.analysis._tables.networks import (
     follow_networks,
     follows,
     interaction_graph,
     interactions,
 )
+from prism.analysis._tables.reasons import reasons
 from prism.analysis._tables.rhythm import agent_rhythms, rhythm
 from prism.analysis._tables.run_measures import run_measures
 from prism.analysis._tables.states import state_counts
@@ -118,15 +119,16 @@ __all__ = [
     "gini",
     "interaction_graph",
     "interactions",
-    "let_pass",
     "measures",
     "parameters",
     "participation",
     "reach",
     "read_log",
+    "reasons",
     "rhythm",
     "run_measures",
     "state_counts",
+    "states_entered",
     "threads",
     "timeouts",
     "to_event_log",

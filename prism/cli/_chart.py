@@ -110,10 +110,9 @@ def check(
 
     found = chart_from(chart)
     findings = found.check()
-    if all(each.trigger != "timeout" for each in found.transitions) and not found.timeouts:
-        findings = [each for each in findings if each.kind != "no_timeout"]
-        if not as_json and not _moves_by_itself(found):
-            note("the chart has no time-outs: an agent stays in a state until an event moves it")
+    has_none = all(each.trigger != "timeout" for each in found.transitions) and not found.timeouts
+    if has_none and not as_json and not _moves_by_itself(found):
+        note("the chart has no time-outs: an agent stays in a state until an event moves it")
 
     listing = [
         {"kind": each.kind, "state": state_text(each.state), "message": each.message}

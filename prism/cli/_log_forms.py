@@ -164,12 +164,48 @@ def _short(value: object) -> str | None:
     return f"{value:.4g}" if isinstance(value, float) else None if value is None else str(value)
 
 
-def columns_of_agents(table: pl.DataFrame, _given: Mapping[str, Any]) -> Sequence[str]:
+def of_round(table: pl.DataFrame, number: int) -> pl.DataFrame:
+    """Return the rows of a round.
+
+    Raises:
+        InputError: If the table has none.
+    """
+    found = table.filter(round=number) if "round" in table.columns else table.clear()
+    if not found.height:
+        raise InputError(f"there is no round {number} in the log")
+
+    return found
+
+
+def sorted_by(table: pl.DataFrame, column: str) -> pl.DataFrame:
+    """Return a table with the largest values of a column first.
+
+    Raises:
+        InputError: If it has no such column.
+    """
+    if column not in table.columns:
+        raise InputError(f"no column {column!r} to sort by: use one of {', '.join(table.columns)}")
+
+    return table.sort(column, descending=True, nulls_last=True, maintain_order=True)
+
+
+def fields_at_first(
+    table: pl.DataFrame, given: Mapping[str, Any]
+) -> tuple[pl.DataFrame, str | None]:
+    """Say which columns of a table of agents are as they were when the agents joined."""
+    from prism.analysis._tables.agents import fields_in
+
+    own = [] if given["entered"] else fields_in(table.columns)
+    return table.rename({name: f"{name}_at_first" for name in own}), None
+
+
+def columns_of_agents(table: pl.DataFrame, given: Mapping[str, Any]) -> Sequence[str]:
     """Return the columns of agents to draw, since a feed has more than fit."""
     if "archetype" in table.columns:
         return _SHOWN_OF_FEED
 
-    return [name for name in table.columns if name != "display_name"]
+    drawn, _ = fields_at_first(table, given)
+    return [each.name for each in drawn if each.name != "display_name" and each.count()]
 
 
 def columns_of_posts(table: pl.DataFrame, _given: Mapping[str, Any]) -> Sequence[str]:
@@ -177,8 +213,8 @@ def columns_of_posts(table: pl.DataFrame, _given: Mapping[str, Any]) -> Sequence
 
     ``prism log decision`` takes such an ID if prompts were recorded.
     """
-    what = "decision_id" if table["decision_id"].count() else "topics"
-    return ("post_id", "relevance", "threshold", what, "options", "chosen")
+    when = "decision_id" if table["decision_id"].count() else "tick"
+    return ("round", when, "post_id", "relevance", "threshold", "why")
 
 
 def edges(opened: RunLogs) -> bytes:

@@ -17,7 +17,8 @@ from prism.errors import InputError
 _AGENTS, _FRIENDS, _WARNED = 300, 10, "warning@10"
 _ARMS: Mapping[str, tuple[str, ...]] = {"no warning": (), "a warning in round 10": (_WARNED,)}
 _FOLDERS: Mapping[str, str] = {"no warning": "unwarned", "a warning in round 10": "warned"}
-_TITLE = "People who know the rumour, in %"
+_TITLE = "People who know the rumour, in %; thick: mean"
+_CAPTION = "one of the runs: seed 1, no warning; decisions to stay count, too"
 
 Event = Mapping[str, Any]
 
@@ -80,15 +81,18 @@ def _events(folder: Path) -> list[Event]:
 
 
 def _drawn(curves: Mapping[str, Sequence[Sequence[float]]], events: Sequence[Event]) -> str:
-    """Draw the chart and its traffic beside the curves of all runs."""
-    from prism.drawing import beside, draw_curves
+    """Draw the chart with its traffic beside the curves of all runs."""
+    from prism.drawing import beside, draw_curves, draw_svg
     from prism.examples.rumour import Person
+    from prism.statechart.formats._export import to_outline
 
     made = [event for event in events if event["event"] == "statechart.transition"]
+    asked = [event for event in events if event["event"] == "reasoner.decision"]
     traffic = Counter((event["from_state"], event["to_state"]) for event in made)
-    return beside(
-        [Person.chart.to_svg(traffic), draw_curves(curves, title=_TITLE, across="round", up="%")]
-    )
+    # a decision to stay is no transition
+    traffic.update((each["state"],) * 2 for each in asked if each["chosen"] == each["state"])
+    chart = draw_svg(to_outline(Person.chart.definition), traffic, caption=_CAPTION)
+    return beside([chart, draw_curves(curves, title=_TITLE, across="round", up="%")])
 
 
 def _answer(curves: Mapping[str, Sequence[Sequence[float]]]) -> Iterator[str]:
@@ -106,6 +110,7 @@ def _answer(curves: Mapping[str, Sequence[Sequence[float]]]) -> Iterator[str]:
         f"  Difference of a pair with one seed: {median(differences):+.0f} points (median), "
         f"{confidence:.0%} interval {low:+.0f} to {high:+.0f}."
     )
+    yield "  (The median of the differences is not the difference of the medians.)"
     verdict = "No: the interval contains 0." if low <= 0 <= high else "Yes, in this world."
     yield f"  {verdict}"
 

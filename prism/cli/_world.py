@@ -258,9 +258,7 @@ def _note_what_charts_lack(world: str) -> None:
         # that of a workflow or a thinking agent belongs to the agent
         chart = getattr(kind, "chart", None)
         for each in chart.check() if isinstance(chart, Statechart) else ():
-            # time-outs are for agents that wait, and those of most worlds do not
-            if each.kind != "no_timeout":
-                note(f"chart of {kind.__name__}: {each.message}")
+            note(f"chart of {kind.__name__}: {each.message}")
 
 
 def _note_what_was_left_out(world: str, rounds: int | None) -> None:

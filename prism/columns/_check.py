@@ -20,7 +20,8 @@ def compare_engines(run: Run[Any]) -> list[Finding]:
         run: The run, of a world's class.
 
     Returns:
-        What keeps the world from columns, or where the two runs part; nothing if they are the same.
+        The reasons why the world cannot use columns, or where the two runs differ; empty if they
+        are the same.
 
     Raises:
         PrismError: If the run is impossible as objects, too.

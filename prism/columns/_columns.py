@@ -67,7 +67,7 @@ class Columns:
     def make(self, name: str, length: int) -> Any:
         """Make a column of zeros, aligned to cache lines."""
         kind = self._kinds[name]
-        # memory that nobody writes to is not taken
+        # memory is not allocated until it is written to
         whole: Any = np.zeros(max(length, 1) * kind.itemsize + _LINE, np.uint8)
         first = -whole.ctypes.data % _LINE
         self.set(name, whole[first : first + max(length, 1) * kind.itemsize].view(kind))

@@ -1,4 +1,4 @@
-"""What a step may say: expressions and statements of Python, translated one by one.
+"""The Python that a step may use: expressions and statements, translated one by one.
 
 Whatever is not translated is refused by its line, with what to do instead. Types are known before
 anything runs, so numbers, agents and states are machine words, and every operation is the one that
@@ -32,7 +32,7 @@ MATH: Sequence[Callable[[float], float]] = (
 """Functions of `math` that take a float and return one."""
 
 _Form = tuple[tuple[Type, ...], Type, str]
-"""What something takes and gives, and its text."""
+"""The types of arguments and result, and the text of a translation."""
 
 INT, FLOAT, NUMBER, BOOL = types.INT, types.FLOAT, types.NUMBER, types.BOOL
 
@@ -130,7 +130,7 @@ _CONVERSIONS: Mapping[tuple[Type, Type], str] = {
     (types.MAYBE_AGENT, types.AGENT): "somebody(run, {0}, {line})",
     **{(each, types.MAYBE_AGENT): "{0}" for each in (types.AGENT, types.NONE)},
 }
-"""What makes a value of one type one of another."""
+"""The conversions from one type to another."""
 
 _ELSEWHERE = "run this world without columns"
 IN_THE_MIDDLE = "an answer in the middle of something: give it a name first, name = await ..."
@@ -163,8 +163,8 @@ class Scope:
 
     Args:
         function: The function.
-        names: Its parameters, with what stands for each.
-        own: What the function is called in messages.
+        names: Its parameters and their translations.
+        own: The function's name in messages.
     """
 
     def __init__(self, function: Any, names: Mapping[str, Value], own: str) -> None:
@@ -205,7 +205,7 @@ class Language:
     """Translates expressions.
 
     Args:
-        layout: What is known of the world.
+        layout: The layout of the world.
         call: Translates a method that a step calls; returns its name, and what it returns.
 
     Attributes:
@@ -326,7 +326,7 @@ class Language:
                 return getattr(owner, node.attr)
         return _UNKNOWN
 
-    # What the world and agents have
+    # Attributes of world and agents
 
     def _owner(self, node: ast.expr) -> Value:
         """Return the owner of an attribute, which must be an agent."""

@@ -58,7 +58,7 @@ def run_fire(a, agent, trigger, context):
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What runs a world in columns.
+    """The compiled code that runs a world in columns.
 
     Args:
         tick: Runs one tick on a table.
@@ -82,14 +82,14 @@ def machine_of(unit: Unit) -> Machine:
 
 
 def cache_folder() -> Path:
-    """Return where compiled worlds are kept; the folder may be deleted at any time."""
+    """Return the folder of compiled worlds, which may be deleted at any time."""
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "prism" / "columns"
 
 
 def whole_text(text: str, *, cached: bool) -> str:
     kernel = "".join(_text(f"_{each}.py").partition(_BEGINNING)[2] for each in _KERNEL)
-    # what the kernel takes from a world stands before it here
+    # the definitions that the kernel takes from a world come first
     compiled = kernel.replace("\ndef ", "\n@jit\ndef ").replace("W.", "")
     return "\n".join([_HEAD, text, compiled, _DOORS.format(cached=cached)])
 
@@ -113,7 +113,7 @@ def _loaded(text: str) -> ModuleType | None:
     except OSError:
         return None
     except Exception:
-        # whatever a damaged cache raises: it is made anew
+        # a damaged cache may raise anything; it is rebuilt
         for kept in (path.parent / "__pycache__").glob(f"{name}*"):
             with suppress(OSError):
                 kept.unlink()

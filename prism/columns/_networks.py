@@ -75,7 +75,7 @@ class ColumnNetwork(Network[Any]):
 
 @_compiled
 def _linked(size: int, pairs: Any, directed: bool) -> Any:
-    """Return where each agent's neighbours begin, and their places, in the order of the pairs."""
+    """Return the start of each agent's neighbours, and their places, in the order of the pairs."""
     offsets = np.zeros(size + 1, np.int64)
     for one, other in pairs:
         offsets[one + 1] += 1
@@ -173,4 +173,4 @@ TWINS: Mapping[Any, Callable[..., Any]] = {
     ring_pairs: ring_twin,
     small_world_pairs: small_world_twin,
 }
-"""What makes the same connections as a function of `prism.worlds`, without a list of them."""
+"""Functions that make the same connections as those of `prism.worlds`, without a list."""

@@ -241,7 +241,7 @@ def whole_rest(run: Any, one: int, other: int, line: int) -> int:
 
 
 def finite(run: Any, found: float, given: float, line: int) -> float:
-    """Return the result of a function, and fault where Python would refuse its arguments."""
+    """Return the result of a function; set a fault if Python would refuse its arguments."""
     if (math.isnan(found) and not math.isnan(given)) or (
         math.isinf(found) and math.isfinite(given)
     ):

@@ -1,4 +1,4 @@
-"""Steps, cut where they wait: each piece ends with the number of the piece that follows.
+"""Steps, cut at their waits: each piece ends with the number of the next piece.
 
 A step that awaits a decision is put into pieces, between which its values are kept in columns. What
 holds no await stays as it was written.
@@ -30,8 +30,8 @@ class Writer:
         is_guard: Whether what it returns is a condition.
 
     Attributes:
-        problems: What could not be translated.
-        kept: What is kept while the step waits.
+        problems: The statements that could not be translated.
+        kept: The variables that are kept while the step waits.
     """
 
     def __init__(

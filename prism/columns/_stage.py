@@ -46,8 +46,8 @@ class Everybody(RowSet):
 
     Attributes:
         host: The run.
-        network_class: What holds their connections.
-        twins: What makes connections faster than functions of `prism.worlds`.
+        network_class: The class that holds their connections.
+        twins: Faster versions of the functions of `prism.worlds` that make connections.
     """
 
     host: Any
@@ -112,8 +112,8 @@ class ColumnStage(AgentStage):
         setting: The other parts of the run.
 
     Raises:
-        DefinitionError: If the world cannot be compiled; says where and why.
-        InputError: If somebody else than the policy is to decide.
+        DefinitionError: If the world cannot be compiled; the message names place and reason.
+        InputError: If a reasoner other than the policy is to decide.
     """
 
     host_class = ColumnHost

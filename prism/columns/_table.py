@@ -1,4 +1,4 @@
-"""What compiled code works on: records of a run, its agents, waiting steps and events.
+"""The data of compiled code: records of a run, its agents, waiting steps and events.
 
 A run has one record, with its numbers and the addresses of its columns. A column holds plain
 numbers, or records. What is looked at together stands in one record, since a visit to an agent
@@ -67,7 +67,7 @@ NOT_BEGUN, UNDER_WAY, OVER = range(3)
 
 NEVER = 2**31 - 1
 ASKED = -2
-"""What asking returns where there is a question to wait for."""
+"""The result of asking if there is a question to wait for."""
 
 DIVISION, WHOLE, EXACT, DOMAIN, EMPTY, WEIGHTS, NOBODY, EVENTS, FIRES, OTHERS, WAVES = range(1, 12)
 UNDECIDED = 12

@@ -135,7 +135,7 @@ def in_order_of_places(run: Any, count: int) -> None:
 
 
 def in_order_of_the_list(run: Any) -> None:
-    """Give turns in the order of the list, where the order does not matter."""
+    """Give turns in the order of the list if the order does not matter."""
     run.phase = T.OVER
     for agent in range(run.size):
         if W.VISITED[state_of(run, agent)] or is_due(run, agent):

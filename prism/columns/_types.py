@@ -14,8 +14,8 @@ class Type:
     """A type of compiled code.
 
     Args:
-        name: What it is, in words.
-        options: Values of an enum or a `Literal`, whose places stand for them.
+        name: Its description.
+        options: Values of an enum or a `Literal`, represented by their positions.
     """
 
     name: str
@@ -33,12 +33,12 @@ AGENT, MAYBE_AGENT = Type("an agent"), Type("an agent or None")
 STATE, MAYBE_STATE = Type("a state"), Type("a state or None")
 NEIGHBOURS, STREAM = Type("neighbours"), Type("random numbers")
 NUMBER, CONDITION = Type("a number"), Type("a condition")
-"""What a value may become: a float where a number is wanted, and a condition."""
+"""Types that values are converted to: a float if a number is needed, and a condition."""
 
 WEIGHTS, TEXT, NONE, WORLD = Type("weights"), Type("a text"), Type("None"), Type("the world")
 
 ZERO: Mapping[Type, str] = {FLOAT: "0.0", BOOL: "False", TRUTH: "False"}
-"""What a local value begins with, where it is not 0."""
+"""Initial values of local variables other than 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class Stored:
 
 @dataclass(slots=True)
 class Layout:
-    """What compiled code knows of a world's class.
+    """The facts about a world's class that compiled code depends on.
 
     Args:
         cls: The world's class.
@@ -116,8 +116,8 @@ class RefusedError(Exception):
     """Something that cannot be compiled.
 
     Args:
-        node: Where it stands.
-        problem: What it is, and what to do.
+        node: The place in the source.
+        problem: A description, and what to do.
     """
 
     def __init__(self, node: ast.AST, problem: str) -> None:

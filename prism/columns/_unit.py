@@ -37,9 +37,9 @@ class Unit:
     """A world's class, compiled to text.
 
     Args:
-        layout: What is known of its fields, states and triggers.
+        layout: The layout of its fields, states and triggers.
         text: The text of the module, but for the kernel.
-        problems: What cannot be compiled, each with file, line and what to do.
+        problems: The parts that cannot be compiled, each with file, line and what to do.
         records: Fields of the records of a run, its agents, waiting steps, and so on.
         uses_waits: Whether a step awaits something.
         has_limits: Whether a state times out.

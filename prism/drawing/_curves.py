@@ -12,7 +12,7 @@ from prism.errors import DefinitionError
 Curve = Sequence[float]
 
 _COLOURS = (("#8250df", "#b58cff"), ("#bf5b04", "#f0a35e"), ("#0a7d6c", "#4fd1b8"))
-"""What each group is drawn with, on light and on dark paper."""
+"""The colours of each group, on light and on dark paper."""
 
 _WIDTH, _HEIGHT = 460.0, 300.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 52.0, 14.0, 62.0, 44.0

@@ -26,7 +26,7 @@ class Arrow:
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """What lies inside a state of a diagram.
+    """The content of a state in a diagram.
 
     Args:
         inside: Names of the states directly inside, in the order in which they are drawn.

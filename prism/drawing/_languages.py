@@ -62,7 +62,7 @@ def _dot_state(
     label = [state, *([] if limit is None else [f"time-out after {limit} ticks"])]
     label += diagram.notes.get(state, ())
     border = ", peripheries=2" if state in diagram.decision_states else ""
-    # one inside another state, where it is that state which is done
+    # inside another state, a final state means that the enclosing state is done
     border += ", penwidth=3" if state in diagram.final_states and indent > "    " else ""
     box = diagram.boxes.get(state)
     if state in diagram.marks:
@@ -85,7 +85,7 @@ def _dot_state(
 
 
 def _dot_end(diagram: Diagram, ids: Mapping[str | None, str], state: str, side: str) -> str:
-    """Return where an arrow ends: a node, for a cluster one inside and the cluster itself."""
+    """Return the end of an arrow: a node; for a cluster, a node inside and the cluster."""
     node, cluster = _dot_node(diagram, ids, state, side)
     return node + (f" [{cluster}]" if cluster else "")
 
@@ -117,7 +117,7 @@ def _outermost(diagram: Diagram) -> list[str]:
 
 
 def _ids(diagram: Diagram) -> dict[str | None, str]:
-    """Return an id for each state, and under None the id that stands for all other states."""
+    """Return an ID for each state and, under None, the ID of all other states."""
     return {None: "any", **{state: f"s{number}" for number, state in enumerate(diagram.states)}}
 
 
@@ -146,7 +146,7 @@ def _quoted(lines: Sequence[str]) -> str:
 _SPECIAL = re.compile(
     r"[^A-Za-z0-9_ \x80-\U0010ffff]"
     r"|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])"  # at the edge of a word it makes text bold
-    r"|(?i:d(?=irection\s))"  # a command wherever it stands, even between quotes
+    r"|(?i:d(?=irection\s))"  # a command anywhere, even between quotes
 )
 
 

@@ -57,7 +57,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A box by its centre; it may be wider than asked for, to have room for its arrows."""
+    """A box by its centre; it may be wider than requested, to have room for its arrows."""
 
     x: float
     y: float
@@ -128,7 +128,7 @@ def lay_out(boxes: Sequence[Box], links: Sequence[Link]) -> Layout:
     """Place boxes and arrows.
 
     Args:
-        boxes: The boxes; earlier ones come to stand higher, if the arrows allow it.
+        boxes: The boxes; earlier ones are placed higher if the arrows allow it.
         links: The arrows; none may lead from a box to itself.
     """
     back = _back_links(len(boxes), links)
@@ -361,7 +361,7 @@ def _pull(one: _Node, other: _Node) -> float:
 def spread(
     wanted: Sequence[float], weights: Sequence[float], distances: Sequence[float]
 ) -> list[float]:
-    """Place points on a line, in order, each as close as possible to where it wants to be.
+    """Place points on a line, in order, each as close as possible to its preferred place.
 
     The weighted sum of squared deviations is least: an isotonic regression, by pooling adjacent
     violators (Ayer et al., 1955).
@@ -407,7 +407,7 @@ def _side_by_side(parts: Sequence[Sequence[_Row]]) -> list[_Row]:
     """Place every part to the right of those before it; return the layers of all together."""
     rows: list[_Row] = [[] for _ in range(max(map(len, parts)))]
     for part in parts:
-        # Layer by layer, not as a whole: a part may reach below its neighbour where that is narrow.
+        # Layer by layer, not as a whole: a part may reach below its neighbour if that is narrow.
         meeting = [(row[-1], added[0]) for row, added in zip(rows, part, strict=False) if row]
         shift = max(
             (left.x + left.right + _SPACING - (right.x - right.left) for left, right in meeting),

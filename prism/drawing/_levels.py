@@ -41,7 +41,7 @@ class Levels:
             depth += 1
         level = from_top[depth - 1] if depth else None
         if level is not None and self.diagram.boxes[level].is_parallel:
-            # no arrow leads from region to region: it stands at the state around them
+            # no arrow leads from region to region: it starts at the enclosing state
             depth -= 1
             level = from_top[depth - 1] if depth else None
 
@@ -123,7 +123,7 @@ class Levels:
         return dict.fromkeys(each for leaf in leaves for each in self._path(leaf))
 
     def used(self, source: str, target: str) -> dict[tuple[str, str], None]:
-        """Return the ends of the arrows that an agent takes from where it is to elsewhere.
+        """Return the ends of the arrows that take an agent to another state.
 
         An agent that changes in several regions takes one arrow in each. If no arrow joins the
         changed states, the self-transition of a state around them is used, if there is one.
@@ -165,7 +165,7 @@ class Levels:
         return ends in self._arrows.get(self.level_of(ends[0]), {})
 
     def labels(self, source: str, target: str) -> dict[str, None]:
-        """Return the labels of the arrows that lead from where an agent is to another state."""
+        """Return the labels of the arrows from an agent's state to another state."""
         before, after = self.active(source), self.active(target)
         return {
             label: None
@@ -202,5 +202,5 @@ class Levels:
 
 
 def _among(told: Mapping[str, _Told], states: Collection[str]) -> dict[str, _Told]:
-    """Return what is told of some states alone."""
+    """Return the entries for these states."""
     return {name: each for name, each in told.items() if name in states}

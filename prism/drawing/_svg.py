@@ -94,7 +94,8 @@ _Ends = tuple[str | None, str]
 class Traffic:
     """How often each arrow was used, in this picture and in those beside it.
 
-    An arrow from every other state counts the traffic for which there is no separate arrow.
+    An arrow from every other state counts the traffic for which there is no separate arrow. What
+    leads from a state to itself is known only where it is given, since not every log has it.
 
     Args:
         diagram: What is drawn.
@@ -111,18 +112,19 @@ class Traffic:
         self.without_arrow = _without_arrow(self._counts, drawn)
         self._most = _most_of(self._counts) if most is None else most
 
-    def of(self, arrow: Arrow) -> int:
-        """Return how often an arrow was used."""
+    def of(self, arrow: Arrow) -> int | None:
+        """Return how often an arrow was used; None if that is not known."""
         return self.of_all(arrow)[0]
 
-    def of_all(self, arrow: Arrow) -> list[int]:
+    def of_all(self, arrow: Arrow) -> list[int | None]:
         """Return how often an arrow was used in each picture."""
-        return [counts.get((arrow.source, arrow.target), 0) for counts in self._counts]
+        unknown = None if arrow.source == arrow.target else 0
+        return [counts.get((arrow.source, arrow.target), unknown) for counts in self._counts]
 
     def width(self, arrow: Arrow) -> float:
         """Return the width of an arrow in pixels."""
         # The root, since twice the width looks like more than twice the traffic.
-        return _THINNEST + (_THICKEST - _THINNEST) * sqrt(self.of(arrow) / (self._most or 1))
+        return _THINNEST + (_THICKEST - _THINNEST) * sqrt((self.of(arrow) or 0) / (self._most or 1))
 
 
 def _most_of(pictures: Sequence[Counts] | Sequence[Mapping[_Ends, int]]) -> int:
@@ -167,7 +169,7 @@ class Drawing:
     """One picture in the making."""
 
     _ground = 'class="paper"'
-    """What labels stand on, so that no line goes through them."""
+    """The background behind labels, so that no line crosses them."""
 
     _layout: Layout
     _places: dict[object, Placed]
@@ -252,10 +254,11 @@ class Drawing:
     def _is_marked(self, state: str) -> bool:
         return state in self._diagram.decision_states | self._diagram.final_states
 
-    def svg(self) -> str:
-        """Return the picture as text."""
+    def svg(self, caption: str = "") -> str:
+        """Return the picture as text, with a caption as the last line of its legend."""
         layout = self._layout
-        legend = self._legend()
+        lines = [*self._legend(), *filter(None, [caption])]
+        legend = Text(tuple(lines), ("small",) * len(lines))
         width = max(layout.width, legend.width) + 2 * _MARGIN
         height = layout.height + 2 * _MARGIN + (legend.height + 10 if legend.lines else 0)
         size = f'width="{width:.0f}" height="{height:.0f}"'
@@ -282,7 +285,7 @@ class Drawing:
         yield from self._drawn_extras()
         yield from self._drawn_states()
 
-    def _legend(self) -> Text:
+    def _legend(self) -> list[str]:
         lines = []
         if self._diagram.decision_states:
             lines.append("◆ decision state: a reasoner chooses if several transitions are enabled")
@@ -291,10 +294,10 @@ class Drawing:
         if self._traffic is not None:
             lines.append(_WIDTHS)
 
-        return Text(tuple(lines), ("small",) * len(lines))
+        return lines
 
     def _drawn_arrows(self) -> Iterator[str]:
-        # One more route than arrows where there is an initial state; it comes last.
+        # With an initial state there is one more route than arrows; it comes last.
         for arrow, route in zip(self._arrows, self._layout.routes, strict=False):
             path = _path(route, self._width(arrow))
             yield self._drawn(arrow, path, route.points[-1], _direction(route))
@@ -363,8 +366,7 @@ class Drawing:
 
     def _drawn(self, arrow: Arrow, path: str, tip: Point, direction: Point) -> str:
         width = self._width(arrow)
-        is_idle = self._traffic is not None and not self._traffic.of(arrow)
-        idle = " idle" if is_idle else ""
+        idle = " idle" if self._traffic is not None and self._traffic.of(arrow) == 0 else ""
         line = f'<path class="line{idle}" stroke-width="{width:.1f}" d="{path}"/>'
         return line + _head(tip, direction, width, idle)
 
@@ -446,12 +448,12 @@ def _head(tip: Point, direction: Point, width: float, idle: str = "") -> str:
 _PADDING = 12.0
 _RADIUS = 13.0
 _BESIDE = 2 * _RADIUS + _PADDING
-"""What a history takes beside a name."""
+"""The space of a history beside its name."""
 _GAP = 20.0
 
 
 class _Inside(Protocol):
-    """What is drawn inside a box."""
+    """The drawing inside a box."""
 
     width: float
     height: float
@@ -574,7 +576,7 @@ class _Level(Drawing):
         yield from inside.parts()
         yield "</g>"
 
-    def _legend(self) -> Text:
+    def _legend(self) -> list[str]:
         """Explain the signs used on any level."""
         lines = []
         if self._whole.decision_states:
@@ -586,7 +588,7 @@ class _Level(Drawing):
         if self._traffic is not None:
             lines.append(_WIDTHS)
 
-        return Text(tuple(lines), ("small",) * len(lines))
+        return lines
 
 
 class _Regions:
@@ -658,13 +660,15 @@ def draw_svg(
     *,
     beside: Sequence[Counts] = (),
     agents: Mapping[str, int] | None = None,
+    caption: str = "",
 ) -> str:
     """Draw a diagram of states and transitions.
 
     Decision states have a thick border and a diamond, final states a dot in a circle, and an arrow
     from a dot leads to the initial state. With traffic, an arrow's number and width show how often
-    its transitions happened; an arrow that was never used is faint. Traffic without an arrow in the
-    diagram gets an arrow without triggers.
+    its transitions happened; an arrow that was never used is faint. An arrow from a state to itself
+    has no number where the traffic does not name it. Traffic without an arrow in the diagram gets
+    an arrow without triggers.
 
     In a diagram with boxes, name several regions together, as in ``work+pocket``. A box counts all
     agents inside, and an agent in several regions counts in each. An arrow that leaves a box is
@@ -678,6 +682,7 @@ def draw_svg(
         agents: The agents in each state, to write below its name; None leaves them out. With
             agents, states and arrows have the attributes ``data-state``, ``data-source`` and
             ``data-target`` for scripts.
+        caption: A line below the picture, such as what the traffic counts.
 
     Returns:
         One ``<svg>`` element, ready for a file or for a page.
@@ -687,7 +692,7 @@ def draw_svg(
     """
     pictures = None if traffic is None else [traffic, *beside]
     if diagram.boxes:
-        return _Level(None, _Nested(diagram, pictures, agents)).svg()
+        return _Level(None, _Nested(diagram, pictures, agents)).svg(caption)
 
     counted = None if pictures is None else Traffic(diagram, pictures)
-    return Drawing(diagram, counted, agents).svg()
+    return Drawing(diagram, counted, agents).svg(caption)

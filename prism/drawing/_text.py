@@ -1,4 +1,4 @@
-"""Texts of a diagram: how wide they are, where they are cut, and how they are drawn."""
+"""Texts of a diagram: their width, where they are cut, and how they are drawn."""
 
 from __future__ import annotations
 
@@ -106,13 +106,13 @@ def state_text(state: str, timeout: int | None, agents: int | None = None) -> Te
     return Text((*lines, counted), (*classes, "count"), state, room)
 
 
-def label_text(labels: Sequence[str], counts: Sequence[int] | None, full: str) -> Text:
+def label_text(labels: Sequence[str], counts: Sequence[int | None] | None, full: str) -> Text:
     """Return the label of an arrow, cut to fit, with how often the arrow was used below.
 
     Args:
         labels: The transitions of the arrow.
         counts: How often it was used, in this picture and in those beside it, which all reserve the
-            width of the widest; None shows none.
+            width of the widest; None shows none. One that is not known is left out.
         full: The text in full.
     """
     lines = [_shortened(showable(label), _MAX_LABEL_CHARACTERS) for label in labels]
@@ -121,10 +121,10 @@ def label_text(labels: Sequence[str], counts: Sequence[int] | None, full: str) -
         lines[last:] = [f"and {len(lines) - last} more"]
 
     classes = ["small"] * len(lines)
-    if not counts:
+    if counts is None or set(counts) == {None}:
         return Text(tuple(lines), tuple(classes), full)
 
-    shown = [f"{count:,}\N{MULTIPLICATION SIGN}" for count in counts]
+    shown = ["" if count is None else f"{count:,}\N{MULTIPLICATION SIGN}" for count in counts]
     room = max(map(text_width, shown)) * _SMALL_FONT_SIZE
 
     return Text((*lines, shown[0]), (*classes, "count"), full, room)

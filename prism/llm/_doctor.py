@@ -234,10 +234,9 @@ async def _decision(host: Host, options: Sequence[str], cost: Cost) -> _Answer:
     answer = decided.answers.get("q0", {})
     if answer.get("probabilities") is None and "option_mass" in answer:
         chosen = str(answer["choice"])
-        told = (
-            f"{chosen} without probabilities, since all options together have "
-            f"{answer['option_mass']:.2g}"
-        )
+        mass = answer["option_mass"]
+        why = "" if mass is None else f", since all options together have {mass:.2g}"
+        told = f"{chosen} without probabilities{why}"
         return _Answer(chosen, {one: float(one == chosen) for one in options}, told)
 
     chances = read_probabilities(answer.get("probabilities"), list(_OPTIONS))

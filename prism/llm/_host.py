@@ -178,7 +178,7 @@ class Host(BaseHost):
         messages = [{"role": "user", "content": choice.prompt}]
         chat = Chat(messages, choice.schema, self._reply_room, chances=True, variation=variation)
         said = await self._complete(chat, cost)
-        # if it has given some before, their absence is a bad reply
+        # a server that has given some before may be one of several, of which others give none
         if not said.tokens and (not self.known_to_decide or "logprobs" in self._dropped):
             raise self._takes_none(lacks)
 
@@ -189,10 +189,13 @@ class Host(BaseHost):
             what = f"does not answer with one of the options: {error}{cost.cut_short}"
             raise self._bad(what, UselessReplyError) from error
 
-        if answer["probabilities"] is None:
+        mass = answer["option_mass"]
+        if mass is None:
+            self._warn_once("bare", "named its choice without log-probabilities, so it has none")
+        elif answer["probabilities"] is None:
             self._warn_once(
                 "mass",
-                f"gave all options together a probability of {answer['option_mass']:.2g}: below "
+                f"gave all options together a probability of {mass:.2g}: below "
                 "a half, the choice is used without probabilities; mode chat does not need them",
             )
 

@@ -83,15 +83,15 @@ class LetteredChoice:
             The ``choice``, the ``option_mass``, which is the total probability of all options, the
             ``probabilities``, and the highest as ``confidence``. The last two are left out or None
             if the mass is below a half or the choice is not among the most likely tokens, since the
-            model would rather have said something else.
+            model would rather have said something else. Where the reply names the option itself, or
+            comes without log-probabilities, the mass is None, too.
 
         Raises:
             ValueError: If it chooses none, or its tokens do not contain the choice.
         """
-        try:
-            letter = parse_reasoner_response(completion.text, list(self.letters))
-        except ReasonerError as error:
-            raise ValueError(str(error)) from error
+        letter, is_named = self._chosen(completion.text)
+        if is_named or not completion.tokens:
+            return {"choice": self.letters[letter], "option_mass": None, "probabilities": None}
 
         place = _last_place(completion.tokens, letter)
         likeliest = _alternatives(place)
@@ -109,6 +109,17 @@ class LetteredChoice:
 
         chances = self._chances(listed, likeliest)
         return {**answer, "probabilities": chances, "confidence": max(chances.values())}
+
+    def _chosen(self, text: str) -> tuple[str, bool]:
+        """Return the letter that a reply chooses, and whether it names the option instead."""
+        try:
+            return parse_reasoner_response(text, list(self.letters)), False
+        except ReasonerError as error:
+            by_option = {option: letter for letter, option in self.letters.items()}
+            try:
+                return by_option[parse_reasoner_response(text, list(by_option))], True
+            except ReasonerError:
+                raise ValueError(str(error)) from error
 
     def _chances(
         self, listed: Mapping[str, float], likeliest: Mapping[str, float]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import sys
 import warnings
 from collections.abc import MutableMapping
 from os import PathLike
@@ -14,7 +15,7 @@ import structlog
 
 from prism.errors import InputError
 from prism.runlog._writer import RunLog
-from prism.telemetry._loggers import StandardLogger, report
+from prism.telemetry._loggers import StandardLogger, describe, report
 from prism.telemetry.events import RUN_ENDED, RUN_STARTED, SCHEMA_VERSION
 
 Event = MutableMapping[str, Any]
@@ -58,6 +59,7 @@ class _ConfiguredLog(RunLog):
             raise InputError(f"cannot be written to: {error.strerror}", path=path) from None
 
         self._process = os.getpid()
+        self._error: BaseException | None = None
         self._configured_here = not structlog.is_configured()
         self._attach()
 
@@ -84,7 +86,15 @@ class _ConfiguredLog(RunLog):
             self._detach()
             super().close()
 
+    def __exit__(self, *error: object) -> None:
+        """Close the log; an exception that ends the block is told by its last event."""
+        _, raised, _ = error
+        self._error = raised if isinstance(raised, BaseException) else None
+        self.close()
+
     def _close_at_exit(self) -> None:
+        # what ended the process, if it was no signal
+        self._error = getattr(sys, "last_value", None)
         try:
             self.close()
         except OSError as error:
@@ -98,7 +108,8 @@ class _ConfiguredLog(RunLog):
 
     def _end(self) -> None:
         if self._is_in_use() and self._copy in self._processors:
-            report(None, "info", RUN_ENDED)
+            told = {} if self._error is None else {"error": describe(self._error)}
+            report(None, "info", RUN_ENDED, **told)
         else:
             warnings.warn(f"{self.path}: {_DISPLACED}", RuntimeWarning, stacklevel=3)
 

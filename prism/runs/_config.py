@@ -182,7 +182,10 @@ def require_unchanged(began: Mapping[str, str], now: Mapping[str, str], path: Pa
     """
     for name, found in now.items():
         if began.get(name) != found:
-            problem = f"has changed since the run in {path.parent} began: restore it"
+            problem = (
+                f"has changed since the run in {path.parent} began: restore it, or begin a new "
+                "run in another folder"
+            )
             raise InputError(problem, path=name)
 
 

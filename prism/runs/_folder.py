@@ -398,7 +398,8 @@ def _require_free(path: Path) -> None:
     # a process that was killed before its run began leaves only an empty log
     is_empty = found[:1] == found and set(found) <= {*LOG_NAMES}
     if found and not (is_empty and (path / found[0]).stat().st_size == 0):
-        hint = "choose another folder" + (", or resume it" if SUMMARY_NAME in found else "")
+        way = ", resume it" if SUMMARY_NAME in found else ""
+        hint = f"choose another folder{way}, or delete it"
         raise InputError(f"already holds a run ({', '.join(found)}): {hint}", path=path)
 
     # reruns and batches write their own files before the run begins

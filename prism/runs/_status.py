@@ -56,7 +56,8 @@ class RunStatus:
         rate: Ticks per second (rounds per second if the run has no ticks) since it began or was
             resumed; None if it is not running, or has only just begun.
         seconds_left: Seconds until its end at that rate.
-        problem: What is damaged, or why this version of prism cannot resume the run.
+        problem: What is damaged, why this version of prism cannot resume the run, or the exception
+            that ended an application's own loop.
         spent: The use of its model so far: ``calls``, ``tokens`` and, if agents have different
             models, ``by_model``; None if none is asked, or the run is neither running nor complete.
         asking: The open requests to its model: ``open`` (``text``, ``model`` and ``seconds`` of the
@@ -132,8 +133,10 @@ def _of_process(
     status = replace(status, round=_count(last, "round"), tick=_count(last, "tick"))
     if status.state == "complete":
         return replace(status, spent=_spent(summary.get("spent")))
-    if status.state == "stopped" and summary:
-        status = replace(status, problem=problem_of_version(summary))
+    if status.state == "stopped":
+        error = last.get("error") if last.get("event") == RUN_ENDED else None
+        problem = problem_of_version(summary) if summary else error
+        status = replace(status, problem=problem)
     if heartbeat is None or status.state == "not begun":
         return status
 
@@ -176,7 +179,7 @@ def _state(
     if _is_alive(log, folder):
         return "running"
     # The log of an application's own loop has no summary, but an end.
-    if not summary and last.get("event") == RUN_ENDED:
+    if not summary and last.get("event") == RUN_ENDED and "error" not in last:
         return "complete"
 
     return "stopped" if summary or last or log.stat().st_size else "not begun"

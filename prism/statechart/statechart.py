@@ -527,7 +527,7 @@ class Statechart(Written[StateT]):
         an earlier unguarded one (outside decision states), and states that no ``timeout`` leaves,
         unless it is the initial one without a limit in ``timeouts``. A final state needs neither a
         way out nor a time-out. In a chart with composites, transitions with ``after``, with a rate
-        or without an event count as time-outs; if it has none of these, none is required.
+        or without an event count as time-outs. A chart that has no time-outs at all needs none.
         """
         from prism.statechart.inspection._lint import find_flaws
 

@@ -265,7 +265,7 @@ class Recorder(Instrument):
         return [uses[number] for number in numbers]
 
     def _see(self, details: TransitionDetails) -> None:
-        """Note all states that are active in a chart with composites, where a target says less."""
+        """Note all active states of a chart with composites, since a target names only one."""
         tree = details.chart.tree
         if tree is not None:
             texts = tree.active_texts(details.agent.state)

@@ -190,7 +190,7 @@ class Taken:
 
     Args:
         states: The states as texts.
-        records: The record of leaving each state, None where there is none.
+        records: The record of leaving each state; None if there is none.
         is_full: Whether the history is full, so that its beginning may be missing.
         has_history: Whether the agent keeps a history at all.
     """
@@ -206,8 +206,8 @@ class _Row:
     """A path in a comparison.
 
     Args:
-        name: What stands before it.
-        states: Its states, empty texts where it has none.
+        name: The label in front of it.
+        states: Its states; empty texts for missing ones.
         has_more_before: Whether it begins earlier than shown.
     """
 
@@ -373,7 +373,7 @@ def _payload_for(agent: Any, trigger: str, record: Any, context: Any) -> _Payloa
     if context is not None:
         return _Payload(context, f"the context {context!r}", is_whole=True)
 
-    # of an event that did not come nobody knows the context
+    # the context of an event that did not happen is unknown
     is_its_own = record is not None and record.trigger == trigger
     origin = "the recorded context" if is_its_own else "the context of that transition,"
     if record is None:
@@ -395,7 +395,7 @@ def _fitting_charts(agent: Any) -> list[Definition[Any]]:
     fitting = _search_charts(agent)
     if len(fitting) > 1:
         # some may be left from earlier tests with nothing that refers to them; collecting them
-        # takes long in a large suite, so only where it can make a difference
+        # takes long in a large suite, so only if it can make a difference
         del fitting
         gc.collect()
         fitting = _search_charts(agent)

@@ -25,7 +25,7 @@ Script = Sequence[Answer] | Mapping[Any, Answer | Sequence[Answer]]
 
 
 class ScriptedReasoner(Scripted[Question, Answer], BaseReasoner):
-    """Answers from a script, without a model, wherever a reasoner is used.
+    """A reasoner that answers from a script, without a model.
 
     ``left_over()`` lists unused answers and rules; ``assert_used_up()``
     raises an AssertionError if there are any, or a question was not expected.
@@ -200,7 +200,7 @@ class LateReasoner(RecordingReasoner):
                 await asyncio.sleep(0)
         finally:
             self.overtaken += question is not self.under_way[0]
-            # by identity, since equal questions may be under way at once
+            # by identity, since equal questions may be open at the same time
             self.under_way = [other for other in self.under_way if other is not question]
 
         (decision,) = await self.reasoner.answer([question])

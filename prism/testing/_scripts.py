@@ -1,4 +1,4 @@
-"""Scripts of stand-ins: what they give to whom, and whether a test has used them up."""
+"""Scripts of stand-ins: the replies to each caller, and whether a test has used them up."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ MadeT = TypeVar("MadeT", bound="Scripted[Any, Any]")
 
 @dataclass(slots=True)
 class Rule(Generic[AskedT, GivenT]):
-    """What a script gives to some of those that ask.
+    """The replies of a script to the calls that match.
 
     Args:
-        matcher: To whom; None for everybody.
-        given: One for everybody, or several in their order.
-        used: Whether any was given.
+        matcher: Which calls; None for all.
+        given: One reply for every call, or several in their order.
+        used: Whether any reply was given.
     """
 
     matcher: Any
@@ -27,23 +27,23 @@ class Rule(Generic[AskedT, GivenT]):
     used: bool = False
 
     def next(self) -> GivenT:
-        """Return what is given next."""
+        """Return the next reply."""
         self.used = True
         return self.given.popleft() if isinstance(self.given, deque) else self.given
 
     def left(self) -> list[GivenT]:
-        """Return what nothing was asked for; of a function nothing is left over."""
+        """Return the unused replies; a function leaves none."""
         if isinstance(self.given, deque):
             return list(self.given)
         return [] if self.used or callable(self.given) else [self.given]
 
 
 class Scripted(Generic[AskedT, GivenT]):
-    """What follows a script; derive from it, and say to whom it gives what.
+    """Base class of stand-ins that follow a script; derived classes define the replies.
 
     Attributes:
-        complaints: What it failed on; `assert_used_up` reports these again, should an application
-            have swallowed them.
+        complaints: Messages about failures; `assert_used_up` reports them again in case the
+            application has swallowed them.
     """
 
     _asked_as: str
@@ -56,7 +56,7 @@ class Scripted(Generic[AskedT, GivenT]):
         self._asked: list[AskedT] = []
 
     def left_over(self) -> list[str]:
-        """List what the script has and nothing was asked for, by the rule."""
+        """List the unused replies of the script by rule."""
         left = ((rule.matcher, rule.left()) for rule in self._rules)
         return [
             ("" if matcher is None else f"{self._name_of(matcher)}: ")
@@ -69,8 +69,7 @@ class Scripted(Generic[AskedT, GivenT]):
         """Check that the script was followed to its end.
 
         Raises:
-            AssertionError: If somebody asked who was not expected, or there is something left that
-                nothing was asked for.
+            AssertionError: If there was an unexpected call, or a reply is left over.
         """
         __tracebackhide__ = True
         if self.complaints:
@@ -83,7 +82,7 @@ class Scripted(Generic[AskedT, GivenT]):
             )
 
     def _rule_for(self, asked: AskedT) -> Rule[AskedT, GivenT] | None:
-        """Return the first rule that expects one that asks and has something left."""
+        """Return the first rule that matches a call and has a reply left."""
         for rule in self._rules:
             is_open = not isinstance(rule.given, deque) or bool(rule.given)
             if is_open and (rule.matcher is None or self._expects(rule.matcher, asked)):
@@ -106,13 +105,13 @@ class Scripted(Generic[AskedT, GivenT]):
 
 
 class Maker(Generic[MadeT]):
-    """Makes what follows scripts, and checks at the end of a test whether all are used up."""
+    """Makes scripted stand-ins, and checks at the end of a test that all scripts are used up."""
 
     def __init__(self) -> None:
         self._made: list[MadeT] = []
 
     def assert_used_up(self) -> None:
-        """Check everything that was made: see `Scripted.assert_used_up`."""
+        """Check all that were made: see `Scripted.assert_used_up`."""
         __tracebackhide__ = True
         for made in self._made:
             made.assert_used_up()
@@ -122,12 +121,12 @@ def rules_of(script: Any, single: tuple[type, ...], wanted: str) -> list[Rule[An
     """Return the rules of a script.
 
     Args:
-        script: A list of what is given in its order, or a mapping of rules.
-        single: The types of what is one thing to give, not a list of several.
-        wanted: What a script must be, in words.
+        script: A list of replies in their order, or a mapping of rules.
+        single: The types of a single reply, as opposed to a list of several.
+        wanted: A description of valid scripts, for the message.
 
     Raises:
-        TypeError: If it is none.
+        TypeError: If it is neither.
     """
     if isinstance(script, str) or not isinstance(script, (Mapping, Sequence)):
         is_list = isinstance(script, Iterable) and not isinstance(script, str)
@@ -144,5 +143,5 @@ def rules_of(script: Any, single: tuple[type, ...], wanted: str) -> list[Rule[An
 
 
 def named_by(function: Callable[..., Any]) -> str:
-    """Return how a report calls a predicate."""
+    """Return the name of a predicate in reports."""
     return getattr(function, "__name__", repr(function))

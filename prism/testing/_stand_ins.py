@@ -1,4 +1,4 @@
-"""What a test hands to code in place of the real thing: agents, a clock, and a log to look at."""
+"""Stand-ins for tests: agents, a clock, and a log to look at."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class AgentMaker:
 
 
 class FrozenClock:
-    """A clock that only the test moves, for ``Statechart(..., clock=clock)``.
+    """A clock that only the test moves forward, for ``Statechart(..., clock=clock)``.
 
     Args:
         start: Time that the clock shows at first; UTC if it has no time zone.
@@ -107,7 +107,7 @@ class TransitionLog(Instrument):
 
 @contextmanager
 def transition_log() -> Iterator[TransitionLog]:
-    """Record the events of prism meanwhile; loggers get what they would get anyway."""
+    """Record the events of prism; loggers still get them as usual."""
     log = TransitionLog()
     with instrumented(log):
         yield log

@@ -23,13 +23,13 @@ TextScript = (
 
 
 class ScriptedWriter(Scripted[TextCall, Any], BaseWriter):
-    """Writes from a script, without a model, wherever a writer is used.
+    """A writer that writes from a script, without a model.
 
     ``left_over()`` lists unused texts and rules; ``assert_used_up()``
     raises an AssertionError if there are any, or a call was not expected.
 
-    Each text of the script is the reply to one request: where a call cannot use it, the next one is
-    taken, as long as the call may be asked again.
+    Each text of the script is the reply to one request. If a call cannot use it and may be
+    repeated, the next text is used.
 
     Args:
         script: The texts, or objects that are written as JSON, or a `Written` to give as it is. A
@@ -95,7 +95,7 @@ class ScriptedWriter(Scripted[TextCall, Any], BaseWriter):
         if callable(matcher):
             return bool(matcher(call))
 
-        # of a workflow the part behind the turn, which is the step, also where it asks once more
+        # in a workflow: the part after the turn, which is the step, also if it asks again
         step = call.key.partition(":")[2]
         return matcher in (call.agent_id, call.key, step, step.removesuffix(":again"))
 

@@ -68,6 +68,7 @@ def counted_facts(blank: RunFacts, watched: Watched, *, decides: bool = True) ->
         tables = {
             "states": _states(tally),
             "traffic": blank.traffic,
+            "stays": _stays(tally).group_by("state").agg(pl.col("count").sum()).sort("state"),
             "transitions": with_probabilities(counts).drop("run"),
             "faults": tally.table("faults"),
             "measures": by_measure(measured).drop("run"),
@@ -102,9 +103,18 @@ def states_at(tally: Tally, number: int | None) -> dict[str, int]:
 
 
 def in_round(facts: RunFacts, tally: Tally, number: int | None) -> RunFacts:
-    """Return the facts with the transitions of one round alone."""
-    own = tally.table("traffic").filter(pl.col("round").eq_missing(pl.lit(number)))
-    return replace(with_tables(facts, {"traffic": _summed(own, _MOVES)}), charts=facts.charts)
+    """Return the facts with the transitions and decisions to stay of one round alone."""
+    is_here = pl.col("round").eq_missing(pl.lit(number))
+    moves, stays = tally.table("traffic").filter(is_here), _stays(tally).filter(is_here)
+    tables = {"traffic": _summed(moves, _MOVES), "stays": stays.select("state", "count")}
+    return replace(with_tables(facts, tables), charts=facts.charts)
+
+
+def _stays(tally: Tally) -> pl.DataFrame:
+    """Count the decisions to stay by round and state, where agents decided."""
+    stayed = pl.col("chosen") == pl.col("state")
+    decided = tally.table("asked").filter(pl.col("event") == DECISION).drop_nulls("state")
+    return decided.group_by("round", "state").agg(count=pl.col("asked").filter(stayed).sum())
 
 
 def busiest(tally: Tally, chart: str | None, levels: Levels) -> dict[tuple[str, str], int]:
@@ -128,8 +138,12 @@ def busiest(tally: Tally, chart: str | None, levels: Levels) -> dict[tuple[str, 
     ends = ["source", "target"]
     most = used.group_by("round", *ends).agg(pl.col("count").sum())
     rows = most.group_by(ends).agg(pl.col("count").max())
+    found = {(source, target): count for source, target, count in rows.sort(ends).iter_rows()}
+    for state, count in _stays(tally).group_by("state").agg(pl.col("count").max()).iter_rows():
+        if (loop := (showable(state),) * 2)[0] in levels.diagram.states:
+            found[loop] = max(count, found.get(loop, 0))
 
-    return {(source, target): count for source, target, count in rows.sort(ends).iter_rows()}
+    return found
 
 
 def _counts(event: Mapping[str, Any]) -> dict[str, int]:

@@ -14,7 +14,7 @@ from typing import Any
 
 import polars as pl
 
-from prism.analysis import RunLogs, agent_story, faults, let_pass, read_log
+from prism.analysis import RunLogs, agent_story, faults, read_log, reasons
 from prism.analysis._reading.parsing import parse
 from prism.analysis._reading.scanning import read_object
 from prism.analysis._tables.agent_story import happenings
@@ -192,7 +192,7 @@ class Doings:
 
     Args:
         story: Its events in the order of the log; see `prism.analysis.agent_story`.
-        passed: The posts that it let pass; see `prism.analysis.let_pass`.
+        passed: The posts that it looked at; see `prism.analysis.reasons`.
         here: Its decisions and texts of the round that is looked at.
         others: The last of all others.
         posts: Author and text of the posts that the round and the decisions are about.
@@ -221,7 +221,7 @@ def doings_of(watched: Watched, agent: str, number: int | None) -> Doings:
     folder = watched.path.parent
     with as_log(_lines_of(watched, agent)) as part:
         logs = read_log(part)
-        story, passed = agent_story(logs, agent), let_pass(logs, agent)
+        story, passed = agent_story(logs, agent), reasons(logs, agent)
         every = list(asked_in(part, _ignore, agent, beside=folder))
 
     here = [each for each in every if each.event.get("round") == number][:MOST_DECISIONS]

@@ -250,7 +250,7 @@ def _charts(facts: RunFacts, here: RunFacts, states: Mapping[str, int], tally: T
     for chart in facts.chart_names:
         diagram = diagram_of(chart, [facts])
         most = busiest(tally, chart, Levels(diagram))
-        svg = draw_svg(diagram, traffic_of(chart, here), beside=[most], agents=counts)
+        svg = draw_svg(diagram, traffic_of(chart, here, facts), beside=[most], agents=counts)
         parts.append(Markup('<div class="scroll chart" tabindex="0">{}</div>').format(Markup(svg)))
 
     others = {state: count for state, count in counts.items() if count and not facts.chart_names}

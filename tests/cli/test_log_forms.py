@@ -2,6 +2,8 @@
 
 import csv
 import io
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +14,7 @@ import networkx
 import polars as pl
 import pytest
 
-from prism.analysis import interactions, let_pass, read_log
+from prism.analysis import interactions, read_log, reasons
 from tests.kit.commands import Prism
 from tests.kit.logs import AGENTS
 
@@ -43,13 +45,13 @@ def test_the_tables_are_readable_in_80_columns(
 
 
 def test_why_shows_relevance_and_choice(folder: Path, log: Prism) -> None:
-    """The table to read has relevance and threshold, topics, what was open and what was chosen."""
+    """The table to read has relevance and threshold, and what was chosen why."""
     lines = log("why", "agent_0001", folder).out.splitlines()
     heading = next(line for line in lines if "relevance" in line)
-    for name in ("post id", "threshold", "topics", "options", "chosen"):
+    for name in ("round", "tick", "post id", "threshold", "why"):
         assert name in heading
     rows = log("why", "agent_0001", folder, "--format", "json").rows
-    assert [row["relevance"] for row in rows] == let_pass(read_log(folder), "agent_0001")[
+    assert [row["relevance"] for row in rows] == reasons(read_log(folder), "agent_0001")[
         "relevance"
     ].to_list()
 
@@ -148,3 +150,43 @@ def test_a_network_is_of_one_run(as_format: str, folder: Path, log: Prism) -> No
     said = log("interactions", folder, "-o", f"nowhere/run.{as_format}")
     assert (said.status, said.err.count("\n")) == (2, 1)
     assert "cannot be written to" in said.err
+
+
+def test_agents_can_be_sorted_by_the_states_they_entered(
+    log: Prism, write_log: WriteLog, make: SimpleNamespace
+) -> None:
+    """The largest come first in every format, and a column that is not there is refused."""
+    moves = [make.move("x", "a", "b"), make.move("y", "a", "b"), make.move("y", "b", "a")]
+    path = write_log([make.started(), *moves, make.move("y", "a", "b")])
+    rows = log("agents", path, "--entered", "--sort", "b", "--format", "json").rows
+    assert [(row["agent_id"], row["b"]) for row in rows] == [("y", 2), ("x", 1)]
+    refused = log("agents", path, "--sort", "c")
+    assert (refused.status, "use one of agent_id" in refused.err) == (2, True)
+
+
+def test_fields_of_agents_are_said_to_be_of_the_beginning(
+    log: Prism, write_log: WriteLog, make: SimpleNamespace
+) -> None:
+    """A printed field says that it is as the agent joined; programs get its name alone."""
+    joined = make.joined("x", attributes={"fatigue": 0.5})
+    path = write_log([make.started(world="Town"), joined, make.move("x", "idle", "b")])
+    assert {"fatigue", "at", "first"} <= {*log("agents", path).out.split()}
+    assert log("agents", path, "--format", "json").rows[0]["fatigue"] == 0.5
+
+
+def test_a_log_is_read_from_standard_input(folder: Path) -> None:
+    """A hyphen in the place of a run is standard input, whether a pipe or a file."""
+    command = [sys.executable, "-c", "from prism.cli import main; main()", "log", "transitions"]
+    log = (folder / "events.jsonl").read_bytes()
+    piped = subprocess.run([*command, "-"], input=log, capture_output=True, check=True)
+    named = subprocess.run([*command, folder], capture_output=True, check=True)
+    assert piped.stdout == named.stdout
+
+
+def test_states_of_one_round(folder: Path, log: Prism) -> None:
+    """With a round, its ticks are printed, and other formats have no other; 99 is refused."""
+    out = log("states", folder, "--round", "2").out
+    assert "tick" in out
+    rows = log("states", folder, "--round", "2", "--format", "json").rows
+    assert {row["round"] for row in rows} == {2}
+    assert log("states", folder, "--round", "99").status == 2

@@ -273,7 +273,10 @@ def test_changed_inputs_are_refused(prism: Prism, run: Path) -> None:
     (prism.folder / "posts.jsonl").write_bytes(posts + b"\n")
     ran = prism(*RESUME)
     assert (ran.status, ran.out) == (2, "")
-    assert ran.err == "prism: posts.jsonl: has changed since the run in run began: restore it\n"
+    told = (
+        "has changed since the run in run began: restore it, or begin a new run in another folder"
+    )
+    assert ran.err == f"prism: posts.jsonl: {told}\n"
     assert tree(run) == before
     (prism.folder / "posts.jsonl").write_bytes(posts)
     assert prism(*RESUME).status == 0

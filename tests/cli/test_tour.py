@@ -45,6 +45,18 @@ def test_the_tour_answers_its_question_without_any_extra(toured: tuple[Path, str
 
 
 @pytest.mark.slow
+def test_the_picture_counts_those_who_did_not_believe(toured: tuple[Path, str, float]) -> None:
+    """The loop of the ignorant has the decisions to stay, and the caption says of which run."""
+    folder = toured[0]
+    log = (folder / "tour/unwarned/events.jsonl").read_text(encoding="utf-8")
+    stayed = sum('"chosen":"ignorant"' in line for line in log.splitlines())
+    drawn = (folder / "tour/rumour.svg").read_text(encoding="utf-8")
+    assert f">{stayed:,}\N{MULTIPLICATION SIGN}<" in drawn
+    assert stayed > 100
+    assert "seed 1, no warning" in drawn
+
+
+@pytest.mark.slow
 def test_the_tour_tells_what_an_agent_did_and_why(toured: tuple[Path, str, float]) -> None:
     """The story has decisions with chances that add up with the agent's trust."""
     out = toured[1]

@@ -152,6 +152,24 @@ def test_traffic_from_everywhere_is_added_up() -> None:
     assert [text for text in texts(svg) if text.endswith(TIMES)] == [f"7{TIMES}", f"4{TIMES}"]
 
 
+def test_a_loop_without_known_traffic_has_no_number() -> None:
+    """An arrow from a state to itself is faint, with a number, only where its traffic is given."""
+    loop = Diagram(("a", "b"), (Arrow("a", "a", ("stay",)), Arrow("a", "b", ("go",))))
+    unknown = draw_svg(loop, {("a", "b"): 5})
+    assert [text for text in texts(unknown) if text.endswith(TIMES)] == [f"5{TIMES}"]
+    assert not any(faint for _, faint in lines(unknown))
+    unused = draw_svg(loop, {("a", "b"): 5, ("a", "a"): 0})
+    assert f"0{TIMES}" in texts(unused)
+    assert any(faint for _, faint in lines(unused))
+
+
+def test_a_caption_is_the_last_line() -> None:
+    """A picture says in its last line what its traffic counts, nested or not."""
+    nested = Diagram(("a", "b"), (), boxes={"a": Box(("b",))})
+    for diagram in (TRIANGLE, nested):
+        assert texts(draw_svg(diagram, {}, caption="one run"))[-1] == "one run"
+
+
 def places(svg: str) -> list[str | None]:
     """Return where the states and arrows of a picture are, whatever the widths of arrows are."""
     root = ET.fromstring(svg)

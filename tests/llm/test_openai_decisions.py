@@ -38,6 +38,32 @@ async def test_options_with_hardly_any_mass_have_no_probabilities(
     assert "mode chat does not need them" in told
 
 
+@pytest.mark.parametrize(
+    "text", ["composing", "I choose composing.", '{"next_state": "composing"}']
+)
+async def test_an_option_may_be_named_in_place_of_its_letter(text: str) -> None:
+    """A server that ignores the schema lets models name the option, which says what they chose."""
+    with serving(1.0) as server:
+        server.fail_always(Fault.says(text))
+        async with Model("tiny", [server.host], server="openai").as_client() as pool:
+            (decision,) = await Reasoner(pool, mode="decision").decide_many([ask("ada")])
+    assert (decision.source, str(decision.chosen)) == ("model", "composing")
+    assert (decision.probabilities, decision.option_mass) == (None, None)
+
+
+async def test_a_choice_counts_where_log_probabilities_stop_coming() -> None:
+    """A proxy may pass questions to servers of which some give none: their choices count, too."""
+    with serving(1.0) as server:
+        async with Model("tiny", [server.host], server="openai").as_client() as pool:
+            reasoner = Reasoner(pool, mode="decision")
+            (first,) = await reasoner.decide_many([ask("ada")])
+            server.logprobs = False
+            (second,) = await reasoner.decide_many([ask("bo")])
+    assert [first.source, second.source] == ["model", "model"]
+    assert first.probabilities is not None
+    assert (second.probabilities, second.option_mass) == (None, None)
+
+
 async def test_the_mass_of_the_options_is_in_the_log(heard: list[Any]) -> None:
     """Where options have most of the mass there are probabilities, and the log tells the mass."""
     with serving(0.8) as server:

@@ -94,6 +94,7 @@ CASES = [pytest.param(pieces, headers, id=name) for name, pieces, headers in END
 
 @BOTH
 @pytest.mark.parametrize(("pieces", "headers"), CASES)
+@pytest.mark.sampled(3)
 async def test_a_reply_is_read_to_its_bound(
     pieces: Pieces, headers: Any, server: FakeOllama, connect: Connect
 ) -> None:
@@ -171,7 +172,7 @@ def test_no_reply_stalls_the_loop(pieces: Pieces, headers: Any, megabytes: int) 
     assert memory < MOST_MEGABYTES
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     length=st.integers(1, 4000),
     limit=st.integers(200, 3000),
@@ -221,6 +222,7 @@ async def test_a_reply_that_cannot_be_decoded_is_a_bad_one(
 
 @BOTH
 @pytest.mark.parametrize("status", [400, 401, 500, 503])
+@pytest.mark.sampled(3)
 async def test_a_long_error_keeps_its_status(
     status: int, server: FakeOllama, connect: Connect
 ) -> None:
@@ -302,6 +304,7 @@ COUNTS = [
 
 
 @pytest.mark.parametrize(("told", "counted"), COUNTS)
+@pytest.mark.sampled(3)
 async def test_a_count_that_cannot_be_true_is_not_reported(
     told: Any, counted: int | None, server: FakeOllama, connect: Connect
 ) -> None:
@@ -315,6 +318,7 @@ async def test_a_count_that_cannot_be_true_is_not_reported(
 
 
 @pytest.mark.parametrize(("told", "counted"), COUNTS)
+@pytest.mark.sampled(2)
 async def test_usage_that_cannot_be_true_is_not_reported(
     told: Any, counted: int | None, server: FakeOllama, connect: Connect
 ) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from threading import Barrier, Thread
 from typing import Any
 
+import orjson
 import pytest
 import structlog
 from structlog.testing import ReturnLoggerFactory, capture_logs
@@ -17,6 +18,7 @@ import prism
 from prism.agents import SocialAgent
 from prism.errors import InputError
 from prism.runlog import configure
+from prism.runs import run_status
 from prism.statechart import AgentState, Statechart, Transition, social_media_chart
 from tests.kit import processes
 
@@ -171,8 +173,11 @@ def test_closing_restores_structlog(
 def test_a_run_that_fails_is_closed(path: Path) -> None:
     """An exception inside the ``with`` statement closes the log, too."""
     with pytest.raises(KeyError), configure(path):
-        raise KeyError
+        raise KeyError("ada")
     assert names(path) == list(ENDS)
+    assert orjson.loads(path.read_bytes().splitlines()[-1])["error"] == "KeyError: 'ada'"
+    status = run_status(path)
+    assert (status.state, status.problem) == ("stopped", "KeyError: 'ada'")
 
 
 @pytest.mark.parametrize(
@@ -182,6 +187,15 @@ def test_an_open_log_ends_with_the_process(path: Path, ending: str, ends: bool) 
     """A log is complete when Python exits; after a crash only its end is missing."""
     run_python(f"configure({str(path)!r})\nmove()\n{ending}")
     assert names(path) == ["run.started", MOVE, *(["run.ended"] if ends else [])]
+    assert run_status(path).state == ("complete" if ends else "stopped")
+
+
+def test_an_exception_that_ends_the_process_is_in_its_log(path: Path) -> None:
+    """Who only reads the log learns that the program failed, and of what."""
+    said = run_python(f"configure({str(path)!r})\nmove()\nraise ValueError('no ink')", strict=False)
+    assert "ValueError: no ink" in said
+    assert names(path) == ["run.started", MOVE, "run.ended"]
+    assert run_status(path).problem == "ValueError: no ink"
 
 
 def test_a_full_disk_at_exit_is_a_warning(path: Path) -> None:

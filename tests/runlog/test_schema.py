@@ -38,7 +38,7 @@ def test_counts_and_calls_are_those_of_the_code() -> None:
     counts = {each.name for each in fields(Activity)}
     assert (
         KEYS[events.ROUND_ENDED].keys() - {"states", "measures"}
-        == KEYS[events.RUN_ENDED].keys() - {"costs"}
+        == KEYS[events.RUN_ENDED].keys() - {"costs", "error"}
         == counts
     )
     optional = [name for name, key in KEYS[events.DECISION].items() if not key.required]

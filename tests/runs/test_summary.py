@@ -34,7 +34,7 @@ def test_folder_that_lost_its_summary_is_told_of(stopped: Path) -> None:
     (stopped / "run.json").unlink()
     with pytest.raises(InputError, match=r"it is missing, .*: begin a new run in another folder"):
         RunFolder.to_resume(stopped)
-    with pytest.raises(InputError, match=r"choose another folder$"):
+    with pytest.raises(InputError, match=r"choose another folder, or delete it$"):
         RunFolder.for_new(stopped)
 
 

@@ -145,9 +145,13 @@ def test_a_strict_chart_shows_the_faults_of_guards_it_lists(agent: Any) -> None:
 
 def test_check_reports_all_findings() -> None:
     """The chart's own check finds what is wrong with it."""
-    chart = chart_of(Transition("go", S.IDLE, S.RESTING), Transition("go", S.IDLE, S.SCROLLING, no))
-    kinds = {finding.kind for finding in chart.check()}
-    assert kinds == {"unreachable", "no_way_out", "shadowed", "no_timeout"}
+    moves = [Transition("go", S.IDLE, S.RESTING), Transition("go", S.IDLE, S.SCROLLING, no)]
+    kinds = {finding.kind for finding in chart_of(*moves).check()}
+    assert kinds == {"unreachable", "no_way_out", "shadowed"}
+
+    # one time-out, and others are missed
+    timed = chart_of(*moves, Transition("timeout", S.SCROLLING, S.IDLE))
+    assert {finding.kind for finding in timed.check()} == {*kinds, "no_timeout"}
 
 
 def test_a_chart_is_shared_by_copies() -> None:

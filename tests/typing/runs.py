@@ -24,8 +24,8 @@ from prism.analysis import (
     faults,
     gini,
     interactions,
-    let_pass,
     read_log,
+    reasons,
     state_counts,
     to_event_log,
     transition_counts,
@@ -75,7 +75,7 @@ assert_type(logs.scan("post.published"), pl.LazyFrame)
 assert_type(agents(logs), pl.DataFrame)
 assert_type(faults(logs), pl.DataFrame)
 assert_type(interactions(logs), pl.DataFrame)
-assert_type(let_pass(logs, "agent_0001"), pl.DataFrame)
+assert_type(reasons(logs, "agent_0001"), pl.DataFrame)
 assert_type(run_status("run"), RunStatus)
 assert_type(state_counts(logs), pl.DataFrame)
 assert_type(transition_counts(logs), pl.DataFrame)

@@ -12,7 +12,7 @@ from prism.worlds._assignments import CONTROL, Assignments
 SUBJECTS = [f"agent_{number}" for number in range(200)]
 
 
-@settings(max_examples=25)
+@settings(max_examples=2 * settings().max_examples)
 @given(st.integers(0, 99), st.lists(st.floats(0.01, 0.33), min_size=1, max_size=3))
 def test_an_arm_depends_on_the_subject_alone(seed: int, shares: list[float]) -> None:
     """Nobody is in two arms, and order and company of the subjects change nobody's arm."""

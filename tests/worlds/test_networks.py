@@ -6,7 +6,7 @@ from typing import Any
 
 import networkx
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from prism import Run
@@ -52,7 +52,6 @@ MAKES: dict[str, Make] = {
 
 @pytest.mark.parametrize("name", MAKES)
 @given(seed=st.integers(0, 999), rows=st.integers(3, 12))
-@settings(max_examples=10)
 @pytest.mark.sampled(3)
 def test_networks_are_mutual_and_their_seeds(name: str, seed: int, rows: int) -> None:
     """Nobody is connected with itself or twice, all connections are mutual, and seeds decide."""

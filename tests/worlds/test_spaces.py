@@ -106,7 +106,7 @@ def far(plane: Plane[Any], one: tuple[float, float], other: tuple[float, float])
     distance=st.sampled_from([0.0, 0.1, 0.3, 0.5, 1.0, 4.0, 20.0]),
     places=st.lists(st.tuples(st.integers(0, 10), st.integers(0, 10)), min_size=12, max_size=12),
 )
-@settings(max_examples=60)
+@settings(max_examples=2 * settings().max_examples)
 def test_neighbours_in_a_plane_are_those_that_a_look_at_everybody_finds(
     wraps: bool,
     size: tuple[float, float],

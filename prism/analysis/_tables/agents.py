@@ -10,11 +10,13 @@ from prism.analysis._reading.logs import RunLogs
 from prism.analysis._reading.merging import merge_by_first, merge_by_last, merge_by_sum
 from prism.analysis._reading.scanning import as_columns, read_object
 from prism.analysis._tables.engagement import activity_by_number, runs_with_feed
+from prism.analysis._tables.transitions import count_transitions
 from prism.analysis._tables.treated import with_arms
 from prism.telemetry.events import AGENT_JOINED, DECISION, POST_WEIGHED, TRANSITION
 
 _AGENT = ["run", "agent_id"]
 _FACTS = ("display_name", "archetype", "interests", "following")
+_DESCRIBED = (*_FACTS, "name", "chart", "arm")
 _COUNTS = ("transitions", "weighed", "decisions", "fallbacks")
 _OF_FEED = ("archetype", "interests", "following", "weighed")
 _DIGITS = 20
@@ -29,13 +31,14 @@ def agents(logs: RunLogs) -> pl.DataFrame:
 
     Returns:
         One row for each agent of the log, by name (``agent_2`` before ``agent_10``): ``agent_id``;
-        its description when it joined, null if the log lacks it: ``display_name``, ``archetype``,
-        ``interests``, ``following`` (a number), and a column for each of its attributes or fields,
-        if any (prefixed with ``attribute_`` if another column has the name); ``state`` (its last);
-        ``transitions``, ``weighed`` (posts), ``decisions`` and ``fallbacks`` among them; and the
-        counts of `activity`. If agents were assigned to the arms of an experiment, ``arm`` follows
-        the id (``a+b`` for two experiments). If there are several runs, ``run`` is the first
-        column. In worlds without posts, ``chart`` replaces the columns that only feeds have.
+        its description when it joined, even if it has changed since, null if the log lacks it:
+        ``display_name``, ``archetype``, ``interests``, ``following`` (a number), and a column for
+        each of its attributes or fields, if any (prefixed with ``attribute_`` if another column has
+        the name); ``state`` (its last); ``transitions``, ``weighed`` (posts), ``decisions`` and
+        ``fallbacks`` among them; and the counts of `activity`. If agents were assigned to the arms
+        of an experiment, ``arm`` follows the id (``a+b`` for two experiments). If there are several
+        runs, ``run`` is the first column. In runs without posts, ``chart`` replaces the columns
+        that only feeds have.
     """
     return logs.labelled(with_arms(logs, described_agents(logs, _FACTS)))
 
@@ -59,6 +62,29 @@ def described_agents(logs: RunLogs, facts: Sequence[str]) -> pl.DataFrame:
         columns = ["chart", *(name for name in columns if name not in of_feed)]
 
     return _with_attributes(table, [*_AGENT, *columns])
+
+
+def states_entered(logs: RunLogs) -> pl.DataFrame:
+    """Count how often each agent entered each state, not counting the one that it began in.
+
+    Args:
+        logs: The logs, from `read_log`.
+
+    Returns:
+        One row for each agent that made a transition, by name, with ``agent_id`` and a column for
+        each state, in alphabetical order. If there are several runs, ``run`` is the first column.
+    """
+    counts = count_transitions(logs, ["agent_id", "to_state"]).drop_nulls("agent_id")
+    wide = counts.pivot("to_state", index=_AGENT, values="count", sort_columns=True)
+    table = wide.sort("run", _in_natural_order("agent_id"), "agent_id")
+
+    return logs.labelled(table.with_columns(pl.exclude(_AGENT).fill_null(0)))
+
+
+def fields_in(columns: Sequence[str]) -> list[str]:
+    """Return the columns of a table of agents that are their own fields, as agents joined."""
+    begin, end = columns.index("agent_id"), columns.index("state")
+    return [name for name in columns[begin + 1 : end] if name not in _DESCRIBED]
 
 
 def _in_natural_order(name: str) -> pl.Expr:

@@ -8,7 +8,7 @@ import polars as pl
 
 from prism.analysis._reading.logs import RunLogs
 from prism.analysis._reading.merging import COUNT
-from prism.analysis._reading.runs import Note
+from prism.analysis._reading.runs import Note, Run
 from prism.analysis._tables.happened import (
     IN_ALL,
     Happened,
@@ -158,7 +158,12 @@ def runs_with_feed(logs: RunLogs, activity: pl.DataFrame) -> list[int]:
     given = pl.sum_horizontal(*_GIVEN, *_RECEIVED)
     active = set(activity.filter(given > 0)["run"])
 
-    return [n for n, run in enumerate(logs.runs) if run.world is None or n in active]
+    return [n for n, run in enumerate(logs.runs) if may_have_feed(run) or n in active]
+
+
+def may_have_feed(run: Run) -> bool:
+    """Return whether a run is of the feed, as far as its first line says: not of a loop's own."""
+    return run.world is None and run.chart is not None
 
 
 def remark_no_feed(
@@ -173,8 +178,9 @@ def remark_no_feed(
     """
     known = set(found)
     for number, run in enumerate(logs.runs):
-        if run.world is not None and number not in known:
-            text = f"is a run of the world {run.world}, which has no posts: {instead}"
+        if not may_have_feed(run) and number not in known:
+            of_world = "" if run.world is None else f"is a run of the world {run.world}, which "
+            text = f"{of_world}has no posts: {instead}"
             logs.remark(Note("no_feed", str(run.path), None, text))
 
 

@@ -70,6 +70,23 @@ def traffic_counts(logs: RunLogs) -> pl.DataFrame:
     return logs.labelled(count_transitions(logs, keys).sort("run", *keys))
 
 
+def stay_counts(logs: RunLogs) -> pl.DataFrame:
+    """Count the decisions to stay in each state in which agents decided.
+
+    Args:
+        logs: The logs, from `read_log`.
+
+    Returns:
+        ``state`` and ``count``, with ``run`` first if there are several.
+    """
+    merger = merge_by_sum(["run", "state"])
+    stayed = (pl.col("chosen") == pl.col("state")).sum().cast(pl.Int64)
+    for frame in logs.blocks(events.DECISION, columns=("state", "chosen")):
+        merger.add(frame.drop_nulls("state").group_by("run", "state").agg(count=stayed))
+
+    return logs.labelled(merger.table().sort("run", "state"))
+
+
 def states_met(logs: RunLogs) -> pl.DataFrame:
     """List the states of agents in the order in which they appear in the log.
 

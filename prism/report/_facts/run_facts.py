@@ -24,7 +24,7 @@ from prism.analysis._tables.cascades import (
 )
 from prism.analysis._tables.decisions import costs, decisions
 from prism.analysis._tables.dwelling import dwell_tables
-from prism.analysis._tables.engagement import engagement, participation
+from prism.analysis._tables.engagement import engagement, may_have_feed, participation
 from prism.analysis._tables.faults import READ as OF_FAULTS
 from prism.analysis._tables.faults import faults
 from prism.analysis._tables.rhythm import rhythm
@@ -41,6 +41,7 @@ from prism.report._facts.counts import (
     cycle_counts,
     latency_counts,
     states_met,
+    stay_counts,
     step_counts,
     traffic_counts,
 )
@@ -177,6 +178,7 @@ class RunFacts:
         agents: From `agent_table`.
         met: From `states_met`.
         traffic: From `traffic_counts`.
+        stays: From `stay_counts`.
         faults: From `faults`.
         steps: From `step_counts`.
         refused: From `refusal_counts`.
@@ -215,6 +217,7 @@ class RunFacts:
     agents: pl.DataFrame
     met: pl.DataFrame
     traffic: pl.DataFrame
+    stays: pl.DataFrame
     faults: pl.DataFrame
     steps: pl.DataFrame
     cycles: pl.DataFrame
@@ -247,7 +250,8 @@ class RunFacts:
     @property
     def has_feed(self) -> bool:
         """Whether the run may have posts, even if there were none."""
-        return not self._is_of_others or bool(self.cascades.height + self.engagement["total"].sum())
+        is_of_feed = not self._is_of_others and may_have_feed(self.run)
+        return is_of_feed or bool(self.cascades.height + self.engagement["total"].sum())
 
     @property
     def has_decisions(self) -> bool:
@@ -420,6 +424,7 @@ def _tables(logs: RunLogs) -> dict[str, pl.DataFrame]:
         "agents": agent_table(logs),
         "met": states_met(logs),
         "traffic": traffic_counts(logs),
+        "stays": stay_counts(logs),
         "faults": faults(logs),
         **_tables_of_turns(logs),
         **_tables_of_thinking(logs),

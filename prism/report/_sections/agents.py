@@ -10,11 +10,15 @@ import polars as pl
 import polars.selectors as cs
 from markupsafe import Markup
 
+from prism.analysis._tables.agents import fields_in
 from prism.report._facts.run_facts import RunFacts
 from prism.report._figures.page_figures import PageFigures
 from prism.report._sections.kinds import Section
 
-_EXPLANATION = "Press a heading to sort by it. The story of one agent:  prism log agent ID RUN"
+_EXPLANATION = (
+    "Press a heading to sort by it. The state is the last, but fields are as agents joined. The "
+    "story of one agent:  prism log agent ID RUN"
+)
 
 MOST_BYTES = 5_000_000
 """Most bytes of the table as JSON; a larger table leaves out the least active agents."""
@@ -67,9 +71,10 @@ def make(runs: Sequence[RunFacts], figures: PageFigures) -> Section:
     columns, rows = agent_rows(runs)
     figures.data["agents"] = {"columns": columns, "rows": rows}
     total = sum(facts.agents.height for facts in runs)
+    own = fields_in(columns) if "state" in columns else []
     heads = Markup("").join(
         Markup('<th scope="col"><button type="button">{}</button></th>').format(
-            name.replace("_", " ")
+            name.replace("_", " ") + " at first" * (name in own)
         )
         for name in columns
     )

@@ -192,9 +192,33 @@ def _seen(chart: str | None, runs: Sequence[RunFacts]) -> tuple[str, ...]:
     return tuple(seen)
 
 
-def traffic_of(chart: str | None, run: RunFacts) -> Traffic:
+def traffic_of(chart: str | None, run: RunFacts, within: RunFacts | None = None) -> Traffic:
+    """Return how often agents moved, and how often they decided to stay where they were.
+
+    Args:
+        chart: The chart's name.
+        run: The facts of a run, or of a part of it.
+        within: The facts of the whole run, if those are of a part.
+    """
     traffic: Traffic = {}
     for source, target, _, count in _of(chart, run).iter_rows():
         traffic[source, target] = traffic.get((source, target), 0) + count
 
+    own = _states_of(chart, within or run)
+    for state, count in run.stays.iter_rows():
+        if state in own:
+            # the log of an application may have the transitions of these decisions, too
+            traffic[state, state] = max(count, traffic.get((state, state), 0))
+
     return traffic
+
+
+def _states_of(chart: str | None, run: RunFacts) -> set[str]:
+    """Return the states of a chart that no other chart of the run has."""
+    ends = (run.traffic.select("chart", state=end) for end in ("from_state", "to_state"))
+    homes = pl.concat([run.met.select("chart", "state"), *ends])
+    if len(run.chart_names) < 2:
+        return {*homes["state"], *run.stays["state"]}
+
+    is_own = pl.col("chart").eq_missing(pl.lit(chart))
+    return {*homes.filter(is_own)["state"]} - {*homes.filter(~is_own)["state"]}

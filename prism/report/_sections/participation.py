@@ -16,6 +16,9 @@ _MOST_POINTS = 200
 
 
 def _engagement(facts: RunFacts, name: str, figures: PageFigures) -> Markup | None:
+    if not facts.has_feed:
+        return None
+
     acts = facts.agents.select(
         pl.sum_horizontal("posts", "replies", "reshares", "likes")
     ).to_series()

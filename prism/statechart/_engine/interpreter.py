@@ -20,7 +20,7 @@ from prism.statechart._engine.arguments import (
     refuse_state,
     require_reasoner,
 )
-from prism.statechart._engine.machine import Candidate, Rows, distinct, leading_to
+from prism.statechart._engine.machine import OPEN, Candidate, Rows, distinct, leading_to
 from prism.statechart._engine.memory import memory_of
 from prism.statechart._engine.pending import (
     MOST_QUEUED_FIRES,
@@ -208,7 +208,7 @@ class Interpreter(Running[StateT]):
             if edge.from_state is not state:
                 # it may be text, but no other enum's member
                 self._require_known_state(agent)
-            if edge.plan is not None and edge.plan.is_open:
+            if action is OPEN:
                 return self._fire_open(agent, candidate, context)
             return self._run(agent, candidate, context)
 

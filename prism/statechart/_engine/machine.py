@@ -29,6 +29,9 @@ ItemT = TypeVar("ItemT")
 Candidate = tuple[Guard | None, Action | None, StateT, Edge]
 """One transition of one state: guard, action, target, edge. A plain tuple unpacks fastest."""
 
+OPEN: Any = object()
+"""In place of an action: which transitions a candidate stands for is decided at its event."""
+
 EVENTLESS: Any = object()
 """Key of the eventless transitions in a row, which no caller can name."""
 

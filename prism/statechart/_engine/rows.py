@@ -16,7 +16,7 @@ from functools import lru_cache, partial
 from itertools import accumulate, chain, islice, product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from prism.statechart._engine.machine import EVENTLESS, Candidate
+from prism.statechart._engine.machine import EVENTLESS, OPEN, Candidate
 from prism.statechart._nesting import SEPARATOR, Configuration, EventDescriptor
 from prism.statechart._tree.numbers import CHART, Arc, Memory, Plan
 from prism.statechart.states import state_text
@@ -132,7 +132,7 @@ class NestedRows(Kept):
             partial(self._together, place, trigger),
             self.planner.kept if asks else (),
         )
-        return None, None, place.state, edge
+        return None, OPEN, place.state, edge
 
     def leaves_asked(self, state: Any, trigger: str) -> frozenset[str]:
         """Return the texts of the leaves that a choice among an event's transitions depends on.

@@ -142,6 +142,11 @@ def _shadowed(outline: Outline) -> list[Finding]:
 
 
 def _without_timeout(chart: Definition[Any], outline: Outline) -> list[Finding]:
+    has_some = any(each.trigger == TIMEOUT for each in chart.transitions)
+    # a chart without any has none on purpose
+    if not (has_some or outline.timed or outline.limited):
+        return []
+
     return [
         Finding(
             "no_timeout",

@@ -32,7 +32,7 @@ class FakeOllama(ModelServer):
         decides: Whether ``/v1/systemone`` exists; servers before 0.35 do not have it.
         version: Version that the server reports.
         how: ``choose`` returns the answer to a question, called in the server's thread; the first
-            option by default. ``write`` returns the model's text where no options are offered. It
+            option by default. ``write`` returns the model's text for questions without options. It
             is called with the prompt and the schema of the answer (None for a text); anything but a
             text is sent as JSON. By default it does what ``choose`` does. ``latency`` is the
             seconds that each answer takes, or a function that returns them; an async one is awaited
@@ -159,7 +159,7 @@ class FakeOllama(ModelServer):
         return options.get("temperature", 0.8), options.get("seed")
 
     def _windows(self) -> dict[str, int]:
-        """Return the windows of the models that are loaded, where they have one."""
+        """Return the windows of the loaded models that have one."""
         if self.reader is None:
             return {}
         return {model: window or self.reader.window for model, window in self._loaded.items()}

@@ -20,13 +20,13 @@ _NO_SCHEMA = (
     "1 validation error:\n  {'type': 'literal_error', 'loc': ('body', 'response_format', 'type'), "
     "'msg': \"Input should be 'text' or 'json_object'\", 'input': 'json_schema'}"
 )
-"""What llama-cpp-python says to a schema as OpenAI has it."""
+"""The error of llama-cpp-python for a schema in OpenAI's form."""
 
 _NEVER = -9999.0
-"""What OpenAI has for the logarithm of 0, which JSON cannot carry."""
+"""OpenAI's value for the logarithm of 0, which JSON cannot represent."""
 
 _MOST_ALTERNATIVES = 20
-"""How many tokens a server lists for a place, at most: what is chosen need not be among them."""
+"""Maximum number of tokens that a server lists for a place; the choice may not be among them."""
 
 _TOKEN = re.compile(r"\w+|[^\w\s]+|\s+")
 
@@ -38,7 +38,7 @@ def _error(message: str, status: int) -> dict[str, Any]:
 
 
 def _tool_call(name: str) -> dict[str, Any]:
-    """Return a reply that calls a tool, and says nothing."""
+    """Return a reply that calls a tool and has no text."""
     call = {"id": "call_1", "type": "function", "function": {"name": name, "arguments": "{}"}}
     message = {"role": "assistant", "content": None, "tool_calls": [call]}
     choice = {"index": 0, "message": message, "finish_reason": "tool_calls", "logprobs": None}
@@ -173,7 +173,7 @@ def _question_in(path: str, body: Any) -> Asked:
 
 
 def _reply_of(asked: Asked, said: Said) -> dict[str, Any]:
-    """Return the reply to a chat; where what was said has weights, its tokens have logarithms."""
+    """Return the reply to a chat; if it has weights, its tokens have log-probabilities."""
     chances = None if said.weights is None else {"content": list(_tokens(said.text, said.weights))}
     message = {"role": "assistant", "content": said.text, "refusal": None}
     choice = {"index": 0, "message": message, "finish_reason": said.ended, "logprobs": chances}
@@ -186,14 +186,14 @@ def _reply_of(asked: Asked, said: Said) -> dict[str, Any]:
 
 
 def _weights_in(asked: Asked, content: str) -> Mapping[str, Any]:
-    """Return the usual probabilities of the options, of which the content has one."""
+    """Return the usual probabilities of the options, one of which is in the content."""
     written = _TOKEN.findall(content)
     chosen = next((option for option in asked.options if option in written), "")
     return weights_of(chosen, asked.options) if chosen else {}
 
 
 def _model_list(models: tuple[str, ...], window: int | None = None) -> dict[str, Any]:
-    """Return the models that the server has, with their window as vLLM tells it, if at all."""
+    """Return the models that the server has, with their windows in vLLM's form, if known."""
     told = {} if window is None else {"max_model_len": window}
     listed = [
         {"id": name, "object": "model", "created": 0, "owned_by": "fake", **told} for name in models

@@ -167,6 +167,6 @@ class Fault:
     def weighs(cls, probabilities: Mapping[str, Any]) -> Fault:
         """Give a decision these probabilities, such as NaN or a sum that is not 1.
 
-        A `FakeOpenAI` gives their logarithms, where a question asks for them.
+        A `FakeOpenAI` gives their logarithms if a question asks for them.
         """
         return cls("weighs", probabilities=probabilities)

@@ -1,4 +1,4 @@
-"""What every model server for tests shares: HTTP on loopback, slots, answers and faults."""
+"""The base of all model servers for tests: HTTP on loopback, slots, answers and faults."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _START_SECONDS = 10
 _GONE_POLL_SECONDS = 0.01
 
 Latency = float | Callable[[], float | Awaitable[float]]
-"""How long an answer takes, or what says it."""
+"""How long an answer takes, or a function that returns it."""
 
 _ANY_QUESTION = ""
-"""Stands for the path of every question to a model, where faults are kept by path."""
+"""Represents the path of every question to a model where faults are kept by path."""
 
 
 def first_option(asked: Asked) -> str:
@@ -54,16 +54,16 @@ class ModelServer(ABC):
     Args:
         models: Names of the models that it has.
         choose: Returns the answer to a question, called in the server's thread.
-        write: Returns what a model writes where no options are offered, called in the server's
-            thread with the prompt and the schema of the answer, None for a text. By default what
-            `choose` returns.
+        write: Returns the model's text for questions without options; called in the server's thread
+            with the prompt and the schema of the answer (None for a text). Defaults to `choose`.
         latency: Seconds that each answer of a model takes, or a function that returns them, called
-            in the server's thread. Where that is asynchronous the answer waits for it first.
+            in the server's thread. An async function is awaited before the answer.
         reader: A model that reads its prompt, in place of `choose` and `write`; None for none.
         restarts: Seconds for which the server is away, by the number of questions after which it
-            goes, such as ``{400: 4.0}``.
-        slots: Answers made at once, while further questions wait. None for no limit.
-        queue_limit: Questions that may wait before the next is refused with 503. None for no limit.
+            stops, such as ``{400: 4.0}``.
+        slots: Number of simultaneous answers; further questions wait. None for no limit.
+        queue_limit: Number of waiting questions beyond which the next is refused with 503. None for
+            no limit.
         remember: Number of questions to keep, the latest ones; all by default.
 
     Raises:
@@ -81,10 +81,10 @@ class ModelServer(ABC):
     """
 
     _forms: ClassVar[Forms] = OLLAMAS_FORMS
-    """The forms in which it puts an error, and other things that a fault sends."""
+    """The forms of its errors and of other things that a fault sends."""
 
     _asking: ClassVar[Collection[str]]
-    """Paths that ask a model, so that a fault can change what it says."""
+    """Paths that ask a model, so a fault can change its reply."""
 
     def __init__(
         self,
@@ -138,18 +138,18 @@ class ModelServer(ABC):
 
     @property
     def url(self) -> str:
-        """The same address, by the name that test servers usually have for it."""
+        """The same address, under the usual name in test servers."""
         return self.host
 
     def fail(self, *faults: Fault, path: str | None = None) -> None:
-        """Make the next questions fail, one with each fault; after them the server answers again.
+        """Make the next questions fail, one with each fault; then the server answers again.
 
         Args:
             faults: The faults, in order.
             path: Path whose requests fail, such as ``/api/show``; by default questions to a model.
 
         Raises:
-            FieldValueError: If a fault changes what a model says, and the path asks no model.
+            FieldValueError: If a fault changes a model's reply, and the path asks no model.
         """
         for fault in faults:
             self._require_possible(fault, path)
@@ -204,10 +204,10 @@ class ModelServer(ABC):
     def restart(self, away: float = 0.0) -> None:
         """Cut off all connections, refuse new ones for some seconds, and serve again.
 
-        It returns at once. Questions that were under way are lost.
+        It returns immediately. Open questions are lost.
 
         Args:
-            away: Seconds for which nobody listens.
+            away: Seconds for which connections are refused.
 
         Raises:
             RuntimeError: If it is not running.
@@ -282,7 +282,7 @@ class ModelServer(ABC):
         """Wait for an answer, and cancel it when the client disconnects, as a real server does."""
         try:
             while not answering.done():
-                # a stream has no event for its end unless somebody reads it
+                # a stream signals its end only to a reader
                 await asyncio.wait({answering}, timeout=_GONE_POLL_SECONDS)
                 if reader.at_eof():
                     answering.cancel()
@@ -433,7 +433,7 @@ class ModelServer(ABC):
         return None, asked.body.get("max_tokens")
 
     def _sampling(self, asked: Asked) -> tuple[float, int | None]:
-        """Return the temperature and the seed of a request, with the usual where it has none."""
+        """Return the temperature and the seed of a request, or the usual defaults."""
         return asked.body.get("temperature", 1.0), asked.body.get("seed")
 
     def _content(self, asked: Asked) -> str:
@@ -459,7 +459,7 @@ class ModelServer(ABC):
 
 
 async def _cancel_all_others() -> None:
-    """Cancel every other task of the loop, also those that begin meanwhile."""
+    """Cancel every other task of the loop, including those that begin meanwhile."""
     this = asyncio.current_task()
     while others := asyncio.all_tasks() - {this}:
         for task in others:

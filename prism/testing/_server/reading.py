@@ -1,7 +1,7 @@
-"""A reader of prompts that follows a few rules: what it chooses and writes stands in the prompt.
+"""A reader of prompts with a few rules: it chooses and writes only from the prompt.
 
-It knows nothing but the text that it is given. What a server has cut off, a prompt leaves out or
-words badly is missing from its answers, as it would be from a model's.
+It knows only the given text. If a server cuts something off, or a prompt omits it or words it
+badly, it is missing from the answers, as it would be from a model's.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _OPTION = re.compile(
     r"^[ \t]*(?P<mark>[-*•]|[A-Z][:.)]|\d+[.)])[ \t]+(?P<name>\w[\w -]*?)"
     r"(?:[ \t]*(?::|\(| - )[ \t]*(?P<means>.*?)\)?)?[ \t]*$"
 )
-"""A line that offers something: ``- resting: Take a break``, ``B: resting (Take a break)``."""
+"""A line with an option: ``- resting: Take a break``, ``B: resting (Take a break)``."""
 
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _SENTENCE = re.compile(r"[^.!?\n]+")
@@ -38,26 +38,26 @@ _COMMON = _words(
     "then there these they this those told topics was were what when where which who will with "
     "would you your personality interests user social media"
 )
-"""Words that say nothing of what a prompt is about."""
+"""Words that do not tell what a prompt is about."""
 
 _ACTS = _words(
     "accept act answer ask buy closely comment compos engag evaluat help join look react reply "
     "reshar respon shar speak talk tell vaccinat writ"
 )
-"""Stems of what somebody does who is interested."""
+"""Stems of words for what an interested person does."""
 
 _RESTS = _words("break continu declin ignor idl leav noth pass refus rest scroll skip stop wait")
-"""Stems of what somebody does who is not."""
+"""Stems of words for what an uninterested person does."""
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """Something that a prompt offers.
+    """An option in a prompt.
 
     Args:
-        answer: What stands for it in an answer: its letter or its name.
+        answer: Its form in an answer: its letter or its name.
         name: Its name.
-        means: What it means, as the prompt tells it; empty if it does not.
+        means: Its meaning according to the prompt; empty if there is none.
     """
 
     answer: str
@@ -67,17 +67,17 @@ class Option:
 
 @dataclass(frozen=True)
 class Reading:
-    """What a prompt says to somebody who reads it by rules.
+    """The content of a prompt for a reader with rules.
 
     Args:
-        text: The prompt, or what was left of it.
+        text: The prompt, or the rest of it.
     """
 
     text: str
 
     @cached_property
     def options(self) -> Sequence[Option]:
-        """What it offers: its last list of two or more lines; none if there is no list."""
+        """Its options: the last list of two or more lines; empty if there is no list."""
         lists: list[list[Option]] = [[]]
         for line in self.text.splitlines():
             found = _OPTION.match(line)
@@ -93,12 +93,12 @@ class Reading:
 
     @cached_property
     def themes(self) -> Sequence[str]:
-        """Words that several paragraphs share, such as an interest and a post; commonest first."""
+        """Words that several paragraphs share, such as interest and post, most common first."""
         counts: Counter[str] = Counter()
         for paragraph in self._paragraphs:
             counts.update(set(_stems(paragraph)))
 
-        # of equally common ones the first in the text, whatever the order of a set
+        # of equally common ones, the first in the text: sets have no fixed order
         shared = [stem for stem in dict.fromkeys(_stems(self._rest)) if counts[stem] > 1]
         shared.sort(key=lambda stem: -counts[stem])
         return [self._spelled(stem) for stem in shared]
@@ -110,16 +110,16 @@ class Reading:
         return self.themes or [self._spelled(stem) for stem, _ in commonest]
 
     def choose(self) -> Option | None:
-        """Return the option that the prompt speaks for; None if it offers nothing.
+        """Return the option that the prompt favours; None if there are no options.
 
-        Words that an option shares with the rest of the prompt speak for it, and so do themes, if
-        the option is to do something. Each time that its name stands elsewhere, as among what the
-        reader has done lately, speaks against it. Of equals it takes the first.
+        Words that an option shares with the rest of the prompt count for it, and so do themes, if
+        the option is to do something. Each occurrence of its name elsewhere, for example among the
+        reader's latest actions, counts against it. Of equal options, the first is taken.
         """
         return max(self.options, key=self.speaks_for, default=None)
 
     def speaks_for(self, option: Option) -> float:
-        """Return how much the prompt speaks for an option."""
+        """Return how much the prompt favours an option."""
         stems = _stems(f"{option.name} {option.means}")
         shared = len(set(stems) & set(_stems(self._rest)))
         repeated = len(re.findall(rf"\b{re.escape(option.name)}\b", self._rest, re.I))
@@ -146,7 +146,7 @@ class Reading:
         return " ".join(text.split()[:most_words])
 
     def fill(self, schema: Mapping[str, Any]) -> Any:
-        """Return an answer that a JSON schema allows, from what the prompt says."""
+        """Return an answer from the prompt that a JSON schema allows."""
         if "const" in schema:
             return schema["const"]
         if values := schema.get("enum"):
@@ -182,7 +182,7 @@ class Reading:
         return found[-1] if found else None
 
     def _among(self, values: Sequence[Any]) -> Any:
-        """Return the value that the prompt speaks for; the first if it tells of none of them."""
+        """Return the value that the prompt favours; the first if it mentions none."""
         offered = {
             value: option
             for option in self.options
@@ -198,7 +198,7 @@ class Reading:
 
     @cached_property
     def _paragraphs(self) -> Sequence[str]:
-        """Its paragraphs without what is offered and how to answer."""
+        """Its paragraphs without the options and the instructions for the answer."""
         offered = {option.name for option in self.options}
         kept = []
         for paragraph in re.split(r"\n\s*\n", self.text):
@@ -223,7 +223,7 @@ class Reading:
 
 
 def _tells(line: str, offered: set[str]) -> bool:
-    """Return False for a line that offers something or says how to answer."""
+    """Return False for a line with an option or with instructions for the answer."""
     found = _OPTION.match(line)
     is_offer = found is not None and found["name"].strip() in offered
     return not is_offer and "JSON" not in line and '{"' not in line

@@ -1,7 +1,7 @@
 """A model that reads its prompt in a window, with the habits of real models.
 
-Where a figure is given, it is one that was seen: an Ollama server keeps about half of its window of
-a prompt that is too long, and a llama.cpp server that was made to write a letter gave it 0.0014.
+The figures here were observed: of a prompt that is too long, an Ollama server keeps about half of
+    its window; a llama.cpp server that was forced to write a letter gave it 0.0014.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from prism.testing._server.tokens import TOKEN, count_tokens, tokens_in
 from prism.testing._server.wire import Said
 
 _TOKENS_OF_TEMPLATE = 4
-"""What a server adds to each message of a conversation."""
+"""The text that a server adds to each message of a conversation."""
 
 _LONGEST_WINDOW = 131_072
 
 _FURTHER_TOKENS = 24
-"""How many tokens that are no option share the mass that the options do not have."""
+"""Number of tokens other than options that share the remaining probability."""
 
 _JUNK = (
     "I'm sorry, but as an AI language model I cannot make this choice for somebody else.",
@@ -43,7 +43,7 @@ class PromptTooLongError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Conversation:
-    """What is left of a conversation in the window, and how it was put."""
+    """The part of a conversation that fits into the window, and its wording."""
 
     text: str
     tokens: int
@@ -61,13 +61,13 @@ class ReadingModel:
             ...
 
     Args:
-        window: Tokens of prompt and reply together. Ollama's ``num_ctx`` takes its place.
-        too_long: What happens to a longer prompt: ``cut`` keeps the last half window of it, with
-            status 200, as Ollama does; ``refuse`` answers 400.
+        window: Tokens of prompt and reply together. Ollama's ``num_ctx`` overrides it.
+        too_long: What to do with a longer prompt: ``cut`` keeps its last half window, with status
+            200, as Ollama does; ``refuse`` answers 400.
         first_option: Share of all questions that are answered with the first option, whatever it
             is: models prefer places and letters (Zheng et al., ICLR 2024).
-        option_mass: Probability of all options together, if log-probabilities are requested; other
-            tokens have the rest.
+        option_mass: Total probability of all options, if log-probabilities are requested; other
+            tokens share the rest.
         junk: Share of all questions that get a useless answer, until they are asked in other words
             or a further message says what was wrong.
         seed: Seed of the draws. At temperature 0 a conversation always has the same answer; at any
@@ -169,7 +169,7 @@ class ReadingModel:
         """Return what fits into the window.
 
         Raises:
-            PromptTooLongError: If something does not, and is not to be cut.
+            PromptTooLongError: If the prompt does not fit and may not be cut.
         """
         text = "\n\n".join(str(message.get("content") or "") for message in messages)
         tokens = count_tokens(text) + _TOKENS_OF_TEMPLATE * len(messages)
@@ -189,7 +189,7 @@ class ReadingModel:
         return _Conversation(_last_tokens(text, window // 2), window // 2 + 2, was_reworded)
 
     def _says_more_than_before(self, text: str) -> bool:
-        """Return whether a prompt has all lines of one that got junk, and further ones."""
+        """Return whether a prompt extends one that got junk."""
         lines = frozenset(text.splitlines())
         return any(earlier < lines for earlier in self._junked.get(_first_line(text), ()))
 
@@ -199,7 +199,7 @@ class ReadingModel:
         return reading.choose()
 
     def _draws(self, reading: Reading, seed: int | None) -> RandomStream:
-        """Return what a request is sampled with."""
+        """Return the random numbers that a request is sampled with."""
         if seed is None:
             self._unseeded += 1
         owner = ("unseeded", self._unseeded) if seed is None else ("seeded", seed)
@@ -234,9 +234,9 @@ class ReadingModel:
         schema: Mapping[str, Any],
         draws: RandomStream | None,
     ) -> Any:
-        """Return an answer of a schema; what was chosen stands where it is allowed.
+        """Return an answer for a schema, with the choice wherever it is allowed.
 
-        Where a prompt offers nothing, no value of a list is likelier than another.
+        If a prompt has no options, all values of a list are equally likely.
         """
         filled = reading.fill(schema)
         for name, member in schema.get("properties", {}).items():
@@ -249,7 +249,7 @@ class ReadingModel:
         return filled
 
     def _weights(self, reading: Reading, chosen: Option | None) -> Mapping[str, float]:
-        """Return the probabilities of the tokens in the choice's place, the likeliest first."""
+        """Return the probabilities of the tokens in the choice's place, most likely first."""
         if chosen is None:
             return {}
 

@@ -45,7 +45,7 @@ class Asked:
         schema = self.body.get("format")
         asked_for = self.body.get("response_format")
         if isinstance(asked_for, dict):
-            # as OpenAI has it, or as llama-cpp-python does
+            # in the form of OpenAI, or in that of llama-cpp-python
             schema = asked_for.get("json_schema", asked_for).get("schema")
 
         return schema if isinstance(schema, dict) else None
@@ -53,15 +53,15 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What a model says to a question.
+    """A model's reply to a question.
 
     Args:
         text: Its reply.
-        read: Tokens of the prompt that it has read.
-        written: Tokens that it has written.
-        ended: Whether it had said all, or had no more room.
-        weights: Probabilities of the tokens that could stand in the place of its choice, the
-            likeliest first; None if it gives none.
+        read: Number of prompt tokens that it has read.
+        written: Number of tokens that it has written.
+        ended: ``stop`` if the reply is complete, ``length`` if it was cut for lack of room.
+        weights: Probabilities of the possible tokens in the place of its choice, most likely first;
+            None if it gives none.
     """
 
     text: str
@@ -72,7 +72,7 @@ class Said:
 
     @classmethod
     def simply(cls, asked: Asked, text: str) -> Said:
-        """Return a whole reply to a question, with a word for a token of its own."""
+        """Return a complete reply to a question, counting each word as a token."""
         return cls(text, count_tokens(asked.prompt), len(text.split()))
 
 
@@ -98,7 +98,7 @@ def read_question(path: str, body: Any) -> Asked:
 
 
 def options_in(schema: Any) -> list[str]:
-    """Return the states that a schema allows as an answer, if it is one of states."""
+    """Return the states that a schema allows as an answer, if it is a schema of states."""
     if not isinstance(schema, dict):
         return []
 
@@ -161,7 +161,7 @@ def model_list(models: tuple[str, ...]) -> dict[str, Any]:
 
 
 def model_details(*, decides: bool, window: int | None = None) -> dict[str, Any]:
-    """Return what the server says of one model, with the longest window that it was trained for."""
+    """Return the server's details of a model, with the longest window that it was trained for."""
     capabilities = ["completion", "decision"] if decides else ["completion"]
     known = {"general.architecture": "fake", "fake.context_length": window}
     return {

@@ -6,7 +6,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from prism.analysis import activity, agents, read_log
+from prism.analysis import activity, agents, read_log, states_entered
 
 WriteLog = Callable[..., Path]
 
@@ -69,3 +69,22 @@ def test_a_log_of_ones_own_has_what_it_tells(write_log: WriteLog, make: SimpleNa
         ("first", "ann", None, "b", 1, 2, 1),
         ("second", "ann", None, "c", 1, 0, 0),
     ]
+
+
+def test_states_are_counted_as_they_are_entered(write_log: WriteLog, make: SimpleNamespace) -> None:
+    """Each agent that moved has a count of each state, by name, 0 where it never was."""
+    moves = [make.move("x10", "a", "b"), make.move("x2", "a", "c"), make.move("x2", "c", "a")]
+    table = states_entered(read_log(write_log(moves)))
+    assert table.rows(named=True) == [
+        {"agent_id": "x2", "a": 1, "b": 0, "c": 1},
+        {"agent_id": "x10", "a": 0, "b": 1, "c": 0},
+    ]
+
+
+def test_the_log_of_a_loop_has_no_columns_of_a_feed(
+    write_log: WriteLog, make: SimpleNamespace
+) -> None:
+    """A log whose first line names no chart has columns of posts only if something was posted."""
+    loop = [make.event("run.started", schema=1), make.move("x", "a", "b")]
+    assert "posts" not in agents(read_log(write_log(loop))).columns
+    assert "posts" in agents(read_log(write_log([*loop, make.post("x", "p1")]))).columns

@@ -16,10 +16,10 @@ from prism.analysis import (
     check_log,
     engagement,
     interactions,
-    let_pass,
     measures,
     parameters,
     read_log,
+    reasons,
     state_counts,
     transition_counts,
     treatments,
@@ -179,7 +179,7 @@ def test_a_table_about_posts_has_nothing_of_a_world(
 def test_why_posts_passed_is_no_question_in_a_world(market: Path) -> None:
     """The table is empty, and the note says that there are no posts."""
     logs = read_log(market)
-    assert let_pass(logs, "buyer_1").is_empty()
+    assert reasons(logs, "buyer_1").is_empty()
     assert [note.kind for note in logs.notes] == ["no_feed"]
 
 

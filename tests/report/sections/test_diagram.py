@@ -16,7 +16,7 @@ from prism.examples.day import Person
 from prism.report._facts.run_facts import RunFacts, facts_of
 from prism.report._figures.page_figures import PageFigures
 from prism.report._page import familiar_charts
-from prism.report._sections.diagram import CHART, diagram_of
+from prism.report._sections.diagram import CHART, diagram_of, traffic_of
 from prism.statechart.formats._export import to_outline
 
 
@@ -54,6 +54,31 @@ def test_a_given_chart_is_drawn_as_it_is_defined(
     drawn = figures.drawings["chart-1"]
     for text in ("go [may]", "leave", "0\N{MULTIPLICATION SIGN}", ">elsewhere<", 'class="start"'):
         assert text in drawn
+
+
+def test_decisions_to_stay_are_the_traffic_of_a_loop(
+    write_log: Callable[..., Path], make: SimpleNamespace
+) -> None:
+    """A loop counts decisions to stay, once where the log has their transitions, too."""
+    decided = [make.decision("x", ["a", "b"], chosen) for chosen in ("a", "a", "b")]
+    moved = make.move("x", "a", "b")
+    for transitions in ([moved], [make.move("x", "a", "a"), make.move("x", "a", "a"), moved]):
+        (facts,), _ = facts_of(read_log(write_log([*decided, *transitions])))
+        assert traffic_of("c", facts) == {("a", "a"): 2, ("a", "b"): 1}
+
+
+def test_stays_belong_to_the_chart_that_alone_has_the_state(
+    write_log: Callable[..., Path], make: SimpleNamespace
+) -> None:
+    """Where two charts have a state, nobody knows whose the decisions are, so none are counted."""
+    decided = [make.decision("x", ["a", "b"], "a"), make.decision("x", ["d", "b"], "d", state="d")]
+    moved = [
+        *(make.move("x", "a", "b"), make.move("y", "a", "b", chart="other")),
+        make.move("x", "b", "d"),
+    ]
+    (facts,), _ = facts_of(read_log(write_log([*decided, *moved])))
+    assert traffic_of("c", facts) == {("a", "b"): 1, ("b", "d"): 1, ("d", "d"): 1}
+    assert traffic_of("other", facts) == {("a", "b"): 1}
 
 
 @pytest.mark.slow

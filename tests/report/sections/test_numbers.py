@@ -48,3 +48,9 @@ def test_numbers_that_a_log_lacks_are_left_out(facts: Callable[..., Any], make: 
     assert bare["seed"] is None
     cut = facts([make.started(rounds=9), make.move("ada", "a", "b")], "cut.jsonl")
     assert "rounds planned" in str(make_numbers([cut]).together)
+
+
+def test_the_log_of_a_loop_has_no_numbers_of_a_feed(facts: Callable[..., Any], make: Any) -> None:
+    """A log whose first line names no chart is of no feed, so nobody counts posts and likes."""
+    found = key_numbers(facts([make.event("run.started", schema=1), make.move("x", "a", "b")]))
+    assert {found[name] for name in ("posts", "likes", "cascades of two posts or more")} == {None}

@@ -319,7 +319,7 @@ APART: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
-@settings(max_examples=60)
+@settings(max_examples=2 * settings().max_examples)
 @given(st.sets(st.sampled_from(sorted(APART)), min_size=1))
 def test_no_offence_hides_another(chosen: set[str]) -> None:
     """Offences in several keys are listed together, whichever they are, and no others with them."""

@@ -123,7 +123,7 @@ def test_any_chart_is_a_well_formed_document(random_charts: Any, data: st.DataOb
         )
 
 
-@settings(max_examples=30)
+@settings(max_examples=2 * settings().max_examples)
 @given(st.text(ANY))
 def test_a_description_is_read_as_it_is(text: str) -> None:
     """The document parses and has the description, but for characters that XML has no room for."""

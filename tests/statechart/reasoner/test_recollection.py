@@ -17,7 +17,7 @@ CUT = "- (earlier things are left out)"
     last=st.integers(1, 10),
     tokens=st.integers(40, 300),
 )
-@settings(max_examples=30)
+@settings(max_examples=2 * settings().max_examples)
 def test_the_limit_is_kept_and_the_newest_survive(
     things: list[str], last: int, tokens: int
 ) -> None:

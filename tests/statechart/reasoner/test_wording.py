@@ -83,7 +83,7 @@ def test_a_long_text_is_cut_behind_a_word_or_a_whole_sign(text: str, cut: str) -
 
 
 @given(st.text(ANY, min_size=1), st.integers(1, 40))
-@settings(max_examples=30)
+@settings(max_examples=2 * settings().max_examples)
 @example("a\ud83d b", 2)
 @example("\u0301" * 30, 5)
 def test_any_text_ends_up_clean_and_short(text: str, most: int) -> None:

@@ -119,7 +119,7 @@ def documents(draw: st.DrawFn) -> Any:
 @example({"steps": [{"name": "t", "type": "transition"}]})
 @example({"steps": [{"name": "t", "type": "transition", "transition_map": None}]})
 @example({"steps": [{"name": "t", "type": "transition", "transition_to": "active"}]})
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=2 * settings().max_examples)
 def test_the_schema_accepts_what_the_loader_accepts(document: Any) -> None:
     """A document, changed in up to three places, has the right shape to both or to neither."""
     assert VALIDATOR.is_valid(document) == accepted(document)

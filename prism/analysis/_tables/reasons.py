@@ -1,4 +1,4 @@
-"""Why an agent let posts pass."""
+"""What an agent of the social feed did about each post, and why."""
 
 from __future__ import annotations
 
@@ -19,12 +19,6 @@ from prism.statechart import AgentState
 from prism.statechart.social import DECIDES, IGNORES, ROUND_ENDS
 from prism.telemetry.events import DECISION, POST_PUBLISHED, POST_WEIGHED, TRANSITION
 
-_ENGAGED = {
-    AgentState.COMPOSING.value,
-    AgentState.ENGAGING_LIKE.value,
-    AgentState.ENGAGING_REPLY.value,
-    AgentState.ENGAGING_RESHARE.value,
-}
 _EVALUATING = AgentState.EVALUATING.value
 _WEIGHED = (IGNORES, DECIDES)
 _READ = (
@@ -51,23 +45,22 @@ _SCHEMA = {
 }
 
 
-def let_pass(logs: RunLogs, agent_id: str) -> pl.DataFrame:
-    """Explain why an agent of the social feed let posts pass that it weighed without acting.
+def reasons(logs: RunLogs, agent_id: str) -> pl.DataFrame:
+    """Explain what an agent of the social feed did about each post that it looked at.
 
     Args:
         logs: The logs, from `read_log`.
         agent_id: The agent.
 
     Returns:
-        One row for each such post, in the order of the log: ``line`` (of the transition by which
-            the agent moved on), ``round``, ``tick``, ``post_id``, ``relevance`` and ``threshold``
-            (null if the log lacks them, which a note says), ``topics``, ``options`` (the states
-            that were
-        open; none if it was not weighed), ``chosen`` (the state it went to), ``why`` (a phrase),
-        ``trigger``, ``source``, ``reason``, ``probabilities`` (JSON) and ``said`` (the reason that
-        a model gave) of the decision (null if there was nothing to decide), ``author_id``, ``kind``
-        and ``text`` of the post, and the ``decision_id`` if prompts were recorded. With ``run``
-        first if there are several.
+        One row for each look at a post, in the order of the log: ``line`` (of the transition by
+        which the agent moved on), ``round``, ``tick``, ``post_id``, ``relevance`` and ``threshold``
+        (null if the log lacks them, which a note says), ``topics``, ``options`` (the states that
+        were open; none if it was not weighed), ``chosen`` (the state it went to), ``why`` (a
+        phrase), ``trigger``, ``source``, ``reason``, ``probabilities`` (JSON) and ``said`` (the
+        reason that a model gave) of the decision (null if there was nothing to decide),
+        ``author_id``, ``kind`` and ``text`` of the post, and the ``decision_id`` if prompts were
+        recorded. With ``run`` first if there are several.
 
     Raises:
         InputError: If the logs have no such agent.
@@ -112,7 +105,7 @@ def _rows(events: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
         elif event["event"] == DECISION and event["state"] == _EVALUATING:
             look.decided = event
         elif event["event"] == TRANSITION:
-            if event["from_state"] == _EVALUATING and event["to_state"] not in _ENGAGED:
+            if event["from_state"] == _EVALUATING:
                 yield _row(event, look)
             looks[event["run"]] = _Look(_post_of(event))
 

@@ -1,4 +1,4 @@
-"""Why an agent let posts pass."""
+"""What an agent did about each post, and why."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from prism.analysis import let_pass, read_log
+from prism.analysis import read_log, reasons
 from prism.errors import InputError
 
 WriteLog = Callable[..., Path]
@@ -37,30 +37,29 @@ def weighed(make: SimpleNamespace, relevance: float | None, threshold: float) ->
     return event
 
 
-def passed_by(events: list[dict[str, Any]], agent: str) -> Iterator[tuple[Any, ...]]:
-    """Yield the lines in which an agent lets posts pass, with post, relevance and threshold."""
+def looks_of(events: list[dict[str, Any]], agent: str) -> Iterator[tuple[Any, ...]]:
+    """Yield the lines in which an agent is done with posts, with post, relevance and threshold."""
     found: dict[str, Any] = {}
     for number, event in enumerate(events, start=1):
         if event.get("agent_id") != agent:
             continue
         if event["event"] == "post.weighed":
             found = event
-        ends = event.get("from_state"), event.get("to_state")
-        if ends == ("evaluating", "scrolling") and event["trigger"] != "timeout":
+        if event.get("from_state") == "evaluating" and event["trigger"] in ("ignores", "decides"):
             yield number, found["post_id"], found["relevance"], found["threshold"]
 
 
 @pytest.mark.slow
-def test_every_post_let_pass_has_its_reason(folder: Path, events: list[dict[str, Any]]) -> None:
+def test_every_post_has_its_reason(folder: Path, events: list[dict[str, Any]]) -> None:
     """Each has the relevance and threshold of its weighing, and the topics of the post."""
     logs = read_log(folder)
     topics = {each["post_id"]: each["topics"] for each in events if each.get("text") is not None}
     asked = 0
     for agent in sorted({each["agent_id"] for each in events if "agent_id" in each})[:15]:
-        table = let_pass(logs, agent)
+        table = reasons(logs, agent)
         weighed = table.filter(table["trigger"].is_in(["ignores", "decides"]))
         shown = weighed.select("line", "post_id", "relevance", "threshold").rows()
-        assert shown == list(passed_by(events, agent))
+        assert shown == list(looks_of(events, agent))
         for row in weighed.iter_rows(named=True):
             is_asked = row["relevance"] >= row["threshold"]
             assert (len(row["options"]) > 1) is is_asked
@@ -71,7 +70,9 @@ def test_every_post_let_pass_has_its_reason(folder: Path, events: list[dict[str,
     assert logs.notes == ()
 
 
-def test_each_way_of_passing_has_its_phrase(write_log: WriteLog, make: SimpleNamespace) -> None:
+def test_each_way_of_leaving_a_post_has_its_phrase(
+    write_log: WriteLog, make: SimpleNamespace
+) -> None:
     """What was open, what was chosen and why are told for each way in which a post is left."""
     asked = {"state": "evaluating", "context": ABOUT}
     options = ["composing", "scrolling"]
@@ -97,18 +98,19 @@ def test_each_way_of_passing_has_its_phrase(write_log: WriteLog, make: SimpleNam
         *(looks_at(make), goes_on(make, "round_ends", "idle")),
         *(looks_at(make), weighed(make, None, 0.5), goes_on(make, "ignores")),
     ]
-    table = let_pass(read_log(write_log(lines)), "ann")
+    table = reasons(read_log(write_log(lines)), "ann")
     assert table.select("options", "chosen", "why").rows() == [
         (["scrolling"], "scrolling", "relevance 0.125 is below 0.5"),
         (options, "scrolling", "chose scrolling (policy)"),
         (options, "scrolling", 'chose scrolling (policy), saying "It is dull."'),
         (options, "scrolling", "chose scrolling (fallback: timed out)"),
+        (options, "composing", "chose composing (policy)"),
         ([], "scrolling", "left by timeout before it was weighed"),
         ([], "idle", "the round ended before it was weighed"),
         (["scrolling"], "scrolling", "there was no other option"),
     ]
     assert set(table.select("post_id", "author_id").rows()) == {("p1", "ben")}
-    assert table["topics"].to_list() == [["art"]] * 7
+    assert table["topics"].to_list() == [["art"]] * 8
 
 
 def test_a_log_without_weighings_says_so(
@@ -117,7 +119,7 @@ def test_a_log_without_weighings_says_so(
     """An older log has the same posts without relevance and threshold, and one note on it."""
     older = read_log(write_log([each for each in events if each["event"] != "post.weighed"]))
     newer = read_log(write_log(events, "newer.jsonl"))
-    table, whole = let_pass(older, "agent_0001"), let_pass(newer, "agent_0001")
+    table, whole = reasons(older, "agent_0001"), reasons(newer, "agent_0001")
     same = ("round", "tick", "post_id", "topics", "options", "chosen", "source")
     assert table.select(same).equals(whole.select(same))
     assert table["relevance"].null_count() == table["threshold"].null_count() == table.height > 5
@@ -128,11 +130,11 @@ def test_a_log_without_weighings_says_so(
 def test_an_agent_that_is_not_there_is_refused(folder: Path) -> None:
     """An unknown agent is refused, with some that are there."""
     with pytest.raises(InputError, match="no agent 'nobody' in the log; the first in it are"):
-        let_pass(read_log(folder), "nobody")
+        reasons(read_log(folder), "nobody")
 
 
-def test_an_agent_that_let_nothing_pass_has_no_rows(
+def test_an_agent_that_looked_at_nothing_has_no_rows(
     write_log: WriteLog, make: SimpleNamespace
 ) -> None:
     """An agent that is in the log and looked at nothing has an empty table."""
-    assert let_pass(read_log(write_log([make.joined("ann")])), "ann").is_empty()
+    assert reasons(read_log(write_log([make.joined("ann")])), "ann").is_empty()
