@@ -1,4 +1,4 @@
-"""What a model is asked: prompts, and the requests that carry them.
+"""The prompts for models, and the requests that carry them.
 
 In the social feed, the prompt of a chat is the specification's. For any other chart, the prompt
 begins with the part that is the same for all agents (the chart's description, the options and their
@@ -40,7 +40,7 @@ STATE_DESCRIPTIONS: Mapping[AgentState, str] = {
     AgentState.ENGAGING_RESHARE: "Reshare this post",
     AgentState.RESTING: "Take a break from activity",
 }
-"""What each state means, for the prompt."""
+"""The meaning of each state, for the prompt."""
 
 MOST_REASON_CHARACTERS = 300
 """Maximum length of a reason."""
