@@ -99,8 +99,10 @@ class LogTable:
         if self.agent is not None:
             given["agent_id"], runs = _in_order(given["agent_id"], runs)
         chosen = choose_format(None if as_format is None else TableFormat(as_format), out)
-        by = given.pop("sort", None)
+        by, round_ = given.pop("sort", None), given.pop("round_", None)
         table, is_other = self._made(runs, given)
+        if round_ is not None:
+            table = forms.of_round(table, round_)
         if by is not None:
             table = forms.sorted_by(table, by)
         shown = () if is_other else self._columns_of(table, given)
@@ -197,7 +199,19 @@ TABLES = (
             "prism log states runs/first --format csv -o states.csv",
             "prism log states runs/day --depth 1",
         ),
-        options=(_DEPTH,),
+        options=(
+            _DEPTH,
+            option(
+                "round_",
+                int | None,
+                None,
+                "--round",
+                metavar="N",
+                min=0,
+                help="Count in this round only, and print its ticks.",
+                show_default=False,
+            ),
+        ),
         drawn=forms.side_by_side,
     ),
     LogTable(
