@@ -24,6 +24,7 @@ SECTIONS = {
     "pydantic": "A pydantic model",
     "attrs": "An attrs class",
     "asyncio": "Your own asyncio loop",
+    "model": "A model in your loop",
     "copies": "Copies, pickles and other processes",
 }
 """The sections of one page that are a guide each, by their names."""

@@ -14,7 +14,7 @@ PAGES = sorted([*SECTIONS, *(path.stem for path in GUIDES.glob("*.md"))])
 ELSEWHERE = {"mesa"}
 """Guides whose packages are too heavy for the usual environment; their own tests run them."""
 
-WRITTEN_ANEW = {"from-xstate", "from-anylogic-or-repast"}
+WRITTEN_ANEW = {"from-xstate", "from-anylogic-or-repast", "model"}
 """Guides in which a chart is written anew, instead of changing a class that is there."""
 
 

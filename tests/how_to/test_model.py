@@ -1,0 +1,38 @@
+"""A model in a loop of one's own."""
+
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from prism.testing import FakeOllama, Fault
+from tests.kit.commands import Prism
+
+Load = Callable[..., ModuleType]
+
+
+@pytest.fixture
+def guide(load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """Import the guide's code, which leaves its logs in the folder."""
+    monkeypatch.chdir(tmp_path)
+    return load("model")
+
+
+def test_the_log_shows_prompt_and_reply(guide: ModuleType, prism: Prism) -> None:
+    """The names of the guide's files are those by which the command finds the prompts."""
+    assert guide.ada.state is guide.Work.ANSWERED
+    shown = prism("log", "decision", "Ada:1", "events.jsonl").out
+    assert "Ada reads a ticket: My lamp is broken." in shown
+    assert "answered" in shown
+
+
+async def test_the_named_fallback_is_taken(guide: ModuleType) -> None:
+    """A useless answer leads to the fallback of the guide, not to the first option."""
+    for name in ("events.jsonl", "prompts.jsonl.gz"):
+        Path(name).unlink()
+    clerk = guide.Clerk("Bo")
+    with FakeOllama() as server:
+        server.fail_always(Fault.says("As you like."))
+        await guide.work([clerk], [guide.Ticket(8, "Where is it?")], server.host)
+    assert clerk.state is guide.Work.ESCALATED
