@@ -1,4 +1,4 @@
-"""What a run asked: the questions in its log, and the prompts that are kept beside it."""
+"""The questions in a run's log, and the prompts that are kept beside it."""
 
 from __future__ import annotations
 
