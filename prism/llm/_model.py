@@ -33,7 +33,7 @@ ONLY_DECIDES = names_of(RunSettings, "decision")
 _OF_A_RUN = names_of(RunSettings, "decision", "spending", "keeping")
 
 _OUTSIDE_OF_A_RUN = {
-    "record_prompts": "record=PromptLog(path) to Reasoner or Writer",
+    "record_prompts": "record=prism.runlog.PromptLog(path) to Reasoner or Writer",
     "remember": "memory= to Reasoner",
     "remember_tokens": "memory=Recollection(...) to Reasoner",
     "cache": "cache=AnswerCache(path) to Reasoner or Writer",
