@@ -60,19 +60,19 @@ def faults(logs: RunLogs) -> pl.DataFrame:
     Returns:
         One row for each kind of fault: ``fault`` (``guard_failed``: its transition was not enabled;
         ``action_failed``: its transition took place nevertheless; ``step_failed``: a step of a
-            workflow failed, whatever its policy did about it; ``text_failed``: a model wrote no
-            usable text; ``reply_unusable``: a thinking agent's model wrote no usable reply;
-            ``action_refused``: a memory operation was refused; ``memory_changed``: something else
-            changed the memory while a run was stopped; ``state_reset``: an agent was restored in a
-            state that it no longer has; ``transition_refused``: a step named a transition that was
-            refused, or its condition failed; ``answer_discarded``: an answer came after the agent
-            had left the state, or its guard no longer passed; ``cache_failed``; ``mode_unknown``;
-            ``fallback``: a decision without a usable answer), ``chart``, ``from_state``,
-            ``to_state``, ``trigger`` (or the step, or the type of an action), ``error`` (the
-            exception, or the reason; exceptions with one name are one kind, whatever their message,
-            and the first is shown), ``count``, ``agents`` (how many it concerned), and ``round``,
-            ``tick`` and ``line`` of the first. The most serious kinds come first, and within each
-            kind the most frequent faults. If there are several runs, ``run`` is the first column.
+        workflow failed, whatever its policy did about it; ``text_failed``: a model wrote no
+        usable text; ``reply_unusable``: a thinking agent's model wrote no usable reply;
+        ``action_refused``: a memory operation was refused; ``memory_changed``: something else
+        changed the memory while a run was stopped; ``state_reset``: an agent was restored in a
+        state that it no longer has; ``transition_refused``: a step named a transition that was
+        refused, or its condition failed; ``answer_discarded``: an answer came after the agent
+        had left the state, or its guard no longer passed; ``cache_failed``; ``mode_unknown``;
+        ``fallback``: a decision without a usable answer), ``chart``, ``from_state``,
+        ``to_state``, ``trigger`` (or the step, or the type of an action), ``error`` (the
+        exception, or the reason; exceptions with one name are one kind, whatever their message,
+        and the first is shown), ``count``, ``agents`` (how many it concerned), and ``round``,
+        ``tick`` and ``line`` of the first. The most serious kinds come first, and within each
+        kind the most frequent faults. If there are several runs, ``run`` is the first column.
     """
     counts = FaultCounts()
     for frame in logs.blocks_where(is_fault(), columns=READ):
