@@ -138,7 +138,7 @@ def entry_of(error: BaseException) -> Place | None:
 
 
 def shortened(error: BaseException) -> TracebackType | None:
-    """Return a traceback without the frames between whoever ran the world and the fault.
+    """Return a traceback without the frames between the caller of the run and the fault.
 
     What the user's code called stays, unless it is prism that has refused it.
     """

@@ -26,7 +26,7 @@ _SHOWN = (
     *("measure", "setting", "second", "mean_first", "mean_second", "difference", "interval"),
     *("p", "p_holm", "effect", "seeds"),
 )
-"""Columns to read."""
+"""Columns to show."""
 
 _ABOUT = ("measure", "setting", "second")
 """Columns that say what a row is about."""

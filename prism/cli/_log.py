@@ -97,10 +97,12 @@ class LogTable:
             return
 
         if self.agent is not None:
-            self._refuse_swapped(given["agent_id"], runs[0])
+            given["agent_id"], runs = _in_order(given["agent_id"], runs)
         chosen = choose_format(None if as_format is None else TableFormat(as_format), out)
-        by = given.pop("sort", None)
+        by, round_ = given.pop("sort", None), given.pop("round_", None)
         table, is_other = self._made(runs, given)
+        if round_ is not None:
+            table = forms.of_round(table, round_)
         if by is not None:
             table = forms.sorted_by(table, by)
         shown = () if is_other else self._columns_of(table, given)
@@ -113,12 +115,6 @@ class LogTable:
 
         columns = shown or table.collect_schema().names()
         write(table, chosen, out, columns, hint, below=self.below, reads=runs)
-
-    def _refuse_swapped(self, agent: str, run: Path) -> None:
-        """Refuse a run in the place of the agent, and the agent in the place of a run."""
-        if Path(agent).exists() and not run.exists():
-            right = f"prism log {self.name} {run} {agent}"
-            raise InputError(f"the agent comes before the runs: {right}")
 
     def _drawn_of(self, table: Any, given: Given, runs: list[Path]) -> tuple[Any, str | None]:
         """Return the drawn form of a table, and a hint below it."""
@@ -151,6 +147,15 @@ class LogTable:
                 raise
 
         return make(runs, made), function != usual
+
+
+def _in_order(agent: str, runs: list[Path]) -> tuple[str, list[Path]]:
+    """Return an agent and runs, even if the agent was named among or after the runs."""
+    others = [each for each in runs if not each.exists()]
+    if len(others) != 1 or not Path(agent).exists():
+        return agent, runs
+
+    return str(others[0]), [Path(agent), *(each for each in runs if each is not others[0])]
 
 
 def _list_reasons(runs: list[Path], agent: str) -> None:
@@ -194,7 +199,19 @@ TABLES = (
             "prism log states runs/first --format csv -o states.csv",
             "prism log states runs/day --depth 1",
         ),
-        options=(_DEPTH,),
+        options=(
+            _DEPTH,
+            option(
+                "round_",
+                int | None,
+                None,
+                "--round",
+                metavar="N",
+                min=0,
+                help="Count in this round only, and print its ticks.",
+                show_default=False,
+            ),
+        ),
         drawn=forms.side_by_side,
     ),
     LogTable(

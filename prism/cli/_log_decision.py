@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from shlex import quote
@@ -27,8 +27,7 @@ PANEL = "Decisions and what they cost"
 
 
 def decision(
-    run: Annotated[Path, typer.Argument(metavar="RUN")],
-    record_id: Annotated[str | None, typer.Argument(metavar="ID")] = None,
+    names: Annotated[list[str], typer.Argument(metavar="[ID] RUN")],
     agent: Annotated[str | None, typer.Option(metavar="NAME")] = None,
     round_: Annotated[int | None, typer.Option("--round", min=0)] = None,
     as_json: AsJson = False,
@@ -39,9 +38,8 @@ def decision(
     request and reply as it was sent.
 
     Options:
-        run: Folder of the run, or its log.
-        record_id: A decision or text, such as agent_0001:3, the agent's third. Without it, all are
-            listed.
+        names: Folder of the run, or its log; before it a decision or text, such as agent_0001:3,
+            the agent's third. Without one, all are listed.
         agent: List only those of this agent.
         round_: List only those of this round.
 
@@ -49,12 +47,11 @@ def decision(
 
     prism log decision runs/model --agent agent_0001
 
-    prism log decision runs/model agent_0001:3
+    prism log decision agent_0001:3 runs/model
 
-    prism log decision runs/model agent_0001:3 --json
+    prism log decision agent_0001:3 runs/model --json
     """
-    if record_id is not None and Path(record_id).exists() and not run.exists():
-        raise InputError(f"the run comes first: prism log decision {record_id} {run}")
+    record_id, run = _id_and_run(names)
     if record_id is None:
         list_decisions(run, agent, round_, as_json=as_json)
         return
@@ -62,6 +59,18 @@ def decision(
         raise InputError("--agent and --round select what is listed: leave them out with an ID")
 
     _show(run, record_id, as_json=as_json)
+
+
+def _id_and_run(names: Sequence[str]) -> tuple[str | None, Path]:
+    """Return an ID, if there is one, and a run, which may also come first."""
+    if len(names) > 2:
+        raise InputError(f"takes an ID and a run, not {len(names)} names: {', '.join(names)}")
+
+    *ids, run = names
+    if ids and Path(ids[0]).exists() and not Path(run).exists():
+        ids, run = [run], ids[0]
+
+    return (ids[0] if ids else None), Path(run)
 
 
 def _show(run: Path, record_id: str, *, as_json: bool) -> None:
@@ -148,7 +157,7 @@ def _parts(
 
     contents = {
         "Told" if record.get("asked") == "decision" else "Prompt": record.get("prompt"),
-        "Question": choice_text(record),
+        "Question": choice_text(record, served),
         "Reply": record.get("reply"),
     }
     for heading, content in contents.items():
@@ -297,7 +306,7 @@ def _how_to_record(folder: Path, record_id: str) -> str:
     if (folder / SUMMARY_NAME).is_file():
         recorded = read_summary(folder)["config"].get("replay")
     if recorded is not None:
-        again = f"prism log decision {quote(str(recorded))} {quote(record_id)}"
+        again = f"prism log decision {quote(record_id)} {quote(str(recorded))}"
         return f"its answer came from another run; see: {again}"
 
     return f"{folder} has no prompts: a run keeps them with --record-prompts (and --out)"

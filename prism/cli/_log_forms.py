@@ -164,6 +164,19 @@ def _short(value: object) -> str | None:
     return f"{value:.4g}" if isinstance(value, float) else None if value is None else str(value)
 
 
+def of_round(table: pl.DataFrame, number: int) -> pl.DataFrame:
+    """Return the rows of a round.
+
+    Raises:
+        InputError: If the table has none.
+    """
+    found = table.filter(round=number) if "round" in table.columns else table.clear()
+    if not found.height:
+        raise InputError(f"there is no round {number} in the log")
+
+    return found
+
+
 def sorted_by(table: pl.DataFrame, column: str) -> pl.DataFrame:
     """Return a table with the largest values of a column first.
 

@@ -325,7 +325,7 @@ def _report(error: Exception) -> None:
 
 
 def _tell(error: typer.TyperException | PrismError | OSError) -> None:
-    """Say what went wrong outside of prism, in one line or one for each problem."""
+    """Print what went wrong outside of prism, in one line or one for each problem."""
     if isinstance(error, PrismError):
         first, *problems = str(error).split("\n  ")
         _complain(first)

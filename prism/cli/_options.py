@@ -218,7 +218,7 @@ def declared_panel(*declared: type[Any], essential: Collection[str]) -> Panel:
 
 @dataclass(frozen=True, slots=True)
 class Keeping:
-    """Where a run is kept, what it continues from, and how its results are printed.
+    """The folder of a run, the run that it continues, and the form of its results.
 
     Args:
         out: The folder for a new run.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from shlex import quote
 from typing import Any, Literal
@@ -24,16 +25,26 @@ _MOST_TEXT = 40
 _MOST_REASON = 130
 
 
-def print_results(results: AnyResults, folder: Path | None) -> None:
-    """Print states and measures of the rounds, the totals, and a feed's cascades."""
+def print_results(results: AnyResults, folder: Path | None, treatments: Iterable[Any] = ()) -> None:
+    """Print states and measures of the rounds, the totals, and a feed's cascades.
+
+    Args:
+        results: The results.
+        folder: The folder of the run, if it is kept.
+        treatments: The treatments as ``run.json`` has them, whose rounds are among those shown.
+    """
     screen = Screen()
+    treated = _treated(treatments)
+    shown = _shown_rounds(results, screen.width, treated)
     screen.print(
         f"[bold]Agents in each state at the end of a round[/bold] ({results.agents:,} agents)"
     )
-    screen.print(_rounds_table(results, screen.width, "states"))
+    screen.print(_rounds_table(results, shown, "states"))
     if results.rounds[0].measures:
         screen.print("[bold]Measures at the end of a round[/bold]")
-        screen.print(_rounds_table(results, screen.width, "measures"))
+        screen.print(_rounds_table(results, shown, "measures"))
+    for name, number in treated:
+        screen.print(plain(f"{name} began in round {number:,}."))
 
     if isinstance(results, Results):
         screen.print("[bold]Engagement[/bold]")
@@ -73,10 +84,11 @@ def _logged(results: AnyResults, folder: Path | None) -> str:
     return f"Every transition{told}"
 
 
-def _rounds_table(results: AnyResults, width: int, what: Literal["states", "measures"]) -> Table:
-    """Return the states or measures at the end of some rounds, as many as fit."""
+def _rounds_table(
+    results: AnyResults, shown: Sequence[int], what: Literal["states", "measures"]
+) -> Table:
+    """Return the states or measures at the end of some rounds."""
     figures = [getattr(each, what) for each in results.rounds]
-    shown = evenly(len(figures), _most_rounds(figures, results.rounds[-1].number, width))
     numbers = [str(results.rounds[place].number) for place in shown]
     rows = _rows([figures[place] for place in shown], absent=0 if what == "states" else None)
     table = table_of(rows, "round", *numbers, numbers=numbers)
@@ -84,6 +96,38 @@ def _rounds_table(results: AnyResults, width: int, what: Literal["states", "meas
         table.caption = f"{len(shown)} of {len(figures)} rounds"
 
     return table
+
+
+def _shown_rounds(results: AnyResults, width: int, treated: Sequence[tuple[str, int]]) -> list[int]:
+    """Return the places of rounds that fit in every table: the treated ones, and others evenly."""
+    rounds: Sequence[Any] = results.rounds
+    most = min(
+        _most_rounds([getattr(each, what) for each in rounds], rounds[-1].number, width)
+        for what in ("states", "measures")
+    )
+    shown = evenly(len(rounds), most)
+    wanted = {number for _, number in treated}
+    places = [place for place, each in enumerate(rounds) if each.number in wanted]
+    for place in places:
+        others = [each for each in shown[1:-1] if each not in places]
+        if others and place not in shown:
+            shown[shown.index(min(others, key=lambda each: abs(each - place)))] = place
+
+    return sorted(shown)
+
+
+def _treated(treatments: Iterable[Any]) -> list[tuple[str, int]]:
+    """Return the name and first round of each treatment that names its round."""
+    found = []
+    for each in treatments:
+        named = re.match(r"(.+)@(\d+)", each) if isinstance(each, str) else None
+        if named is not None:
+            found.append((named[1], int(named[2])))
+        elif isinstance(each, dict) and isinstance(each.get("round"), int):
+            name = each.get("name") or each.get("kind") or "a treatment"
+            found.append((str(name), each["round"]))
+
+    return found
 
 
 def _rows(figures: Sequence[Mapping[str, Any]], absent: int | None) -> Iterator[list[str]]:
@@ -104,7 +148,7 @@ def _most_rounds(figures: Sequence[Mapping[str, Any]], last: int, width: int) ->
     """Return how many rounds fit beside the names of the states or measures."""
     names = max((len(name) for each in figures for name in each), default=0)
     widths = (len(_figure(value)) for each in figures for value in each.values())
-    widest = max(len(str(last)), *widths)
+    widest = max([len(str(last)), *widths])
 
     # Each column has a blank on either side.
     fitting = (width - names - 2) // (widest + 2)

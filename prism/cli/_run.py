@@ -101,7 +101,7 @@ class _Asked:
 
 @dataclass
 class _Alone:
-    """What is for an agent that is run alone, of either kind.
+    """Options for an agent that is run alone, of either kind.
 
     Options:
         agent_id: Name of the agent in the log, and for an agent in YAML the variable {agent_id}.
@@ -112,7 +112,7 @@ class _Alone:
 
 @dataclass
 class _InYaml:
-    """What is for an agent in YAML.
+    """Options for an agent in YAML.
 
     Options:
         context: Initial variables: a mapping in a YAML or JSON file. --set adds others, whose
@@ -133,7 +133,7 @@ class _InYaml:
 
 @dataclass
 class _Thinking:
-    """What is for a thinking agent.
+    """Options for a thinking agent.
 
     Options:
         memory: The agent's memory; a missing file is created.

@@ -156,7 +156,8 @@ def tell(outcome: Outcome[Any], *, as_json: bool) -> None:
     if as_json:
         pour_json(outcome.summary)
     else:
-        shows.print_results(outcome.results, outcome.folder)
+        treated = () if name else (outcome.summary["config"].get("treatments") or (),)
+        shows.print_results(outcome.results, outcome.folder, *treated)
         if "spent" in outcome.summary:
             for line in spent_lines(outcome.summary["spent"]):
                 Screen().print(plain(line), soft_wrap=True)

@@ -1,4 +1,4 @@
-"""What a run has spent on models, or will spend, in words."""
+"""The costs of a run's models, or an estimate of them, in words."""
 
 from __future__ import annotations
 

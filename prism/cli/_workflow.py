@@ -97,7 +97,7 @@ def _last_step(turn: Turn) -> str:
 
 
 def has_failed(results: WorkflowResults) -> bool:
-    """Say so if a step has failed whose policy is to stop."""
+    """Print a note and return True if a step whose policy is to stop has failed."""
     if results.failure is not None:
         note(f"the workflow stopped in turn {results.turns}: {results.failure}")
 

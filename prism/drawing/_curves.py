@@ -64,7 +64,7 @@ def draw_curves(groups: Mapping[str, Sequence[Curve]], *, title: str, across: st
 
 
 class _Plot:
-    """Where values are on the paper.
+    """The positions of values on the paper.
 
     Args:
         length: How many values a curve has.

@@ -1,4 +1,4 @@
-"""Where the boxes, arrows and labels of a diagram go: a layered layout, from top to bottom.
+"""The places of a diagram's boxes, arrows and labels: a layered layout, from top to bottom.
 
 The method is that of Sugiyama, Tagawa and Toda (1981):
 

@@ -10,7 +10,7 @@ from textwrap import wrap
 from unicodedata import category, east_asian_width
 
 UNSHOWABLE = "[^\t\n\r\x20-\x7e\x85\xa0-\u2027\u202a-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
-"""What XML, HTML, a terminal or Vega's expressions (U+2028, U+2029) cannot hold.
+"""Characters that XML, HTML, a terminal or Vega's expressions (U+2028, U+2029) cannot hold.
 
 A class of characters as Python and polars both read it: control characters, halves of surrogate
 pairs, and the separators of lines and paragraphs.

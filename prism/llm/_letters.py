@@ -127,7 +127,7 @@ class LetteredChoice:
         """Return the probabilities of the options, which add up to 1.
 
         An option that is not listed is not impossible: its probability is at most that of the last
-            listed token, and all unlisted tokens together have the remaining probability.
+        listed token, and all unlisted tokens together have the remaining probability.
         """
         unlisted = max(1, len(self.letters) - len(listed))
         left = max(0.0, 1.0 - sum(likeliest.values()))

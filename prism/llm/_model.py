@@ -1,4 +1,4 @@
-"""`Model`: a language model, whatever serves it and whoever asks it."""
+"""`Model`: a language model, independent of its server and of its callers."""
 
 from __future__ import annotations
 

@@ -50,8 +50,18 @@ const drawFigure = (() => {
     };
   });
 
+  // Small figures beside each other are as many as fit, so that a phone cuts none.
+  const AXIS_ROOM = 50;
+  const MENU_ROOM = 40;
+  const fitted = (place, spec) => {
+    if (!spec.columns || !place.clientWidth) return spec;
+    const fitting = Math.floor((place.clientWidth - MENU_ROOM) / (spec.spec.width + AXIS_ROOM));
+    return { ...spec, columns: Math.max(1, Math.min(spec.columns, fitting)) };
+  };
+
   // What is saved is the figure as a paper needs it: with its legend, and in light colours.
-  const embed = async (place, id, spec) => {
+  const embed = async (place, id, whole) => {
+    const spec = fitted(place, whole);
     const { legend, alone } = spec.usermeta;
     const viewClass = await strictView;
     const { view, finalize } = await vegaEmbed(place, spec, { ...options, viewClass, downloadFileName: id.replace("figure-", "") });
@@ -66,7 +76,7 @@ const drawFigure = (() => {
     if (key) place.before(key);
     shown.set(place, { finalize, key });
     view.toImageURL = async (kind, scale) => {
-      const apart = await vegaEmbed(document.createElement("div"), { ...spec, ...alone }, options);
+      const apart = await vegaEmbed(document.createElement("div"), { ...whole, ...alone }, options);
       const url = await apart.view.toImageURL(kind, scale);
       apart.finalize();
       return url;

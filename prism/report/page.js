@@ -7,6 +7,15 @@
     document.body.dataset.failed = drawn.length - document.body.dataset.drawn;
   });
 
+  // what scrolls sideways fades where it goes on
+  const fade = (box) => box.classList.toggle("more", box.scrollLeft + box.clientWidth < box.scrollWidth - 2);
+  const scrolling = ".scroll, .figure, .tall";
+  const resized = new ResizeObserver((changed) => changed.forEach(({ target }) => fade(target.closest(scrolling))));
+  for (const box of document.querySelectorAll(scrolling)) {
+    for (const each of [box, ...box.children]) resized.observe(each);
+    box.addEventListener("scroll", () => fade(box), { passive: true });
+  }
+
   // a chart shrinks as long as its letters can be read, then it scrolls
   for (const each of document.querySelectorAll(".scroll svg")) each.style.minWidth = `${0.85 * each.width.baseVal.value}px`;
 

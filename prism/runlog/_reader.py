@@ -55,12 +55,13 @@ def locate_log(path: PathLike[str] | str) -> Path:
     """Return the path of the log of a run.
 
     Args:
-        path: The log, plain or compressed with gzip or zstd, or the folder of the run.
+        path: The log, plain or compressed with gzip or zstd, or the folder of the run; ``-`` is
+            standard input.
 
     Raises:
         InputError: If there is no such file, or no log in the folder.
     """
-    given = Path(path)
+    given = Path("/dev/stdin" if str(path) == "-" else path)
     try:
         if not given.is_dir():
             given.stat()

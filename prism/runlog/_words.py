@@ -7,6 +7,9 @@ from typing import Any
 
 import orjson
 
+EXCEPTION_NAME = r"^([A-Za-z_]\w*)(?:: |$)"
+"""What a reason begins with that is an exception: its name, then perhaps its message."""
+
 _TOLD_UNDER = ("message", "choices", "delta", "content", "response", "text")
 _MOST_STEPS = 6
 

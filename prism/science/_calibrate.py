@@ -114,7 +114,7 @@ def calibrate_choices(choices: Choices, model: ModelKind, least: int) -> Policy:
 
 @dataclass
 class _Found:
-    """What has been estimated so far."""
+    """The estimates so far."""
 
     cells: list[Cell] = field(default_factory=list)
     logits: list[Logit] = field(default_factory=list)

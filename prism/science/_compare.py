@@ -204,7 +204,8 @@ def _by_design(design: Design, asked: _Asked) -> Comparison:
     factor = design.factor(asked.by)
     strata = design.strata(factor, asked.within)
     measured = {
-        _label(factor, level): design.with_level(factor, level) for level in design.factors[factor]
+        _label(factor, level): design.with_level(factor, level, strata)
+        for level in design.factors[factor]
     }
     kinds = _of_batch(_kinds(measured), asked.measures, design.wanted)
     asked.notes.extend(design.notes)

@@ -15,7 +15,9 @@ from prism.report._document import Document
 from prism.report._figures.html_table import html_table
 from prism.report._figures.page_figures import AXIS, HEIGHT, PAPER, PageFigures, colour_of
 from prism.report._sections.kinds import Section
+from prism.science._batch import read_batch
 from prism.science._comparison import SAME, Comparison, Difference
+from prism.science._paper import seeds_of, treatments_of
 
 _MOST_SEEDS = 24
 _HEADINGS = {
@@ -47,7 +49,8 @@ _MODEL = (
 )
 _ROUNDS = (
     "Mean of each group's runs in each round, with the {:.0%} percentile interval of its bootstrap "
-    "distribution."
+    "distribution. Each setting at which the groups are compared has its own figure, and a dashed "
+    "line marks the round of a treatment in the batch's plan."
 )
 _DISTRIBUTIONS = (
     "The share of all values that are at least this large, over all runs of a group. The effect "
@@ -103,11 +106,11 @@ def _groups(comparison: Comparison) -> Markup:
     return html_table("groups", pl.DataFrame(rows))
 
 
-def _shortened(all_seeds: Sequence[int]) -> str:
-    # a factorial design has each seed once at every setting
-    seeds = list(dict.fromkeys(all_seeds))
-    text = ", ".join(map(str, seeds[:_MOST_SEEDS]))
-    return text if len(seeds) <= _MOST_SEEDS else f"{text}, ... ({len(seeds)})"
+def _shortened(seeds: Sequence[int]) -> str:
+    """Return each seed once, as a range if they are consecutive."""
+    named = seeds_of(seeds).partition(" ")[2].split(", ")
+    text = ", ".join(named[:_MOST_SEEDS])
+    return text if len(named) <= _MOST_SEEDS else f"{text}, ... ({len(named)})"
 
 
 def _effects(comparison: Comparison, figures: PageFigures) -> list[Section]:
@@ -183,13 +186,23 @@ def _rounds(comparison: Comparison, figures: PageFigures) -> list[Section]:
     if comparison.to_round == comparison.from_round or not names:
         return []
 
+    settings = table["setting"].unique(maintain_order=True) if "setting" in table.columns else [""]
+    drawn = [(name, setting) for name in names for setting in settings]
+    treated = _treated(comparison)
     places = [
         figures.add_chart(
             f"rounds-{number}",
-            draw_rounds(table.filter(measure=name), name, comparison, figures),
-            f"The mean of {name} in each round, by group",
+            draw_rounds(
+                table.filter(measure=name, **({"setting": setting} if setting else {})),
+                name,
+                comparison,
+                figures,
+                setting,
+                treated,
+            ),
+            f"The mean of {name} in each round, by group" + (f", {setting}" if setting else ""),
         )
-        for number, name in enumerate(names[:_MOST_DRAWN], start=1)
+        for number, (name, setting) in enumerate(drawn[:_MOST_DRAWN], start=1)
     ]
     together = Markup('<div class="half">{}</div>').format(Markup("").join(places))
 
@@ -198,6 +211,17 @@ def _rounds(comparison: Comparison, figures: PageFigures) -> list[Section]:
             "rounds", "Over the rounds", _ROUNDS.format(comparison.confidence), together=together
         )
     ]
+
+
+def _treated(comparison: Comparison) -> pl.DataFrame:
+    """Return the treatments of a batch, and the rounds in which they come."""
+    data = {} if comparison.folder is None else read_batch(comparison.folder).plan.data
+    given = [text for part in (data, *data.get("arm", ())) for text in treatments_of(part)]
+    parts = [text.partition("@") for text in dict.fromkeys(given)]
+    found = [(name, int(number)) for name, _, number in parts if number.isdecimal()]
+    shown = [each for each in found if comparison.from_round <= each[1] <= comparison.to_round]
+
+    return pl.DataFrame(shown, schema={"treatment": pl.String(), "round": pl.Int64()}, orient="row")
 
 
 def _distributions(comparison: Comparison, figures: PageFigures) -> list[Section]:
@@ -377,15 +401,22 @@ def draw_over(
 
 
 def draw_rounds(
-    table: pl.DataFrame, measure: str, comparison: Comparison, figures: PageFigures
+    table: pl.DataFrame,
+    measure: str,
+    comparison: Comparison,
+    figures: PageFigures,
+    setting: str,
+    treated: pl.DataFrame,
 ) -> alt.TopLevelMixin:
-    """Draw the mean of each group in each round, with its band.
+    """Draw the mean of each group in each round, with its band and lines at treatments.
 
     Args:
         table: The rows of `Comparison.rounds` for the measure.
         measure: The measure.
         comparison: The comparison.
         figures: The figures of the page.
+        setting: The values of other parameters at which the groups are compared, or empty.
+        treated: Each ``treatment`` and its ``round``.
     """
     base = alt.Chart(table)
     x = alt.X(
@@ -410,11 +441,15 @@ def draw_rounds(
     has_band = table["low"].is_not_null().any()
     band = f"band: {comparison.confidence:.0%} bootstrap interval of the mean"
     title = alt.TitleParams(
-        f"Mean of {measure} in each round",
+        f"Mean of {measure} in each round" + (f", {setting}" if setting else ""),
         subtitle=band if has_band else alt.Undefined,
         anchor="start",
     )
-    chart: alt.TopLevelMixin = alt.layer(shade, line).properties(
+    layers = [shade, line]
+    if treated.height:
+        rules = alt.Chart(treated).mark_rule(color=AXIS, strokeDash=[4, 3])
+        layers.append(rules.encode(alt.X("round:Q"), tooltip=["treatment", "round"]))
+    chart: alt.TopLevelMixin = alt.layer(*layers).properties(
         title=title, height=round(HEIGHT * 0.7)
     )
 

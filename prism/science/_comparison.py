@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from os import PathLike
@@ -35,7 +35,7 @@ _PRINTED = (
     *("low", "high", "t_low", "t_high", "test", "p", "p_holm", "effect"),
 )
 _ROUNDS = {
-    **dict.fromkeys(("measure", "group"), pl.String()),
+    **dict.fromkeys(("measure", "group", "setting"), pl.String()),
     **dict.fromkeys(("round", "runs"), pl.Int64()),
     **dict.fromkeys(("mean", "low", "high"), pl.Float64()),
 }
@@ -50,12 +50,14 @@ class ComparedRun:
         seed: Its seed, if the log has it.
         rounds: The number of rounds it has completed.
         ended: Whether its log is complete.
+        setting: The values of other parameters of a batch, such as ``friends=4``, or empty.
     """
 
     path: Path
     seed: int | None
     rounds: int
     ended: bool
+    setting: str = ""
 
 
 @dataclass(slots=True)
@@ -75,6 +77,10 @@ class Measured:
     values: dict[str, float] = field(default_factory=dict)
     by_round: dict[str, dict[int, float]] = field(default_factory=dict)
     distributions: dict[str, dict[float, int]] = field(default_factory=dict)
+
+    def at(self, setting: str) -> Measured:
+        """Return the same measures of the run at a setting."""
+        return replace(self, run=replace(self.run, setting=setting))
 
     def add(self, kind: MeasureKind, name: str, value: object) -> None:
         """Add a measure; anything but a number is left out."""
@@ -266,17 +272,23 @@ class Comparison:
 
         Returns:
             ``measure``, ``group``, ``round``, ``runs``, ``mean``, ``low`` and ``high``: the
-            percentiles of the bootstrap distribution of the mean, null for a group of one run.
+            percentiles of the bootstrap distribution of the mean, null for a group of one run. If
+            the groups are compared at several settings, the rows of each have it as ``setting``.
         """
         wanted = None if measures is None else set(measures)
+        settings = dict.fromkeys(run.run.setting for run in chain(*self.measured))
         parts = [
-            self._rounds_of(name, kind, group.label, runs)
+            self._rounds_of(name, kind, group.label, at_setting, setting)
             for name, kind in kinds_of(self.measured).items()
             if wanted is None or name in wanted
+            for setting in settings
             for group, runs in zip(self.groups, self.measured, strict=True)
             if any(name in run.by_round for run in runs)
+            if (at_setting := [run for run in runs if run.run.setting == setting])
         ]
-        return pl.concat([pl.DataFrame(schema=_ROUNDS), *parts]).fill_nan(None)
+        table = pl.concat([pl.DataFrame(schema=_ROUNDS), *parts]).fill_nan(None)
+
+        return table if any(settings) else table.drop("setting")
 
     def html(self) -> str:
         """Return the comparison as one HTML page that works offline."""
@@ -412,7 +424,7 @@ class Comparison:
         return self.page_of(self)
 
     def _rounds_of(
-        self, name: str, kind: MeasureKind, label: str, runs: Sequence[Measured]
+        self, name: str, kind: MeasureKind, label: str, runs: Sequence[Measured], setting: str
     ) -> pl.DataFrame:
         from prism.science._statistics import as_values, band
 
@@ -427,6 +439,7 @@ class Comparison:
             {
                 "measure": [name] * len(numbers),
                 "group": [label] * len(numbers),
+                "setting": [setting] * len(numbers),
                 "round": numbers,
                 "runs": [len(runs)] * len(numbers),
                 **dict(zip(("mean", "low", "high"), columns, strict=True)),

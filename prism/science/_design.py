@@ -82,9 +82,13 @@ class Design:
         for levels in product(*(self.factors[name] for name in strata)):
             yield dict(zip(strata, levels, strict=True))
 
-    def with_level(self, factor: str, level: Any) -> list[Measured]:
-        """Return all runs at a level of one factor."""
-        return [cell.measured for cell in self.cells if cell.levels[factor] == level]
+    def with_level(self, factor: str, level: Any, strata: Sequence[str]) -> list[Measured]:
+        """Return all runs at a level of one factor, each with its setting of fixed factors."""
+        return [
+            cell.measured.at(text_of({name: cell.levels[name] for name in strata}))
+            for cell in self.cells
+            if cell.levels[factor] == level
+        ]
 
     def runs_at(self, levels: Mapping[str, Any]) -> list[Measured]:
         """Return the runs at some levels, averaged by seed over all other factors."""

@@ -18,7 +18,7 @@ OF_POSTS = ("score", "likes", "dislikes", "replies", "reshares", "like_chance")
 
 _IN_TABLES = ("states.", "timeouts.", "fallbacks.", "texts.", "measure.", "total.")
 _OF_LOGS = ("share_", "ticks_in_", "model_")
-"""What names begin with that depend on the states and servers of a run."""
+"""Prefixes of names that depend on the states and servers of a run."""
 
 
 def unknown_measure(name: str, cls: type[World[Any]], *, only_tables: bool) -> str | None:

@@ -25,7 +25,7 @@ from prism.worlds._addresses import address_of, load_world
 from prism.worlds._networks import Network
 
 _UNSAID = "Not declared."
-_IN_DOCSTRING = "Not declared: its docstring belongs here."
+_IN_DOCSTRING = "Not declared: its docstring, which is missing, would stand here."
 _BIBLIOGRAPHY = "prism.bib"
 
 
@@ -115,18 +115,22 @@ def arranged(batch: Batch) -> Iterator[str]:
         varied = (f"{name} ({', '.join(map(str, values))})" for name, values in vary.items())
         yield f"Varied in every combination: {', '.join(varied)}."
 
-    told = {arm["name"]: _treatments_of(arm) for arm in data.get("arm", ())}
-    if common := _treatments_of(data):
-        yield f"Treatments of all runs, each at a round: {common}."
+    if common := treatments_of(data):
+        yield f"Treatments of all runs: {_in_rounds(common)}."
+    told = {arm["name"]: treatments_of(arm) for arm in data.get("arm", ())}
     if any(told.values()):
-        arms = (f"{name} ({treatments or 'none'})" for name, treatments in told.items())
-        yield f"Arms with their treatments, each at a round: {', '.join(arms)}."
+        arms = (f"{name} ({_in_rounds(given)})" for name, given in told.items())
+        yield f"Arms: {', '.join(arms)}."
 
 
-def _treatments_of(settings: Mapping[str, Any]) -> str:
+def _in_rounds(treatments: Sequence[str]) -> str:
+    return ", ".join(each.replace("@", " in round ") for each in treatments) or "no treatment"
+
+
+def treatments_of(settings: Mapping[str, Any]) -> list[str]:
     """Return the treatments of a plan or an arm, such as ``warning@5``."""
     tables = (f"{each['kind']}@{each['round']}" for each in settings.get("treatment", ()))
-    return ", ".join([*settings.get("treatments", ()), *tables])
+    return [*settings.get("treatments", ()), *tables]
 
 
 def _network_of(batch: Batch) -> str:

@@ -43,9 +43,9 @@ def activities(agents: Sequence[SocialAgent], parameters: Parameters, seed: int)
     """Return how active each agent is, as a multiple of the population's mean.
 
     The population as a whole follows exactly the distribution that the parameters name: the n-th
-        agent of a ranking gets the n-th part of its Lorenz curve. If agents have archetypes,
-        superusers rank first and lurkers last. Otherwise, the ranks are drawn, keyed by (seed,
-        agent).
+    agent of a ranking gets the n-th part of its Lorenz curve. If agents have archetypes,
+    superusers rank first and lurkers last. Otherwise, the ranks are drawn, keyed by (seed,
+    agent).
 
     Args:
         agents: The agents.

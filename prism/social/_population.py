@@ -30,7 +30,7 @@ NEEDS = (
     "ticks_in_state",
     "state_history",
 )
-"""What the feed uses of an agent, besides what the chart uses."""
+"""The attributes of an agent that the feed uses, in addition to those of the chart."""
 
 KINDS_OF_ACTS: Mapping[AgentState, PostKind] = {
     AgentState.ENGAGING_REPLY: "reply",

@@ -85,8 +85,8 @@ class Likes(_Votes):
     """Likes for a share of the posts as they are published, from a round on.
 
     They come from no agent: the log records them as ``post.voted``, and the likes of agents do not
-        include them. The opening posts are published in round 1. Muchnik, Aral and Taylor (2013)
-        and the herd experiment of OASIS (Yang et al. 2024) call such posts up-treated.
+    include them. The opening posts are published in round 1. Muchnik, Aral and Taylor (2013)
+    and the herd experiment of OASIS (Yang et al. 2024) call such posts up-treated.
 
     Args:
         round: The round at whose beginning the treatment starts.

@@ -198,7 +198,7 @@ class Agent(_Parts, metaclass=Fields):
 
     @property
     def _subject(self) -> Any:
-        """What the chart drives: the agent itself, or the object that it represents."""
+        """The object that the chart drives: the agent itself, or the object that it represents."""
         return self
 
     @property

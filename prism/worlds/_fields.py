@@ -286,7 +286,7 @@ def missing_attribute(cls: Fields, name: str) -> str:
 
 
 _CHANGES_POPULATION = ("add", "add_agent", "add_agents", "kill", "remove", "remove_agent", "spawn")
-"""What other libraries call it, and what a reader tries first."""
+"""Names that other libraries use and that users try first."""
 
 
 def _declared_in(owner: str, namespace: Mapping[str, Any]) -> dict[str, Field]:

@@ -1,7 +1,7 @@
 """One run of a rehearsal, in a process of its own: ``python -m prism.worlds._rehearsing FOLDER``.
 
 It records what a world does outside of prism: calls whose result differs each time, and values that
-    are stored elsewhere.
+are stored elsewhere.
 
 For each round, a file holds the fields at its end and what was logged in it. A straight run goes
 through all rounds, as does a backward one, whose loops begin with the last agent. A resumed run

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from prism.runlog._words import EXCEPTION_NAME
 from prism.runs._rounds import RoundFrames, frames_of
 
 Measured = float | int | None
@@ -17,7 +18,7 @@ _ALWAYS = ("states", "measures", *_COUNTS, "timeouts")
 _ONLY_IF_ANY = ("texts", "fallbacks", "fallback_examples")
 
 _MOST_EXAMPLE = 300
-_EXCEPTION = re.compile(r"[A-Za-z_]\w*(?=: |$)")
+_EXCEPTION = re.compile(EXCEPTION_NAME)
 
 
 def fallback_group(reason: str | None, host: str | None) -> tuple[str, str]:
@@ -28,7 +29,7 @@ def fallback_group(reason: str | None, host: str | None) -> tuple[str, str]:
         host: The last server that was asked, if known.
     """
     named = None if reason is None else _EXCEPTION.match(reason)
-    kind = "other" if named is None else named.group()
+    kind = "other" if named is None else named[1]
     example = reason or "no reason given"
     brief = example if len(example) <= _MOST_EXAMPLE else f"{example[: _MOST_EXAMPLE - 3]}..."
 

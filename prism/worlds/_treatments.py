@@ -163,7 +163,7 @@ class SharedTreatment(Treatment):
     """A treatment of some agents, or of what some of them publish.
 
     The draw is keyed by (seed, experiment, subject): it shifts no other random number of the run
-        and is the same in every run with this seed. Treatments of one ``experiment`` are its
+    and is the same in every run with this seed. Treatments of one ``experiment`` are its
     arms: nobody is in two of them, and subjects in none are the control group.
 
     Args:

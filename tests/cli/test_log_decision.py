@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from prism.runlog import PromptLog
 from prism.testing import Asked, FakeOllama
 from tests.kit.commands import Prism
 
@@ -117,7 +118,7 @@ def test_a_replay_names_the_run_that_was_recorded(recorded: Path, log: Prism) ->
     prism = replace(log, group=())
     assert prism("replay", recorded, "--out", "again").status == 0
     first, *_ = ids(log, recorded)
-    assert f"prism log decision {recorded} {first}" in log("decision", "again", first).err
+    assert f"prism log decision {first} {recorded}" in log("decision", "again", first).err
 
 
 @pytest.mark.parametrize(
@@ -200,18 +201,26 @@ def test_what_came_of_a_decision_is_its_own(lines: list[str], came: str, log: Pr
 
 
 @pytest.mark.parametrize(
-    ("arguments", "right"),
-    [
-        (["agent", "run.jsonl", "ann"], "prism log agent ann run.jsonl"),
-        (["why", "run.jsonl", "ann"], "prism log why ann run.jsonl"),
-        (["decision", "ann:1", "run.jsonl"], "prism log decision run.jsonl ann:1"),
-    ],
+    ("first", "second"), [("agent", "ann"), ("why", "ann"), ("decision", "ann:1")]
 )
-def test_arguments_in_the_other_order_are_told(
-    arguments: list[str], right: str, log: Prism
-) -> None:
-    """One line has the command as it was meant."""
-    (log.folder / "run.jsonl").write_text(asked("calm") + "\n")
-    refused = log(*arguments)
-    assert (refused.status, refused.out, refused.err.count("\n")) == (2, "", 1)
-    assert refused.err.endswith(f": {right}\n")
+def test_a_run_may_also_come_first(first: str, second: str, log: Prism) -> None:
+    """Whether the agent or ID stands before the run or behind it, the same is printed."""
+    line = asked("calm", decision_id="ann:1", probabilities=None, reason=None, context=None)
+    (log.folder / "run.jsonl").write_text(line + "\n")
+    (log.folder / "prompts.jsonl.gz").write_bytes(b"")
+    right = log(first, second, "run.jsonl")
+    assert (right.status, log(first, "run.jsonl", second)) == (0, right)
+    assert "calm" in right.out
+
+
+def test_options_that_were_asked_by_letter_show_their_letters(log: Prism) -> None:
+    """Where the reply is a letter, each option has its own, in the order in which it was asked."""
+    decided = asked("loud", decision_id="ann:1", source="model")
+    (log.folder / "events.jsonl").write_text(decided + "\n")
+    choice = {"instructions": "What now?", "criteria": {"loud": "shouts", "calm": ""}}
+    sent = {"request": json.dumps({"prompt": 'A: loud\n{"next_state": "<letter>"}'})}
+    with PromptLog(log.folder / "prompts.jsonl.gz") as prompts:
+        own = prompts.new_id("ann")
+        prompts.keep({"id": own, "choice": choice, "reply": "A", "attempts": [sent]})
+    lines = [line.strip() for line in log("decision", "ann:1", "events.jsonl").out.splitlines()]
+    assert lines[lines.index("What now?") + 2 :][:2] == ["A loud: shouts", "B calm"]

@@ -2,6 +2,8 @@
 
 import csv
 import io
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -170,3 +172,21 @@ def test_fields_of_agents_are_said_to_be_of_the_beginning(
     path = write_log([make.started(world="Town"), joined, make.move("x", "idle", "b")])
     assert {"fatigue", "at", "first"} <= {*log("agents", path).out.split()}
     assert log("agents", path, "--format", "json").rows[0]["fatigue"] == 0.5
+
+
+def test_a_log_is_read_from_standard_input(folder: Path) -> None:
+    """A hyphen in the place of a run is standard input, whether a pipe or a file."""
+    command = [sys.executable, "-c", "from prism.cli import main; main()", "log", "transitions"]
+    log = (folder / "events.jsonl").read_bytes()
+    piped = subprocess.run([*command, "-"], input=log, capture_output=True, check=True)
+    named = subprocess.run([*command, folder], capture_output=True, check=True)
+    assert piped.stdout == named.stdout
+
+
+def test_states_of_one_round(folder: Path, log: Prism) -> None:
+    """With a round, its ticks are printed, and other formats have no other; 99 is refused."""
+    out = log("states", folder, "--round", "2").out
+    assert "tick" in out
+    rows = log("states", folder, "--round", "2", "--format", "json").rows
+    assert {row["round"] for row in rows} == {2}
+    assert log("states", folder, "--round", "99").status == 2

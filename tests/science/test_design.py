@@ -142,7 +142,30 @@ def test_the_page_shows_effects_over_parameters(done: Batch) -> None:
     page = found.html()
     assert 'id="over"' in page
     assert 'id="model"' in page
+    assert ">0 to 3<" in page
     assert not found.failures
+
+
+@pytest.mark.slow
+def test_rounds_are_drawn_at_each_setting_with_lines_at_treatments(
+    done: Batch, tmp_path: Path
+) -> None:
+    """Runs with other parameters are not averaged in one curve, unless that is asked for."""
+    found = compare(done.folder, resamples=99)
+    rounds = found.rounds(["reached"])
+    alone = done.rounds().filter(arm="warned", friends=6, tiring=0.1, round=5)["reached"].mean()
+    at_setting = rounds.filter(group="warned", setting="friends=6, tiring=0.1", round=5)
+    assert at_setting["mean"].item() == pytest.approx(alone)
+    assert at_setting["runs"].item() == 4
+    names = {path.stem: path for path in found.save_figures(tmp_path)}
+    drawn = [names[f"rounds-{number}"].read_text() for number in (1, 2, 3, 4)]
+    assert "rounds-5" not in names
+    for text, setting in zip(drawn, rounds["setting"].unique(maintain_order=True), strict=True):
+        assert f"Mean of reached in each round, {setting}" in text
+        assert 'stroke-dasharray="4,3"' in text
+    averaged = compare(done.folder, within=[], resamples=99).rounds(["reached"])
+    assert "setting" not in averaged.columns
+    assert set(averaged["runs"]) == {16}
 
 
 @pytest.mark.slow

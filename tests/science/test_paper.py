@@ -75,7 +75,11 @@ def test_a_comparison_writes_what_a_paper_needs(tmp_path: Path, prism: Prism) ->
     for said in (
         *("12 runs (seeds 0 to 5)", "Wilcoxon", "Holm", "All 12 runs completed", "scipy 1."),
         *("in 6 pairs of the same seed", "Each run had 60 agents", "with Student's beside them"),
-        *("plain (none), warned (warning@2)", "Measures: reached in round 12.", "two-way"),
+        *(
+            "Arms: plain (no treatment), warned (warning in round 2).",
+            "Measures: reached in round 12.",
+            "two-way",
+        ),
     ):
         assert said in methods
     assert "Welch" not in methods

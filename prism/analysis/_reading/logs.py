@@ -113,7 +113,7 @@ class RunLogs:
         """Notes on problems of the logs. Tables use everything else.
 
         Some notes appear only after a table has found them: `state_counts`, for example, finds
-            agents whose transitions are missing.
+        agents whose transitions are missing.
         """
         return (*self._surveyed()[1], *self._remarks.values())
 

@@ -151,7 +151,7 @@ def as_columns(objects: Sequence[Mapping[str, Any]], *, otherwise: str) -> pl.Da
     """Return objects as rows, with a column for each key that any of them has.
 
     A column has the narrowest type that fits all its values: true or false, whole number, number,
-        text, or else JSON text.
+    text, or else JSON text.
 
     Args:
         objects: The objects, read from JSON.

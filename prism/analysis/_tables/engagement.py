@@ -102,7 +102,7 @@ def top_share(counts: pl.Series, share: float) -> float | None:
     """Return the share of the total that belongs to the agents with the most.
 
     It is an interpolated point of the Lorenz curve: if the share is not a whole number of agents,
-        the last one counts in part.
+    the last one counts in part.
 
     Args:
         counts: One number for each agent, 0 or more, of any numeric type.

@@ -6,6 +6,7 @@ import polars as pl
 
 from prism.analysis._reading.logs import RunLogs
 from prism.analysis._reading.merging import TableMerger, merge_by_first
+from prism.runlog._words import EXCEPTION_NAME
 from prism.telemetry import events
 
 # The most serious first: faults in the user's code, then faults that prism handled.
@@ -43,11 +44,11 @@ _IS_ONE = {
 }
 """Conditions for faults among events of a kind, if not all of them are."""
 
-_KEYS = ["run", "fault", "chart", "from_state", "to_state", "trigger", "error"]
+_KEYS = ["run", "fault", "chart", "from_state", "to_state", "trigger", "kind"]
 
 
 def faults(logs: RunLogs) -> pl.DataFrame:
-    """Count faults, grouping equal ones.
+    """Count faults, grouping those with the same kind of error.
 
     A trigger without any transition in the chart is not a fault of the run. Nothing happens, so the
     log does not contain it. The chart warns of it once, on the standard library's logger
@@ -59,18 +60,19 @@ def faults(logs: RunLogs) -> pl.DataFrame:
     Returns:
         One row for each kind of fault: ``fault`` (``guard_failed``: its transition was not enabled;
         ``action_failed``: its transition took place nevertheless; ``step_failed``: a step of a
-            workflow failed, whatever its policy did about it; ``text_failed``: a model wrote no
-            usable text; ``reply_unusable``: a thinking agent's model wrote no usable reply;
-            ``action_refused``: a memory operation was refused; ``memory_changed``: something else
-            changed the memory while a run was stopped; ``state_reset``: an agent was restored in a
-            state that it no longer has; ``transition_refused``: a step named a transition that was
-            refused, or its condition failed; ``answer_discarded``: an answer came after the agent
-            had left the state, or its guard no longer passed; ``cache_failed``; ``mode_unknown``;
-            ``fallback``: a decision without a usable answer), ``chart``, ``from_state``,
-            ``to_state``, ``trigger`` (or the step, or the type of an action), ``error`` (the
-            exception, or the reason), ``count``, ``agents`` (how many it concerned), and ``round``,
-            ``tick`` and ``line`` of the first. The most serious kinds come first, and within each
-            kind the most frequent faults. If there are several runs, ``run`` is the first column.
+        workflow failed, whatever its policy did about it; ``text_failed``: a model wrote no
+        usable text; ``reply_unusable``: a thinking agent's model wrote no usable reply;
+        ``action_refused``: a memory operation was refused; ``memory_changed``: something else
+        changed the memory while a run was stopped; ``state_reset``: an agent was restored in a
+        state that it no longer has; ``transition_refused``: a step named a transition that was
+        refused, or its condition failed; ``answer_discarded``: an answer came after the agent
+        had left the state, or its guard no longer passed; ``cache_failed``; ``mode_unknown``;
+        ``fallback``: a decision without a usable answer), ``chart``, ``from_state``,
+        ``to_state``, ``trigger`` (or the step, or the type of an action), ``error`` (the
+        exception, or the reason; exceptions with one name are one kind, whatever their message,
+        and the first is shown), ``count``, ``agents`` (how many it concerned), and ``round``,
+        ``tick`` and ``line`` of the first. The most serious kinds come first, and within each
+        kind the most frequent faults. If there are several runs, ``run`` is the first column.
     """
     counts = FaultCounts()
     for frame in logs.blocks_where(is_fault(), columns=READ):
@@ -80,7 +82,7 @@ def faults(logs: RunLogs) -> pl.DataFrame:
 
 
 class FaultCounts:
-    """Counts faults block by block, grouping equal ones; see `faults`."""
+    """Counts faults block by block, grouping similar ones; see `faults`."""
 
     def __init__(self) -> None:
         self._counts = TableMerger(_added_up)
@@ -106,7 +108,7 @@ class FaultCounts:
         ordered = table.sort("run", seriousness, -pl.col("count"), "line")
         agents = pl.col("agents").cast(pl.Int64)
 
-        return ordered.select(*_KEYS, "count", agents, "round", "tick", "line")
+        return ordered.select(*_KEYS[:-1], "error", "count", agents, "round", "tick", "line")
 
 
 def is_fault() -> pl.Expr:
@@ -140,6 +142,7 @@ def _described(frame: pl.DataFrame) -> pl.DataFrame:
         .then(pl.lit("the memory was changed from outside"))
     )
 
+    error = why.otherwise(pl.coalesce("error", "reason"))
     return frame.select(
         "run",
         "line",
@@ -155,12 +158,15 @@ def _described(frame: pl.DataFrame) -> pl.DataFrame:
         fault=pl.col("event").replace_strict(_FAULTS, return_dtype=pl.String),
         from_state=before.otherwise("from_state"),
         to_state=chosen.otherwise("to_state"),
-        error=why.otherwise(pl.coalesce("error", "reason")),
+        error=error,
+        kind=pl.coalesce(error.str.extract(EXCEPTION_NAME), error),
     )
 
 
 def _added_up(tables: pl.DataFrame) -> pl.DataFrame:
     first = pl.col("line").arg_min()
     return tables.group_by(_KEYS).agg(
-        pl.col("round", "tick").get(first), pl.col("line").min(), count=pl.col("count").sum()
+        pl.col("round", "tick", "error").get(first),
+        pl.col("line").min(),
+        count=pl.col("count").sum(),
     )

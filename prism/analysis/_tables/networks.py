@@ -16,7 +16,7 @@ from prism.errors import InputError
 from prism.telemetry.events import AGENT_JOINED, AGENT_REMOVED
 
 KINDS = ("replies", "reshares", "likes")
-"""What one agent can do with a post of another."""
+"""The ways in which an agent can react to another's post."""
 
 _PAIR = ["run", "agent_id", "author_id"]
 _FACTS = ("display_name", "archetype")

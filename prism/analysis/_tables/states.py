@@ -238,11 +238,11 @@ def state_counts(logs: RunLogs, *, depth: int | None = None) -> pl.DataFrame:
     on.
 
     A simulation closes a round within its last tick: it carries out what agents have decided, and
-        ``round_ends`` sends all of them to IDLE. As in the log's own ``round.ended``, a tick is
-        counted before that. The transitions by ``round_ends`` therefore count in the next tick. So
-        do, in the last tick of a round (if the run says how many there are), those by
-        ``compose_done`` and ``action_done`` of agents that entered their state in the same tick;
-        otherwise no agent makes two transitions in a tick.
+    ``round_ends`` sends all of them to IDLE. As in the log's own ``round.ended``, a tick is
+    counted before that. The transitions by ``round_ends`` therefore count in the next tick. So
+    do, in the last tick of a round (if the run says how many there are), those by
+    ``compose_done`` and ``action_done`` of agents that entered their state in the same tick;
+    otherwise no agent makes two transitions in a tick.
 
     Args:
         logs: The logs, from `read_log`.

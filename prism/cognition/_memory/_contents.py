@@ -105,7 +105,7 @@ class Contents:
             versions: Old values, oldest first, by tag.
         """
         own = {
-            key: copy(value)
+            key: value.copy() if isinstance(value, dict | list) else value
             for key, value in {**self.own, "versions": versions}.items()
             if key not in _SELDOM or (value and value != _SELDOM[key])
         }

@@ -69,7 +69,8 @@ class Memory:
         self._lock = lock
         self._writes = writes
         self._is_closed = False
-        self._note_committed()
+        self._committed = self._rendered()
+        self._committed_cycle = self.cycle
 
     @classmethod
     def open(
@@ -147,8 +148,8 @@ class Memory:
                 raise InputError("already exists: name another file", path=place)
 
             memory = cls(new_storage(place, storage, kept), lock=lock)
-            memory.replace(document)
-            memory._write()
+            memory._fill(document)
+            memory.commit()
         except BaseException:
             lock.release()
             raise
@@ -365,10 +366,8 @@ class Memory:
             InputError: If they are not those of a memory.
         """
         document = checked_document(data, self.path)
-        self._take(Contents(document))
         self._storage.write("clear")
-        self._storage.write("put", storage_of(document))
-        self._storage.write("put_versions", versions_of(document))
+        self._fill(document)
 
     def note_action(self, last: Mapping[str, Any]) -> None:
         """Record the last action and its result."""
@@ -438,13 +437,17 @@ class Memory:
         """
         if not self._writes:
             raise InputError("is open only for reading", path=self.path)
-        if not self._has_changed() and (self.path is None or self.path.exists()):
+        rendered = self._rendered()
+        has_changed = self._storage.steps or rendered != self._committed
+        if not has_changed and (self.path is None or self.path.exists()):
             return
         # whoever has its lock by now must not lose anything
         if self._is_closed and self.path is not None:
             raise InputError("is closed: open it again to change it", path=self.path)
 
-        self._write()
+        self._storage.commit(self._contents)
+        self._committed = rendered
+        self._committed_cycle = self.cycle
 
     def compact(self, *, versions: int | None = None) -> None:
         """Commit, and make the file as small as possible without losing a current value.
@@ -489,6 +492,11 @@ class Memory:
         self.working: Mapping[str, Any] = MappingProxyType(contents.working)
         self.thoughts: Mapping[str, str] = MappingProxyType(contents.thoughts)
 
+    def _fill(self, document: Mapping[str, Any]) -> None:
+        self._take(Contents(document))
+        self._storage.write("put", storage_of(document))
+        self._storage.write("put_versions", versions_of(document))
+
     def _warn(self) -> None:
         try:
             for fault in self.faults:
@@ -497,19 +505,11 @@ class Memory:
             self.close()
             raise
 
-    def _write(self) -> None:
-        self._storage.commit(self._contents)
-        self._note_committed()
-
-    def _note_committed(self) -> None:
-        self._committed = to_json(self._contents.to_dict({}, {}))
-        self._committed_cycle = self.cycle
+    def _rendered(self) -> bytes:
+        return to_json(self._contents.to_dict({}, {}))
 
     def _has_changed(self) -> bool:
-        if self._storage.steps:
-            return True
-
-        return self._committed != to_json(self._contents.to_dict({}, {}))
+        return bool(self._storage.steps) or self._rendered() != self._committed
 
     def _show(self, tag: str, value: Any) -> None:
         self._contents.working[tag] = value

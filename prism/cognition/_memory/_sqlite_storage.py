@@ -145,14 +145,14 @@ class SqliteStorage(Storage):
 
     def next_revision(self, contents: Contents) -> str:
         """Return the revision that a commit will make."""
-        told = _to_json([contents.to_dict({}, {}), self.steps])
-        return sha256(f"{self.revision}\n{told}".encode()).hexdigest()
+        return self._revision_with(_to_json(contents.to_dict({}, {})))
 
     def commit(self, contents: Contents) -> None:
         """Write all down in one transaction."""
-        revision = self.next_revision(contents)
+        document = _to_json(contents.to_dict({}, {}))
+        revision = self._revision_with(document)
         with self._changing():
-            _keep(self._database, _to_json(contents.to_dict({}, {})), revision)
+            _keep(self._database, document, revision)
 
         self.revision, self.steps = revision, []
         self._commits += 1
@@ -203,6 +203,10 @@ class SqliteStorage(Storage):
                     self._database.execute("PRAGMA busy_timeout=0")
                     self._database.execute("PRAGMA journal_mode=DELETE")
             self._database.close()
+
+    def _revision_with(self, document: str) -> str:
+        told = f"{self.revision}\n{document}\n{_to_json(self.steps)}"
+        return sha256(told.encode()).hexdigest()
 
     # Opening
 

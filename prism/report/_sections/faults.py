@@ -107,7 +107,7 @@ RECORDED = Kind(
 
 def _shown(recorded: Recorded) -> Markup:
     event = recorded.event
-    command = f"prism log decision {quote(shown_path(recorded.folder))} {quote(recorded.id)}"
+    command = f"prism log decision {quote(recorded.id)} {quote(shown_path(recorded.folder))}"
     asked = f"{event.get('state')} on {event.get('trigger')}"
     title = f"{recorded.id}: {asked}, chose {event.get('chosen')}; {recorded.why}"
     parts = Markup("").join(

@@ -67,8 +67,8 @@ def _by_level(counts: pl.DataFrame, inside: Inside, name: str, figures: PageFigu
 STATES = Kind(
     "states",
     "Agents in each state",
-    "Counted at the end of every tick, before the transitions that close a round. Without ticks, "
-    "counted at the end of every round or step of time.",
+    "How many agents are in each state at the end of a tick; what closes a round counts in the "
+    "next tick. A log without ticks is counted by rounds or steps of time.",
     "The log names no agent.",
     _states,
     lambda facts: not facts.is_of_turns,
@@ -153,12 +153,11 @@ def _dwelling(facts: RunFacts, name: str, figures: PageFigures) -> Markup | None
 DWELLING = Kind(
     "dwell",
     "How long agents stay",
-    "The number of ticks from entering a state to leaving it. Visits that were cut short, or "
-    "still open at the end, are censored (Kaplan and Meier 1958). Above: a tick marks the median "
-    "and a diamond the mean, the bar ends at the 90th percentile, and the line at the 99th. "
-    "Below: bars are the share of visits of each length, up to the 99th percentile, and dots are "
-    "the geometric distribution that has the same chance p of leaving in every tick. Visits of no"
-    " ticks are left out. The distance (Kolmogorov) says how much the two differ, from 0 to 1.",
+    "Ticks from entering a state to leaving it. Above: the median (tick), the mean (diamond), the "
+    "90th percentile (end of the bar) and the 99th (end of the line); visits that were cut short "
+    "are censored (Kaplan and Meier 1958). Below: the share of visits of each length (bars), and "
+    "what it would be with the same chance p of leaving in every tick (dots). The distance between "
+    "the two is from 0 to 1 (Kolmogorov).",
     "No transition says how long its agent had stayed.",
     _dwelling,
     lambda facts: not facts.is_of_turns,

@@ -341,9 +341,9 @@ class SingleFlight(Generic[ResultT]):
     """Open calls by their questions: equal calls are made once, and shared.
 
     A call ends with the last task that waits for it: cancelling one of two leaves it running;
-        cancelling both cancels it, and waits until its connection is closed. A call that is
-        cancelled in any other way, such as by the client itself, has failed. Each event loop makes
-        its own calls.
+    cancelling both cancels it, and waits until its connection is closed. A call that is
+    cancelled in any other way, such as by the client itself, has failed. Each event loop makes
+    its own calls.
     """
 
     def __init__(self) -> None:

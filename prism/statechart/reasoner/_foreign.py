@@ -56,10 +56,10 @@ class ForeignHost(Host):
     """A client of another library.
 
     Three forms of calls are supported: that of ``ollama.AsyncClient`` (a ``chat`` that takes
-        messages), that of ``openai.AsyncOpenAI`` (``chat.completions.create``), and a method that
-        takes a prompt (``chat``, ``get_response`` or ``run``), as in agent-framework's clients and
-        agents. Each gets those of model, schema, seed and ``think=False`` that it accepts, until
-        its model refuses them.
+    messages), that of ``openai.AsyncOpenAI`` (``chat.completions.create``), and a method that
+    takes a prompt (``chat``, ``get_response`` or ``run``), as in agent-framework's clients and
+    agents. Each gets those of model, schema, seed and ``think=False`` that it accepts, until
+    its model refuses them.
 
     Args:
         client: The client.

@@ -1,4 +1,4 @@
-"""What a model is asked: prompts, and the requests that carry them.
+"""The prompts for models, and the requests that carry them.
 
 In the social feed, the prompt of a chat is the specification's. For any other chart, the prompt
 begins with the part that is the same for all agents (the chart's description, the options and their
@@ -40,7 +40,7 @@ STATE_DESCRIPTIONS: Mapping[AgentState, str] = {
     AgentState.ENGAGING_RESHARE: "Reshare this post",
     AgentState.RESTING: "Take a break from activity",
 }
-"""What each state means, for the prompt."""
+"""The meaning of each state, for the prompt."""
 
 MOST_REASON_CHARACTERS = 300
 """Maximum length of a reason."""
@@ -83,7 +83,7 @@ def answer_schema(options: Sequence[Any], *, asks_reason: bool = False) -> dict[
     """Return the JSON schema of a chat reply: one ``next_state`` among the options.
 
     A reason comes after the choice, which therefore does not depend on it: a run with reasons
-        differs from one without only in a line of the prompt.
+    differs from one without only in a line of the prompt.
     """
     states = {"type": "string", "enum": [state_text(option) for option in options]}
     properties: dict[str, Any] = {"next_state": states}
@@ -618,7 +618,7 @@ def rotation_of(request: Request, seed: int) -> int:
     """Draw the number of options to move from the beginning of a request's list to its end.
 
     Requests that share an answer have the same order: it is drawn by the prompt, and also by the
-        agent and its question if the request is only for that agent.
+    agent and its question if the request is only for that agent.
 
     Args:
         request: The request.

@@ -28,7 +28,7 @@ _HASH_DIGITS = 16
 _HOW_ASKED = ("option_mass", "rotation", "sampling_seed")
 _OF_A_MODEL = attrgetter("cost", "said", *_HOW_ASKED, "prompt_hash", "decision_id")
 _NOTHING = (None,) * 7
-"""What `_OF_A_MODEL` returns for a decision that no model made."""
+"""The result of `_OF_A_MODEL` for a decision that no model made."""
 
 DEFAULT_PULL = 2.0
 """The default amount that a relevance of 1 adds to the utility of engaging."""

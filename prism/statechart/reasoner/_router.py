@@ -24,7 +24,7 @@ WINDOW = 200
 """Number of latest decisions that are checked for too many fallbacks."""
 
 _TOLD = ("model", "temperature", "think")
-"""What a run logs about a client, besides its hosts."""
+"""The attributes of a client, besides its hosts, that a run logs."""
 
 
 class EarlierAnswers:

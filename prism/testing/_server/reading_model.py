@@ -1,7 +1,7 @@
 """A model that reads its prompt in a window, with the habits of real models.
 
 The figures here were observed: of a prompt that is too long, an Ollama server keeps about half of
-    its window; a llama.cpp server that was forced to write a letter gave it 0.0014.
+its window; a llama.cpp server that was forced to write a letter gave it 0.0014.
 """
 
 from __future__ import annotations

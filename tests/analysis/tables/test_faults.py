@@ -144,7 +144,7 @@ def test_every_kind_of_fault_has_its_row(write_log: WriteLog, make: SimpleNamesp
         st.tuples(
             st.sampled_from(["statechart.transition", *RAISING]),
             st.sampled_from(["ann", "ben", None]),
-            st.sampled_from(["E: 1", "E: 2"]),
+            st.sampled_from(["One: 1", "Two: 2"]),
         ),
         max_size=30,
     )
@@ -179,3 +179,17 @@ def test_a_sound_run_has_no_faults(folder: Path) -> None:
 
 def _noted(logs: RunLogs) -> set[str]:
     return {note.kind for note in logs.notes if note.kind.endswith("_failed")}
+
+
+def test_exceptions_of_one_name_are_one_kind(
+    write_log: Callable[..., Path], make: SimpleNamespace
+) -> None:
+    """Messages that differ are counted together, by the name of their exception."""
+    reasons = ["ReplyError: says 'a'", "ReplyError: says 'b'", "timed out", "late"]
+    lines = [make.decision("x", ["a"], "a", source="fallback", reason=reason) for reason in reasons]
+    table = faults(read_log(write_log(lines)))
+    assert table.select("error", "count", "line").rows() == [
+        ("ReplyError: says 'a'", 2, 1),
+        ("timed out", 1, 3),
+        ("late", 1, 4),
+    ]

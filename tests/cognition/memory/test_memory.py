@@ -395,6 +395,15 @@ def test_changes_that_do_not_fit(memory: Memory, changes: dict[str, Any]) -> Non
         memory.redo(changes)
 
 
+def test_data_of_no_memory_replace_nothing(memory: Memory) -> None:
+    """They are refused, and the memory is what it was."""
+    memory.save("x", 1)
+    with pytest.raises(InputError):
+        memory.replace({"storage": {"y": 2}, "state": 3})
+
+    assert memory.to_dict()["storage"] == {"x": 1}
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_mark(kind: Any, tmp_path: Path) -> None:
     """The mark changes with every commit, is that of the file, and the same for the same life."""

@@ -175,7 +175,7 @@ def test_fallbacks_and_least_likely_choices_are_shown(
     ids = [title.split(": ")[0] for title in titles]
     assert ids == ["ada:1", "ada:10", "ada:4", "ada:6", "ada:3", "ada:8", "ada:7"]
     assert "its probability was 0.050" in titles[1]
-    assert f"prism log decision {tmp_path} ada:10" in section.text
+    assert f"prism log decision ada:10 {tmp_path}" in section.text
 
 
 def test_prompts_are_text_and_bounded(

@@ -71,6 +71,9 @@ def has_dict(instance: Any, attribute: str) -> bool:
     return any(type(each) is dict and attribute in each for each in gc.get_referents(instance))
 
 
+@pytest.mark.skipif(
+    sys.version_info >= (3, 13), reason="a dict beside the attributes slows newer Pythons no more"
+)
 @pytest.mark.parametrize("is_nested", [False, True])
 def test_no_event_asks_for_the_dict_of_a_chart_or_an_agent(is_nested: bool) -> None:
     """What is made, begins, fires and ticks keeps its attributes where they are read fastest."""

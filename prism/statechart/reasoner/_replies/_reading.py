@@ -22,7 +22,7 @@ from prism.statechart.reasoner._replies._objects import (
 from prism.statechart.states import state_text
 
 ANSWER = "\N{OBJECT REPLACEMENT CHARACTER}"
-"""What stands in a text where its object was."""
+"""The replacement for an object in a text."""
 
 CONDITION = (
     r"(?:if|when|unless|until|once|except|provided|assuming|otherwise|else|not|but|conditions?"
@@ -275,7 +275,7 @@ def answered_by(whole: Any, names: Names, key: str) -> Any:
 
 
 def _values(value: Any, names: Names, key: str, depth: int) -> Iterator[Any]:
-    """Yield the answers in data: a text, or what stands in its lists and under its keys."""
+    """Yield the answers in data: a text, or the values of its lists and keys."""
     value = _parsed(value)
     if not isinstance(value, list) or depth == _MOST_NESTING:
         yield value
@@ -298,7 +298,7 @@ def _under_keys(members: Members, names: Names, key: str) -> list[Any]:
 
 
 def _under_usual_keys(keyed: list[tuple[str, Any]], names: Names) -> list[Any]:
-    """Return what stands under keys that models use in place of the one asked for."""
+    """Return the values under keys that models use in place of the requested one."""
     # a response may hold the words of a post beside a state, and a tool may be called by any name
     named = _under(keyed, _TOOL_KEYS | _ANSWER_KEYS)
     naming = [value for value in named if _named(value, names) is not None]
