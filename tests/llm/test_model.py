@@ -204,7 +204,10 @@ def test_what_a_run_says_is_not_lost_outside_of_one(settings: dict[str, Any]) ->
 @pytest.mark.parametrize(
     ("setting", "told"),
     [
-        ({"record_prompts": True}, "pass record=prism.runlog.PromptLog(path) to Reasoner or Writer"),
+        (
+            {"record_prompts": True},
+            "pass record=prism.runlog.PromptLog(path) to Reasoner or Writer",
+        ),
         ({"remember": 3}, "pass memory= to Reasoner"),
         ({"max_calls": 3}, "pass budget=Budget(max_calls=...) to Reasoner or Writer"),
         ({"mode": "chat"}, "pass mode= to Reasoner"),
