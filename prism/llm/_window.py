@@ -131,7 +131,7 @@ def window_in_models(reply: Any, model: str) -> tuple[int | None, bool]:
 
     Returns:
         The window, or None, and whether that is final: llama.cpp lists the window that the model
-            was made for, and its own may be smaller.
+        was made for, and its own may be smaller.
     """
     found = _listed(reply, "data")
     own = next((each for each in found if each.get("id") == model), None)

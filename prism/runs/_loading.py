@@ -53,8 +53,8 @@ async def load_model(
         quiet_seconds: How long loading may take without a note.
 
     Raises:
-        UnreachableError: If all servers of a model refuse connections, and the run would also wait
-            for a server that fails later, or end.
+        UnreachableError, ModelMissingError: If all servers of a model refuse connections or do not
+            have it, and the run would also wait for a server that fails later, or end.
     """
     pools = _pools_of(asking)
     if not pools:
@@ -69,8 +69,9 @@ async def load_model(
 
     for (pool, writes), troubles in zip(pools, found, strict=True):
         is_fatal = may_end or any(host.settings.patience for host in pool.servers)
-        if is_fatal and len(troubles) == len(pool.hosts) and all(map(is_refused, troubles)):
-            raise UnreachableError(_line("; ".join(map(str, troubles))))
+        if is_fatal and len(troubles) == len(pool.hosts) and all(map(_is_away, troubles)):
+            kind = type(troubles[-1])
+            raise kind(_line("; ".join(map(str, troubles))))
 
         # a decision without an answer falls back, whereas a text is missing
         what, lost = ("text", "be missing") if writes else ("decision", "fall back")
@@ -89,10 +90,14 @@ def _pools_of(asking: Iterable[Reasoner | Writer]) -> list[tuple[ModelPool, bool
     return list(pools.values())
 
 
+def _is_away(trouble: LLMError) -> bool:
+    """Return whether there is no server, or no model on it, until somebody starts or pulls it."""
+    return isinstance(trouble, ModelMissingError) or is_refused(trouble)
+
+
 def _is_certain(trouble: LLMError) -> bool:
     """Return whether a server cannot answer any question until somebody fixes it."""
-    is_missing = isinstance(trouble, ModelMissingError)
-    return is_missing or is_refused(trouble) or is_permanent_refusal(trouble)
+    return _is_away(trouble) or is_permanent_refusal(trouble)
 
 
 def _tell(troubles: Sequence[LLMError], hosts: int, lost: tuple[str, str, str], warn: Say) -> None:

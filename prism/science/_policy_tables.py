@@ -86,9 +86,9 @@ def policy_tests(policy: Policy) -> pl.DataFrame:
 
     Returns:
         One row each: ``state`` and ``event`` (null for all decision points together), ``null``,
-            ``alternative``, ``statistic``, ``df``, ``p`` and ``least_expected``, the smallest count
-            that the smaller model expects in a cell. Below 5, the approximation is poor (Cochran
-            1954).
+        ``alternative``, ``statistic``, ``df``, ``p`` and ``least_expected``, the smallest count
+        that the smaller model expects in a cell. Below 5, the approximation is poor (Cochran
+        1954).
     """
     names = ("state", "event", "null", "alternative", "statistic", "df", "p", "least_expected")
     return _table_of(RatioTest, policy.tests, names)

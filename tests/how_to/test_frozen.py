@@ -135,7 +135,7 @@ def test_adopting_a_frozen_object_says_what_to_do(agent: Any) -> None:
 
     with pytest.raises(
         AgentError,
-        match=r"has no fields .+; if it is frozen, hold it in a field of an agent",
+        match=r"has no fields .+; if it is frozen, keep it in a field of an agent",
     ):
         social_media_chart().adopt(agent)
     assert social_media_chart().fire(Holder(agent), "feed_ready") is AgentState.SCROLLING
@@ -147,7 +147,7 @@ def test_a_frozen_model_raises_its_own_error() -> None:
     for drive in (lambda: chart.fire(Granite(), "feed_ready"), lambda: chart.tick(Granite())):
         with pytest.raises(ValidationError, match="Instance is frozen") as caught:
             drive()
-        assert "if it is frozen, hold it in a field of an agent" in caught.value.__notes__[0]
+        assert "if it is frozen, keep it in a field of an agent" in caught.value.__notes__[0]
 
 
 def test_a_frozen_class_with_the_mixin_says_what_to_do() -> None:

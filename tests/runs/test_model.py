@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from prism.errors import InputError, UnreachableError
+from prism.errors import InputError, ModelMissingError, UnreachableError
 from prism.llm import AnswerCache, Model
 from prism.llm._assignments import ModelAssignment
 from prism.runs._loading import load_model
@@ -83,7 +83,8 @@ def test_all_models_of_a_run_are_loaded(servers: list[FakeOllama]) -> None:
         ModelAssignment("kind", "B", model="gone", hosts=hosts[0]),
         ModelAssignment("kind", "C", model="nimble", hosts=hosts[1]),
     )
-    asked = Model("llama3.2", hosts=hosts[0], mode="chat", assigned=assigned)
+    going_on = {"patience": 0, "stop_at_fallbacks": "never"}
+    asked = Model("llama3.2", hosts=hosts[0], mode="chat", assigned=assigned, **going_on)
     _, warnings = load(make_reasoner(asked, 0, None))
     assert [re.split("; until|; while that lasts", warning)[1] for warning in warnings] == [
         " that is fixed, every decision of gone will fall back (see: prism doctor)",
@@ -243,6 +244,13 @@ def test_a_server_that_refuses_connections_is_an_error_at_once(
     """A run whose only server is not there does not begin."""
     asked = Model("llama3.2", hosts=(nobody,), **options)
     with pytest.raises(UnreachableError, match="cannot reach"):
+        load(make_reasoner(asked, 0, AgentState.SCROLLING))
+
+
+def test_a_model_that_no_server_has_is_an_error_at_once(servers: list[FakeOllama]) -> None:
+    """A run does not begin with nothing but fallbacks, however few decisions it would have."""
+    asked = Model("llama9", hosts=(servers[0].host,))
+    with pytest.raises(ModelMissingError, match="does not have the model: run ollama pull llama9"):
         load(make_reasoner(asked, 0, AgentState.SCROLLING))
 
 

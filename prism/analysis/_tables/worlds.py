@@ -89,8 +89,8 @@ def treatments(logs: RunLogs) -> pl.DataFrame:
 
     Returns:
         One row for each application, in the order of the log: ``round`` (at whose beginning it was
-            applied), ``treatment``, and ``parameters`` (the changed ones, with their new values, as
-            JSON). If there are several runs, ``run`` is the first column.
+        applied), ``treatment``, and ``parameters`` (the changed ones, with their new values, as
+        JSON). If there are several runs, ``run`` is the first column.
     """
     found = [
         frame.select(_TREATED)

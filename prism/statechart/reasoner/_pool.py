@@ -573,7 +573,7 @@ class Pool(Generic[HostT]):
 
         Returns:
             True if the question is not at fault and can wait: there were too many at once, or the
-                host is away and there is patience.
+            host is away and there is patience.
         """
         host, breaker = lease.host, lease.host.breaker
         others = host.traffic.in_flight - 1

@@ -318,7 +318,7 @@ class Reasoner(AsksModel, BaseReasoner):
 
         Returns:
             Further requests: chats for failed decision questions, and separate ones for agents that
-                cannot share an answer.
+            cannot share an answer.
         """
         flights: dict[str, Flight[Reply]] = {}
         asked: list[_Asked] = []
