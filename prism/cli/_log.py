@@ -18,7 +18,8 @@ from prism.cli import _log_forms as forms
 from prism.cli._log_decision import list_decisions
 from prism.cli._options import OutFile, Runs, TableFile, command_group, command_of, option
 from prism.cli._output import missing_runs_first, write_bytes
-from prism.cli._screen import note
+from prism.cli._screen import note, say
+from prism.cli._spent import spent_lines
 from prism.cli._table_output import TableFormat, choose_format, suffix_of, write
 from prism.errors import InputError
 
@@ -115,6 +116,8 @@ class LogTable:
 
         columns = shown or table.collect_schema().names()
         write(table, chosen, out, columns, hint, below=self.below, reads=runs)
+        if self.name == "costs" and chosen is TableFormat.TABLE and out is None:
+            _say_spent(runs)
 
     def _drawn_of(self, table: Any, given: Given, runs: list[Path]) -> tuple[Any, str | None]:
         """Return the drawn form of a table, and a hint below it."""
@@ -158,6 +161,16 @@ def _in_order(agent: str, runs: list[Path]) -> tuple[str, list[Path]]:
     return str(others[0]), [Path(agent), *(each for each in runs if each is not others[0])]
 
 
+def _say_spent(runs: list[Path]) -> None:
+    """Print what kept runs have spent by their summaries, with the money if they had prices."""
+    from prism.runs import run_status
+
+    for run in filter(Path.is_dir, runs):
+        spent = run_status(run).spent
+        for line in () if spent is None else spent_lines(spent):
+            say(f"{run}: {line}" if len(runs) > 1 else line)
+
+
 def _list_reasons(runs: list[Path], agent: str) -> None:
     """Print the reasons of an agent without posts, taken from its decisions."""
     for run in runs:
@@ -185,7 +198,9 @@ _DEPTH = option(
     min=1,
     help="How deep to look into nested states; 1 counts the outermost only.",
 )
-_OF_DECISIONS = ("asked", "fallback_share", "latency_p50", "latency_p99", "entropy")
+_OF_DECISIONS = (
+    *("asked", "fallback_share", "latency_p50", "latency_p99", "latency_max", "entropy"),
+)
 _BY_ROUND = _flag("by_round", "Add rows for each round, before those for all rounds.")
 
 TABLES = (

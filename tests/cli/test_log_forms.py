@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 import subprocess
 import sys
 from collections.abc import Callable
@@ -190,3 +191,16 @@ def test_states_of_one_round(folder: Path, log: Prism) -> None:
     rows = log("states", folder, "--round", "2", "--format", "json").rows
     assert {row["round"] for row in rows} == {2}
     assert log("states", folder, "--round", "99").status == 2
+
+
+def test_costs_say_the_money_that_a_run_spent(
+    log: Prism, write_log: WriteLog, make: SimpleNamespace
+) -> None:
+    """Below the table stands what the summary of the run has, of which a log knows no prices."""
+    asked = make.decision("x", ["a"], "a", source="model", model="tiny", latency=1.5, attempts=1)
+    path = write_log([make.started(), asked, make.event("run.ended")])
+    spent = {"calls": 1, "tokens": 30, "money": 2.5}
+    summary = {"prism": "0.1.0", "schema": 1, "config": {}, "results": {}, "spent": spent}
+    (path.parent / "run.json").write_text(json.dumps(summary), encoding="utf-8")
+    assert "spent: 1 call, 30 tokens, 2.50 by its prices" in log("costs", path.parent).out
+    assert "max" in log("decisions", path.parent).out.split()
