@@ -174,14 +174,19 @@ def _design_of(groups: Sequence[Source | Sequence[Source]], asked: _Asked) -> De
 
     (group,) = groups
     sources = [group] if isinstance(group, PathLike | str) else list(group)
-    if len(sources) == 1 and BatchFolder(Path(sources[0])).is_begun:
-        return design_of_batch(Path(sources[0]), asked.measures, asked.from_round, asked.to_round)
+    if len(sources) > 1:
+        return _in_arms(chain.from_iterable(map(runs_of, sources)))
 
-    runs = [run for source in sources for run in runs_of(source)]
-    if len(sources) == 1 and len({run.parent for run in runs}) > 1:
-        # each folder is a group
-        return None
+    folder = Path(sources[0])
+    if BatchFolder(folder).is_begun:
+        return design_of_batch(folder, asked.measures, asked.from_round, asked.to_round)
 
+    runs = runs_of(sources[0])
+    are_groups = len({run.parent for run in runs}) > 1
+    return None if are_groups else _in_arms(runs)
+
+
+def _in_arms(runs: Iterable[Path]) -> Design | None:
     return in_arms([({}, run, None) for run in runs])
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import product
 from typing import Any
 
 import altair as alt
@@ -187,23 +188,15 @@ def _rounds(comparison: Comparison, figures: PageFigures) -> list[Section]:
         return []
 
     settings = table["setting"].unique(maintain_order=True) if "setting" in table.columns else [""]
-    drawn = [(name, setting) for name in names for setting in settings]
+    drawn = list(product(names, settings))[:_MOST_DRAWN]
     treated = _treated(comparison)
-    places = [
-        figures.add_chart(
-            f"rounds-{number}",
-            draw_rounds(
-                table.filter(measure=name, **({"setting": setting} if setting else {})),
-                name,
-                comparison,
-                figures,
-                setting,
-                treated,
-            ),
-            f"The mean of {name} in each round, by group" + (f", {setting}" if setting else ""),
-        )
-        for number, (name, setting) in enumerate(drawn[:_MOST_DRAWN], start=1)
-    ]
+    places = []
+    for number, (name, setting) in enumerate(drawn, start=1):
+        at = {"setting": setting} if setting else {}
+        rows = table.filter(measure=name, **at)
+        chart = draw_rounds(rows, name, comparison, figures, setting, treated)
+        about = ", ".join([f"The mean of {name} in each round, by group", *at.values()])
+        places.append(figures.add_chart(f"rounds-{number}", chart, about))
     together = Markup('<div class="half">{}</div>').format(Markup("").join(places))
 
     return [

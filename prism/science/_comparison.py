@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from itertools import chain
@@ -278,17 +278,22 @@ class Comparison:
         wanted = None if measures is None else set(measures)
         settings = dict.fromkeys(run.run.setting for run in chain(*self.measured))
         parts = [
-            self._rounds_of(name, kind, group.label, at_setting, setting)
+            part
             for name, kind in kinds_of(self.measured).items()
             if wanted is None or name in wanted
             for setting in settings
-            for group, runs in zip(self.groups, self.measured, strict=True)
-            if any(name in run.by_round for run in runs)
-            if (at_setting := [run for run in runs if run.run.setting == setting])
+            for part in self._rounds_at(name, kind, setting)
         ]
         table = pl.concat([pl.DataFrame(schema=_ROUNDS), *parts]).fill_nan(None)
 
         return table if any(settings) else table.drop("setting")
+
+    def _rounds_at(self, name: str, kind: MeasureKind, setting: str) -> Iterator[pl.DataFrame]:
+        """Yield the rounds of a measure for each group that has it at a setting."""
+        for group, runs in zip(self.groups, self.measured, strict=True):
+            at_setting = [run for run in runs if run.run.setting == setting]
+            if at_setting and any(name in run.by_round for run in runs):
+                yield self._rounds_of(name, kind, group.label, at_setting, setting)
 
     def html(self) -> str:
         """Return the comparison as one HTML page that works offline."""
@@ -353,15 +358,13 @@ class Comparison:
     def _measures(self) -> str:
         """What was compared, and in which rounds, as a sentence."""
         kinds = {row.measure: row.kind for row in self.differences}
-        at_end = {
-            name for name, kind in kinds.items() if kind == "own" and not name.endswith("_mean")
-        }
-        over = [name for name in kinds if name not in at_end]
-        parts = [
-            f"{', '.join(name for name in kinds if name in at_end)} in round {self.to_round}",
-            f"{', '.join(over)} over rounds {self.from_round} to {self.to_round}",
-        ]
-        told = [part for part, names in zip(parts, (at_end, over), strict=True) if names]
+        last: list[str] = []
+        over: list[str] = []
+        for name, kind in kinds.items():
+            (last if kind == "own" and not name.endswith("_mean") else over).append(name)
+
+        told = [f"{', '.join(last)} in round {self.to_round}"] * bool(last)
+        told += [f"{', '.join(over)} over rounds {self.from_round} to {self.to_round}"] * bool(over)
         return f"Measures: {'; '.join(told)}."
 
     @property

@@ -210,9 +210,6 @@ def _odd_lines(about: Mapping[str, Any], network: str) -> Iterator[str]:
         "3. Process overview and scheduling", [f"In every tick, agents act {order}."]
     )
     yield from _listed("Steps", steps)
-    measures = [
-        f"`{each['measure']}`: {each['doc'] or _IN_DOCSTRING}" for each in about["measures"]
-    ]
     yield from _section(
         "4. Design concepts",
         [
@@ -220,16 +217,17 @@ def _odd_lines(about: Mapping[str, Any], network: str) -> Iterator[str]:
             "share them. Observation: the measures below. Everything else: " + _UNSAID
         ],
     )
-    yield from _listed("Measures", measures)
+    yield from _listed("Measures", _documented("measure", about["measures"]))
     beginning = "State variables are drawn as listed above. Parameters are set for each run."
     yield from _section("5. Initialization", [beginning])
     yield from _listed("Parameters", [_parameter(each) for each in about["parameters"]])
     yield from _section("6. Input data", [_UNSAID])
     yield from _section("7. Submodels", ["The steps above; what they compute is in their code."])
-    treatments = [
-        f"`{each['treatment']}`: {each['doc'] or _IN_DOCSTRING}" for each in about["treatments"]
-    ]
-    yield from _listed("Treatments", treatments)
+    yield from _listed("Treatments", _documented("treatment", about["treatments"]))
+
+
+def _documented(what: str, listed: Sequence[Mapping[str, Any]]) -> list[str]:
+    return [f"`{each[what]}`: {each['doc'] or _IN_DOCSTRING}" for each in listed]
 
 
 def _section(title: str, texts: Sequence[str]) -> Iterator[str]:
