@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
 from statistics import fmean
 from typing import Any, TypeVar
@@ -179,8 +179,8 @@ def _measured(
         for run, summary in zip(runs, summaries, strict=True)
     ]
     require_rounds(max(each.run.rounds for each in found), from_round, to_round)
-    known = set().union(*(each.values for each in found))
-    if known.issuperset(measures or ()) or not all(map(_has_log, paths)):
+    has_all = set(measures or ()).issubset(chain.from_iterable(each.values for each in found))
+    if has_all or not all(map(_has_log, paths)):
         return found
 
     return [measure_run(path, from_round, to_round) for path in paths]

@@ -154,11 +154,7 @@ def _random_pairs(making: _Making, blocks: Sequence[str], within: float) -> list
     """
     size, stream = making.size, making.stream
     inside = round(making.links * within)
-    everybody = range(size)
-    members: dict[str, list[int]] = {}
-    for place, block in enumerate(blocks):
-        members.setdefault(block, []).append(place)
-
+    everybody, members = range(size), _members_of(blocks)
     room = {block: len(own) * (len(own) - 1) // 2 for block, own in members.items()}
     taken: set[int] = set()
     pairs: list[Pair] = []
@@ -183,6 +179,14 @@ def _random_pairs(making: _Making, blocks: Sequence[str], within: float) -> list
         pairs.append((one, other))
 
     return pairs
+
+
+def _members_of(blocks: Sequence[str]) -> dict[str, list[int]]:
+    members: dict[str, list[int]] = {}
+    for place, block in enumerate(blocks):
+        members.setdefault(block, []).append(place)
+
+    return members
 
 
 def _block_of(agent: SocialAgent, name: str) -> str:

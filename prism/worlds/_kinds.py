@@ -406,8 +406,7 @@ def _give_step(
     """Give a step to the kinds whose charts have its states, and yield its problems."""
     wanted = _kind_wanted(method)
     fitting = [cls for cls in by_class if issubclass(cls, wanted)]
-    unknown = [each for each in states if not any(_has_state(cls, each) for cls in fitting)]
-    if unknown:
+    if unknown := _unknown_to_all(states, fitting):
         listed = ", ".join(map(repr, unknown))
         yield f"{owner}.{name}: steps during states that no agent's chart has: {listed}"
 
@@ -424,6 +423,10 @@ def _give_step(
         if other is not method and not by_rate:
             where = f"{cls.__name__} in {state_text(each)!r}"
             yield f"{owner} has two steps of a {where}: {other.__name__} and {name}"
+
+
+def _unknown_to_all(states: Iterable[Any], classes: Sequence[type[Agent]]) -> list[Any]:
+    return [each for each in states if not any(_has_state(cls, each) for cls in classes)]
 
 
 def treatments_by_round(

@@ -28,12 +28,7 @@ def to_data(
     chart: Definition[Any], guards: Functions | None, actions: Functions | None
 ) -> dict[str, Any]:
     """Write a chart as plain data: see `Statechart.to_dict`."""
-    if chart.tree is not None and chart.tree.is_document:
-        raise DefinitionError(
-            f"chart {chart.name!r} was read from SCXML with content of its own, which JSON "
-            "cannot hold: keep its document"
-        )
-
+    _refuse_document(chart)
     guard_names, action_names = Names("guard", guards), Names("action", actions)
     # a flat chart has its states in definition order, whatever the order in which it was told
     told = chart if chart.tree is None else chart.tree
@@ -61,6 +56,14 @@ def to_data(
         raise DefinitionError(f"chart {chart.name!r} cannot be written as data: {joined(problems)}")
 
     return data
+
+
+def _refuse_document(chart: Definition[Any]) -> None:
+    if chart.tree is not None and chart.tree.is_document:
+        raise DefinitionError(
+            f"chart {chart.name!r} was read from SCXML with content of its own, which JSON "
+            "cannot hold: keep its document"
+        )
 
 
 def _ordered(states: Any, order: Any) -> list[Any]:
