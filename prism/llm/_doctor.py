@@ -207,7 +207,8 @@ async def _answer_in(host: Host, options: Sequence[str], cost: Cost) -> _Answer:
     except ReasonerError as error:
         raise BadReplyError(
             f"{host.settings.model} does not choose from the options: {error}; try another model, "
-            "such as a larger one of its kind, or one that is tuned to follow instructions"
+            "such as a larger one of its kind, or one that is tuned to follow instructions; where "
+            "probabilities were asked for, --mode chat may help"
         ) from error
 
 

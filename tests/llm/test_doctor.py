@@ -91,7 +91,7 @@ TROUBLES: list[tuple[str, str, str, list[Fault], str | None, str]] = [
         "nimble",
         [Fault.weighs({"idle": 1})],
         None,
-        "nimble does not choose from the options",
+        "probabilities were asked for, --mode chat may help",
     ),
     ("busy", "answer", "tiny", [Fault.status(503, "busy")], "/api/chat", "answered 503: busy"),
 ]

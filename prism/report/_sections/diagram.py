@@ -215,10 +215,5 @@ def traffic_of(chart: str | None, run: RunFacts, within: RunFacts | None = None)
 
 def _states_of(chart: str | None, run: RunFacts) -> set[str]:
     """Return the states of a chart that no other chart of the run has."""
-    ends = (run.traffic.select("chart", state=end) for end in ("from_state", "to_state"))
-    homes = pl.concat([run.met.select("chart", "state"), *ends])
-    if len(run.chart_names) < 2:
-        return {*homes["state"], *run.stays["state"]}
-
-    is_own = pl.col("chart").eq_missing(pl.lit(chart))
-    return {*homes.filter(is_own)["state"]} - {*homes.filter(~is_own)["state"]}
+    others = (_seen(other, [run]) for other in run.chart_names if other != chart)
+    return {*_seen(chart, [run])}.difference(*others)

@@ -67,6 +67,15 @@ def test_decisions_to_stay_are_the_traffic_of_a_loop(
         assert traffic_of("c", facts) == {("a", "a"): 2, ("a", "b"): 1}
 
 
+def test_decisions_in_a_state_that_is_not_drawn_are_left_out(
+    write_log: Callable[..., Path], make: SimpleNamespace
+) -> None:
+    """A damaged log may have decisions in a state that no transition names."""
+    lines = [make.decision("x", ["d", "b"], "d", state="d"), make.move("x", "a", "b")]
+    (facts,), _ = facts_of(read_log(write_log(lines)))
+    assert traffic_of("c", facts) == {("a", "b"): 1}
+
+
 def test_stays_belong_to_the_chart_that_alone_has_the_state(
     write_log: Callable[..., Path], make: SimpleNamespace
 ) -> None:
