@@ -1,4 +1,4 @@
-"""What a reply can ask for while executing, and the result."""
+"""The actions that a reply can ask for while executing, and their results."""
 
 from __future__ import annotations
 

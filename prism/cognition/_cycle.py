@@ -42,7 +42,7 @@ _TRIGGERS = {
     CognitiveState.EXECUTING.value: EXECUTE,
     CognitiveState.PAGING.value: OVERFLOW,
 }
-"""What fires when a reply names the next state."""
+"""The event that is fired when a reply names the next state."""
 
 REPEATED = "it repeats the last thought"
 """The defect of a cycle that brings nothing new."""

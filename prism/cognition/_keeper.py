@@ -1,4 +1,4 @@
-"""Where the memory of a run is, and the copies that are kept of what it was."""
+"""The place of a run's memory, and the copies of its earlier contents."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ class OwnAction:
 
     @property
     def told(self) -> str:
-        """What a prompt says of it."""
+        """Its description in a prompt."""
         kinds = ", ".join(
             f"{name}{'' if name in self.required else ' (optional)'}: {_kind_of(wanted)}"
             for name, wanted in self.fields.items()

@@ -1,4 +1,4 @@
-"""What moves between working memory and storage, so that a prompt keeps within its limits."""
+"""Moves between working memory and storage that keep a prompt within its limits."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _MOST_FOUND_LETTERS = 600
 
 @dataclass(frozen=True, slots=True)
 class Paged:
-    """What moved in a paging.
+    """The moves of a paging.
 
     Args:
         why: ``soft_limit`` or ``hard_limit`` if that limit was passed, ``asked`` if a reply named
@@ -88,7 +88,7 @@ class Fitted:
 
 @dataclass(slots=True)
 class _Moves:
-    """What has moved in a paging so far."""
+    """The moves of a paging so far."""
 
     memory: Memory
     moved_out: list[str] = field(default_factory=list)

@@ -60,12 +60,12 @@ _MOST_REASON = 300
 _MOST_TAGS = 10
 _OLDER = ' status="older than in storage"'
 _NO_MORE: Mapping[str, str] = MappingProxyType({})
-"""What is told of the last action, in characters of its reason, and tags that have moved."""
+"""Limits for reporting the last action: characters of its reason, and tags that moved."""
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What an agent sees of its memory.
+    """The part of its memory that an agent sees.
 
     Args:
         working: The working memory.
@@ -101,7 +101,7 @@ class Seen:
 
 
 LEAST = Seen(stored=10**9)
-"""What every prompt shows at least, however many memories are stored."""
+"""The least that every prompt shows, however many memories are stored."""
 
 
 def without(seen: Seen, gone: Collection[tuple[str, str]]) -> Seen:

@@ -186,7 +186,7 @@ BLOCKS: Mapping[str, Any] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptTexts:
-    """What a prompt takes from a configuration: see `Config`."""
+    """The part of a configuration that prompts use: see `Config`."""
 
     role: str = ROLE
     instructions: str = INSTRUCTIONS

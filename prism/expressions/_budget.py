@@ -8,7 +8,7 @@ MAX_SPENT = 4_000_000
 """Characters that one evaluation may make or look at, all of its texts and lists together."""
 
 ITEM = 4
-"""What an item of a list or dict costs, in characters: that is how much longer it takes."""
+"""The cost of an item of a list or dict, in characters: it takes that much longer."""
 
 
 class ExpressionError(ValueError):

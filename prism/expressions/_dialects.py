@@ -1,4 +1,4 @@
-"""What the expressions of one kind of document have beyond those of workflows.
+"""The features of one kind of document's expressions beyond those of workflows.
 
 All are translated to Python's form first: ECMAScript by its operators and words, ``_event.data`` as
 a look-up of a key, and ``In('s')`` as a look-up in a variable ``In``. So they share one check and
@@ -35,7 +35,7 @@ _OPENING = {"(": ")", "[": "]", "{": "}"}
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """What the expressions of one kind of document have beyond those of workflows.
+    """The features of one kind of document's expressions beyond those of workflows.
 
     Args:
         look_ups: Functions of one argument, such as ``In``. Each evaluation has them among its

@@ -61,7 +61,7 @@ class Definition(Generic[StateT]):
     needs: tuple[str, ...]
     description: str
     tree: Hierarchy | None = field(init=False, repr=False)
-    """What was written of a chart with composites; None for a flat chart."""
+    """The definition of a chart with composites as it was written; None for a flat chart."""
 
     def __init__(
         self,

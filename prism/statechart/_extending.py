@@ -33,7 +33,7 @@ class Others(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Changes:
-    """What a derived chart has that the former has not.
+    """The differences of a derived chart from the one before.
 
     Args:
         states: Further states.

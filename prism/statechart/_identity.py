@@ -1,4 +1,4 @@
-"""What histories, logs and documents call things: contexts, agents, guards, actions, decisions.
+"""Names of things in histories, logs and documents: contexts, agents, guards, actions, decisions.
 
 A guard may receive any object as context, such as the post an agent looks at. History and log keep
 only its identifying fields, never the object, so that a thousand records do not keep a thousand

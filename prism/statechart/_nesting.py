@@ -1,4 +1,4 @@
-"""What a chart with states inside states is written with: `State`, `In` and `done`.
+"""The vocabulary of charts with states inside states: `State`, `In` and `done`.
 
 One enum names all states, composites and leaves. A tree of `State` says what lies inside what.
 """
@@ -26,7 +26,7 @@ SEPARATOR = "+"
 """Stands between the leaves of a configuration."""
 
 DONE = "done.state."
-"""What the triggers begin with that a chart raises when a composite is done (SCXML, 3.7)."""
+"""The beginning of the triggers that a chart raises when a composite is done (SCXML, 3.7)."""
 
 
 class EventDescriptor(str):
@@ -75,7 +75,7 @@ class State(Generic[StateT_co]):
     exit: tuple[Action, ...]
 
     start: ClassVar[tuple[Action, ...]] = ()
-    """What a document does where the state's initial one is entered for want of another."""
+    """The content that a document runs when the state's initial state is entered by default."""
 
     def __init__(
         self,
@@ -169,7 +169,7 @@ class In:
 
     @property
     def __name__(self) -> str:
-        """What logs, pictures and explanations call it."""
+        """Its name in logs, pictures and explanations."""
         return f"In({state_text(self.state)})"
 
     def __call__(self, agent: Any, context: Any) -> bool:  # noqa: ARG002 - a guard takes both

@@ -26,7 +26,7 @@ HAS_IDEA = "has_idea"
 RESTING_TICKS = 2
 
 AT_LEISURE = (AgentState.IDLE, AgentState.SCROLLING)
-"""Where ideas come: to agents who do nothing, or who only scroll."""
+"""The states in which an agent may have an idea: doing nothing, or only scrolling."""
 
 FEEDS_OF_ACTS = ("social_media_acts", "social_feed_acts")
 """Names of the charts in which agents decide between all that they may do about a post."""

@@ -56,7 +56,7 @@ class Described(Interpreter[StateT]):
 
     @property
     def description(self) -> str:
-        """What the chart is about, in words."""
+        """A description of the chart."""
         return self._definition.description
 
     @property
@@ -247,7 +247,7 @@ class Written(Described[StateT]):
         return cls._read(Source.parse(text, "json"), **options)
 
     def to_scxml(self, *, guards: Functions | None = None, actions: Functions | None = None) -> str:
-        """Return the chart as an SCXML document; ``docs/scxml.md`` says what stands in it.
+        """Return the chart as an SCXML document; ``docs/scxml.md`` describes its contents.
 
         Args:
             guards: Guards by name, for those without a name of their own, such as lambdas.

@@ -31,11 +31,11 @@ Rate = Callable[[Any, Any], float]
 ANY_STATE: Literal["*"] = "*"
 
 ALWAYS = "always"
-"""What logs and pictures call the trigger of an eventless transition."""
+"""The name of an eventless transition's trigger in logs and pictures."""
 
 _PLAIN = ("trigger", "source", "target", "guard", "action")
 TIMING = ("after", "rate", "probability")
-"""What says when, or with which chance, a transition is made."""
+"""The fields that say when, or with which probability, a transition is made."""
 
 _RARE = ("internal", *TIMING)
 
@@ -50,7 +50,7 @@ class DocumentPart:
 
     @property
     def __name__(self) -> str:
-        """What logs, pictures and explanations call it."""
+        """Its name in logs, pictures and explanations."""
         return self.label
 
 
@@ -70,7 +70,7 @@ class History(Generic[StateT_co]):
     default: StateT_co | tuple[StateT_co, ...] | None = None
 
     content: ClassVar[Any] = None
-    """What a document does where the default is entered."""
+    """The content that a document runs when the default is entered."""
 
     def __str__(self) -> str:
         """Return the composite with SCXML's and UML's mark of a history."""
@@ -79,7 +79,7 @@ class History(Generic[StateT_co]):
 
 @dataclass(frozen=True, slots=True)
 class OtherThan(Generic[StateT_co]):
-    """What `other_than` returns."""
+    """The result of `other_than`."""
 
     states: tuple[StateT_co, ...]
 
@@ -338,7 +338,7 @@ def _state_problems(field: str, value: object, other_end: Any) -> list[str]:
 
 
 class Edge:
-    """What all records of a transition share: its ends, its trigger, and the keys of the context.
+    """The part that all records of a transition share: ends, trigger, and keys of the context.
 
     A record refers to its edge instead of having five fields of its own, which halves its size.
     """

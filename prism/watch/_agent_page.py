@@ -34,7 +34,7 @@ _IN_TICKS = "Ticks from entering a state to leaving it."
 
 @dataclass(frozen=True)
 class AgentPage:
-    """What one agent did, in one round and in all.
+    """The page of one agent: what it did in one round and in all.
 
     Args:
         agent: The agent.

@@ -32,7 +32,7 @@ _READ = ("event", "round", "agent_id", "state", "from_state", "to_state", "kind"
 
 
 class AgentTable:
-    """What every agent of a run did, counted when it is asked for, and then only what is new.
+    """Counts of what every agent of a run did, brought up to date when they are asked for.
 
     Args:
         watched: The run.

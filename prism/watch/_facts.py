@@ -85,16 +85,16 @@ def counted_facts(blank: RunFacts, watched: Watched, *, decides: bool = True) ->
 
 def states_at(tally: Tally, number: int | None) -> dict[str, int]:
     """Return how many agents are in each state at the end of a round, or now if it goes on."""
-    if number is None:
-        return tally.joined()
     if number in tally.ends:
         return _counts(tally.ends[number])
 
-    before = max((ended for ended in tally.ends if ended < number), default=None)
+    last = -1 if number is None else number
+    before = max((ended for ended in tally.ends if ended < last), default=None)
     counts = tally.joined() if before is None else _counts(tally.ends[before])
     # what closes a round comes after its states were counted
     closing = pl.col("round").eq_missing(pl.lit(before)) & pl.col("closes")
-    since = tally.table("traffic").filter((pl.col("round") > (before or -1)) | closing)
+    then = pl.col("round").fill_null(-1).is_between(-1 if before is None else before + 1, last)
+    since = tally.table("traffic").filter(then | closing)
     for source, target, count in since.select("from_state", "to_state", "count").iter_rows():
         counts[source] = counts.get(source, 0) - count
         counts[target] = counts.get(target, 0) + count

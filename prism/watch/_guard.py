@@ -1,4 +1,4 @@
-"""Who may see the page: this machine's own browser, with the token that was printed for it."""
+"""Access to the page: only this machine's own browser, with the token printed for it."""
 
 from __future__ import annotations
 

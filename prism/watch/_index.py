@@ -1,4 +1,4 @@
-"""Where the lines of a log are that name an agent, so that one agent is read without the others."""
+"""An index of a log's lines by agent, so that one agent is read without the others."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Read = Callable[[int, int], bytes]
 
 
 class Lines:
-    """Where the lines of a block begin: how many lines end before each of its small pieces.
+    """The places where the lines of a block begin: the lines that end before each small piece.
 
     Args:
         block: The block.

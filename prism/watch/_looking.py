@@ -188,7 +188,7 @@ def agents_with(
 
 @dataclass(frozen=True, slots=True)
 class Doings:
-    """What one agent did.
+    """The doings of one agent.
 
     Args:
         story: Its events in the order of the log; see `prism.analysis.agent_story`.

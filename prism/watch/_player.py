@@ -52,7 +52,6 @@ class Player(Observer):
     def __init__(self, asked: Mapping[str, Any], folder: Path, tell: Tell) -> None:
         self._asked = asked
         self._tell = tell
-        self._lock = Lock()
         self._orders: deque[dict[str, Any]] = deque()
         self._goes: Literal["pause", "tick", "round", "play"] = "pause"
         self._seconds = 0.0
@@ -69,8 +68,7 @@ class Player(Observer):
 
     def order(self, order: dict[str, Any]) -> None:
         """Take an order from another thread."""
-        with self._lock:
-            self._orders.append(order)
+        self._orders.append(order)
 
     def play(self) -> None:
         """Carry out the run, as fast and as far as it is told to."""
@@ -112,11 +110,9 @@ class Player(Observer):
         await asyncio.sleep(self._seconds if self._goes == "play" and not is_between else 0)
 
     def _follow_orders(self, *, is_between: bool) -> None:
-        with self._lock:
-            orders = [*self._orders]
-            self._orders.clear()
-
-        for order in orders:
+        # an order that must wait is put back
+        for _ in range(len(self._orders)):
+            order = self._orders.popleft()
             does = order["do"]
             if does in ("treat", "set"):
                 # the world may change between two rounds only

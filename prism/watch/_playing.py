@@ -41,7 +41,7 @@ _ORDERS: Mapping[str, Mapping[str, Any]] = {
     "treat": {"name": str},
     "set": {"parameters": dict},
 }
-"""What the world's process is told to do, with the types of what belongs to it."""
+"""The orders that the world's process takes, with the types of their values."""
 
 
 class Playing:

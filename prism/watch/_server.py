@@ -46,7 +46,7 @@ _COLUMNS = {
     **{"source": "from_state", "target": "to_state"},
     **{"chosen": "chosen", "by": "source", "event": "event"},
 }
-"""What can be asked of the agents behind an arrow or a bar, and the columns that tell it."""
+"""The filters for the agents behind an arrow or a bar, and the columns that they apply to."""
 
 _MOST_CONNECTIONS = 64
 _MOST_REQUEST = 1 << 20
@@ -58,7 +58,7 @@ _LOOKING = Semaphore(2)
 
 
 class _Pages:
-    """What is answered: the page, its parts as JSON, and the news of a run.
+    """The answers of the server: the page, its parts as JSON, and the news of a run.
 
     Args:
         runs: The runs that can be watched.
@@ -171,7 +171,7 @@ _ANSWERS: Mapping[str, Answer] = {
     "/agent": lambda views, asked: views.of_agent(asked["agent"], _number_in(asked, "round")),
     "/post": lambda views, asked: views.of_post(asked["post"]),
 }
-"""What is answered of a run, as JSON."""
+"""The answers about a run, as JSON."""
 
 
 def _json(data: Any) -> bytes:

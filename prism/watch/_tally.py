@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from prism.analysis._reading.merging import COUNT, TableMerger, merge_by_sum
+from prism.analysis._reading.merging import COUNT, TableMerger, merge_by_first, merge_by_sum
 from prism.analysis._reading.parsing import TYPES, Parsed, parse
 from prism.analysis._reading.runs import Run
 from prism.analysis._reading.survey import SURVEYED, FileSurvey
@@ -22,15 +22,7 @@ from prism.runlog._events import EVENTS
 from prism.runlog._keys import WORLD_EVENTS
 from prism.runlog._prompts import read_line
 from prism.runlog._reader import Block
-from prism.telemetry.events import (
-    AGENT_JOINED,
-    AGENTS_PICTURED,
-    DECISION,
-    ROUND_ENDED,
-    TEXT_WRITTEN,
-    TRANSITION,
-    TREATMENT_APPLIED,
-)
+from prism.telemetry import events
 from prism.watch._index import NAMING, Index, Lines, Read
 
 COUNTED = (*COSTS, "request_seconds")
@@ -43,7 +35,8 @@ _OF_ALL = (*SURVEYED, "round", "tick", "agent_id")
 _KEYS = {event.name: [key.name for key in event.keys] for event in EVENTS}
 _ASKED = ["run", "round", "state", "chosen", "model", "source", "reason", "event"]
 _TRAFFIC = ["run", "round", "chart", "from_state", "to_state", "trigger", "closes"]
-_KEPT_WHOLE = (ROUND_ENDED, TREATMENT_APPLIED)
+_AGENT = ("chart", "agent_id")
+_KEPT_WHOLE = (events.ROUND_ENDED, events.TREATMENT_APPLIED)
 
 
 class Tally:
@@ -83,6 +76,7 @@ class Tally:
             "faults": faults.FaultCounts(),
             "own": merge_by_sum(["run", "event", "round"]),
             "joined": merge_by_sum(["state"]),
+            "begun": merge_by_first(_AGENT),
         }
         self.take(Block(b"", 1, 0), 0)
 
@@ -114,7 +108,7 @@ class Tally:
     def put_end(self, line: bytes) -> None:
         """Add the last ``round.ended`` before the lines are read that lead to it."""
         event = read_line(line) or {}
-        if event.get("event") == ROUND_ENDED:
+        if event.get("event") == events.ROUND_ENDED:
             self._keep(event)
 
     @property
@@ -146,8 +140,9 @@ class Tally:
         return self._counts[name].table().drop("run")
 
     def joined(self) -> dict[str, int]:
-        """Return how many agents joined in each state."""
-        return dict(self._counts["joined"].table().iter_rows())
+        """Return how many agents began in each state; one that did not join, before it moved."""
+        begun = self._counts["begun"].table().group_by("from_state").agg(COUNT)
+        return dict(self._counts["joined"].table().iter_rows()) or dict(begun.iter_rows())
 
     def events(self) -> dict[str, int]:
         """Return how many events of each name there are."""
@@ -170,13 +165,16 @@ class Tally:
         """Return what is to be added to each of all counts."""
         run, event = self.known_run, pl.col("event")
         closes = closes_round(None if run is None else run.ticks_per_round)
-        moves = rows.filter(event == TRANSITION).drop_nulls(["from_state", "to_state"])
+        moves = rows.filter(event == events.TRANSITION).drop_nulls(["from_state", "to_state"])
         moves = moves.with_columns(how_closing()).with_columns(closes=closes)
-        others = rows.filter(event != TRANSITION)
-        asked = others.filter(event.is_in([DECISION, TEXT_WRITTEN]))
+        others = rows.filter(event != events.TRANSITION)
+        asked = others.filter(event.is_in([events.DECISION, events.TEXT_WRITTEN]))
         own = others.filter(event.str.starts_with(WORLD_EVENTS))
         own = own.with_columns(event.str.strip_prefix(WORLD_EVENTS))
-        joined = others.filter(event == AGENT_JOINED).drop_nulls("state")
+        joined = others.filter(event == events.AGENT_JOINED).drop_nulls("state")
+        # those of a loop of one's own do not join
+        is_own = not self.end or events.AGENT_JOINED not in self.events()
+        begun = moves.filter(is_own).drop_nulls("agent_id").unique(_AGENT, keep="first")
 
         return [
             rows.group_by("event").agg(count=COUNT),
@@ -185,6 +183,7 @@ class Tally:
             others.filter(faults.is_fault()),
             own.group_by("run", "event", "round").agg(events=COUNT, agents=pl.lit(0, pl.Int64)),
             joined.group_by("state").agg(agents=COUNT),
+            begun.select(*_AGENT, "from_state"),
         ]
 
     def _note_rounds(self, lines: Lines, read: Read, frame: pl.DataFrame) -> None:
@@ -196,7 +195,7 @@ class Tally:
         for number, line in first.iter_rows():
             if number not in self.begins:
                 self.begins[number], _ = lines.find(line, read)
-        pictures = numbered.filter(event=AGENTS_PICTURED)
+        pictures = numbered.filter(event=events.AGENTS_PICTURED)
         for number, line in pictures.select("round", "line").iter_rows():
             begin, text = lines.find(line, read)
             self.pictures[number] = begin, begin + len(text)
@@ -205,7 +204,7 @@ class Tally:
             self._keep(read_line(lines.find(line, read)[1]) or {})
 
     def _keep(self, event: Mapping[str, Any]) -> None:
-        if event.get("event") == TREATMENT_APPLIED:
+        if event.get("event") == events.TREATMENT_APPLIED:
             self.treated.append(event)
         elif isinstance(event.get("round"), int):
             self.ends[event["round"]] = event

@@ -1,4 +1,4 @@
-"""What the page shows, as HTML and figures: the sections of a report, and one round or agent."""
+"""The content of the page, as HTML and figures: a report's sections, and one round or agent."""
 
 from __future__ import annotations
 
@@ -24,23 +24,15 @@ from prism.report._sections.faults import FAULTS, cut
 from prism.report._sections.kinds import Section
 from prism.report._sections.picture import draw_picture
 from prism.runlog._reader import BLOCK_BYTES
+from prism.watch import _facts
 from prism.watch import _looking as looking
 from prism.watch._agent_page import AgentPage, agent_link, happened_list, thread_page, with_links
 from prism.watch._agents import AgentTable
-from prism.watch._facts import (
-    blank_facts,
-    busiest,
-    counted_facts,
-    in_round,
-    object_in,
-    states_at,
-    whole_facts,
-)
 from prism.watch._tally import Tally
 from prism.watch._watched import MOST_READ_WHOLE, Watched
 
 _OVER_TIME = tuple(kind for kind in (FAULTS, *KINDS) if kind.anchor not in ("chart", "picture"))
-"""What a report shows and the view of a round does not."""
+"""The sections of a report that the view of a round does not have."""
 
 _OF_COUNTS = ("faults", "measures", "states", "decisions", "costs", "treatments", "events")
 """The sections for which counts are enough."""
@@ -83,7 +75,7 @@ class View:
 
 
 class Views:
-    """What can be seen of one run.
+    """The views of one run.
 
     Args:
         watched: The run.
@@ -131,11 +123,12 @@ class Views:
             read = tail, tail.size
             is_new, is_running = read != self._read, self.watched.status.state == "running"
             if is_new and is_running and now < self._due and self._whole is not None:
-                return counted_facts(self._whole, self.watched, decides=False), self._due - now
+                latest = _facts.counted_facts(self._whole, self.watched, decides=False)
+                return latest, self._due - now
 
             if is_new:
                 began = process_time()
-                self._whole, self._read = whole_facts(self.watched), read
+                self._whole, self._read = _facts.whole_facts(self.watched), read
                 self._due = monotonic() + self._rest * (process_time() - began)
             return self._whole, 0.0
 
@@ -154,9 +147,9 @@ class Views:
             last = max(tally.rounds(), default=None)
             if number is not None and last is not None and number > last:
                 raise InputError(f"round {number:,} has not begun: the last is {last:,}")
-            states = states_at(tally, number)
+            states = _facts.states_at(tally, number)
             event = tally.ends.get(number) if number is not None else None
-            here = in_round(facts, tally, number)
+            here = _facts.in_round(facts, tally, number)
             charts = _charts(facts, here, states, tally)
             counts = tally.events()
 
@@ -225,10 +218,10 @@ class Views:
             # the first lines say how the agents begin, so they are read once more with all of them
             are_all = bool(self.watched.tally.begins)
             if self._blank is None or are_all != self._has_begun:
-                self._blank, self._has_begun = blank_facts(self.watched), are_all
+                self._blank, self._has_begun = _facts.blank_facts(self.watched), are_all
             blank = self._blank
 
-        return None if blank is None else counted_facts(blank, self.watched)
+        return None if blank is None else _facts.counted_facts(blank, self.watched)
 
 
 _HOW_MANY = f"The last {looking.MOST_HAPPENINGS} events; an agent's page has all of its events."
@@ -249,7 +242,7 @@ def _charts(facts: RunFacts, here: RunFacts, states: Mapping[str, int], tally: T
     parts = []
     for chart in facts.chart_names:
         diagram = diagram_of(chart, [facts])
-        most = busiest(tally, chart, Levels(diagram))
+        most = _facts.busiest(tally, chart, Levels(diagram))
         svg = draw_svg(diagram, traffic_of(chart, here, facts), beside=[most], agents=counts)
         parts.append(Markup('<div class="scroll chart" tabindex="0">{}</div>').format(Markup(svg)))
 
@@ -267,7 +260,7 @@ def _numbers(event: Mapping[str, Any] | None) -> Markup:
 
     told = {name: event.get(name) for name in _TOLD}
     for kind in ("measures", "timeouts", "fallbacks", "texts"):
-        for name, value in object_in(event, kind).items():
+        for name, value in _facts.object_in(event, kind).items():
             told[name if kind == "measures" else f"{kind} {name}"] = value
 
     cells = _EMPTY.join(

@@ -69,7 +69,7 @@ class Watched:
 
     @property
     def unit(self) -> str:
-        """What a round is called in this run: an agent that is run alone has turns or cycles."""
+        """The word for a round in this run: an agent that runs alone has turns or cycles."""
         with self.lock:
             counts, agents = self.tally.events(), self.tally.joined()
         if sum(agents.values()) > 1:

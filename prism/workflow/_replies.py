@@ -1,4 +1,4 @@
-"""What a model replies to a step, read as a careful person would read it."""
+"""Replies of a model to a step, read as a careful person would read them."""
 
 # ruff: noqa: RUF001 (people write signs that look like others)
 

@@ -37,7 +37,7 @@ class _SavedTransition(_Saved):
 
 
 class SavedMachine(_Saved):
-    """What is saved under ``_state_machine``; only people need its declared states."""
+    """The part that is saved under ``_state_machine``; its declared states are for people."""
 
     current_state: str
     history: list[_SavedTransition | str] = Field([])
@@ -69,7 +69,7 @@ class _SavedAction(_Saved):
 
 
 class SavedAgent(_Saved):
-    """What `WorkflowAgent.to_dict` returned: its variables, with its state among them."""
+    """The result of `WorkflowAgent.to_dict`: its variables, with its state among them."""
 
     agent_id: str
     context: dict[Any, Any] = Field({})

@@ -99,7 +99,7 @@ _Told = dict[str, Any]
 
 
 class Acting(Protocol):
-    """What a step needs of the agent whose step it is."""
+    """The parts of an agent that its steps need."""
 
     agent_id: str
     workflow: Workflow

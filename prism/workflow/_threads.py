@@ -1,4 +1,4 @@
-"""What a thread does, and who waits for it in an event loop."""
+"""Work in threads that an event loop waits for."""
 
 from __future__ import annotations
 

@@ -12,7 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from prism.analysis import costs, decisions, faults, measures, read_log, transition_counts
+from prism.analysis import (
+    costs,
+    decisions,
+    faults,
+    measures,
+    read_log,
+    state_counts,
+    transition_counts,
+)
 from prism.runlog._reader import Block
 from prism.runs import RunStatus
 from prism.watch._facts import blank_facts, counted_facts, states_at
@@ -125,6 +133,27 @@ def test_agents_in_a_round_that_goes_on_are_counted_from_the_last_end(
 
     lines += [at(2, make.move("c", "y", "z", trigger="go"))]
     assert states_at(tally_of(write_log(lines)), 2) == {"x": 2, "y": 0, "z": 1}
+
+
+@pytest.mark.parametrize("cuts", [[], [3, 6, 9]])
+def test_agents_of_a_loop_of_ones_own_are_counted_as_in_the_analysis(
+    cuts: list[int], write_log: Callable[..., Path], make: Any
+) -> None:
+    """Such a log has neither agents that join nor ends of rounds, only what moves."""
+    ring = ["x", "y", "z"]
+    lines = [make.started()] + [
+        {**make.move(agent, ring[step % 3], ring[(step + 1) % 3], trigger="go"), **at}
+        for number in range(1, 5)
+        for at in [{"round": number, "tick": 1}]
+        for agent, step in [("a", number), ("b", number + 1), ("c", number + 1)][: 5 - number]
+    ]
+    path = write_log(lines)
+    tally, wanted = tally_of(path, cuts), state_counts(read_log(path))
+    for number in range(1, 5):
+        rows = wanted.filter(round=number).select("state", "agents").iter_rows()
+        assert {key: each for key, each in states_at(tally, number).items() if each} == {
+            key: each for key, each in rows if each
+        }
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,7 @@ OfLkjagent = Annotated[Any, Field(deprecated=True)]
 
 
 class StateDescriptions(Declaration):
-    """What each state is for."""
+    """The descriptions of the states."""
 
     thinking: Text = None
     executing: Text = None
@@ -270,7 +270,7 @@ _PARTS: Mapping[str, Collection[str]] = {
 
 
 class Reading(Problems):
-    """What was read, and what is wrong with it.
+    """The configuration that was read, and its problems.
 
     Args:
         source: The document.

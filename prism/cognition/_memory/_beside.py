@@ -1,4 +1,4 @@
-"""What lies beside the file of a memory: its lock, and its backups."""
+"""The files beside a memory: its lock and its backups."""
 
 from __future__ import annotations
 

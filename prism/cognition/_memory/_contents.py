@@ -1,4 +1,4 @@
-"""What a memory holds apart from its storage, and the shape of its document."""
+"""The contents of a memory apart from its storage, and the shape of its document."""
 
 from __future__ import annotations
 

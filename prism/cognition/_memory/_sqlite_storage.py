@@ -1,4 +1,4 @@
-"""What is stored of a memory, as rows of its database, with full-text search (FTS5)."""
+"""Storage as rows of a database, with full-text search (FTS5)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is stored of a memory, and a memory as one JSON file, which every commit replaces."""
+"""Storage of memories, and a memory as one JSON file, which every commit replaces."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ STEPS = ("put", "remove", "put_versions", "clear")
 
 
 class Storage:
-    """What is stored of a memory, in its file or in memory.
+    """The stored part of a memory, in its file or in RAM.
 
     Args:
         path: The file; None for none.

@@ -1,4 +1,4 @@
-"""What the names in a reply stand for, in whichever language they were given."""
+"""The meaning of the names in a reply, in whichever dialect they were given."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from prism.statechart.reasoner._replies._objects import excerpt
 
 @dataclass(frozen=True, slots=True)
 class AskedAction:
-    """What a reply asks for; not yet checked against the available actions.
+    """The request in a reply, not yet checked against the available actions.
 
     Attributes:
         type: The leading word of the type, in lower case; empty if there is none.
@@ -35,7 +35,7 @@ class AskedAction:
 
 @dataclass(frozen=True, slots=True)
 class AgentReply:
-    """What a model replied.
+    """The reply of a model.
 
     Attributes:
         next_state: The leading word of ``next_state``, in lower case; None if there is none.
@@ -56,7 +56,7 @@ Leaves = dict[str, Any]
 """The names that the specification knows, and what a reply gives for each."""
 
 UNREAD = "text of no element"
-"""What text in an element that belongs to none in it is called, among the names."""
+"""The name under which an element's own text stands among the names in it."""
 
 _PARTS = ("type", "tags", "value")
 _OF_AGENT = ("next_state", "thinking_log", "action", "agent")

@@ -62,7 +62,7 @@ class Element:
 
 
 class Elements:
-    """What is found in a reply.
+    """The elements that are found in a reply.
 
     Its tags are read from left to right; every method leaves off behind what it has read.
 

@@ -32,7 +32,7 @@ THOUGHT = r"""
   | \|channel\|>\s{0,9}+(?:(?P<final>final)|(?P<channel>\w{1,20}))\b
         [^<]{0,40}+ (?:<\|constrain\|>[^<]{0,40}+)?+ <\|message\|>
 """
-"""What follows the sign ``<`` where a thought begins or ends: its tags, and channels of gpt-oss."""
+"""The text after ``<`` where a thought begins or ends: tags, and channels of gpt-oss."""
 
 # Quotes in a start tag may hold any sign. Wherever a tag begins, two others at most are inside
 # quotes there, so that the search takes time in proportion to the text.

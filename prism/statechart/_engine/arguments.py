@@ -275,7 +275,7 @@ class Checks(Generic[StateT]):
 
     @property
     def definition(self) -> Definition[StateT]:
-        """What the chart is."""
+        """The definition of the chart."""
         return self._definition
 
     # Triggers

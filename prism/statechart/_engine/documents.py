@@ -18,7 +18,7 @@ from prism.statechart._identity import identify
 from prism.statechart.transitions import ALWAYS, Edge
 
 PROCESSOR = "http://www.w3.org/TR/scxml/#SCXMLEventProcessor"
-"""What sends events to the agent itself (SCXML, appendix C.1)."""
+"""The processor that sends events to the agent itself (SCXML, appendix C.1)."""
 
 SHORT_PROCESSOR = "scxml"
 """Its short name."""
@@ -100,7 +100,7 @@ class Session:
 
     @property
     def memory(self) -> dict[str, Any]:
-        """What the chart remembers of the agent."""
+        """The chart's memory of the agent."""
         return memory_of(self._chart.definition.name, self.agent)
 
     def event_of(self, trigger: Any, context: Any) -> Event:

@@ -1,4 +1,4 @@
-"""What a chart remembers about an agent besides its state: ``state_memory``.
+"""The memory that a chart keeps of an agent besides its state: ``state_memory``.
 
 It is a dict of JSON values that only charts with histories or timers use, and None until then::
 

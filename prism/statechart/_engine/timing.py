@@ -32,7 +32,7 @@ class Limits(dict[Any, float]):
 
 
 class Schedule:
-    """What a tick looks at in a chart with composites.
+    """The timers and rates that a tick checks in a chart with composites.
 
     Args:
         hierarchy: The chart's states and transitions.

@@ -1,4 +1,4 @@
-"""What a transition leaves behind: in its agent, in the history, and in the log.
+"""The traces of a transition: in its agent, in the history, and in the log.
 
 Any object with a writable ``state`` can be driven. The other fields (`FIELD_DEFAULTS`) are used
 where the object has them. There are four kinds of classes:

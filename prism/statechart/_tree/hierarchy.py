@@ -59,7 +59,7 @@ def with_insides(states: Iterable[Any]) -> Iterator[Any]:
 
 @dataclass(frozen=True, eq=False)
 class Hierarchy:
-    """What was written of a sound chart with composites.
+    """The definition of a valid chart with composites, as it was written.
 
     Args:
         states: The states at the top, each a member or a `State`.
@@ -234,7 +234,7 @@ class Hierarchy:
 
     @cached_property
     def decides(self) -> frozenset[int]:
-        """The leaves in which a reasoner chooses."""
+        """The leaves in which a reasoner may have to choose."""
         numbers = self.tree.numbers
         return frozenset(
             numbers[state_text(leaf)]
@@ -259,7 +259,7 @@ class Hierarchy:
 
     @property
     def deciding(self) -> frozenset[Any]:
-        """The leaves in which a reasoner chooses, as members."""
+        """The same leaves, as members of the enum."""
         return frozenset(self._members(self.decides))
 
     @property
@@ -302,7 +302,7 @@ class Hierarchy:
 
     @property
     def first(self) -> Any:
-        """What an agent's state is when it begins."""
+        """The state of an agent that begins."""
         members = self._members(self.begins_in)
         return members[0] if len(members) == 1 else Configuration(members)
 

@@ -24,7 +24,7 @@ Call = tuple[Action, frozenset[int]]
 CHART = 0
 
 BEGIN: Transition[Any] = Transition("begin", ANY_STATE, None, internal=True)
-"""What enters a state when an agent begins; no chart has it."""
+"""The event that enters the first state when an agent begins; no chart defines it."""
 
 
 @dataclass(slots=True)
@@ -293,7 +293,7 @@ class Entering(set[int]):
 
 
 class Notes(NamedTuple):
-    """What a step changes in the memory of an agent, by the texts of states.
+    """The changes that a step makes to the memory of an agent, by the texts of states.
 
     Args:
         left: What a history will stand for: the leaves that are left, by composite.

@@ -1,4 +1,4 @@
-"""What must hold before a chart with composites is built, each with its sentence."""
+"""Checks of a chart with composites before it is built, each with its message."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def _all(hierarchy: Hierarchy) -> Iterator[Any]:
 
 
 def _naming_problems(hierarchy: Hierarchy, known: set[Any]) -> Iterator[str]:
-    """Yield where something names what is no state of the tree."""
+    """Yield a problem for each name that is no state of the tree."""
     yield from (
         f"{what} {state!r} {_NOT_THERE}"
         for what, state in _named(hierarchy)

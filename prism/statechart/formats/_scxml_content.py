@@ -27,7 +27,7 @@ _INTERNAL = "#_internal"
 
 @dataclass(frozen=True)
 class Run:
-    """What one block of content is run with."""
+    """The context in which one block of content runs."""
 
     model: Model
     agent: Any
@@ -91,7 +91,7 @@ class Block(DocumentPart):
 
 @dataclass(frozen=True)
 class Start(DocumentPart):
-    """What every state at the top does first: it gives the document's data their values."""
+    """The first content of every top-level state: it initializes the document's data."""
 
     model: Model
     label: ClassVar[str] = "data"
@@ -103,7 +103,7 @@ class Start(DocumentPart):
 
 @dataclass(frozen=True)
 class LateStart(DocumentPart):
-    """What a state with late binding does first."""
+    """The first content of a state with late binding."""
 
     model: Model
     state: str
@@ -120,7 +120,7 @@ class LateStart(DocumentPart):
 
 @dataclass(frozen=True)
 class Payload:
-    """What an event brings along: ``namelist``, ``<param>`` and ``<content>``."""
+    """The data of an event: ``namelist``, ``<param>`` and ``<content>``."""
 
     params: tuple[tuple[str, Value], ...] = ()
     names: tuple[tuple[str, Value], ...] = ()
@@ -148,7 +148,7 @@ class Payload:
 
 @dataclass(frozen=True)
 class Done(DocumentPart):
-    """What a final state does last: it says that the state around it is done."""
+    """The last content of a final state: it raises that the state around it is done."""
 
     model: Model
     state: str

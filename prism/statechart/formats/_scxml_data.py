@@ -101,7 +101,7 @@ class Datum(NamedTuple):
 
 @dataclass(frozen=True)
 class Model:
-    """What all content of a document has in common.
+    """The data and names that all content of a document shares.
 
     Args:
         name: The document's name.
@@ -250,7 +250,7 @@ class _Active(dict[str, bool]):
 
 
 class Location(NamedTuple):
-    """What ``<assign>`` sets: a variable, or something inside it.
+    """The target of ``<assign>``: a variable, or something inside it.
 
     Args:
         source: The location as it is written.
@@ -302,7 +302,7 @@ class Condition(DocumentPart):
 
     @property
     def __name__(self) -> str:
-        """What logs, pictures and explanations call it."""
+        """Its name in logs, pictures and explanations."""
         return self.test.source
 
     def __call__(self, agent: Any, context: Any) -> bool:

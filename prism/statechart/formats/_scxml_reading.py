@@ -57,7 +57,7 @@ _INSIDE: Mapping[str, frozenset[str]] = {
     "history": frozenset({"transition"}),
     "initial": frozenset({"transition"}),
 }
-"""What may lie in an element of the structure."""
+"""The children that an element of the structure may have."""
 
 
 def read_scxml(

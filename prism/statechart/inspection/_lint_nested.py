@@ -1,4 +1,4 @@
-"""What a lint looks at in a chart with composites: its transitions as written.
+"""The outline of a chart with composites, for its lint: its transitions as written.
 
 From leaf to leaf, one that leads to a history would be several, of which the first would hide the
 others.

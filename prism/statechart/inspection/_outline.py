@@ -1,4 +1,4 @@
-"""What a lint looks at in a chart, whether it is flat or has composites."""
+"""The outline of a chart that its lint checks, whether it is flat or has composites."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from prism.statechart.transitions import Transition
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """What is looked at in a chart.
+    """The facts about a chart that its lint checks.
 
     Args:
         initial: The states in which agents begin.

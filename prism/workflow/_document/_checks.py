@@ -1,4 +1,4 @@
-"""What is probably a mistake in a workflow that can run."""
+"""Probable mistakes in a workflow that can run."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def _set_by_steps(definition: WorkflowDefinition) -> frozenset[str]:
 
 
 class _Ways:
-    """What may follow what, if a step asks for it."""
+    """The states that may follow each other, if a step asks for it."""
 
     def __init__(self, definition: WorkflowDefinition) -> None:
         self._definition = definition

@@ -1,4 +1,4 @@
-"""What is wrong with a workflow and with the files that it names, all reported at once."""
+"""Problems of a workflow and of the files that it names, all reported at once."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ MAX_CHARACTERS = 20_000
 MAX_RESULT_CHARACTERS = 1_000_000
 
 MODULES = ("json", "math", "random", "re")
-"""What a code step may import: a step has to give the same again when a run is replayed."""
+"""The modules that a code step may import: a replayed step must give the same result."""
 
 _REFUSED_NAMES = frozenset(
     {"compile", "eval", "exec", "globals", "hash", "id", "input", "open", "vars"}
@@ -41,7 +41,7 @@ _PLAIN = frozenset(
         *ast.cmpop.__subclasses__(),
     }
 )
-"""What is right if it can be parsed, so that it need not be compiled, too."""
+"""Nodes that are valid if they can be parsed, so that they need not be compiled."""
 
 _WITHOUT_PARTS = frozenset({ast.Name, ast.Constant})
 _SIGNS = frozenset(
@@ -49,7 +49,7 @@ _SIGNS = frozenset(
     for kind in (ast.expr_context, ast.operator, ast.unaryop, ast.boolop)
     for each in kind.__subclasses__()
 )
-"""What every name and operation has, and what says nothing of a program."""
+"""Nodes that belong to every name and operation, and say nothing about a program."""
 
 _BUILTINS = frozenset(dir(builtins))
 _OPENING = "def _prism_step(context, _prism_given, _prism_locals=locals):\n    {}\n"
@@ -178,7 +178,7 @@ def _python(code: str | ast.Module, flags: int = 0) -> Any:
 
 
 class _Scan:
-    """What stands in a program, found in one pass: a file may have many long ones.
+    """The names and imports of a program, found in one pass: a file may have many long programs.
 
     Args:
         tree: The program.
@@ -275,7 +275,7 @@ _SEEN: Mapping[type[ast.AST], Callable[[_Scan, Any], None]] = {
     **dict.fromkeys((ast.arg, ast.ExceptHandler, ast.MatchAs), _Scan.binding),
     **dict.fromkeys((ast.MatchStar, ast.MatchMapping), _Scan.binding),
 }
-"""What looks at nodes of a kind; there is nothing to see in others."""
+"""The function that examines each kind of node; others need none."""
 
 
 def _assigned(body: Iterable[ast.stmt]) -> Iterator[str]:
