@@ -19,7 +19,6 @@ from prism.cli._log_decision import list_decisions
 from prism.cli._options import OutFile, Runs, TableFile, command_group, command_of, option
 from prism.cli._output import missing_runs_first, write_bytes
 from prism.cli._screen import note, say
-from prism.cli._spent import spent_lines
 from prism.cli._table_output import TableFormat, choose_format, suffix_of, write
 from prism.errors import InputError
 
@@ -163,6 +162,7 @@ def _in_order(agent: str, runs: list[Path]) -> tuple[str, list[Path]]:
 
 def _say_spent(runs: list[Path]) -> None:
     """Print what kept runs have spent by their summaries, with the money if they had prices."""
+    from prism.cli._spent import spent_lines
     from prism.runs import run_status
 
     for run in filter(Path.is_dir, runs):

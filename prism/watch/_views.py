@@ -13,7 +13,6 @@ from markupsafe import Markup
 
 from prism.drawing import draw_svg, showable
 from prism.drawing._levels import Levels
-from prism.errors import InputError
 from prism.report._facts.run_facts import RunFacts, with_tables
 from prism.report._figures.html_table import html_table, shown
 from prism.report._figures.page_figures import PageFigures
@@ -145,8 +144,10 @@ class Views:
 
         with self.watched.reading() as (tally, _):
             last = max(tally.rounds(), default=None)
+            # an address may name a later round, and a log that is resumed loses some
             if number is not None and last is not None and number > last:
-                raise InputError(f"round {number:,} has not begun: the last is {last:,}")
+                said = Markup("<p>It has not begun: the last is {:,}.</p>").format(last)
+                return View([Section("chart", f"Round {number:,}", "", [said])], PageFigures(()))
             states = _facts.states_at(tally, number)
             event = tally.ends.get(number) if number is not None else None
             here = _facts.in_round(facts, tally, number)

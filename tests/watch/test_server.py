@@ -353,12 +353,21 @@ def test_one_agent_is_told_from_its_own_lines_alone(
     watched.close()
 
 
-@pytest.mark.parametrize("number", ["-1", "1.5", "x", "9" * 30, "99"])
-def test_a_round_that_there_is_not_is_told(client: httpx.Client, number: str) -> None:
-    """A round that there is not is told."""
+@pytest.mark.parametrize("number", ["-1", "1.5", "x", "9" * 30])
+def test_what_is_no_number_of_a_round_is_refused(client: httpx.Client, number: str) -> None:
+    """What is no number of a round is refused in words."""
     answer = client.get("/round", params={"run": "real", "round": number})
     assert answer.status_code == 400
     assert "round" in answer.json()["problem"]
+
+
+def test_a_round_that_has_not_begun_is_told(client: httpx.Client) -> None:
+    """An address may name a later round, and a run that is resumed loses some: that is no error."""
+    answer = client.get("/round", params={"run": "real", "round": "99"})
+    assert answer.status_code == 200
+    (section,) = answer.json()["sections"]
+    assert section["heading"] == "Round 99"
+    assert "It has not begun: the last is" in section["html"]
 
 
 def test_the_report_is_the_page_that_stays(client: httpx.Client) -> None:
