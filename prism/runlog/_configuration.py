@@ -93,8 +93,9 @@ class _ConfiguredLog(RunLog):
         self.close()
 
     def _close_at_exit(self) -> None:
-        # what ended the process, if it was no signal
-        self._error = getattr(sys, "last_value", None)
+        # in an interactive session, the last exception is that of some earlier line
+        if not hasattr(sys, "ps1"):
+            self._error = getattr(sys, "last_value", None)
         try:
             self.close()
         except OSError as error:

@@ -198,6 +198,14 @@ def test_an_exception_that_ends_the_process_is_in_its_log(path: Path) -> None:
     assert run_status(path).problem == "ValueError: no ink"
 
 
+def test_a_mistake_in_an_interactive_session_does_not_end_its_log(path: Path) -> None:
+    """In a notebook, the session goes on after an exception, which says nothing of its end."""
+    session = "import sys\nsys.ps1 = '>>> '\nsys.last_value = NameError('typo')\n"
+    run_python(f"configure({str(path)!r})\nmove()\n{session}")
+    assert names(path) == ["run.started", MOVE, "run.ended"]
+    assert run_status(path).state == "complete"
+
+
 def test_a_full_disk_at_exit_is_a_warning(path: Path) -> None:
     """If the end cannot be written when Python exits, a warning says so."""
     said = run_python(
