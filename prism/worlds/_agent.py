@@ -102,10 +102,8 @@ class _Parts:
         "_begin_state",
         "_chart",
         "_chart_random",
-        "_decision_epoch",
         "_decision_random",
         "_due",
-        "_epoch",
         "_given",
         "_host",
         "_keys",
@@ -124,8 +122,6 @@ class _Parts:
 
     if TYPE_CHECKING:
         _chart: Statechart[Any]
-        _decision_epoch: int
-        _epoch: int
         inbox: deque[Message]
         neighbours: AgentSet[Self]
         state_memory: dict[str, Any] | None
@@ -222,29 +218,25 @@ class Agent(_Parts, metaclass=Fields):
         """The last transitions, oldest first, each a `StateTransition`."""
         return tuple(self._state_history)
 
-    @property
-    def random(self) -> RandomStream:
-        """The random stream for this agent's steps in this round."""
-        host = self._host or self._joined("random")
-        stream: RandomStream = self._random
-        if self._epoch != host.epoch:
-            if host.refusing is not None:
-                host.require_drawing(f"agent {self.agent_id!r}")
-            self._epoch = host.epoch
-            stream.begin_epoch((self._keys or host.keys_of(self))[1], host.epoch)
+    if TYPE_CHECKING:
 
-        return stream
+        @property
+        def random(self) -> RandomStream:
+            """The random stream for this agent's steps in this round."""
 
-    @property
-    def decision_random(self) -> RandomStream:
-        """The random stream for this agent's decisions in this round, for reasoners that draw."""
-        host = self._host or self._joined("decision_random")
-        stream: RandomStream = self._decision_random
-        if self._decision_epoch != host.epoch:
-            self._decision_epoch = host.epoch
-            stream.begin_epoch((self._keys or host.keys_of(self))[2], host.epoch)
+        @property
+        def decision_random(self) -> RandomStream:
+            """The random stream for this agent's decisions in this round, for reasoners."""
 
-        return stream
+    else:
+        # attrgetter, as above
+        random = property(
+            attrgetter("_random"), doc="The random stream for this agent's steps in this round."
+        )
+        decision_random = property(
+            attrgetter("_decision_random"),
+            doc="The random stream for this agent's decisions in this round, for reasoners.",
+        )
 
     @property
     def chart_random(self) -> RandomStream:
@@ -493,6 +485,8 @@ class Agent(_Parts, metaclass=Fields):
                 f"{cls.__name__}.{name.removeprefix('_')} has no value yet: it gets one when the "
                 "agent joins a run"
             )
+        if name in ("random", "decision_random"):
+            self._joined(name)
         if name in self._attributes:
             return self._attributes[name]
 

@@ -50,6 +50,7 @@ from prism.worlds._pictures import looks
 from prism.worlds._results import Measured, WorldRound
 from prism.worlds._snapshot import Decoder, Encoder
 from prism.worlds._spaces import Plane, Space
+from prism.worlds._streams import DECISIONS, STEPS, AgentStream
 from prism.worlds._ticks import Counts, Ticks
 from prism.worlds._together import TogetherTicks
 from prism.worlds._world import World, defines
@@ -270,8 +271,8 @@ class AgentStage:
                 agent._state_history = deque(maxlen=HISTORY_DEPTH)
                 agent.state_memory = None
 
-            agent._random, agent._decision_random = RandomStream.of_key(0), RandomStream.of_key(0)
-            agent._epoch = agent._decision_epoch = -1
+            agent._random = AgentStream(agent, STEPS)
+            agent._decision_random = AgentStream(agent, DECISIONS)
             agent._notes = agent._chart_random = None
             agent.neighbours, agent.inbox = AgentSet(), deque()
             self._fill_in(agent)
