@@ -307,9 +307,7 @@ class Ticks:
                 continue
 
             host.acting = each.owner
-            is_decision = type(each) is Asked and each.is_open
-            value = self._apply(each, each.answer) if is_decision else self._value_of(each)
-            self._advance(each.owner, each.running, value)
+            self._advance(each.owner, each.running, self._value_of(each))
             if elsewhere.is_open:
                 await elsewhere.settle(self._advance)
 
