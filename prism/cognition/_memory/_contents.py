@@ -175,7 +175,7 @@ class Contents:
 
     def _adopt(self, prefix: str) -> None:
         """Take the entries with this prefix for thoughts, in the order of their numbers."""
-        found: list[tuple[int, str]] = Field(default=[])
+        found: list[tuple[int, str]] = []
         for key, value in self.unknown.items():
             digits = key.removeprefix(prefix) if key.startswith(prefix) else ""
             if isinstance(value, str) and _NUMBER.fullmatch(digits):
@@ -195,7 +195,7 @@ class Contents:
 
 def _with_tags(found: Mapping[str, Any]) -> dict[str, Any]:
     """Return memories under proper tags; a value that would be hidden gets a numbered one."""
-    tagged: dict[str, Any] = Field(default={})
+    tagged: dict[str, Any] = {}
     for key, value in found.items():
         tag = wanted = as_tag(key) or "_"
         number = 1
