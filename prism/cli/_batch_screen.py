@@ -9,6 +9,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+import typer
 from rich.table import Table
 
 from prism.cli._bar import Bar
@@ -93,12 +94,28 @@ def batch_screen(command: str, folder: Path | None) -> Iterator[BatchScreen]:
         yield screen
 
 
-def print_batch(done: Batch, *, as_json: bool) -> None:
-    """Print how the runs of a batch ended, and the results of each configuration."""
+def print_batch(done: Batch, if_failed: str = "", *, as_json: bool) -> None:
+    """Print how the runs of a batch ended, and the results of each configuration.
+
+    Args:
+        done: The batch.
+        if_failed: A note about what to do if a run failed.
+        as_json: Whether to print it as JSON.
+
+    Raises:
+        typer.Exit: With status 1, if a run failed.
+    """
     if as_json:
         pour_json(_as_data(done))
-        return
+    else:
+        _print_tables(done)
+    if done.failed:
+        if if_failed:
+            note(if_failed)
+        raise typer.Exit(1)
 
+
+def _print_tables(done: Batch) -> None:
     screen = Screen()
     complete = sum(each.status == "complete" for each in done.runs)
     screen.print(f"[bold]{complete:,} of {len(done.runs):,} runs are complete[/bold]")

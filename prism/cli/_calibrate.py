@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from prism.cli._log import print_notes
+from prism.cli._log_table import print_notes
 from prism.cli._options import Runs
 from prism.cli._output import output_file
 from prism.cli._screen import Screen, say
 from prism.cli._table_output import TableFormat, choose_format, write
 from prism.errors import InputError
-from prism.telemetry.events import DECISION
 
 if TYPE_CHECKING:
     import polars as pl
@@ -160,6 +159,8 @@ def _print(policy: Policy, found: pl.DataFrame) -> None:
 def _print_forced(logs: RunLogs) -> None:
     """Print how many choices a model was forced to make though it preferred another answer."""
     import polars as pl
+
+    from prism.telemetry.events import DECISION
 
     asked = logs.scan(DECISION).filter(pl.col("option_mass").is_not_null())
     masses, forced = (

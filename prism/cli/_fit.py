@@ -7,47 +7,23 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from prism.cli._batch import (
-    Asked,
-    Figures,
-    Keep,
-    KeepingBatch,
-    Model,
-    On,
-    PlanFile,
-    Seeds,
-    Workers,
-    carry_out,
-)
+from prism.cli._batch import PLANNED, Figures, Keep, PlannedRuns
 from prism.cli._compare import Paper
 from prism.cli._screen import Screen, note, plain, pour_json, table_of
 
 if TYPE_CHECKING:
     from prism.science import Fit
 
-Samples = Annotated[
-    int,
-    typer.Option(
-        min=20, metavar="N", help="Samples in the first generation; later ones have half as many."
-    ),
-]
-
 
 def fit(
-    context: typer.Context,
     *,
-    plan: PlanFile = None,
-    samples: Samples = 200,
+    samples: Annotated[int, typer.Option(min=20, metavar="N")] = 200,
     generations: Annotated[int, typer.Option(min=1, metavar="N")] = 8,
     seed: int = 0,
-    seeds: Seeds = None,
-    workers: Workers = None,
-    on: On = None,
     keep: Keep = "tables",
-    model: Model,
-    keeping: KeepingBatch,
     figures: Figures = "svg",
     paper: Paper = None,
+    planned: Annotated[PlannedRuns, PLANNED],
 ) -> None:
     """Find the parameters that reproduce given figures, and how certain they are.
 
@@ -56,6 +32,7 @@ def fit(
     like any other.
 
     Options:
+        samples: Samples in the first generation; later ones have half as many.
         generations: Maximum number of generations; the fit stops earlier once hardly any sample is
             closer.
         seed: Seed for drawing the samples.
@@ -70,9 +47,8 @@ def fit(
     """
     from prism import science
 
-    asked = Asked(context, plan, seeds, workers, on, model, keeping)
     begin = partial(science.fit, samples=samples, generations=generations, seed=seed, keep=keep)
-    done = carry_out("prism fit", asked, begin, science.resume_fit)
+    done = planned.carry_out("prism fit", begin, science.resume_fit)
     if figures is not None:
         done.save_figures(figures)
     if paper is not None:
@@ -81,7 +57,7 @@ def fit(
         note(
             f"{len(done.batch.failed)} runs failed, so their samples count as far from every target"
         )
-    if keeping.as_json:
+    if planned.keeping.as_json:
         pour_json(_as_data(done))
     else:
         _print(done)

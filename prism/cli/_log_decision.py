@@ -14,16 +14,11 @@ import typer
 from prism.cli._options import AsJson
 from prism.cli._screen import note, pour_json, print_facts, print_table, say, shortened
 from prism.errors import InputError
-from prism.telemetry.events import DECISION, TRANSITION
 
 if TYPE_CHECKING:
     from prism.runlog._prompts import Asked
 
 _MOST_LISTED = 40
-
-
-PANEL = "Decisions and what they cost"
-"""The panel of ``prism log --help`` that shows the command."""
 
 
 def decision(
@@ -131,7 +126,7 @@ def _row(asked: Asked) -> tuple[str, ...]:
     event = asked.event
     words = shortened(words_of(str(event.get("text"))), 57)
     what, out, chance = f"text {event.get('key')}", words, None
-    if event["event"] == DECISION:
+    if _is_decision(event):
         what, out = f"{event.get('state')} on {event.get('trigger')}", str(event.get("chosen"))
         chance = _dict_of(event.get("probabilities")).get(out)
 
@@ -183,7 +178,7 @@ def _facts(
         yield "when", f"round {event['round']}, tick {event.get('tick')}"
 
     yield "agent", str(event.get("agent_id"))
-    if event["event"] == DECISION:
+    if _is_decision(event):
         yield "question", f"{event.get('state')} on {event.get('trigger')}"
         if event.get("context"):
             from prism.runlog._words import in_words
@@ -238,12 +233,14 @@ def _what_came(event: Mapping[str, Any], outcome: Mapping[str, Any] | None) -> s
         return f"nothing: {stayed if is_to_stay(event) else 'the log ends before'}"
 
     when = f" (round {outcome['round']}, tick {outcome.get('tick')})" if "round" in outcome else ""
+    from prism.telemetry.events import TRANSITION
+
     name = outcome["event"]
     if name == TRANSITION:
         moved = f"{outcome.get('from_state')} to {outcome.get('to_state')}"
         other = "" if _is_of(event, outcome) else ", which is another question's"
         return f"transition from {moved} on {outcome.get('trigger')}{other}{when}"
-    if event["event"] == DECISION:
+    if _is_decision(event):
         return f"discarded: the agent was already in {outcome.get('now_in')}{when}"
 
     from prism.runlog._words import in_words
@@ -252,8 +249,14 @@ def _what_came(event: Mapping[str, Any], outcome: Mapping[str, Any] | None) -> s
     return f"{name}{f' ({in_words(told)})' if told else ''}{when}"
 
 
+def _is_decision(event: Mapping[str, Any]) -> bool:
+    from prism.telemetry.events import DECISION
+
+    return bool(event["event"] == DECISION)
+
+
 def _is_of(event: Mapping[str, Any], outcome: Mapping[str, Any]) -> bool:
-    if event["event"] != DECISION:
+    if not _is_decision(event):
         return True
 
     asked = (event.get("state"), event.get("trigger"), event.get("chosen"))

@@ -14,8 +14,6 @@ import typer
 
 from prism.cli._options import (
     MODEL,
-    AsJson,
-    CheckpointEvery,
     Keeping,
     Parameters,
     Treatments,
@@ -41,11 +39,6 @@ if TYPE_CHECKING:
 
 Reasoner = Literal["policy", "ollama", "openai"]
 Given = Mapping[str, Any]
-
-_OUT = (
-    "Folder for the run: events.jsonl (every transition, one JSON object per line) and run.json. "
-    "It must not hold a run yet. By default, nothing is written."
-)
 
 _YAML: dict[str, Any] = {"rich_help_panel": "An agent in YAML"}
 _THINKING: dict[str, Any] = {"rich_help_panel": "A thinking agent"}
@@ -155,7 +148,7 @@ _RUN = declared_panel(
 )
 _ALONE = declared_panel(_Alone, _InYaml, _Thinking, essential=("action", "memory"))
 
-_KEEPING = keeping_panel(_OUT, resume=None, seconds=None)
+_KEEPING = keeping_panel("resume")
 
 
 def run(
@@ -241,8 +234,7 @@ def resume(
     run: Annotated[Path, typer.Argument(metavar="RUN")],
     *,
     model: Annotated[Given, model_panel("host")],
-    checkpoint_every: CheckpointEvery = None,
-    as_json: AsJson = False,
+    keeping: Annotated[Keeping, keeping_panel("out", "resume")],
 ) -> None:
     """Continue a stopped run from its last checkpoint, however it was stopped.
 
@@ -267,7 +259,7 @@ def resume(
         outcome = worlds.resume(
             folder,
             hosts=model.get("host", ()),
-            checkpoint_every=checkpoint_every,
+            **keeping.paced,
             on_round=screen.round_ended,
             observer=screen,
         )
@@ -275,7 +267,7 @@ def resume(
     if outcome is None:
         note(f"{folder} is complete: there is nothing to resume")
     else:
-        tell(outcome, as_json=as_json)
+        tell(outcome, as_json=keeping.as_json)
 
 
 def replay(
@@ -303,7 +295,7 @@ def replay(
         outcome = worlds.replay(
             run,
             folder,
-            checkpoint_every=keeping.checkpoint_every,
+            **keeping.paced,
             on_round=screen.round_ended,
             observer=screen,
         )
@@ -361,7 +353,7 @@ def carry_out_new(
                 make(),
                 None if folder is None else RunFolder.for_new(folder),
                 on_round=screen.round_ended,
-                checkpoint_every=keeping.checkpoint_every,
+                **keeping.paced,
                 observer=screen,
                 told=folder is not None or keeping.as_json,
             )
