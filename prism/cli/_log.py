@@ -46,7 +46,7 @@ By = Annotated[
     str,
     typer.Option(
         metavar="NAMES",
-        callback=lambda text: [*listed([text])],
+        callback=lambda text: [*filter(None, listed([text]))],
         help="Columns to group by, separated by commas.",
     ),
 ]

@@ -194,7 +194,8 @@ def _facts(
     if event.get("said"):
         yield "said", str(event["said"])
     if "latency" in event:
-        yield "cost", _cost(event)
+        requests = f"requests: {event.get('attempts')}"
+        yield "cost", _cost(event, f"{_number(event['latency'])} s", requests)
 
     yield "came of it", _what_came(event, outcome)
 
@@ -210,19 +211,17 @@ def _source(event: Mapping[str, Any]) -> str:
     return f"{words.get(source, source)}{reason}"
 
 
-def _cost(event: Mapping[str, Any]) -> str:
-    parts = [f"{_number(event['latency'])} s", f"requests: {event.get('attempts')}"]
-    if event.get("model"):
-        where = f" at {event['host']}" if event.get("host") else ""
-        parts.append(f"{event['model']}{where}")
-
-    return ", ".join([*parts, *_tokens(event)])
-
-
-def _tokens(of: Mapping[str, Any]) -> Iterator[str]:
+def _cost(of: Mapping[str, Any], *parts: str, at: str = "") -> str:
+    """Return what a question or a request took: its parts, the model, its host and the tokens."""
+    found = [*parts]
+    if of.get("model"):
+        host = of.get("host") or at
+        found.append(f"{of['model']} at {host}" if host else str(of["model"]))
     for name, verb in (("input_tokens", "read"), ("output_tokens", "written")):
         if of.get(name) is not None:
-            yield f"{of[name]} tokens {verb}"
+            found.append(f"{of[name]} tokens {verb}")
+
+    return ", ".join(filter(None, found))
 
 
 def _what_came(event: Mapping[str, Any], outcome: Mapping[str, Any] | None) -> str:
@@ -256,11 +255,9 @@ def _is_decision(event: Mapping[str, Any]) -> bool:
 
 
 def _is_of(event: Mapping[str, Any], outcome: Mapping[str, Any]) -> bool:
-    if not _is_decision(event):
-        return True
-
     asked = (event.get("state"), event.get("trigger"), event.get("chosen"))
-    return asked == tuple(outcome.get(name) for name in ("from_state", "trigger", "to_state"))
+    came = tuple(outcome.get(name) for name in ("from_state", "trigger", "to_state"))
+    return not _is_decision(event) or asked == came
 
 
 def _text_of(content: Any) -> str:
@@ -274,11 +271,8 @@ def _attempt_lines(attempts: list[Mapping[str, Any]], reply: Any) -> Iterator[st
 
     for number, attempt in enumerate(attempts, start=1):
         seconds = attempt.get("seconds")
-        parts = [str(attempt.get("began")), "" if seconds is None else f"{_number(seconds)} s"]
-        if attempt.get("model"):
-            parts.append(f"{attempt['model']} at {attempt.get('host', 'its server')}")
-
-        yield f"{number}. {', '.join(filter(None, [*parts, *_tokens(attempt)]))}"
+        took = "" if seconds is None else f"{_number(seconds)} s"
+        yield f"{number}. {_cost(attempt, str(attempt.get('began')), took, at='its server')}"
         if attempt.get("fault"):
             yield f"   failed: {attempt['fault']}"
         said = said_in(str(attempt.get("reply") or ""))

@@ -426,8 +426,7 @@ def import_from_here() -> None:
 
 def listed(given: Iterable[str] | None) -> tuple[str, ...]:
     """Return the names in options such as ``--keep age,trust``, which may be repeated."""
-    names = (name.strip() for names in given or () for name in names.split(","))
-    return tuple(filter(None, names))
+    return tuple(name.strip() for names in given or () for name in names.split(","))
 
 
 def option_of(name: str) -> str:
