@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 from string import punctuation
 from typing import Any
 
-from prism.cognition._memory._values import to_text, without_surrogates
+from prism.cognition._memory._values import to_text
 from prism.cognition._replies._data import Pairs
 from prism.cognition._replies._tags import key_of
 from prism.cognition._settings import AVAILABLE_ACTIONS
 from prism.statechart.reasoner._replies._objects import excerpt
+from prism.statechart.reasoner._texts import whole_characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +210,7 @@ def written(text: str, defects: list[str]) -> str:
     if len(clean) < len(text):
         defects.append("control characters were dropped")
 
-    whole = without_surrogates(clean)
+    whole = whole_characters(clean)
     if whole is not clean:
         defects.append("invalid characters were replaced")
 
