@@ -11,7 +11,7 @@ import typer
 from prism.cli._log_table import print_notes
 from prism.cli._options import Runs
 from prism.cli._output import output_file
-from prism.cli._screen import Screen, say
+from prism.cli._screen import print_heading, say
 from prism.cli._table_output import TableFormat, choose_format, write
 from prism.errors import InputError
 
@@ -198,5 +198,5 @@ def _placed(table: pl.DataFrame) -> pl.DataFrame:
 def _draw(title: str, table: pl.DataFrame, columns: tuple[str, ...]) -> None:
     if table.height:
         shown = [name for name in columns if name in table.columns]
-        Screen().print(f"[bold]{title}[/bold]")
+        print_heading(title)
         write(table.select(shown), TableFormat.TABLE, None, shown)

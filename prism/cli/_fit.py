@@ -9,7 +9,7 @@ import typer
 
 from prism.cli._batch import PLANNED, Figures, Keep, PlannedRuns
 from prism.cli._compare import Paper
-from prism.cli._screen import Screen, note, plain, pour_json, table_of
+from prism.cli._screen import note, pour_json, print_heading, print_table, say
 
 if TYPE_CHECKING:
     from prism.science import Fit
@@ -64,9 +64,8 @@ def fit(
 
 
 def _print(done: Fit) -> None:
-    screen = Screen()
-    count = f"{len(done.points):,} samples, of which {len(done.population.places):,} are kept"
-    screen.print(f"[bold]{count}[/bold]")
+    kept = len(done.population.places)
+    print_heading(f"{len(done.points):,} samples, of which {kept:,} are kept")
     rows = (
         (
             row["parameter"],
@@ -77,18 +76,17 @@ def _print(done: Fit) -> None:
         for row in done.estimates().iter_rows(named=True)
     )
     numbers = ("median", "low", "high", "width")
-    screen.print(table_of(rows, "parameter", *numbers[:3], "bounds", "width", numbers=numbers))
+    print_table(rows, "parameter", *numbers[:3], "bounds", "width", numbers=numbers)
     for name, remark in done.estimates().select("parameter", "remark").iter_rows():
         if remark:
-            screen.print(plain(f"{name}: {remark}."), soft_wrap=True)
+            say(f"{name}: {remark}.")
     targets = (_target_row(row) for row in done.targets().iter_rows(named=True))
     heads = ("target", "value", "spread", "fit", "low", "high", "")
-    screen.print(table_of(targets, *heads, numbers=heads[1:6]))
-    text = (
+    print_table(targets, *heads, numbers=heads[1:6])
+    say(
         "low and high are the ends of 90 % intervals; width is the interval's share of the bounds. "
+        f"More in {done.batch.folder}: estimates, posterior, targets, as CSV and Parquet."
     )
-    text += f"More in {done.batch.folder}: estimates, posterior, targets, as CSV and Parquet."
-    screen.print(plain(text), soft_wrap=True)
 
 
 def _target_row(row: dict[str, Any]) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import typer
 
 from prism.cli._options import Keeping, option_of
-from prism.cli._screen import Screen, note, plain, pour_json
+from prism.cli._screen import Screen, note, pour_json, say
 from prism.cli._spent import spent_lines
 from prism.errors import InputError, TooManyFallbacksError, UnreachableError
 from prism.runs import Observer, Outcome
@@ -155,7 +155,7 @@ def tell(outcome: Outcome[Any], *, as_json: bool) -> None:
         shows.print_results(outcome.results, outcome.folder, *treated)
         if "spent" in outcome.summary:
             for line in spent_lines(outcome.summary["spent"]):
-                Screen().print(plain(line), soft_wrap=True)
+                say(line)
     if name is not None and shows.has_failed(outcome.results):
         raise typer.Exit(1)
 
