@@ -14,8 +14,7 @@ from prism.llm._host import Host
 from prism.llm._ollama import OLLAMA
 from prism.llm._openai import OPENAI
 from prism.statechart.reasoner._faults import is_busy, is_retryable
-from prism.statechart.reasoner._hedging import cancel
-from prism.statechart.reasoner._pool import Pool
+from prism.statechart.reasoner._pool import Pool, cancel
 from prism.statechart.reasoner._slots import Slots
 from prism.statechart.reasoner._spending import Cost, loop_time, require_positive
 
