@@ -4,82 +4,115 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from copy import copy
-from pathlib import Path
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Annotated, Any, Literal
+
+from pydantic import ConfigDict, Field
 
 from prism.cognition._memory._values import as_tag, numbered, plain_value
 from prism.errors import InputError
+from prism.files._declarations import Declaration, read_document
+from prism.files._source import Source
 
 StorageKind = Literal["json", "sqlite"]
 
 SCHEMA = 2
-WORKING = "working_memory"
-STORAGE = "storage"
-STATE = "state"
-OWN = "prism"
-
-_ALWAYS: Mapping[str, Any] = {"schema": SCHEMA, "cycle": 0, "next_thought": 1, "used": {}}
-_SELDOM: Mapping[str, Any] = {
-    "outdated": [],
-    "last_action": {},
-    "news": [],
-    "versions": {},
-    "thought_prefixes": ["thinking_log_"],
-}
-_LEAST = {"next_thought": 1}
-_WITHIN = {
-    "used": (int, "whole numbers"),
-    "versions": (list, "lists of values"),
-    "outdated": (str, "texts"),
-    "news": (str, "texts"),
-    "thought_prefixes": (str, "texts"),
-}
-_KINDS = {dict: "an object", str: "text", int: "a whole number", list: "a list"}
 
 # below what a number of JSON holds exactly, with room to count on
 _NUMBER = re.compile(r"\d{3,15}", re.ASCII)
+_MOST = 2**53
+
+
+class Own(Declaration):
+    """The part of a document that prism keeps for itself.
+
+    Attributes:
+        schema_: The version of the shape.
+        cycle: The cycles so far.
+        next_thought: The number of the next thought.
+        used: The cycle in which each tag of working memory was used last.
+        outdated: The tags of working memory under which storage has had a newer value since.
+        last_action: The last action and its result, empty before the first.
+        news: What the agent has been told and has not answered yet.
+        versions: Old values of memories in storage, oldest first, by tag.
+        thought_prefixes: What the keys of thoughts begin with.
+    """
+
+    model_config = ConfigDict(extra="allow")
+
+    schema_: Annotated[int, Field(ge=0)] = Field(default=SCHEMA, alias="schema")
+    cycle: Annotated[int, Field(ge=0, lt=_MOST)] = 0
+    next_thought: Annotated[int, Field(ge=1, lt=_MOST)] = 1
+    used: dict[str, int] = Field(default={})
+    outdated: list[str] = Field(default=[])
+    last_action: dict[str, Any] = Field(default={})
+    news: list[str] = Field(default=[])
+    versions: dict[str, list[Any]] = Field(default={})
+    thought_prefixes: list[str] = Field(default=["thinking_log_"])
+
+
+class Document(Declaration):
+    """A memory as JSON data, in the specification's shape."""
+
+    model_config = ConfigDict(extra="allow")
+
+    working_memory: dict[str, Any] = Field(default={})
+    storage: dict[str, Any] = Field(default={})
+    state: str = "thinking"
+    prism: Own = Own()
+
+
+_SELDOM = Own().model_dump(exclude={"schema_", "cycle", "next_thought", "used"})
+"""What a file does not say where it is empty, or the default."""
 
 
 class NewerSchemaError(InputError):
     """The memory was written by a newer prism."""
 
-    def __init__(self, schema: int, path: Path | None = None) -> None:
+    def __init__(self, schema: int, path: str | None = None) -> None:
         problem = f"has schema {schema}, but this prism reads up to {SCHEMA}: use a newer prism"
         super().__init__(problem, path=path, field="schema")
 
 
 class Contents:
-    """All of a memory but the storage.
+    """All of a memory but what its storage holds by now.
 
     Keys that prism does not know stay where they stand, also inside its own, so that a commit
     changes as little of the file as it can.
 
     Args:
-        document: The memory as plain JSON data, in the specification's shape.
+        source: The memory's document, which is copied, as plain data that every file can hold.
 
     Raises:
-        InputError: If it is not that of a memory; names the key.
+        InputError: If it is not that of a memory; names the line or the key.
 
     Attributes:
         working: Working memory.
         state: The agent's state.
         thoughts: The last thoughts, oldest first.
-        own: What else prism keeps: ``cycle``, the cycles so far; ``next_thought``, its number;
-            ``used``, the cycle in which each tag of working memory was used last; ``outdated``,
-            the tags of working memory under which storage has had a newer value since;
-            ``last_action`` and its result, empty before the first; ``news``, what the agent has
-            been told and has not answered yet; and ``thought_prefixes``.
+        own: What else prism keeps: see `Own`.
+        stored: What the document has in storage.
+        versions: The old values that it has, oldest first, by tag.
     """
 
-    def __init__(self, document: Mapping[str, Any]) -> None:
-        self.working: dict[str, Any] = with_tags(_typed(document, WORKING, {}))
-        self.state: str = _typed(document, STATE, "thinking")
-        self.own: dict[str, Any] = _own_part(_typed(document, OWN, {}))
-        missing = [key for key in (WORKING, STORAGE, STATE) if key not in document]
+    def __init__(self, source: Source) -> None:
+        document = _plain(source)
+        found: Document = read_document(Document, replace(source, value=document))
+        given = document.get("prism", {})
+        others = {key: value for key, value in given.items() if key not in _SELDOM}
+        # old values are in storage
+        told = {"schema": SCHEMA, "versions": {}}
+        self.own: dict[str, Any] = {**others, **found.prism.model_dump(by_alias=True), **told}
+        self.working: dict[str, Any] = _with_tags(found.working_memory)
+        self.stored: dict[str, Any] = _with_tags(found.storage)
+        self.state: str = found.state
+        self.versions: dict[str, list[Any]] = {
+            as_tag(tag): old for tag, old in found.prism.versions.items()
+        }
         # all keys in their order
+        missing = [key for key in ("working_memory", "storage", "state") if key not in document]
         self._top: dict[str, Any] = {**dict.fromkeys(missing), **document}
-        self._top.setdefault(OWN, None)
+        self._top.setdefault("prism", None)
 
         # somebody may have removed memories by hand
         used, outdated = self.own["used"], self.own["outdated"]
@@ -92,7 +125,7 @@ class Contents:
     @property
     def unknown(self) -> dict[str, Any]:
         """All other keys."""
-        known = {WORKING, STORAGE, STATE, OWN, *self.thoughts}
+        known = {*Document.model_fields, *self.thoughts}
         return {key: value for key, value in self._top.items() if key not in known}
 
     def to_dict(
@@ -109,7 +142,12 @@ class Contents:
             for key, value in {**self.own, "versions": versions}.items()
             if key not in _SELDOM or (value and value != _SELDOM[key])
         }
-        parts = {WORKING: {**self.working}, STORAGE: {**storage}, STATE: self.state, OWN: own}
+        parts = {
+            "working_memory": {**self.working},
+            "storage": {**storage},
+            "state": self.state,
+            "prism": own,
+        }
         return {**self._top, **parts, **self.thoughts}
 
     def add_thought(self, entry: str, prefix: str, limit: int) -> str:
@@ -151,11 +189,11 @@ class Contents:
         """Make a place for a new thought: after the last, else before what is prism's own."""
         keys = list(self._top)
         places = [place for place, each in enumerate(keys, 1) if each in self.thoughts]
-        keys.insert(places[-1] if places else keys.index(OWN), key)
+        keys.insert(places[-1] if places else keys.index("prism"), key)
         self._top = {each: self._top.get(each) for each in keys}
 
 
-def with_tags(found: Mapping[str, Any]) -> dict[str, Any]:
+def _with_tags(found: Mapping[str, Any]) -> dict[str, Any]:
     """Return memories under proper tags; a value that would be hidden gets a numbered one."""
     tagged: dict[str, Any] = {}
     for key, value in found.items():
@@ -170,63 +208,20 @@ def with_tags(found: Mapping[str, Any]) -> dict[str, Any]:
     return tagged
 
 
-def storage_of(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the storage of a document."""
-    return with_tags(_typed(document, STORAGE, {}))
-
-
-def versions_of(document: Mapping[str, Any]) -> dict[str, list[Any]]:
-    """Return the old values that a document has, oldest first, by tag."""
-    found = document.get(OWN, {}).get("versions", {})
-    return {as_tag(tag): list(values) for tag, values in found.items()}
-
-
-def checked_document(document: Any, path: Path | None = None) -> dict[str, Any]:
-    """Return a copy of a memory's document, as plain data that every file can hold.
+def _plain(source: Source) -> dict[str, Any]:
+    """Return a copy of a document as plain data that every file can hold.
 
     Raises:
-        InputError: If it is not the document of a memory; names the key.
+        InputError: If that is not possible, or a newer prism wrote it.
     """
-    if not isinstance(document, Mapping):
-        raise InputError("must be a JSON object", path=path)
-
     try:
-        plain: dict[str, Any] = plain_value(document)
-        Contents(plain)
-        storage_of(plain)
-    except InputError as error:
-        error.path = None if path is None else str(path)
-        raise
+        document: dict[str, Any] = plain_value(source.value)
     except ValueError as error:
-        raise InputError(str(error), path=path) from None
+        raise source.error(str(error)) from None
 
-    return plain
+    own = document.get("prism") if isinstance(document, dict) else None
+    schema = own.get("schema") if isinstance(own, dict) else None
+    if isinstance(schema, int) and schema > SCHEMA:
+        raise NewerSchemaError(schema, source.path)
 
-
-def _typed(holder: Mapping[str, Any], key: str, default: Any) -> Any:
-    """Return the value of a key, which has the type of its default."""
-    value, least = holder.get(key, default), _LEAST.get(key, 0)
-    if type(value) is not type(default):
-        raise InputError(f"must be {_KINDS[type(default)]}", field=key)
-    if isinstance(value, int) and not least <= value < 2**53:
-        raise InputError(f"must be at least {least}", field=key)
-
-    return value
-
-
-def _own_part(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what prism keeps for itself, checked: what it does not know, too, where it stands."""
-    schema = _typed(given, "schema", SCHEMA)
-    if schema > SCHEMA:
-        raise NewerSchemaError(schema)
-
-    defaults = {**_ALWAYS, **_SELDOM}
-    known = {key: copy(_typed(given, key, default)) for key, default in defaults.items()}
-    for key, (kind, what) in _WITHIN.items():
-        inside = known[key].values() if isinstance(known[key], dict) else known[key]
-        if not all(type(each) is kind for each in inside):
-            raise InputError(f"must have {what}", field=key)
-
-    others = {key: value for key, value in given.items() if key not in _SELDOM}
-    # old values are in storage
-    return {**others, **known, "schema": SCHEMA, "versions": {}}
+    return document

@@ -10,13 +10,7 @@ from types import MappingProxyType
 from typing import Any, Self
 
 from prism.cognition._memory._beside import Backups, Lock
-from prism.cognition._memory._contents import (
-    Contents,
-    StorageKind,
-    checked_document,
-    storage_of,
-    versions_of,
-)
+from prism.cognition._memory._contents import Contents, StorageKind
 from prism.cognition._memory._opening import AnyStorage, new_storage, open_storage, place_of
 from prism.cognition._memory._search import Match
 from prism.cognition._memory._storage import STEPS, JsonStorage
@@ -26,9 +20,10 @@ from prism.cognition._memory._values import (
     plain_value,
     to_json,
     to_text,
-    without_surrogates,
 )
 from prism.errors import FieldValueError, InputError
+from prism.files._source import Source
+from prism.statechart.reasoner._texts import whole_characters
 
 DEFAULT_BACKUPS = 3
 DEFAULT_VERSIONS = 10
@@ -65,7 +60,7 @@ class Memory:
         self.faults: tuple[str, ...] = faults
         self.version_limit: int = DEFAULT_VERSIONS
         self._storage = storage
-        self._take(Contents(storage.document))
+        self._take(storage.contents)
         self._lock = lock
         self._writes = writes
         self._is_closed = False
@@ -140,7 +135,7 @@ class Memory:
             OSError: If it cannot be written.
         """
         place = place_of(path)
-        document = checked_document(data)
+        contents = Contents(Source.of(data))
         lock = Lock(place)
         try:
             kept = Backups(place, backups)
@@ -148,7 +143,7 @@ class Memory:
                 raise InputError("already exists: name another file", path=place)
 
             memory = cls(new_storage(place, storage, kept), lock=lock)
-            memory._fill(document)
+            memory._become(contents)
             memory.commit()
         except BaseException:
             lock.release()
@@ -159,7 +154,7 @@ class Memory:
     @classmethod
     def in_memory(cls, data: Mapping[str, Any] | None = None) -> Self:
         """Return a memory without a file, for tests and simulations."""
-        return cls(JsonStorage(checked_document(data or {})))
+        return cls(JsonStorage(Contents(Source.of(data or {}))))
 
     @property
     def state(self) -> str:
@@ -168,7 +163,7 @@ class Memory:
 
     @state.setter
     def state(self, state: str) -> None:
-        self._contents.state = without_surrogates(state)
+        self._contents.state = whole_characters(state)
 
     @property
     def cycle(self) -> int:
@@ -299,7 +294,7 @@ class Memory:
         if max_entries < 1:
             raise FieldValueError(f"max_entries must be 1 or more, got {max_entries}")
 
-        entry, key_prefix = without_surrogates(entry), without_surrogates(key_prefix)
+        entry, key_prefix = whole_characters(entry), whole_characters(key_prefix)
         return self._contents.add_thought(entry, key_prefix, max_entries)
 
     def page_out(self, tag: str) -> bool:
@@ -365,9 +360,7 @@ class Memory:
         Raises:
             InputError: If they are not those of a memory.
         """
-        document = checked_document(data, self.path)
-        self._storage.write("clear")
-        self._fill(document)
+        self._become(Contents(Source.of(data, self.path)))
 
     def note_action(self, last: Mapping[str, Any]) -> None:
         """Record the last action and its result."""
@@ -375,7 +368,7 @@ class Memory:
 
     def tell(self, news: Sequence[str]) -> None:
         """Replace the news."""
-        self._contents.own["news"] = [without_surrogates(each) for each in news]
+        self._contents.own["news"] = [whole_characters(each) for each in news]
 
     def touch(self, tags: Iterable[str]) -> None:
         """Mark values of working memory as used in this cycle."""
@@ -424,7 +417,7 @@ class Memory:
         if unknown := [name for name, *_ in changes["steps"] if name not in STEPS]:
             raise InputError(f"has no change {unknown[0]!r}", path=self.path)
 
-        self._take(Contents(changes["document"]))
+        self._take(Contents(Source.of(changes["document"], self.path)))
         for step in changes["steps"]:
             self._storage.write(*step)
 
@@ -492,10 +485,11 @@ class Memory:
         self.working: Mapping[str, Any] = MappingProxyType(contents.working)
         self.thoughts: Mapping[str, str] = MappingProxyType(contents.thoughts)
 
-    def _fill(self, document: Mapping[str, Any]) -> None:
-        self._take(Contents(document))
-        self._storage.write("put", storage_of(document))
-        self._storage.write("put_versions", versions_of(document))
+    def _become(self, contents: Contents) -> None:
+        self._take(contents)
+        self._storage.write("clear")
+        self._storage.write("put", contents.stored)
+        self._storage.write("put_versions", contents.versions)
 
     def _warn(self) -> None:
         try:

@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import Self
 
 from prism.cognition._memory._beside import Backups, Lock
-from prism.cognition._memory._contents import NewerSchemaError
+from prism.cognition._memory._contents import Contents, NewerSchemaError
 from prism.cognition._memory._memory import DEFAULT_BACKUPS, Memory
 from prism.cognition._memory._opening import kind_of, place_of, read_json, set_aside
+from prism.cognition._memory._storage import JsonStorage
 from prism.cognition._memory._values import to_json
 from prism.errors import InputError
-from prism.files import write_durably
+from prism.files._source import Source
 
 
 class MemoryText:
@@ -31,10 +32,10 @@ class MemoryText:
     def __init__(self, path: Path) -> None:
         self._place = place_of(path)
         self.damage: str = _damage_of(self._place)
-        self._lock: Lock | None = None
-        self._memory: Memory | None = None
         if self.damage:
-            self._lock = Lock(self._place)
+            self._memory = Memory(
+                JsonStorage(Contents(Source.of({})), self._place), lock=Lock(self._place)
+            )
             self.text: str = self._place.read_bytes().decode("utf-8", "surrogateescape")
         else:
             self._memory = Memory.open(self._place)
@@ -47,20 +48,15 @@ class MemoryText:
             InputError: If it is not that of a memory; names line or key. Nothing is changed.
             OSError: If it cannot be written.
         """
-        document = read_json(text.encode("utf-8", "surrogateescape"))
-        if self._memory is None:
+        contents = read_json(text.encode("utf-8", "surrogateescape"))
+        if self.damage:
             set_aside(self._place)
-            write_durably(self._place, to_json(document))
-        else:
-            self._memory.replace(document)
-            self._memory.commit()
+        self._memory._become(contents)
+        self._memory.commit()
 
     def close(self) -> None:
         """Let others open the memory."""
-        if self._memory is not None:
-            self._memory.close()
-        if self._lock is not None:
-            self._lock.release()
+        self._memory.close()
 
     def __enter__(self) -> Self:
         """Return the text itself."""

@@ -6,10 +6,9 @@ import errno
 import os
 from os import PathLike
 from pathlib import Path
-from typing import Any
 
 from prism.cognition._memory._beside import Backups, copy_whole
-from prism.cognition._memory._contents import NewerSchemaError, StorageKind, checked_document
+from prism.cognition._memory._contents import Contents, NewerSchemaError, StorageKind
 from prism.cognition._memory._sqlite_storage import (
     HEADER,
     SqliteStorage,
@@ -18,7 +17,7 @@ from prism.cognition._memory._sqlite_storage import (
 )
 from prism.cognition._memory._storage import JsonStorage
 from prism.errors import InputError
-from prism.files import parse_json
+from prism.files._source import Source
 
 _DAMAGED = "damaged"
 
@@ -34,7 +33,7 @@ def open_storage(
 ) -> tuple[AnyStorage, tuple[str, ...]]:
     """Open a memory: to change it, if its lock is held, or to read what another process may change.
 
-    One that is damaged is restored from a backup, or a backup is read.
+    One that is damaged is restored from its newest good backup, or that is read.
 
     Returns:
         What is stored, and what was damaged, with what was read instead.
@@ -46,8 +45,11 @@ def open_storage(
     """
     if path.exists() and not path.is_file():
         raise InputError("is not a file: name the file of a memory", path=path)
-    if not (path.exists() or backups.paths()):
-        return _absent(path, kind, backups, writes=writes), ()
+    others = backups.paths()
+    if not (path.exists() or others):
+        if writes:
+            return new_storage(path, kind or "json", backups), ()
+        raise InputError("this memory does not exist", path=path)
 
     try:
         return _opened(path, kind, backups if writes else None), ()
@@ -57,29 +59,37 @@ def open_storage(
         _require_no_slip(path, error)
         damage = error
 
-    good = _good_backup(path, kind, backups, damage)
-    if not writes:
-        return _opened(good, kind, None), (f"{damage}: read from {good}",)
+    for backup in others:
+        try:
+            found = _opened(backup, kind, None)
+        except NewerSchemaError:
+            raise
+        except InputError:
+            continue
+        if not writes:
+            return found, (f"{damage}: read from {backup}",)
 
-    kept = f"; the file is kept as {set_aside(path)}" if path.exists() else ""
-    copy_whole(good, path)
-    return _opened(path, kind, backups), (f"{damage}: restored from {good}{kept}",)
+        found.close()
+        kept = f"; the file is kept as {set_aside(path)}" if path.exists() else ""
+        copy_whole(backup, path)
+        return _opened(path, kind, backups), (f"{damage}: restored from {backup}{kept}",)
+
+    raise InputError(
+        f"{damage.problem}, and it has no valid backup: repair it with 'prism memory edit', "
+        "replace it with your own copy, or move it away to begin a new memory",
+        path=path,
+        line=damage.line,
+        field=damage.field,
+    )
 
 
 def new_storage(path: Path, kind: StorageKind, backups: Backups) -> AnyStorage:
     """Return the storage of a new memory, of which JSON has no file before it is committed."""
     if kind == "json":
-        return JsonStorage({}, path, backups)
+        return JsonStorage(Contents(Source.of({})), path, backups)
 
     make_database(path)
     return SqliteStorage(path, backups)
-
-
-def _absent(path: Path, kind: StorageKind | None, backups: Backups, *, writes: bool) -> AnyStorage:
-    if not writes:
-        raise InputError("this memory does not exist", path=path)
-
-    return new_storage(path, kind or "json", backups)
 
 
 def place_of(path: PathLike[str] | str) -> Path:
@@ -87,8 +97,8 @@ def place_of(path: PathLike[str] | str) -> Path:
     return Path(os.path.realpath(path))
 
 
-def read_json(content: bytes, path: Path | None = None) -> dict[str, Any]:
-    """Return the document of a memory in JSON, checked.
+def read_json(content: bytes, path: Path | None = None) -> Contents:
+    """Return the contents of a memory in JSON.
 
     Raises:
         InputError: If it is not one; names line, column or key.
@@ -103,7 +113,7 @@ def read_json(content: bytes, path: Path | None = None) -> dict[str, Any]:
         line = content.count(b"\n", 0, error.start) + 1
         raise InputError("is not UTF-8", path=path, line=line) from None
 
-    return checked_document(parse_json(text, path=path), path)
+    return Contents(Source.parse(text, "json", path=path))
 
 
 class OtherKindError(InputError):
@@ -124,10 +134,10 @@ def _opened(path: Path, kind: StorageKind | None, backups: Backups | None) -> An
         return storage
 
     content = path.read_bytes()
-    document = read_json(content, path)
+    contents = read_json(content, path)
     _require_kind(path, found, kind)
 
-    return JsonStorage(document, path, backups, content)
+    return JsonStorage(contents, path, backups, content)
 
 
 def kind_of(path: Path) -> StorageKind:
@@ -158,45 +168,8 @@ def _require_no_slip(path: Path, error: InputError) -> None:
     if not (text.startswith("{") and text.endswith("}")) or "\x00" in text:
         return
 
-    line = _line_of(text, error.field) if error.line is None else error.line
     problem = f"{error.problem}: correct it there, or with 'prism memory edit'"
-    raise InputError(problem, path=path, line=line, field=error.field) from None
-
-
-def _line_of(text: str, field: str | None) -> int | None:
-    """Return the line of a key, if it stands in one place only."""
-    lines = [
-        number
-        for number, line in enumerate(text.splitlines(), 1)
-        if field is not None and f'"{field}"' in line
-    ]
-    return lines[0] if len(lines) == 1 else None
-
-
-def _good_backup(
-    path: Path, kind: StorageKind | None, backups: Backups, damage: InputError
-) -> Path:
-    """Return the newest backup that is whole.
-
-    Raises:
-        InputError: If there is none.
-    """
-    for backup in backups.paths():
-        try:
-            _opened(backup, kind, None).close()
-        except NewerSchemaError:
-            raise
-        except InputError:
-            continue
-        return backup
-
-    raise InputError(
-        f"{damage.problem}, and it has no valid backup: repair it with 'prism memory edit', "
-        "replace it with your own copy, or move it away to begin a new memory",
-        path=path,
-        line=damage.line,
-        field=damage.field,
-    )
+    raise InputError(problem, path=path, line=error.line, field=error.field) from None
 
 
 def set_aside(path: Path) -> Path:

@@ -14,12 +14,13 @@ from typing import Any
 from zlib import crc32
 
 from prism.cognition._memory._beside import Backups
-from prism.cognition._memory._contents import SCHEMA, Contents, NewerSchemaError, checked_document
+from prism.cognition._memory._contents import SCHEMA, Contents, NewerSchemaError
 from prism.cognition._memory._search import NO_SEARCH, SCHEMA_OF_WORDS, Match, WordIndex
 from prism.cognition._memory._storage import Storage
 from prism.cognition._memory._values import MISSING
 from prism.errors import InputError
 from prism.files import parse_json, save_folder
+from prism.files._source import Source
 
 HEADER = b"SQLite format 3\0"
 # a backup copies the whole database, so that few commits make one
@@ -218,7 +219,7 @@ class SqliteStorage(Storage):
             raise DamagedError("is a database of another program", path=self.path)
         schema = execute("PRAGMA user_version").fetchone()[0]
         if schema > SCHEMA:
-            raise NewerSchemaError(schema, self.path)
+            raise NewerSchemaError(schema, str(self.path))
 
         if (fault := execute("PRAGMA quick_check(1)").fetchone()[0]) != "ok":
             raise DamagedError(f"is damaged: {fault}", path=self.path)
@@ -231,7 +232,8 @@ class SqliteStorage(Storage):
             raise DamagedError("is damaged: rows of a memory are missing", path=self.path)
 
         self.revision = rows["mark"]
-        self.document = checked_document(parse_json(rows["document"], path=self.path), self.path)
+        document = parse_json(rows["document"], path=self.path)
+        self.contents = Contents(Source.of(document, self.path))
 
     def _prepare_writing(self) -> None:
         execute = self._database.execute

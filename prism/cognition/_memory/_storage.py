@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from prism.cognition._memory._beside import Backups
-from prism.cognition._memory._contents import Contents, StorageKind, storage_of, versions_of
+from prism.cognition._memory._contents import Contents, StorageKind
 from prism.cognition._memory._search import Match, SearchedEntries
 from prism.cognition._memory._values import MISSING, to_json
 from prism.files._durable import replacing
@@ -25,15 +25,16 @@ class Storage:
         kind: How it is kept; None without a file.
 
     Attributes:
-        document: What the file says, apart from the storage of a database.
+        contents: What the file says, apart from the storage of a database.
         revision: What was committed last.
         steps: What was written since, each with the name of what it does.
     """
 
+    contents: Contents
+
     def __init__(self, path: Path | None, kind: StorageKind | None) -> None:
         self.path: Path | None = path
         self.kind: StorageKind | None = kind
-        self.document: Mapping[str, Any] = {}
         self.revision: str = ""
         self.steps: list[list[Any]] = []
 
@@ -56,7 +57,7 @@ class JsonStorage(Storage):
     """A storage in memory, with a file of JSON where it is given one.
 
     Args:
-        document: What the file says.
+        contents: What the file says.
         path: The file; None for none.
         backups: The file's backups.
         content: The file as it is.
@@ -64,16 +65,16 @@ class JsonStorage(Storage):
 
     def __init__(
         self,
-        document: Mapping[str, Any],
+        contents: Contents,
         path: Path | None = None,
         backups: Backups | None = None,
         content: bytes | None = None,
     ) -> None:
         super().__init__(path, None if path is None else "json")
-        self.document = document
+        self.contents = contents
         self.revision = "" if content is None else sha256(content).hexdigest()
-        self._entries = storage_of(document)
-        self._versions = versions_of(document)
+        self._entries = contents.stored
+        self._versions = contents.versions
         self._backups = backups
         self._index: SearchedEntries | None = None
         self._next: tuple[Any, bytes] | None = None

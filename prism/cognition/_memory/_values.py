@@ -13,6 +13,7 @@ from typing import Any
 import orjson
 
 from prism.errors import FieldTypeError, FieldValueError
+from prism.statechart.reasoner._texts import whole_characters
 
 MISSING: Any = object()
 """Stands for no value, since a memory may be null."""
@@ -20,25 +21,6 @@ MISSING: Any = object()
 MOST_DEPTH = 100
 
 _MOST_NUMBER = 2**63
-_PAIR = re.compile(r"[\ud800-\udbff][\udc00-\udfff]")
-_HALVES = re.compile(r"[\ud800-\udfff]+")
-
-
-def without_surrogates(text: str) -> str:
-    """Return a text with U+FFFD for halves of surrogate pairs, which no file can hold."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        # by hand, since the codecs of UTF-16 take thirty times as long where all is broken
-        whole = _PAIR.sub(_joined, text)
-        return _HALVES.sub(lambda found: "\ufffd" * len(found[0]), whole)
-
-    return text
-
-
-def _joined(pair: re.Match[str]) -> str:
-    high, low = map(ord, pair[0])
-    return chr(0x10000 + ((high - 0xD800) << 10) + low - 0xDC00)
 
 
 def _number(value: float) -> float:
@@ -56,7 +38,7 @@ def plain_value(value: Any, depth: int = 0) -> Any:
         FieldValueError: If it is nested too deeply, or a number is not finite or has over 64 bits.
     """
     if isinstance(value, str):
-        return without_surrogates(value)
+        return whole_characters(value)
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, int | float):
@@ -76,7 +58,7 @@ def _key(key: Any) -> str:
     if not isinstance(key, str):
         raise FieldTypeError(f"the keys of a memory's value must be text, got {key!r}")
 
-    return without_surrogates(key)
+    return whole_characters(key)
 
 
 def to_text(value: Any) -> str:
@@ -107,7 +89,7 @@ def as_tag(text: str) -> str:
     Spaces and control characters at the ends go, a run of them inside becomes one underscore, and
     equal looking letters become the same ones (Unicode's NFC).
     """
-    whole = unicodedata.normalize("NFC", without_surrogates(text))
+    whole = unicodedata.normalize("NFC", whole_characters(text))
     tag = _BETWEEN_WORDS.sub(" ", whole).strip().replace(" ", "_")
     if len(tag) <= MOST_TAG:
         return tag

@@ -201,9 +201,12 @@ def read_as(call: TextCall, text: str, source: TextSource, cost: Cost | None = N
 
 def whole_characters(text: str) -> str:
     """Return a text without half surrogate pairs, which JSON allows but logs cannot hold."""
-    if text.isascii():
-        return text
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+    return text
 
 
 def _announce(
