@@ -219,6 +219,7 @@ def _row_class(cls: Any, rows: Rows, host: Any, kind: Any) -> Any:
         "neighbours": property(neighbours),
         "_keys": property(lambda self: host.keys_at(self._place)),
         "random": property(random),
+        "__getattr__": cls._found,
         "_host": host,
         "_chart": kind.chart,
         "_kind": kind,

@@ -27,6 +27,7 @@ from prism.statechart.states import state_text
 from prism.telemetry._loggers import active_logger, report_warning
 from prism.telemetry.events import ANSWER_DISCARDED, TRANSITION
 from prism.worlds import Agent, World
+from prism.worlds._agent import plain_class
 from prism.worlds._host import RunHost
 from prism.worlds._kinds import charts_of, make_kinds
 from prism.worlds._people import AgentTable
@@ -183,7 +184,7 @@ class ColumnStage(AgentStage):
         rows = self._rows
         given: dict[str, dict[int, Any]] = {"agent_id": rows.ids, "name": rows.names}
         for place, agent in enumerate(made):
-            if type(agent) is not cls:
+            if plain_class(agent) is not cls:
                 raise AgentError(
                     f"{type(self._world).__name__}.populate returns a {type(agent).__name__}: "
                     f"columns hold one kind of agents, {cls.__name__}"
