@@ -537,6 +537,35 @@ def check(
         raise typer.Exit(1)
 
 
+@logs.command(rich_help_panel=_WHOLE)
+def diff(
+    run: Annotated[Path, typer.Argument(metavar="RUN", show_default=False)],
+    other: Annotated[Path, typer.Argument(metavar="OTHER", show_default=False)],
+) -> None:
+    """Show the first decision and the first transition in which a run differs from another.
+
+    The exit status is 0 if there are none, and 1 if there are some.
+
+    Options:
+        run: Folder of a run, or its log.
+        other: Folder of the run that is held against it, or its log.
+
+    [bold]Example[/bold]
+
+    prism log diff runs/first runs/again
+    """
+    was, now = (make([each], lambda opened: opened) for each in (run, other))
+
+    from prism.cli._rerun import tell_difference
+    from prism.science._rerun import first_difference
+    from prism.telemetry.events import DECISION, TRANSITION
+
+    parted = [first_difference(was, now, event) for event in (DECISION, TRANSITION)]
+    tell_difference(run, *parted)
+    if any(parted):
+        raise typer.Exit(1)
+
+
 logs.command(rich_help_panel=_DECISIONS)(decision)
 
 
