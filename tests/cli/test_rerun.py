@@ -58,4 +58,4 @@ def test_two_runs_are_held_against_each_other(prism: Prism) -> None:
     assert ", is now " in differ.out
     lacking = prism("log", "diff", "one", "nowhere")
     assert lacking.status == 2
-    assert "nowhere: no such" in lacking.err
+    assert "nowhere: there is no such" in lacking.err
