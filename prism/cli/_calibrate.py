@@ -135,11 +135,7 @@ def _print(policy: Policy, found: pl.DataFrame) -> None:
     everybody = pl.col("group").fill_null("all")
     probabilities = science.policy_probabilities(policy).with_columns(everybody)
     parts = (
-        (
-            "Probabilities",
-            science.policy_probabilities(policy).with_columns(everybody),
-            _PROBABILITIES,
-        ),
+        ("Probabilities", probabilities, _PROBABILITIES),
         ("Logit", science.policy_coefficients(policy), _COEFFICIENTS),
         ("Likelihood-ratio tests", science.policy_tests(policy), _TESTS),
         ("Not identified", science.policy_unidentified(policy), _UNIDENTIFIED),
