@@ -2,9 +2,11 @@
 
 import gc
 import os
+import ssl
 import sys
 from collections import Counter
 from contextlib import suppress
+from functools import cache
 from importlib import import_module
 
 import pytest
@@ -33,6 +35,9 @@ sys.modules["aiohttp"] = None  # type: ignore[assignment]
 
 # killed or not, a process loses only with the power what it has written but not synchronized
 os.fsync = lambda file: None
+
+# each client reads a hundred authorities to trust, though it speaks to this machine alone
+ssl.create_default_context = cache(ssl.create_default_context)
 
 # nothing that collecting makes is garbage before its end
 gc.disable()
