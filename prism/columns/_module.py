@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable
 from contextlib import suppress
@@ -16,7 +15,7 @@ from typing import Any
 
 from prism._version import __version__
 from prism.columns._unit import Unit
-from prism.files._durable import write_durably
+from prism.files._durable import cache_folder, write_durably
 
 _HERE = Path(__file__).parent
 _KERNEL = ("numbers", "orders", "transitions", "turns")
@@ -81,12 +80,6 @@ def machine_of(unit: Unit) -> Machine:
     return Machine(module.run_tick, module.run_fire)
 
 
-def cache_folder() -> Path:
-    """Return the folder of compiled worlds, which may be deleted at any time."""
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "prism" / "columns"
-
-
 def whole_text(text: str, *, cached: bool) -> str:
     kernel = "".join(_text(f"_{each}.py").partition(_BEGINNING)[2] for each in _KERNEL)
     # the definitions that the kernel takes from a world come first
@@ -106,8 +99,8 @@ def _loaded(text: str) -> ModuleType | None:
     python = ".".join(map(str, sys.version_info[:3]))
     parts = [__version__, numba.__version__, python, *map(_text, _BESIDES), whole]
     name = sha256("\0".join(parts).encode()).hexdigest()[:32]
-    path = cache_folder() / f"{name}.py"
     try:
+        path = cache_folder() / "columns" / f"{name}.py"
         _write(path, whole)
         return _imported(name, path)
     except OSError:
