@@ -30,11 +30,6 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
-# pytest rewrites what brings a plugin, and so all of prism, whose asserts only help with types:
-# its modules would be compiled twice, once more for the processes that tests start
-for finder in sys.meta_path:
-    getattr(finder, "_must_rewrite", set()).discard("prism")
-
 # requests are carried as for most users, unless a test asks for the other carrier
 sys.modules["aiohttp"] = None  # type: ignore[assignment]
 
