@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from itertools import count, islice
 
-from prism.cognition._replies._tags import Markup, Tag, content_of, key_of
+from prism.cognition._replies._tags import Markup, Tag, key_of, resolved
 from prism.statechart.reasoner._replies._objects import excerpt
 
 _LEAVES = ("next_state", "thinking_log", "type", "tags", "value")
@@ -346,7 +346,7 @@ def _attributes_of(tag: Tag) -> dict[str, str]:
     found: dict[str, str] = {}
     for given in islice(_ATTRIBUTE.finditer(tag.attributes), _MOST_ATTRIBUTES):
         name, *texts = given.groups("")
-        found.setdefault(key_of(name), content_of("".join(texts)))
+        found.setdefault(key_of(name), resolved("".join(texts)))
 
     return found
 
