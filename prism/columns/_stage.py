@@ -138,6 +138,7 @@ class ColumnStage(AgentStage):
         self.unit: Unit = unit_of(type(setting.world))
         self._machine: Machine
         self._about: Any = None
+        self._passed: dict[str, Any] = {}
         self._has_beginning = defines(type(setting.world), "tick_begins")
         self._has_end = defines(type(setting.world), "tick_ends")
         self._counted = SimpleNamespace(counts=Counts(), open_questions=0)
@@ -298,7 +299,8 @@ class ColumnStage(AgentStage):
         run = self._columns.run
         run["moved"] = run["decided"] = 0
         self._columns["timed_out"][:] = 0
-        run["turn_at"] = host.turn_stream()._key
+        if type(self._world).activation != "all":
+            run["turn_at"] = host.turn_stream()._key
 
     async def tick(self) -> None:
         """Give a turn to every agent that has something to do."""
@@ -326,8 +328,10 @@ class ColumnStage(AgentStage):
         run["epoch"], run["round"], run["tick"] = host.epoch, host.round, host.tick
         run["stopped"] = host.stopped is not None
         for name, stored in self.unit.layout.values.items():
-            what = f"{type(world).__name__}.{name}"
-            run[stored.name] = number_in(stored, getattr(world, name), what)
+            value = getattr(world, name)
+            if value is not self._passed.get(name):
+                run[stored.name] = number_in(stored, value, f"{type(world).__name__}.{name}")
+                self._passed[name] = value
 
     def _call(self, compiled: Any, *given: int) -> int:
         """Run compiled code, and write what happened to the log."""

@@ -285,11 +285,9 @@ class RunHost:
         finally:
             self.enter(before)
 
-    @contextmanager
-    def only_looking(self, reason: str) -> Iterator[None]:
+    def only_looking(self, reason: str) -> AbstractContextManager[None]:
         """Refuse every change and every draw inside the block."""
-        with self.in_phase(Phase.LOOKING, reason):
-            yield
+        return self.in_phase(Phase.LOOKING, reason)
 
     @property
     def late(self) -> str | None:

@@ -467,12 +467,9 @@ def treatments_by_round(
 
 
 def _methods_of(cls: type) -> Iterator[tuple[str, Any]]:
-    """Yield the methods of a class in order of definition, those of bases first."""
-    names = dict.fromkeys(name for base in reversed(cls.__mro__) for name in vars(base))
-    for name in names:
-        method = inspect.getattr_static(cls, name)
-        if inspect.isfunction(method):
-            yield name, method
+    """Return the methods of a class in order of definition, those of bases first."""
+    members = {name: of for base in reversed(cls.__mro__) for name, of in vars(base).items()}
+    return ((name, of) for name, of in members.items() if inspect.isfunction(of))
 
 
 def _activation_problems(cls: type[World[Any]]) -> Iterator[str]:
