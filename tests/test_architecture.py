@@ -114,6 +114,7 @@ SUB_ROOMS = {
     "prism.columns": (
         "_table",
         "_memory",
+        "_compiler",
         "_world",
         "_numbers",
         "_orders",

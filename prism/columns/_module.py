@@ -19,7 +19,7 @@ from prism.files._durable import cache_folder, write_durably
 
 _HERE = Path(__file__).parent
 _KERNEL = ("numbers", "orders", "transitions", "turns")
-_BESIDES = ("_memory.py", "_table.py")
+_BESIDES = ("_compiler.py", "_memory.py", "_table.py")
 _BEGINNING = "# The kernel begins here"
 _HEAD = """from __future__ import annotations
 
@@ -29,17 +29,19 @@ import numpy as np
 from numba import njit
 
 from prism.columns import _table as T
+from prism.columns._compiler import PartCompiler, WholeCompiler
 from prism.columns._memory import (
     fetch, get_f8, get_i4, get_i8, get_u1, get_u8, opaque, put_f8, put_i4, put_i8, put_u1, put_u8,
     records, run_at
 )
 
 # only compiled code calls these: what Python would call them by is half as much again to compile
-jit = njit(error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+wrappers = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+jit = njit(error_model="numpy", pipeline_class=PartCompiler, **wrappers)
 whole = np.int64
 """
 _DOORS = """
-door = dict(error_model="numpy", cache={cached})
+door = dict(error_model="numpy", cache={cached}, pipeline_class=WholeCompiler)
 
 
 @njit("int64(int64)", **door)
