@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
 import json
-import os
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -41,6 +38,7 @@ from prism.telemetry.events import (
     COGNITION_REFUSED,
     COGNITION_STOPPED,
 )
+from prism.worlds._addresses import module_at
 from prism.worlds._alone import Alone, AloneRun, Event, recorded_log, told_by
 from prism.worlds._loop import Loop
 
@@ -366,20 +364,19 @@ def _counter_of(name: str) -> TokenCounter:
     if name in _COUNTERS:
         return _COUNTERS[name]
 
-    module, colon, attribute = name.partition(":")
-    if not (module and colon and attribute):
+    place, _, attribute = name.rpartition(":")
+    if not (place and attribute):
         known = ", ".join(_COUNTERS)
         raise InputError(
             f"there is no token counter {name!r}: use {known} or package.module:function",
             field="count",
         )
     try:
-        if os.getcwd() not in sys.path:  # noqa: PTH109 - as Python itself has it
-            sys.path.insert(0, os.getcwd())  # noqa: PTH109
-        found: Any = getattr(importlib.import_module(module), attribute)
+        found: Any = getattr(module_at(place), attribute)
         counted = found("two words")
     except Exception as error:  # of a module of the user's
-        raise InputError(f"{name} cannot be used: {error}", field="count") from error
+        told = getattr(error, "problem", error)
+        raise InputError(f"{name} cannot be used: {told}", field="count") from error
     if isinstance(counted, bool) or not isinstance(counted, int) or counted < 0:
         raise InputError(f"{name} must return a number of tokens, got {counted!r}", field="count")
 
