@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from prism.cognition._actions import ActionResult
 from prism.cognition._agent import CognitiveAgent, number_of_cycles, with_window
 from prism.cognition._chart import CHART_NAME
-from prism.cognition._config._config import Config, require_room
+from prism.cognition._config._config import Config
 from prism.cognition._cycle import CognitiveResults, Cycle, reason_to_stop
 from prism.cognition._keeper import Keeper
 from prism.cognition._memory._contents import StorageKind
@@ -269,23 +269,21 @@ class CognitiveRun(AloneRun):
         config = Config.load(self.file)
         count: TokenCounter = self.application.get("count") or _counter_of(self.count)
         cycles = self._number_of_cycles(config)
+        clock = SimulatedClock()
         try:
-            require_room(config, goal=self.goal, count=count)
+            agent = Thinker(
+                config,
+                # that of the run is opened when it begins
+                Memory.in_memory(),
+                agent_id=self.agent_id,
+                goal=self.goal,
+                count=count,
+                logger=logger,
+                clock=clock,
+            )
         except InputError as error:
             raise InputError(error.problem, path=self.file, field=error.field) from None
         writer, keeper = self._sources(config)
-
-        clock = SimulatedClock()
-        agent = Thinker(
-            config,
-            # that of the run is opened when it begins
-            Memory.in_memory(),
-            agent_id=self.agent_id,
-            goal=self.goal,
-            count=count,
-            logger=logger,
-            clock=clock,
-        )
         world = Cycles.of(agent=agent, _keeper=keeper, _parts=[])
 
         return self._loop_of(world, writer, cycles, logger, clock)

@@ -69,10 +69,6 @@ _ROWS = " UNION ALL ".join(
 )
 
 
-class DamagedError(InputError):
-    """A file is not a memory that can be read."""
-
-
 class SqliteStorage(Storage):
     """A storage in a database, which is looked at when it is opened, and backed up.
 
@@ -85,7 +81,7 @@ class SqliteStorage(Storage):
         backups: The file's backups; None opens it for reading only.
 
     Raises:
-        DamagedError: If it is damaged, or the database of something else.
+        InputError: If it is damaged, or the database of something else.
         NewerSchemaError: If a newer prism wrote it.
         OSError: If it cannot be opened.
     """
@@ -216,20 +212,20 @@ class SqliteStorage(Storage):
         execute = self._database.execute
         execute("BEGIN")
         if execute("PRAGMA application_id").fetchone()[0] != _APPLICATION_ID:
-            raise DamagedError("is a database of another program", path=self.path)
+            raise InputError("is a database of another program", path=self.path)
         schema = execute("PRAGMA user_version").fetchone()[0]
         if schema > SCHEMA:
             raise NewerSchemaError(schema, str(self.path))
 
         if (fault := execute("PRAGMA quick_check(1)").fetchone()[0]) != "ok":
-            raise DamagedError(f"is damaged: {fault}", path=self.path)
+            raise InputError(f"is damaged: {fault}", path=self.path)
         if any(crc32(text, crc32(key)) != crc for key, text, crc in execute(_ROWS)):
             problem = "is damaged: its content is not what was written"
-            raise DamagedError(problem, path=self.path)
+            raise InputError(problem, path=self.path)
         rows = dict(execute("SELECT key, value FROM memory"))
         execute("SELECT 1 FROM storage_words, word_counts LIMIT 1")
         if not {"document", "mark"} <= rows.keys():
-            raise DamagedError("is damaged: rows of a memory are missing", path=self.path)
+            raise InputError("is damaged: rows of a memory are missing", path=self.path)
 
         self.revision = rows["mark"]
         document = parse_json(rows["document"], path=self.path)
@@ -383,11 +379,11 @@ def _faults_of(path: Path, remedy: str = "") -> Iterator[None]:
         # there is no code where it is Python that cannot read what SQLite found
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
         if code in _DAMAGED:
-            raise DamagedError(f"is damaged: {error}{remedy}", path=path) from error
+            raise InputError(f"is damaged: {error}{remedy}", path=path) from error
 
         raise OSError(_NUMBERS.get(code, errno.EIO), str(error), str(path)) from error
     except UnicodeDecodeError as error:  # what SQLite says of it quotes what is damaged
-        raise DamagedError("is damaged: it is not UTF-8", path=path) from error
+        raise InputError("is damaged: it is not UTF-8", path=path) from error
 
 
 def _connect(path: Path, *, writes: bool) -> sqlite3.Connection:
