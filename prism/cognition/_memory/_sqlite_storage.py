@@ -6,7 +6,7 @@ import errno
 import json
 import os
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
@@ -176,15 +176,9 @@ class SqliteStorage(Storage):
         if newest is not None and _revision_of(newest) == self.revision:
             return
 
-        made = self._file.with_name(f".{self._file.name[:60]}.bak.part")
-        made.unlink(missing_ok=True)
-        with self._faults(), closing(sqlite3.connect(made)) as copy:
+        with self._faults(), _made_beside(self._file, ".bak.part", self._backups.keep) as copy:
             self._database.backup(copy)
             copy.execute("PRAGMA journal_mode=DELETE")
-
-        _save(made)
-        self._backups.keep(made)
-        save_folder(self._file.parent)
 
     def close(self) -> None:
         """Close the file; what was not committed is lost."""
@@ -347,14 +341,24 @@ def make_database(path: Path) -> None:
     Raises:
         OSError: If that fails.
     """
-    unfinished = path.with_name(f".{path.name[:60]}.part")
-    unfinished.unlink(missing_ok=True)
-    with _faults_of(path), closing(sqlite3.connect(unfinished, isolation_level=None)) as database:
+    with _faults_of(path), _made_beside(path, ".part", lambda made: made.replace(path)) as database:
         database.executescript(_SCHEMA)
         _keep(database, "{}", "")
 
-    _save(unfinished)
-    unfinished.replace(path)
+
+@contextmanager
+def _made_beside(
+    path: Path, ending: str, take: Callable[[Path], object]
+) -> Iterator[sqlite3.Connection]:
+    """Open a new database beside a file, and hand it on once it is whole and on the disk."""
+    made = path.with_name(f".{path.name[:60]}{ending}")
+    made.unlink(missing_ok=True)
+    with closing(sqlite3.connect(made, isolation_level=None)) as database:
+        yield database
+
+    with made.open("rb+") as file:
+        os.fsync(file.fileno())
+    take(made)
     save_folder(path.parent)
 
 
@@ -408,11 +412,6 @@ def _revision_of(path: Path) -> str | None:
         return None if row is None else str(row[0])
 
     return None
-
-
-def _save(path: Path) -> None:
-    with path.open("rb+") as file:
-        os.fsync(file.fileno())
 
 
 def _checksum(name: str, text: str) -> int:
