@@ -91,7 +91,7 @@ def decide(python: Path, server: FakeOllama, kind: str, mode: str = "auto") -> l
 def test_decisions_come_from_the_model(
     kind: str, mode: str, python: Path, server: FakeOllama
 ) -> None:
-    """Its client and its agent are asked one chat each, bound to the options, and count tokens."""
+    """Both are asked one chat a decision, bound to the options; seeds are the agents' own."""
     for decision in decide(python, server, kind, mode):
         assert (decision["chosen"], decision["source"], decision["attempts"]) == (
             "scrolling",
@@ -100,9 +100,13 @@ def test_decisions_come_from_the_model(
         )
         assert all(tokens > 0 for tokens in decision["tokens"])
     assert [asked.path for asked in server.questions] == ["/api/chat"] * 3
-    for asked in server.questions:
-        assert asked.options == ("composing", "scrolling")
-        assert asked.body["options"]["seed"] == 7
+    assert {asked.options for asked in server.questions} == {("composing", "scrolling")}
+
+    seeds = [asked.body["options"]["seed"] for asked in server.questions]
+    assert len(set(seeds)) == 3
+
+    decide(python, server, kind, mode)
+    assert [asked.body["options"]["seed"] for asked in server.questions[3:]] == seeds
 
 
 @pytest.mark.parametrize("kind", ["client", "agent"])

@@ -114,7 +114,6 @@ SUB_ROOMS = {
     "prism.columns": (
         "_table",
         "_memory",
-        "_compiler",
         "_world",
         "_numbers",
         "_orders",

@@ -200,14 +200,14 @@ def test_a_logged_fire_enters_few_files(tmp_path: Path) -> None:
 
 
 def test_a_decision_enters_few_files(tmp_path: Path) -> None:
-    """A decision enters at most 20 files from the question to the server and back."""
-    assert len(a_decision(tmp_path, committed=False).files) <= 20
+    """A decision enters at most 15 files from the question to the server and back."""
+    assert len(a_decision(tmp_path, committed=False).files) <= 15
 
 
 def test_an_answer_enters_few_files() -> None:
-    """A reasoner's answer enters at most 14 files on the way to the server and back."""
+    """A reasoner's answer enters at most 12 files on the way to the server and back."""
     way = an_answer()
-    assert len(way.files) <= 14
+    assert len(way.files) <= 12
     assert {"llm/_wire.py", "llm/_ollama.py"} <= {*way.files}
 
 

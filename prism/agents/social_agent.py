@@ -26,6 +26,20 @@ _KEYS = ("agent_id", "current_state", "ticks_in_state", "state_history")
 _RECORD_KEYS = ("from_state", "to_state", "trigger", "timestamp", "context")
 
 
+class _Interests:
+    """The interests of an agent: assigning them is checked, reading them is no call.
+
+    Without ``__get__``, Python reads the attribute of the instance.
+    """
+
+    if TYPE_CHECKING:
+
+        def __get__(self, agent: SocialAgent, kind: type[SocialAgent]) -> list[str]: ...
+
+    def __set__(self, agent: SocialAgent, topics: Iterable[str]) -> None:
+        vars(agent)["interests"] = agent._take_up(topics)
+
+
 class SocialAgent(StatechartMixin):
     """A user of a social network with a persona and a behavioural state.
 
@@ -58,6 +72,9 @@ class SocialAgent(StatechartMixin):
 
     if TYPE_CHECKING:
         state: AgentState
+
+    interests = _Interests()
+    """Topics that interest the agent; to change them, assign a new list."""
 
     def __init__(
         self,
@@ -107,18 +124,13 @@ class SocialAgent(StatechartMixin):
     def attributes(self, values: Mapping[str, Any]) -> None:
         self._attributes = plain_attributes(values)
 
-    @property
-    def interests(self) -> list[str]:
-        """Topics that interest the agent; to change them, assign a new list."""
-        return self._interests
-
-    @interests.setter
-    def interests(self, topics: Iterable[str]) -> None:
-        self._interests = _texts("interests", topics)
+    def _take_up(self, topics: Iterable[str]) -> list[str]:
+        """Return new interests as a list, and forget ratings by the old ones."""
+        interests = _texts("interests", topics)
 
         # Relevance is rated for every post of a feed, so its terms are computed once, and the last
         # rating is kept: a guard and the reasoner ask for the same post in turn.
-        self._terms = terms_of(self._interests)
+        self._terms = terms_of(interests)
         self._rated: object = None
         self._rating = 0.0
 
@@ -126,6 +138,8 @@ class SocialAgent(StatechartMixin):
         # it again for the log could change the run.
         self._weighed: object = None
         self._weight = 0.0
+
+        return interests
 
     def relevance(self, context: Any) -> float:
         """Return the relevance of an event's context to this agent, from 0.0 to 1.0.

@@ -9,11 +9,11 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from rich.table import Table
+import typer
 
 from prism.cli._bar import Bar
 from prism.cli._running import hinting_at, naming_options
-from prism.cli._screen import Screen, note, plain, pour, pour_json, say, table_of
+from prism.cli._screen import note, pour, pour_json, print_heading, print_table, say
 from prism.runs._folder import TRACEBACK_NAME
 from prism.science import Batch, BatchObserver, BatchRun, Sensitivity
 
@@ -93,31 +93,44 @@ def batch_screen(command: str, folder: Path | None) -> Iterator[BatchScreen]:
         yield screen
 
 
-def print_batch(done: Batch, *, as_json: bool) -> None:
-    """Print how the runs of a batch ended, and the results of each configuration."""
+def print_batch(done: Batch, if_failed: str = "", *, as_json: bool) -> None:
+    """Print how the runs of a batch ended, and the results of each configuration.
+
+    Args:
+        done: The batch.
+        if_failed: A note about what to do if a run failed.
+        as_json: Whether to print it as JSON.
+
+    Raises:
+        typer.Exit: With status 1, if a run failed.
+    """
     if as_json:
         pour_json(_as_data(done))
-        return
+    else:
+        _print_tables(done)
+    if done.failed:
+        if if_failed:
+            note(if_failed)
+        raise typer.Exit(1)
 
-    screen = Screen()
+
+def _print_tables(done: Batch) -> None:
     complete = sum(each.status == "complete" for each in done.runs)
-    screen.print(f"[bold]{complete:,} of {len(done.runs):,} runs are complete[/bold]")
-    screen.print(_batch_table(done))
+    print_heading(f"{complete:,} of {len(done.runs):,} runs are complete")
+    _print_configurations(done)
     traces = (done.folder / run.name / TRACEBACK_NAME for run in done.failed)
     if (trace := next(filter(Path.is_file, traces), None)) is not None:
-        screen.print(plain(f"A failed run leaves its traceback: {trace}"), soft_wrap=True)
+        say(f"A failed run leaves its traceback: {trace}")
     if done.spent:
         calls, tokens = done.spent["calls"], done.spent["tokens"]
-        screen.print(f"In total, the runs made {calls:,} calls and used {tokens:,} tokens.")
+        say(f"In total, the runs made {calls:,} calls and used {tokens:,} tokens.")
 
-    text = (
-        f"{done.folder / 'results.csv'} has a row for each run, and rounds.csv one for each round."
-    )
-    screen.print(plain(text), soft_wrap=True)
+    table = done.folder / "results.csv"
+    say(f"{table} has a row for each run, and rounds.csv one for each round.")
 
 
-def _batch_table(done: Batch) -> Table:
-    """Return the means of measures over the runs of each configuration."""
+def _print_configurations(done: Batch) -> None:
+    """Print the means of measures over the runs of each configuration."""
     measures = (done.measures() or done.outcomes())[:_MOST_MEASURES]
     results: dict[str, list[dict[str, Any]]] = {run.configuration.name: [] for run in done.runs}
     for row in done.results().to_dicts():
@@ -131,7 +144,7 @@ def _batch_table(done: Batch) -> Table:
     if len(results) > _MOST_SHOWN:
         rows.append((f"and {len(results) - _MOST_SHOWN} more",))
 
-    return table_of(rows, "configuration", "runs", *measures, numbers=("runs", *measures))
+    print_table(rows, "configuration", "runs", *measures, numbers=("runs", *measures))
 
 
 def _mean(values: Iterable[Any]) -> str:
@@ -165,21 +178,20 @@ def print_indices(done: Sensitivity, *, as_json: bool) -> None:
         pour(done.indices().write_json() + "\n")
         return
 
-    screen = Screen()
     rows = done.indices().to_dicts()
     outcomes = list(dict.fromkeys(row["outcome"] for row in rows))
     for outcome in outcomes[:_MOST_OUTCOMES]:
-        screen.print(f"[bold]{plain(outcome)}[/bold]")
-        screen.print(_index_table([row for row in rows if row["outcome"] == outcome]))
+        print_heading(outcome)
+        _print_outcome([row for row in rows if row["outcome"] == outcome])
 
     place = done.batch.folder / "sensitivity.csv"
     more = len(outcomes) - _MOST_OUTCOMES
     others = f", including those of {more} more outcomes" if more > 0 else ""
-    screen.print(plain(f"Every index is a row of {place}{others}."), soft_wrap=True)
+    say(f"Every index is a row of {place}{others}.")
 
 
-def _index_table(rows: list[dict[str, object]]) -> Table:
-    """Return the indices of one outcome, one per column."""
+def _print_outcome(rows: list[dict[str, object]]) -> None:
+    """Print the indices of one outcome, one per column."""
     alone = [row for row in rows if row["other"] is None]
     indices = list(dict.fromkeys(str(row["index"]) for row in alone))
     own: dict[str, dict[str, str]] = {}
@@ -187,7 +199,7 @@ def _index_table(rows: list[dict[str, object]]) -> Table:
         own.setdefault(str(row["parameter"]), {})[str(row["index"])] = _shown(row)
 
     cells = ((name, *(found[index] for index in indices)) for name, found in own.items())
-    return table_of(cells, "parameter", *indices, numbers=indices)
+    print_table(cells, "parameter", *indices, numbers=indices)
 
 
 def _shown(row: dict[str, object]) -> str:

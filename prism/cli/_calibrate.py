@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from prism.cli._log import print_notes
+from prism.cli._log_table import print_notes
 from prism.cli._options import Runs
 from prism.cli._output import output_file
-from prism.cli._screen import Screen, say
+from prism.cli._screen import print_heading, say
 from prism.cli._table_output import TableFormat, choose_format, write
 from prism.errors import InputError
-from prism.telemetry.events import DECISION
 
 if TYPE_CHECKING:
     import polars as pl
@@ -161,6 +160,8 @@ def _print_forced(logs: RunLogs) -> None:
     """Print how many choices a model was forced to make though it preferred another answer."""
     import polars as pl
 
+    from prism.telemetry.events import DECISION
+
     asked = logs.scan(DECISION).filter(pl.col("option_mass").is_not_null())
     masses, forced = (
         asked.select(pl.len(), without=pl.col("probabilities").is_null().sum()).collect().row(0)
@@ -197,5 +198,5 @@ def _placed(table: pl.DataFrame) -> pl.DataFrame:
 def _draw(title: str, table: pl.DataFrame, columns: tuple[str, ...]) -> None:
     if table.height:
         shown = [name for name in columns if name in table.columns]
-        Screen().print(f"[bold]{title}[/bold]")
+        print_heading(title)
         write(table.select(shown), TableFormat.TABLE, None, shown)

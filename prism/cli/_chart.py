@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from inspect import isfunction
+from itertools import groupby
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -20,9 +21,8 @@ if TYPE_CHECKING:
     from enum import Enum
 
     from prism.agents import SocialAgent
+    from prism.drawing import Diagram
     from prism.statechart import Statechart, Transition
-    from prism.statechart._tree.hierarchy import Hierarchy
-    from prism.statechart._tree.numbers import Node
 
 _MADE = ("moves", "stays")
 """Outcomes in which a transition is made; a loop stays in its state."""
@@ -55,18 +55,15 @@ def show(chart: ChartArgument) -> None:
     prism chart show social_media
     """
     from prism.cli._chart_argument import chart_from
+    from prism.statechart.formats._export import to_outline
 
     found = chart_from(chart)
-    tree, written = found.definition.tree, found.definition.written
-    states = found.states if tree is None else tree.texts
-    title = f"{found.name}: {len(states)} states, {len(written)} transitions"
-    say(title)
-    if tree is None:
-        _print_states(found)
-    else:
-        _print_tree(tree)
+    outline, written = to_outline(found.definition), found.definition.written
+    states = [name for name in outline.states if name not in outline.marks]
+    say(f"{found.name}: {len(states)} states, {len(written)} transitions")
+    _print_states(states, outline)
     if written:
-        _print_transitions(found)
+        _print_transitions(states, written)
     else:
         say("No transitions.")
     if found.needs:
@@ -110,8 +107,11 @@ def check(
 
     found = chart_from(chart)
     findings = found.check()
-    has_none = all(each.trigger != "timeout" for each in found.transitions) and not found.timeouts
-    if has_none and not as_json and not _moves_by_itself(found):
+    never_moves = not found.timeouts and not any(
+        each.trigger in (None, "timeout") or each.after is not None or each.rate is not None
+        for each in (*found.transitions, *found.definition.written)
+    )
+    if never_moves and not as_json:
         note("the chart has no time-outs: an agent stays in a state until an event moves it")
 
     listing = [
@@ -120,14 +120,6 @@ def check(
     ]
     lines = [f"{each.kind}: {each}" for each in findings]
     print_findings(lines, {"chart": found.name, "findings": listing}, as_json=as_json)
-
-
-def _moves_by_itself(chart: Statechart[Any]) -> bool:
-    """Return whether agents of a chart without time-outs leave a state without an event."""
-    return any(
-        each.trigger is None or each.after is not None or each.rate is not None
-        for each in chart.definition.written
-    )
 
 
 @charts.command()
@@ -217,75 +209,52 @@ def fits(
 # tables
 
 
-def _print_states(chart: Statechart[Any]) -> None:
-    from prism.statechart.states import state_text
-
-    def row(state: Enum) -> tuple[str, str, str]:
-        of_kind = {
-            "initial": state == chart.initial,
-            "decision": state in chart.decision_states,
-            "final": state in chart.final_states,
-        }
-        limit = chart.timeouts.get(state)
-        notes = ", ".join(name for name, holds in of_kind.items() if holds)
-        return state_text(state), notes, "" if limit is None else f"{limit} ticks"
-
-    print_table(map(row, chart.definition.states), "state", "", "time-out after")
-
-
-def _print_tree(tree: Hierarchy) -> None:
+def _print_states(states: Sequence[str], outline: Diagram) -> None:
     """Print states with what lies inside them, indented."""
-    from prism.statechart._identity import shown_name
-    from prism.statechart.states import state_text
+    around = {name: box for box, found in outline.boxes.items() for name in found.inside}
+    initial = {outline.initial, *(name for box in outline.boxes.values() for name in box.initial)}
+    parallel = {name for name, box in outline.boxes.items() if box.is_parallel}
+    kinds: dict[str, Collection[str | None]] = {
+        "initial": initial,
+        "parallel": parallel,
+        "decision": outline.decision_states,
+        "final": outline.final_states,
+    }
 
-    nodes = tree.tree.nodes
-    begun = {each for node in nodes if node.kind != "parallel" for each in node.initial}
-
-    def row(node: Node) -> tuple[str, str, str]:
-        notes = {
-            "initial": node.number in begun,
-            "parallel": node.kind == "parallel",
-            "decision": node.state in tree.decision_states,
-            "final": node.state in tree.final_states,
-        }
-        actions = [
-            *(f"entry / {shown_name(action, 'entry')}" for action in node.entry),
-            *(f"exit / {shown_name(action, 'exit')}" for action in node.exit),
-        ]
-        depth = len([*tree.tree.ancestors(node.number)]) - 1
-        limit = tree.timeouts.get(node.state)
+    def row(name: str) -> tuple[str, str, str]:
+        depth, box = 0, name
+        while box in around:
+            depth, box = depth + 1, around[box]
+        notes = [kind for kind, names in kinds.items() if name in names]
+        limit = outline.timeouts.get(name)
         return (
-            "  " * depth + state_text(node.state),
-            ", ".join([*(name for name, holds in notes.items() if holds), *actions]),
+            "  " * depth + name,
+            ", ".join([*notes, *outline.notes.get(name, ())]),
             "" if limit is None else f"{limit} ticks",
         )
 
-    print_table(map(row, nodes[1:]), "state", "", "time-out after")
+    print_table(map(row, states), "state", "", "time-out after")
 
 
-def _print_transitions(chart: Statechart[Any]) -> None:
+def _print_transitions(states: Sequence[str], written: Sequence[Transition[Any]]) -> None:
     """Print transitions as they were written, those of one source together."""
     from prism.statechart.formats._export import label_of
     from prism.statechart.states import state_text
     from prism.statechart.transitions import is_any_state, target_text
 
-    tree, written = chart.definition.tree, chart.definition.written
-    # of a wildcard and of a state, one of which may have the other's text
-    of_source: dict[tuple[bool, str], list[Transition[Any]]] = {
-        (False, text): []
-        for text in map(state_text, tree.texts if tree else chart.definition.states)
-    }
-    for each in written:
-        key = is_any_state(each.source), state_text(each.source)
-        of_source.setdefault(key, []).append(each)
+    # a wildcard and a state may have the same text
+    places = {(False, text): place for place, text in enumerate(states)}
+
+    def source_of(each: Transition[Any]) -> tuple[bool, str]:
+        return is_any_state(each.source), state_text(each.source)
 
     rows = []
-    for (_, text), own in of_source.items():
-        for place, each in enumerate(own):
-            # a source is named once, above all of its transitions
-            source = "" if place else text
+    ordered = sorted(written, key=lambda each: places.get(source_of(each), len(places)))
+    for (_, text), own in groupby(ordered, source_of):
+        for each in own:
             label = label_of(each) + (" (internal)" if each.internal else "")
-            rows.append((source, label, target_text(each.target)))
+            rows.append((text, label, target_text(each.target)))
+            text = ""  # named once, above all of its transitions
 
     print_table(rows, "source", "trigger [guard] / action", "target")
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from prism.cli._options import import_from_here
@@ -90,30 +91,25 @@ def _from_file(path: Path) -> Statechart[Any]:
 
 
 class _Functions(dict[str, Callable[[Any, Any], object]]):
-    """Functions by name, with a placeholder for every unknown name."""
+    """Functions by name, with one that cannot be called for every unknown name."""
 
     def __init__(
-        self, kind: str, known: dict[str, Callable[[Any, Any], object]] | None = None
+        self, kind: str, known: Mapping[str, Callable[[Any, Any], object]] = MappingProxyType({})
     ) -> None:
-        super().__init__(known or {})
+        super().__init__(known)
         self._kind = kind
 
     def __missing__(self, name: str) -> Callable[[Any, Any], object]:
-        return self.setdefault(name, _Named(self._kind, name))
+        kind = self._kind
 
+        def unknown(_agent: Any, _context: Any) -> object:
+            raise DefinitionError(
+                f"the {kind} {name!r} is known by name only: load the chart in Python, with "
+                f"Statechart.from_json(text, {kind}s={{{name!r}: function}})"
+            )
 
-class _Named:
-    """A guard or action that is known by name only."""
-
-    def __init__(self, kind: str, name: str) -> None:
-        self._kind = kind
-        self.__name__ = name
-
-    def __call__(self, agent: Any, context: Any) -> object:  # noqa: ARG002
-        raise DefinitionError(
-            f"the {self._kind} {self.__name__!r} is known by name only: load the chart in Python, "
-            f"with Statechart.from_json(text, {self._kind}s={{{self.__name__!r}: function}})"
-        )
+        unknown.__name__ = unknown.__qualname__ = name
+        return self.setdefault(name, unknown)
 
 
 def _names_an_attribute(text: str) -> bool:

@@ -12,7 +12,7 @@ import typer
 from prism.cli._options import FigureKind, OutFile, TableFile
 from prism.cli._output import missing_runs_first
 from prism.cli._report import Figures, check_figures, check_page, save_figures, write_page
-from prism.cli._screen import Screen, counted, note, say, table_of
+from prism.cli._screen import Screen, counted, note, print_table, say
 from prism.cli._table_output import MOST_ROWS, TableFormat, choose_format, interval_text, write
 from prism.errors import InputError
 
@@ -242,7 +242,7 @@ def _print_model(model: pl.DataFrame | None) -> None:
     numbers = ("df", "F", "p", "p holm", "eta squared")
     say("")
     say("Main effects and interactions (F tests of type II, seeds as blocks)")
-    Screen().print(table_of(rows, "measure", "term", *numbers, numbers=numbers))
+    print_table(rows, "measure", "term", *numbers, numbers=numbers)
 
 
 def _heading(found: Comparison) -> str:

@@ -7,47 +7,23 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from prism.cli._batch import (
-    Asked,
-    Figures,
-    Keep,
-    KeepingBatch,
-    Model,
-    On,
-    PlanFile,
-    Seeds,
-    Workers,
-    carry_out,
-)
+from prism.cli._batch import PLANNED, Figures, Keep, PlannedRuns
 from prism.cli._compare import Paper
-from prism.cli._screen import Screen, note, plain, pour_json, table_of
+from prism.cli._screen import note, pour_json, print_heading, print_table, say
 
 if TYPE_CHECKING:
     from prism.science import Fit
 
-Samples = Annotated[
-    int,
-    typer.Option(
-        min=20, metavar="N", help="Samples in the first generation; later ones have half as many."
-    ),
-]
-
 
 def fit(
-    context: typer.Context,
     *,
-    plan: PlanFile = None,
-    samples: Samples = 200,
+    samples: Annotated[int, typer.Option(min=20, metavar="N")] = 200,
     generations: Annotated[int, typer.Option(min=1, metavar="N")] = 8,
     seed: int = 0,
-    seeds: Seeds = None,
-    workers: Workers = None,
-    on: On = None,
     keep: Keep = "tables",
-    model: Model,
-    keeping: KeepingBatch,
     figures: Figures = "svg",
     paper: Paper = None,
+    planned: Annotated[PlannedRuns, PLANNED],
 ) -> None:
     """Find the parameters that reproduce given figures, and how certain they are.
 
@@ -56,6 +32,7 @@ def fit(
     like any other.
 
     Options:
+        samples: Samples in the first generation; later ones have half as many.
         generations: Maximum number of generations; the fit stops earlier once hardly any sample is
             closer.
         seed: Seed for drawing the samples.
@@ -70,9 +47,8 @@ def fit(
     """
     from prism import science
 
-    asked = Asked(context, plan, seeds, workers, on, model, keeping)
     begin = partial(science.fit, samples=samples, generations=generations, seed=seed, keep=keep)
-    done = carry_out("prism fit", asked, begin, science.resume_fit)
+    done = planned.carry_out("prism fit", begin, science.resume_fit)
     if figures is not None:
         done.save_figures(figures)
     if paper is not None:
@@ -81,16 +57,15 @@ def fit(
         note(
             f"{len(done.batch.failed)} runs failed, so their samples count as far from every target"
         )
-    if keeping.as_json:
+    if planned.keeping.as_json:
         pour_json(_as_data(done))
     else:
         _print(done)
 
 
 def _print(done: Fit) -> None:
-    screen = Screen()
-    count = f"{len(done.points):,} samples, of which {len(done.population.places):,} are kept"
-    screen.print(f"[bold]{count}[/bold]")
+    kept = len(done.population.places)
+    print_heading(f"{len(done.points):,} samples, of which {kept:,} are kept")
     rows = (
         (
             row["parameter"],
@@ -101,18 +76,17 @@ def _print(done: Fit) -> None:
         for row in done.estimates().iter_rows(named=True)
     )
     numbers = ("median", "low", "high", "width")
-    screen.print(table_of(rows, "parameter", *numbers[:3], "bounds", "width", numbers=numbers))
+    print_table(rows, "parameter", *numbers[:3], "bounds", "width", numbers=numbers)
     for name, remark in done.estimates().select("parameter", "remark").iter_rows():
         if remark:
-            screen.print(plain(f"{name}: {remark}."), soft_wrap=True)
+            say(f"{name}: {remark}.")
     targets = (_target_row(row) for row in done.targets().iter_rows(named=True))
     heads = ("target", "value", "spread", "fit", "low", "high", "")
-    screen.print(table_of(targets, *heads, numbers=heads[1:6]))
-    text = (
+    print_table(targets, *heads, numbers=heads[1:6])
+    say(
         "low and high are the ends of 90 % intervals; width is the interval's share of the bounds. "
+        f"More in {done.batch.folder}: estimates, posterior, targets, as CSV and Parquet."
     )
-    text += f"More in {done.batch.folder}: estimates, posterior, targets, as CSV and Parquet."
-    screen.print(plain(text), soft_wrap=True)
 
 
 def _target_row(row: dict[str, Any]) -> tuple[str, ...]:

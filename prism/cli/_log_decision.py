@@ -14,16 +14,11 @@ import typer
 from prism.cli._options import AsJson
 from prism.cli._screen import note, pour_json, print_facts, print_table, say, shortened
 from prism.errors import InputError
-from prism.telemetry.events import DECISION, TRANSITION
 
 if TYPE_CHECKING:
     from prism.runlog._prompts import Asked
 
 _MOST_LISTED = 40
-
-
-PANEL = "Decisions and what they cost"
-"""The panel of ``prism log --help`` that shows the command."""
 
 
 def decision(
@@ -131,7 +126,7 @@ def _row(asked: Asked) -> tuple[str, ...]:
     event = asked.event
     words = shortened(words_of(str(event.get("text"))), 57)
     what, out, chance = f"text {event.get('key')}", words, None
-    if event["event"] == DECISION:
+    if _is_decision(event):
         what, out = f"{event.get('state')} on {event.get('trigger')}", str(event.get("chosen"))
         chance = _dict_of(event.get("probabilities")).get(out)
 
@@ -183,7 +178,7 @@ def _facts(
         yield "when", f"round {event['round']}, tick {event.get('tick')}"
 
     yield "agent", str(event.get("agent_id"))
-    if event["event"] == DECISION:
+    if _is_decision(event):
         yield "question", f"{event.get('state')} on {event.get('trigger')}"
         if event.get("context"):
             from prism.runlog._words import in_words
@@ -199,7 +194,8 @@ def _facts(
     if event.get("said"):
         yield "said", str(event["said"])
     if "latency" in event:
-        yield "cost", _cost(event)
+        requests = f"requests: {event.get('attempts')}"
+        yield "cost", _cost(event, f"{_number(event['latency'])} s", requests)
 
     yield "came of it", _what_came(event, outcome)
 
@@ -215,19 +211,17 @@ def _source(event: Mapping[str, Any]) -> str:
     return f"{words.get(source, source)}{reason}"
 
 
-def _cost(event: Mapping[str, Any]) -> str:
-    parts = [f"{_number(event['latency'])} s", f"requests: {event.get('attempts')}"]
-    if event.get("model"):
-        where = f" at {event['host']}" if event.get("host") else ""
-        parts.append(f"{event['model']}{where}")
-
-    return ", ".join([*parts, *_tokens(event)])
-
-
-def _tokens(of: Mapping[str, Any]) -> Iterator[str]:
+def _cost(of: Mapping[str, Any], *parts: str, at: str = "") -> str:
+    """Return what a question or a request took: its parts, the model, its host and the tokens."""
+    found = [*parts]
+    if of.get("model"):
+        host = of.get("host") or at
+        found.append(f"{of['model']} at {host}" if host else str(of["model"]))
     for name, verb in (("input_tokens", "read"), ("output_tokens", "written")):
         if of.get(name) is not None:
-            yield f"{of[name]} tokens {verb}"
+            found.append(f"{of[name]} tokens {verb}")
+
+    return ", ".join(filter(None, found))
 
 
 def _what_came(event: Mapping[str, Any], outcome: Mapping[str, Any] | None) -> str:
@@ -238,12 +232,14 @@ def _what_came(event: Mapping[str, Any], outcome: Mapping[str, Any] | None) -> s
         return f"nothing: {stayed if is_to_stay(event) else 'the log ends before'}"
 
     when = f" (round {outcome['round']}, tick {outcome.get('tick')})" if "round" in outcome else ""
+    from prism.telemetry.events import TRANSITION
+
     name = outcome["event"]
     if name == TRANSITION:
         moved = f"{outcome.get('from_state')} to {outcome.get('to_state')}"
         other = "" if _is_of(event, outcome) else ", which is another question's"
         return f"transition from {moved} on {outcome.get('trigger')}{other}{when}"
-    if event["event"] == DECISION:
+    if _is_decision(event):
         return f"discarded: the agent was already in {outcome.get('now_in')}{when}"
 
     from prism.runlog._words import in_words
@@ -252,12 +248,16 @@ def _what_came(event: Mapping[str, Any], outcome: Mapping[str, Any] | None) -> s
     return f"{name}{f' ({in_words(told)})' if told else ''}{when}"
 
 
-def _is_of(event: Mapping[str, Any], outcome: Mapping[str, Any]) -> bool:
-    if event["event"] != DECISION:
-        return True
+def _is_decision(event: Mapping[str, Any]) -> bool:
+    from prism.telemetry.events import DECISION
 
+    return bool(event["event"] == DECISION)
+
+
+def _is_of(event: Mapping[str, Any], outcome: Mapping[str, Any]) -> bool:
     asked = (event.get("state"), event.get("trigger"), event.get("chosen"))
-    return asked == tuple(outcome.get(name) for name in ("from_state", "trigger", "to_state"))
+    came = tuple(outcome.get(name) for name in ("from_state", "trigger", "to_state"))
+    return not _is_decision(event) or asked == came
 
 
 def _text_of(content: Any) -> str:
@@ -271,11 +271,8 @@ def _attempt_lines(attempts: list[Mapping[str, Any]], reply: Any) -> Iterator[st
 
     for number, attempt in enumerate(attempts, start=1):
         seconds = attempt.get("seconds")
-        parts = [str(attempt.get("began")), "" if seconds is None else f"{_number(seconds)} s"]
-        if attempt.get("model"):
-            parts.append(f"{attempt['model']} at {attempt.get('host', 'its server')}")
-
-        yield f"{number}. {', '.join(filter(None, [*parts, *_tokens(attempt)]))}"
+        took = "" if seconds is None else f"{_number(seconds)} s"
+        yield f"{number}. {_cost(attempt, str(attempt.get('began')), took, at='its server')}"
         if attempt.get("fault"):
             yield f"   failed: {attempt['fault']}"
         said = said_in(str(attempt.get("reply") or ""))

@@ -6,7 +6,7 @@ import io
 import logging
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cache, wraps
 from importlib import import_module
 from inspect import Parameter, cleandoc
@@ -27,45 +27,45 @@ _MOST_NAMED = 8
 _TRACEBACK = "--traceback"
 """An option that is allowed anywhere."""
 
-_GROUPS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
-    "Begin here": {"tour": ("_tour:tour",)},
+_GROUPS: Mapping[str, Mapping[str, str]] = {
+    "Begin here": {"tour": "_tour:tour"},
     "Run": {
-        "run": ("_run:run",),
-        "simulate": ("_run:simulate",),
-        "resume": ("_run:resume",),
-        "replay": ("_run:replay",),
-        "status": ("_status:status",),
-        "watch": ("_watch:watch",),
+        "run": "_run:run",
+        "simulate": "_run:simulate",
+        "resume": "_run:resume",
+        "replay": "_run:replay",
+        "status": "_status:status",
+        "watch": "_watch:watch",
     },
     "See the results": {
-        "report": ("_report:report",),
-        "log": ("_log:logs", "_log_decision:decision"),
-        "memory": ("_memory:memories",),
-        "ask": ("_ask:ask",),
+        "report": "_report:report",
+        "log": "_log:logs",
+        "memory": "_memory:memories",
+        "ask": "_ask:ask",
     },
     "Experiment": {
-        "batch": ("_batch:batch",),
-        "merge": ("_batch:merge",),
-        "compare": ("_compare:compare",),
-        "rerun": ("_rerun:rerun",),
-        "sensitivity": ("_batch:sensitivity",),
-        "fit": ("_fit:fit",),
-        "calibrate": ("_calibrate:calibrate",),
+        "batch": "_batch:batch",
+        "merge": "_batch:merge",
+        "compare": "_compare:compare",
+        "rerun": "_rerun:rerun",
+        "sensitivity": "_batch:sensitivity",
+        "fit": "_fit:fit",
+        "calibrate": "_calibrate:calibrate",
     },
     "Prepare and check": {
-        "world": ("_world:worlds",),
-        "chart": ("_chart:charts",),
-        "workflow": ("_workflow:workflows",),
-        "think": ("_think:thinking",),
-        "doctor": ("_doctor:doctor",),
+        "world": "_world:worlds",
+        "chart": "_chart:charts",
+        "workflow": "_workflow:workflows",
+        "think": "_think:thinking",
+        "doctor": "_doctor:doctor",
     },
 }
 """The place of each command, by subject and in the order of the help.
 
-A place is ``module:function``, or ``module:group`` followed by the additions to the group.
+A place is ``module:function`` or ``module:group``.
 """
 
-_MODULES = {name: places for group in _GROUPS.values() for name, places in group.items()}
+_MODULES = {name: place for group in _GROUPS.values() for name, place in group.items()}
 
 
 class _Group(TyperGroup):
@@ -106,23 +106,16 @@ class _OnDemand(_Group):
 
 @cache
 def _make(name: str) -> Any:
-    """Return a command, or a group with the commands that other modules add to it."""
-    place, *added = _MODULES[name]
-    found = _load(place)
+    """Return a command, or a group."""
+    module, _, attribute = _MODULES[name].partition(":")
+    found = getattr(import_module(f"prism.cli.{module}"), attribute)
     group = next(title for title, commands in _GROUPS.items() if name in commands)
     # typer makes no group of a single command
     holder = typer.Typer(rich_markup_mode="rich")
     holder.callback()(_nothing)
     if isinstance(found, typer.Typer):
-        for other in added:
-            command = _load(other)
-            panel = getattr(sys.modules[command.__module__], "PANEL", None)
-            found.command(rich_help_panel=panel)(command)
-        for each in (*found.registered_commands, found.registered_callback):
-            if each is not None and each.callback is not None:
-                each.callback = _with_panels(each.callback)
         for one in found.registered_commands:
-            one.cls = _Command
+            one.callback, one.cls = _with_panels(one.callback), _Command
         holder.add_typer(found, name=name, cls=_Group, rich_help_panel=group)
     else:
         holder.command(name, cls=_Command, rich_help_panel=group)(_with_panels(found))
@@ -131,54 +124,64 @@ def _make(name: str) -> Any:
     return made.commands[name]
 
 
-def _with_panels(function: Callable[..., Any]) -> Callable[..., Any]:
+def _with_panels(function: Any) -> Callable[..., Any]:
     """Return a command with the help of its options and with the options of its panels.
 
     The options of a panel replace the panel's argument.
     """
-    own = documented(function)
-    panels = _panels_of(own)
+    own = documented(function).values()
 
     @wraps(function)
     def command(**given: Any) -> Any:
-        given.pop(_HELP_ALL.name, None)
-        for name, (options, panel) in panels.items():
-            values = {each.name: given.pop(each.name) for each in options}
-            given[name] = panel.gather(**_given_among(values))
-        return function(**given)
+        return function(**_gathered(own, given))
 
     command.__doc__ = OPTIONS_SECTION.sub("", cleandoc(function.__doc__ or ""))
-    parameters = [
-        each.replace(kind=Parameter.KEYWORD_ONLY)
-        for name, own_one in own.items()
-        for each in (panels[name][0] if name in panels else (own_one,))
-    ]
-    rare = {each.name for options, panel in panels.values() for each in panel.rare_of(options)}
-    if rare:
-        parameters.append(_HELP_ALL)
-    made = with_signature(command, parameters)
+    options = list(_options_among(own))
+    rare = {each.name for each, is_rare in options if is_rare}
+    made = with_signature(command, [*(each for each, _ in options), *[_HELP_ALL] * bool(rare)])
     made.rare = rare  # type: ignore[attr-defined]
 
     return made
 
 
-def _panels_of(own: Mapping[str, Parameter]) -> dict[str, tuple[Sequence[Parameter], Panel]]:
-    """Return the panels among a command's parameters, with their options."""
-    return {
-        name: (panel.options(), panel)
-        for name, each in own.items()
-        for panel in getattr(each.annotation, "__metadata__", ())
-        if isinstance(panel, Panel)
-    }
+def _panel_of(parameter: Parameter) -> Panel | None:
+    metadata = getattr(parameter.annotation, "__metadata__", ())
+    return next((each for each in metadata if isinstance(each, Panel)), None)
 
 
-def _given_among(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options that were given: others are None, False, or an empty list."""
-    return {
-        name: value
-        for name, value in values.items()
-        if value is not None and value is not False and value != []
-    }
+def _options_among(
+    parameters: Iterable[Parameter], essential: Collection[str] | None = None
+) -> Iterator[tuple[Parameter, bool]]:
+    """Yield the options of a command, those of its panels included, and whether each is rare."""
+    for each in parameters:
+        panel = _panel_of(each)
+        if panel is None:
+            yield each, essential is not None and each.name not in essential
+        else:
+            yield from _options_among(panel.options(), panel.essential)
+
+
+def _gathered(parameters: Iterable[Parameter], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a function; a panel gets the options that were given.
+
+    Others are None, False, or an empty list.
+    """
+    found: dict[str, Any] = {}
+    for each in parameters:
+        panel = _panel_of(each)
+        if panel is None:
+            found[each.name] = given[each.name]
+        else:
+            values = _gathered(panel.options(), given).items()
+            found[each.name] = panel.gather(
+                **{
+                    name: value
+                    for name, value in values
+                    if value is not None and value is not False and value != []
+                }
+            )
+
+    return found
 
 
 class _Command(TyperCommand):
@@ -222,11 +225,6 @@ _HELP_ALL = option(
 
 def _nothing() -> None:
     """Represent the command line itself."""
-
-
-def _load(place: str) -> Any:
-    module, _, name = place.partition(":")
-    return getattr(import_module(f"prism.cli.{module}"), name)
 
 
 app: typer.Typer = typer.Typer(

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
+from functools import cache
 from inspect import Parameter, Signature, cleandoc, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
 
 import typer
 
@@ -19,8 +21,6 @@ from prism.errors import InputError
 if TYPE_CHECKING:
     from prism.llm import Model
     from prism.llm._settings import Setting
-
-DEFAULT_SECONDS_BETWEEN = 10.0
 
 _OPTIONS = {
     "file": "FILE",
@@ -36,8 +36,8 @@ _OPTIONS = {
 }
 """Parameters that have another name on the command line."""
 
-_WORLD: dict[str, Any] = {"rich_help_panel": "A world"}
 MODEL: dict[str, Any] = {"rich_help_panel": "Asking a model"}
+_WORLD: dict[str, Any] = {"rich_help_panel": "A world"}
 _KEEPING: dict[str, Any] = {"rich_help_panel": "Keeping the run"}
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print the results as JSON instead of text.")]
@@ -87,17 +87,6 @@ Treatments = Annotated[
     ),
 ]
 
-CheckpointEvery = Annotated[
-    float | None,
-    typer.Option(
-        min=0,
-        metavar="SECONDS",
-        help="Write a checkpoint at the end of a round if the last one is at least this old; 0 "
-        "writes one every round.",
-        **_KEEPING,
-    ),
-]
-
 
 def command_group(text: str) -> typer.Typer:
     """Return a group of commands that, called alone, shows its help."""
@@ -121,28 +110,9 @@ def option(name: str, kind: Any, default: Any = None, *declared: str, **more: An
     return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
-def command_of(
-    function: Callable[..., None],
-    parameters: Iterable[Parameter],
-    text: str,
-    examples: Iterable[str],
-) -> Callable[..., None]:
-    """Return a command with these parameters; its function takes them by name.
-
-    Args:
-        function: Carries the command out.
-        parameters: Its arguments and options.
-        text: Its help.
-        examples: Examples of its use, shown below the help.
-    """
-
-    def command(**given: Any) -> None:
-        function(**given)
-
-    shown = list(examples)
-    title = "[bold]Example[/bold]" if len(shown) == 1 else "[bold]Examples[/bold]"
-    command.__doc__ = "\n\n".join([cleandoc(text), *([title, *shown] if shown else [])])
-    return with_signature(command, parameters)
+def argument(name: str, kind: Any) -> Parameter:
+    """Declare an argument of a command."""
+    return Parameter(name, Parameter.KEYWORD_ONLY, annotation=kind)
 
 
 def with_signature(
@@ -150,7 +120,8 @@ def with_signature(
 ) -> Callable[..., None]:
     """Return a command with these parameters, instead of those in its code."""
     # typer reads the signature; annotations beside it would have to agree with it
-    command.__signature__ = Signature(list(parameters))  # type: ignore[attr-defined]
+    by_name = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in parameters]
+    command.__signature__ = Signature(by_name)  # type: ignore[attr-defined]
     command.__annotations__ = {}
     return command
 
@@ -192,86 +163,86 @@ class Panel:
             ``--help`` shows all.
     """
 
-    options: Callable[[], tuple[Parameter, ...]]
+    options: Callable[[], Sequence[Parameter]]
     gather: Callable[..., Any] = dict
     essential: Collection[str] | None = None
 
-    def rare_of(self, options: Iterable[Parameter]) -> list[Parameter]:
-        """Return the options that only ``--help-all`` shows."""
-        essential = self.essential
-        return [] if essential is None else [one for one in options if one.name not in essential]
 
-
-def declared_panel(*declared: type[Any], essential: Collection[str]) -> Panel:
+def declared_panel(
+    *declared: type[Any],
+    gather: Callable[..., Any] = dict,
+    essential: Collection[str] | None = None,
+) -> Panel:
     """Return a panel of the fields of data classes, documented like commands.
 
     Args:
         declared: The classes.
-        essential: Names of those that ``--help`` shows.
+        gather: Makes the argument; one of the classes, to make an instance of it.
+        essential: Names of those that ``--help`` shows; None if it shows all.
     """
 
-    def options() -> tuple[Parameter, ...]:
-        return tuple(each for cls in declared for each in documented(cls).values())
+    @cache
+    def options() -> Sequence[Parameter]:
+        return [each for cls in declared for each in documented(cls).values()]
 
-    return Panel(options, essential=essential)
+    return Panel(options, gather, essential)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Keeping:
     """The folder of a run, the run that it continues, and the form of its results.
 
-    Args:
-        out: The folder for a new run.
-        resume: The folder of a run to continue.
-        checkpoint_every: Seconds between checkpoints; None if a command has no such option.
-        as_json: Whether its results are printed as JSON.
+    Options:
+        out: Folder for the run: events.jsonl (every transition, one JSON object per line) and
+            run.json. It must not hold a run yet. By default, nothing is written.
+        resume: Continue the stopped run in this folder.
+        checkpoint_every: Write a checkpoint at the end of a round if the last one is at least this
+            old; 10 by default, 0 writes one every round.
     """
 
-    out: Path | None = None
-    resume: Path | None = None
-    checkpoint_every: float | None = None
-    as_json: bool = False
+    command_line: typer.Context
+    out: Annotated[Path | None, typer.Option(metavar="DIR", **_KEEPING)] = None
+    resume: Annotated[Path | None, typer.Option(metavar="DIR", **_KEEPING)] = None
+    checkpoint_every: Annotated[
+        float | None, typer.Option(min=0, metavar="SECONDS", **_KEEPING)
+    ] = None
+    as_json: AsJson = False
+
+    @property
+    def paced(self) -> dict[str, Any]:
+        """The time between checkpoints, if it was given, as an argument of the library."""
+        seconds = self.checkpoint_every
+        return {} if seconds is None else {"checkpoint_every": seconds}
 
 
-_RESUME = "Continue the stopped run in this folder, which has everything that the run depends on."
-
-
-def keeping_panel(
-    out: str,
-    resume: str | None = _RESUME,
-    unit: str | None = "round",
-    seconds: float | None = DEFAULT_SECONDS_BETWEEN,
-    of: str = "the",
-) -> Panel:
+def keeping_panel(*without: str, **helps: str) -> Panel:
     """Return the options for the folder of a run.
 
     Args:
-        out: The help of ``--out``.
-        resume: The help of ``--resume``; None if the command has no such option.
-        unit: What checkpoints are made after; None if the command makes its own.
-        seconds: The default of ``--checkpoint-every``.
-        of: Whose last checkpoint that counts from.
+        without: Names of those to leave out.
+        helps: Other help texts for some of them in this command.
     """
-    options = [option("out", Path | None, metavar="DIR", help=out, **_KEEPING)]
-    if resume is not None:
-        options.append(option("resume", Path | None, metavar="DIR", help=resume, **_KEEPING))
-    if unit is not None:
-        text = (
-            f"Write a checkpoint at the end of a {unit} if {of} last one is at least this old; 0 "
-            f"writes one every {unit}."
-        )
-        options.append(
-            option(
-                *("checkpoint_every", float | None, seconds),
-                min=0,
-                metavar="SECONDS",
-                help=text,
-                **_KEEPING,
-            )
-        )
 
-    options.append(option("as_json", AsJson, default=False))
-    return Panel(lambda: tuple(options), Keeping)
+    @cache
+    def options() -> Sequence[Parameter]:
+        return [
+            _with_help(each, helps.get(name))
+            for name, each in documented(Keeping).items()
+            if name not in without
+        ]
+
+    return Panel(options, Keeping)
+
+
+def _with_help(parameter: Parameter, text: str | None) -> Parameter:
+    """Return a parameter with another help, if one is given."""
+    if text is None:
+        return parameter
+
+    kind, declared = get_args(parameter.annotation)
+    changed = copy(declared)
+    changed.help = text
+    return parameter.replace(annotation=Annotated[kind, changed])
 
 
 _ESSENTIAL = ("model", "host", "server", "models", "max_calls", "cache", "record_prompts")
@@ -289,7 +260,8 @@ def model_panel(
         helps: Other help texts for some of them in this command.
     """
 
-    def options() -> tuple[Parameter, ...]:
+    @cache
+    def options() -> Sequence[Parameter]:
         from prism.llm._settings import RunSettings, settings_by_key
 
         declared = settings_by_key(RunSettings)
@@ -300,7 +272,7 @@ def model_panel(
         ]
         keys = [key for key in only or offered if key not in without]
         made = [_option_of(declared[key], helps.get(key)) for key in keys]
-        return tuple(made if only else [*made, _MODELS])
+        return made if only else [*made, _MODELS]
 
     return Panel(options, essential=only or _ESSENTIAL)
 
@@ -308,7 +280,8 @@ def model_panel(
 def writer_panel() -> Panel:
     """Return the options for who writes texts, and how."""
 
-    def options() -> tuple[Parameter, ...]:
+    @cache
+    def options() -> Sequence[Parameter]:
         from prism.llm._settings import WriterSettings, settings_of
 
         writer = option(
@@ -319,7 +292,7 @@ def writer_panel() -> Panel:
             **MODEL,
         )
         declared = [each for each in settings_of(WriterSettings).values() if each.is_option]
-        return (writer, *(_option_of(each, name=f"writer_{each.name}") for each in declared))
+        return [writer, *(_option_of(each, name=f"writer_{each.name}") for each in declared)]
 
     return Panel(options, essential=("writer",))
 

@@ -21,7 +21,6 @@ _COMMAND = "prism rerun"
 
 
 def rerun(
-    context: typer.Context,
     *,
     run: Annotated[Path | None, typer.Argument(metavar="RUN", show_default=False)] = None,
     from_round: Annotated[int | None, typer.Option(min=1)] = None,
@@ -31,10 +30,7 @@ def rerun(
     model: Annotated[Mapping[str, Any], model_panel("host")],
     keeping: Annotated[
         Keeping,
-        keeping_panel(
-            "Folder for the new run.",
-            "Continue the stopped run in this folder.",
-        ),
+        keeping_panel(out="Folder for the new run."),
     ],
 ) -> None:
     """Repeat a run with something changed from a given round on.
@@ -67,7 +63,7 @@ def rerun(
     import_from_here()
     more: dict[str, Any] = {
         "hosts": model.get("host", ()),
-        "checkpoint_every": keeping.checkpoint_every,
+        **keeping.paced,
     }
 
     def begin(folder: Path | None, screen: RunScreen) -> Rerun:
@@ -85,7 +81,7 @@ def rerun(
         return resume_rerun(folder, on_round=screen.round_ended, observer=screen, **more)
 
     screen = partial(run_screen, command=f"{_COMMAND} --resume")
-    found = begin_or_resume(context, keeping, begin, resume, screen)
+    found = begin_or_resume(keeping, begin, resume, screen)
     _print(found, as_json=keeping.as_json)
 
 

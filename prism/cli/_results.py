@@ -12,7 +12,18 @@ from typing import Any, Literal
 import orjson
 from rich.table import Table
 
-from prism.cli._screen import Screen, evenly, plain, plain_table, print_place, shortened, table_of
+from prism.cli._screen import (
+    Screen,
+    evenly,
+    plain,
+    plain_table,
+    print_heading,
+    print_place,
+    print_table,
+    say,
+    shortened,
+    table_of,
+)
 from prism.runlog._reader import log_in, read_blocks
 from prism.social import Activity, Cascade, Results
 from prism.worlds import WorldResults
@@ -33,40 +44,37 @@ def print_results(results: AnyResults, folder: Path | None, treatments: Iterable
         folder: The folder of the run, if it is kept.
         treatments: The treatments as ``run.json`` has them, whose rounds are among those shown.
     """
-    screen = Screen()
     treated = _treated(treatments)
-    shown = _shown_rounds(results, screen.width, treated)
-    screen.print(
-        f"[bold]Agents in each state at the end of a round[/bold] ({results.agents:,} agents)"
-    )
-    screen.print(_rounds_table(results, shown, "states"))
+    shown = _shown_rounds(results, Screen().width, treated)
+    print_heading(f"Agents in each state at the end of a round ({results.agents:,} agents)")
+    _print_rounds(results, shown, "states")
     if results.rounds[0].measures:
-        screen.print("[bold]Measures at the end of a round[/bold]")
-        screen.print(_rounds_table(results, shown, "measures"))
+        print_heading("Measures at the end of a round")
+        _print_rounds(results, shown, "measures")
     for name, number in treated:
-        screen.print(plain(f"{name} began in round {number:,}."))
+        say(f"{name} began in round {number:,}.")
 
     if isinstance(results, Results):
-        screen.print("[bold]Engagement[/bold]")
+        print_heading("Engagement")
         counts = _engagement(results.totals)
         fallbacks, examples = results.totals.fallbacks, results.totals.fallback_examples
     else:
         totals: dict[str, Any] = results.totals()
-        screen.print("[bold]What happened[/bold]")
+        print_heading("What happened")
         counts = _counts(totals)
         fallbacks, examples = totals.get("fallbacks", {}), totals.get("fallback_examples", {})
 
     rows = ((what, f"{count:,}") for what, count in counts.items())
-    screen.print(table_of(rows, "what", "count", numbers=["count"]))
+    print_table(rows, "what", "count", numbers=["count"])
     for line in _fallback_lines(fallbacks, examples, folder):
-        screen.print(plain(line), soft_wrap=True)
+        say(line)
 
     if isinstance(results, Results):
-        screen.print("[bold]Largest cascades[/bold]")
+        print_heading("Largest cascades")
         if results.cascades:
-            screen.print(_cascade_table(results.cascades))
+            Screen().print(_cascade_table(results.cascades))
         else:
-            screen.print("No post was replied to or reshared.")
+            say("No post was replied to or reshared.")
 
     print_place(_logged(results, folder), folder)
 
@@ -84,18 +92,17 @@ def _logged(results: AnyResults, folder: Path | None) -> str:
     return f"Every transition{told}"
 
 
-def _rounds_table(
+def _print_rounds(
     results: AnyResults, shown: Sequence[int], what: Literal["states", "measures"]
-) -> Table:
-    """Return the states or measures at the end of some rounds."""
+) -> None:
+    """Print the states or measures at the end of some rounds."""
     figures = [getattr(each, what) for each in results.rounds]
     numbers = [str(results.rounds[place].number) for place in shown]
     rows = _rows([figures[place] for place in shown], absent=0 if what == "states" else None)
     table = table_of(rows, "round", *numbers, numbers=numbers)
     if len(shown) < len(figures):
         table.caption = f"{len(shown)} of {len(figures)} rounds"
-
-    return table
+    Screen().print(table)
 
 
 def _shown_rounds(results: AnyResults, width: int, treated: Sequence[tuple[str, int]]) -> list[int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import ExitStack
 from dataclasses import dataclass, fields
 from pathlib import Path
 from types import MappingProxyType
@@ -14,8 +14,6 @@ import typer
 
 from prism.cli._options import (
     MODEL,
-    AsJson,
-    CheckpointEvery,
     Keeping,
     Parameters,
     Treatments,
@@ -41,11 +39,6 @@ if TYPE_CHECKING:
 
 Reasoner = Literal["policy", "ollama", "openai"]
 Given = Mapping[str, Any]
-
-_OUT = (
-    "Folder for the run: events.jsonl (every transition, one JSON object per line) and run.json. "
-    "It must not hold a run yet. By default, nothing is written."
-)
 
 _YAML: dict[str, Any] = {"rich_help_panel": "An agent in YAML"}
 _THINKING: dict[str, Any] = {"rich_help_panel": "A thinking agent"}
@@ -155,7 +148,7 @@ _RUN = declared_panel(
 )
 _ALONE = declared_panel(_Alone, _InYaml, _Thinking, essential=("action", "memory"))
 
-_KEEPING = keeping_panel(_OUT, resume=None, seconds=None)
+_KEEPING = keeping_panel("resume")
 
 
 def run(
@@ -241,8 +234,7 @@ def resume(
     run: Annotated[Path, typer.Argument(metavar="RUN")],
     *,
     model: Annotated[Given, model_panel("host")],
-    checkpoint_every: CheckpointEvery = None,
-    as_json: AsJson = False,
+    keeping: Annotated[Keeping, keeping_panel("out", "resume")],
 ) -> None:
     """Continue a stopped run from its last checkpoint, however it was stopped.
 
@@ -267,7 +259,7 @@ def resume(
         outcome = worlds.resume(
             folder,
             hosts=model.get("host", ()),
-            checkpoint_every=checkpoint_every,
+            checkpoint_every=keeping.checkpoint_every,
             on_round=screen.round_ended,
             observer=screen,
         )
@@ -275,7 +267,7 @@ def resume(
     if outcome is None:
         note(f"{folder} is complete: there is nothing to resume")
     else:
-        tell(outcome, as_json=as_json)
+        tell(outcome, as_json=keeping.as_json)
 
 
 def replay(
@@ -354,7 +346,12 @@ def carry_out_new(
         return
 
     folder = kept_in(keeping)
-    with _shown_beside(folder, is_watched=is_watched) as begin:
+    with ExitStack() as stack:
+        begin: Callable[[], object] = dict
+        if is_watched:
+            from prism.cli._watch import opening_beside
+
+            begin = stack.enter_context(opening_beside(folder))
         with run_screen(folder, _NAMES) as screen:
             screen.begins = begin
             outcome = carry_out(
@@ -369,18 +366,6 @@ def carry_out_new(
 
 
 _NAMES = {"world": "WORLD"}
-
-
-def _shown_beside(
-    folder: Path | None, *, is_watched: bool
-) -> AbstractContextManager[Callable[[], object]]:
-    """Return the page that shows a run in the browser, if requested."""
-    if not is_watched:
-        return nullcontext(dict)
-
-    from prism.cli._watch import opening_beside
-
-    return opening_beside(folder)
 
 
 def _made(world: str, asked: Given, model: Given, writer: Given, given: Given, alone: Given) -> Any:
@@ -413,9 +398,6 @@ def _made(world: str, asked: Given, model: Given, writer: Given, given: Given, a
     )
 
 
-_OF_BOTH = ("seed", "rounds", "reasoner", "dry_run")
-
-
 def refuse(given: Given, why: str, *, without: Iterable[str] = ()) -> None:
     """Refuse options that have no effect.
 
@@ -429,50 +411,40 @@ def refuse(given: Given, why: str, *, without: Iterable[str] = ()) -> None:
 
 def _agent_in_yaml(file: Path, asked: Given, model: Given, writer: Given, alone: Given) -> Any:
     """Return a run of an agent in YAML."""
+    variables = named_values(asked.get("parameters"))
+    given = {name: value for name, value in asked.items() if name != "parameters"}
+    options = _of_one_agent("an agent in YAML", _InYaml, given, model, writer, alone)
+    options["parameters"] = {name: _value(name, text) for name, text in variables.items()}
+
     from prism import Run
 
-    why = "is not for an agent in YAML: leave it out"
-    refuse({**asked, **writer}, why, without=(*_OF_BOTH, "parameters"))
-    refuse(alone, why, without=_options_of(_Alone, _InYaml))
-    variables = named_values(asked.get("parameters"))
-    return Run(
-        file,
-        parameters={name: _value(name, text) for name, text in variables.items()},
-        reasoner=_model_of(asked, model),
-        **_in_numbers(asked),
-        **alone,
-    )
+    return Run(file, **options)
 
 
 def _thinking_agent(file: Path, asked: Given, model: Given, writer: Given, alone: Given) -> Any:
     """Return a run of a thinking agent."""
-    from prism import Run
-
-    why = "is not for a thinking agent: leave it out"
-    refuse({**asked, **writer}, why, without=_OF_BOTH)
-    refuse(alone, why, without=_options_of(_Alone, _Thinking))
+    options = _of_one_agent("a thinking agent", _Thinking, asked, model, writer, alone)
     if "memory" not in alone:
         raise InputError("no memory is named: add --memory FILE; a missing file is created")
-    writes = _model_of(asked, model)
-    if writes is None:
+    if options["reasoner"] is None:
         raise InputError("no model is named: add --model NAME")
 
-    return Run(file, reasoner=writes, **_in_numbers(asked), **alone)
+    from prism import Run
+
+    return Run(file, **options)
 
 
-def _in_numbers(asked: Given) -> Given:
-    """Return the seed and the number of rounds, if given."""
-    return {name: asked[name] for name in ("seed", "rounds") if name in asked}
+def _of_one_agent(
+    what: str, own: type[Any], asked: Given, model: Given, writer: Given, alone: Given
+) -> dict[str, Any]:
+    """Return the options of a run of a single agent; refuse those of others."""
+    why = f"is not for {what}: leave it out"
+    refuse({**asked, **writer}, why, without=("seed", "rounds", "reasoner", "dry_run"))
+    refuse(alone, why, without=[each.name for cls in (_Alone, own) for each in fields(cls)])
+    server = {} if asked["reasoner"] == "policy" else {"server": asked["reasoner"]}
+    numbers = {name: asked[name] for name in ("seed", "rounds") if name in asked}
 
-
-def _model_of(asked: Given, model: Given) -> Model | None:
-    """Return the model of a single agent, if one is named."""
-    served = {} if asked["reasoner"] == "policy" else {"server": asked["reasoner"]}
-    return writer_options({**model, **served})
-
-
-def _options_of(*declared: type[Any]) -> Iterable[str]:
-    return [each.name for cls in declared for each in fields(cls)]
+    return {"reasoner": writer_options({**model, **server}), **numbers, **alone}
 
 
 # a number in Python, and not in JSON
@@ -549,92 +521,80 @@ def who_answers(
         raise InputError(f"{option_of(next(iter(writer)))} needs --writer MODEL")
 
     given = settings_from(model)
+    decides = _decider(reasoner, policy, given)
+    if "writer" in writer:
+        return decides, _writer(writer, given, decides)
+    if given and (decides is None or policy is not None):
+        raise _lacks_server(next(iter(given)), given)
+
+    return decides, None
+
+
+def _decider(reasoner: Reasoner, policy: Path | None, given: dict[str, Any]) -> DeciderOptions:
+    """Return who decides; None for the built-in policy."""
     if policy is not None:
         from prism.runs import PolicyOptions
 
-        _refuse_beside_policy(reasoner, given.pop("models", None))
-        return PolicyOptions(policy), _only_writes(given, writer)
-    if reasoner == "policy" and "models" not in given and not _names_a_server(given):
-        return None, _only_writes(given, writer)
-    return _asked(reasoner, given, writer)
+        found = ["--models"] * (given.pop("models", None) is not None)
+        if reasoner != "policy":
+            found.append(f"--reasoner {reasoner}")
+        if found:
+            raise InputError(f"--policy already decides: leave out {', '.join(found)}")
+        return PolicyOptions(policy)
+
+    is_named = "models" in given or "model" in given
+    if reasoner != "policy":
+        if not is_named:
+            raise _lacks_model("--reasoner", reasoner)
+        return model_options({**given, "server": reasoner})
+    if "models" in given or (is_named and len(_named(given["model"])) > 1):
+        return model_options(given)
+    return None
 
 
-def _names_a_server(given: Given) -> bool:
-    """Return whether the text of a model names its server, so --reasoner is not needed."""
-    from prism.llm._model_text import model_in_text
-
-    return "model" in given and {*model_in_text(given["model"])} != {"model"}
-
-
-def _asked(reasoner: Reasoner, given: Given, writer: Given) -> tuple[Model, WriterOptions | None]:
-    """Return the deciding model, and the writing model of the same kind of server, if any."""
-    if "models" not in given and "model" not in given:
-        raise _lacks_model("--reasoner", reasoner)
-
-    decides = model_options({**given, "server": None if reasoner == "policy" else reasoner})
-    if "writer" not in writer:
-        return decides, None
-
-    named = _writer_named(writer["writer"])
-    if "model" not in named and named["server"] != decides.server:
-        raise InputError(
-            f"--writer {named['server']} and --reasoner {decides.server} are two kinds of "
-            f"servers: name the model that writes, as in --writer {named['server']}:NAME@HOST"
-        )
-    # a model without its own hosts uses those of the deciding model
-    if "hosts" not in named and named.get("server", decides.server) == decides.server:
-        return decides, _writes(named.get("model"), writer)
-    return decides, _writes(writer["writer"], writer)
-
-
-def _writer_named(text: str) -> Given:
-    """Return the value of ``--writer``: a kind of server, or a model in the form of ``--model``."""
+def _named(text: str) -> Given:
+    """Return the parts of the text of a model; a kind of server may stand alone."""
     from prism.llm._model_text import model_in_text
     from prism.llm._settings import Server
 
     return {"server": text} if text in get_args(Server) else model_in_text(text)
 
 
-def _refuse_beside_policy(reasoner: str, models: Path | None) -> None:
-    found = [] if models is None else ["--models"]
-    if reasoner != "policy":
-        found.append(f"--reasoner {reasoner}")
-    if found:
-        raise InputError(f"--policy already decides: leave out {', '.join(found)}")
-
-
-def _only_writes(given: Given, writer: Given) -> WriterOptions | None:
+def _writer(writer: Given, given: Given, decides: DeciderOptions) -> WriterOptions:
+    """Return who writes: the deciding model, or another one."""
     from prism.llm import Model
     from prism.llm._model import ONLY_DECIDES
 
-    if "writer" not in writer:
-        if given:
-            raise _lacks_server(next(iter(given)), given)
-        return None
+    text = writer["writer"]
+    named = _named(text)
+    if isinstance(decides, Model):
+        server = named.get("server", decides.server)
+        if "model" not in named and server != decides.server:
+            raise InputError(
+                f"--writer {server} and --reasoner {decides.server} are two kinds of servers: "
+                f"name the model that writes, as in --writer {server}:NAME@HOST"
+            )
+        # a model without its own hosts uses those of the deciding model
+        is_shared = "hosts" not in named and server == decides.server
+        return _writes(named.get("model") if is_shared else text, writer)
 
-    named = _writer_named(writer["writer"])
     if "model" not in {**named, **given}:
         raise _lacks_model("--writer", named["server"])
-
     for name in (*ONLY_DECIDES, *named.keys() & {"model"}):
         if name in given:
             raise InputError(
                 f"{option_of(name)} needs --reasoner ollama or openai, for a model that decides"
             )
-
-    of_server = {name: value for name, value in given.items() if name != "model"}
     if "model" in named:
-        return _writes(Model.of(writer["writer"], **of_server), writer)
-    return _writes(Model.of(given["model"], **of_server, server=named["server"]), writer)
+        return _writes(Model.of(text, **given), writer)
+    return _writes(model_options({**given, **named}), writer)
 
 
 def _lacks_server(name: str, given: Given) -> InputError:
     """Return the error about an option of a model without a server."""
     if name == "model":
-        from prism.llm._settings import Server
-
         # who gave only the kind of server has yet to name the model
-        is_kind = given["model"] in get_args(Server)
+        is_kind = "model" not in _named(given["model"])
         named = f"{given['model']}:MODEL" if is_kind else f"ollama:{given['model']}"
         return InputError(f"--model must say who serves it: --model {named}, or --writer {named}")
 
@@ -647,12 +607,10 @@ def _lacks_server(name: str, given: Given) -> InputError:
 def _writes(model: str | Model | None, writer: Given) -> WriterOptions:
     from prism.runs import WriterOptions
 
-    own = ("max_length", "language")
-    given = {name: writer[f"writer_{name}"] for name in own if f"writer_{name}" in writer}
-    if "writer_prompt" in writer:
-        given |= settings_from({"prompt": writer["writer_prompt"]})
-
-    return WriterOptions(model, **given)
+    own = {
+        name.removeprefix("writer_"): value for name, value in writer.items() if name != "writer"
+    }
+    return WriterOptions(model, **settings_from(own))
 
 
 def _lacks_model(name: str, server: str) -> InputError:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import typer
 
 from prism.cli._options import Keeping, option_of
-from prism.cli._screen import Screen, note, plain, pour_json
+from prism.cli._screen import Screen, note, pour_json, say
 from prism.cli._spent import spent_lines
 from prism.errors import InputError, TooManyFallbacksError, UnreachableError
 from prism.runs import Observer, Outcome
@@ -85,7 +85,6 @@ class RunScreen(Observer):
 
 
 def begin_or_resume(
-    context: typer.Context,
     keeping: Keeping,
     begin: Callable[[Path | None, Any], DoneT],
     resume: Callable[[Path, Any], DoneT],
@@ -97,7 +96,6 @@ def begin_or_resume(
     """Begin or continue a run, or something that is kept like one.
 
     Args:
-        context: The command's context.
         keeping: The folder to keep it in.
         begin: Begins a new one, given its folder, if any, and its screen.
         resume: Continues the one in a folder, given its screen.
@@ -109,7 +107,7 @@ def begin_or_resume(
         InputError: If options contradict each other.
     """
     if keeping.resume is not None:
-        if others := sorted(options_given(context, (*_WITH_RESUME, *with_resume))):
+        if others := sorted(options_given(keeping.command_line, (*_WITH_RESUME, *with_resume))):
             settled = f"--resume takes everything from the {what}'s folder"
             raise InputError(f"{settled}: leave out {', '.join(others)}")
 
@@ -117,12 +115,9 @@ def begin_or_resume(
         with screen(folder) as shown_on:
             return resume(folder, shown_on)
 
-    if keeping.out is None and is_given(context, "checkpoint_every"):
-        raise InputError("--checkpoint-every needs --out with a folder for the checkpoints")
-
-    kept_in = None if keeping.out is None else own_folder("--out", keeping.out)
-    with screen(kept_in) as shown_on:
-        return begin(kept_in, shown_on)
+    kept = kept_in(keeping)
+    with screen(kept) as shown_on:
+        return begin(kept, shown_on)
 
 
 def kept_in(keeping: Keeping) -> Path | None:
@@ -160,7 +155,7 @@ def tell(outcome: Outcome[Any], *, as_json: bool) -> None:
         shows.print_results(outcome.results, outcome.folder, *treated)
         if "spent" in outcome.summary:
             for line in spent_lines(outcome.summary["spent"]):
-                Screen().print(plain(line), soft_wrap=True)
+                say(line)
     if name is not None and shows.has_failed(outcome.results):
         raise typer.Exit(1)
 

@@ -56,13 +56,9 @@ def note(text: str) -> None:
 @contextmanager
 def damage_noted() -> Iterator[None]:
     """Print warnings, for example of a damaged file that was restored, like a command's notes."""
-
-    def say_so(message: Warning | str, *_where: Any, **_more: Any) -> None:
-        note(str(message))
-
     with warnings.catch_warnings():
         warnings.simplefilter("always", RuntimeWarning)
-        warnings.showwarning = say_so
+        warnings.showwarning = lambda message, *_, **__: note(str(message))
         yield
 
 
@@ -152,6 +148,11 @@ def table_of(rows: Iterable[Iterable[str]], *headings: str, numbers: Iterable[st
     return table
 
 
+def print_heading(text: str) -> None:
+    """Print a line in bold."""
+    Screen().print(plain(text), style="bold", soft_wrap=True)
+
+
 def print_table(rows: Iterable[Iterable[str]], *headings: str, numbers: Iterable[str] = ()) -> None:
     """Print the table that `table_of` returns."""
     Screen().print(table_of(rows, *headings, numbers=numbers))
@@ -183,8 +184,7 @@ def print_place(what: str, folder: Path | None) -> None:
     if folder is not None:
         from prism.runlog._reader import log_in
 
-        text = f"{what} is in {log_in(folder)}, this summary in {folder / 'run.json'}."
-        Screen().print(plain(text), soft_wrap=True)
+        say(f"{what} is in {log_in(folder)}, this summary in {folder / 'run.json'}.")
 
 
 def shortened(text: str, most: int) -> str:

@@ -56,7 +56,7 @@ class TableFormat(StrEnum):
     PARQUET = "parquet"
 
 
-def choose_format(given: TableFormat | None, out: Path | None) -> TableFormat:
+def choose_format(given: str | None, out: Path | None) -> TableFormat:
     """Return the given format, else that of the file's name, else a drawn table.
 
     Raises:
@@ -64,7 +64,7 @@ def choose_format(given: TableFormat | None, out: Path | None) -> TableFormat:
     """
     suffix = suffix_of(out)
     by_name = TableFormat(suffix) if suffix in set(TableFormat) else TableFormat.TABLE
-    chosen = given or by_name
+    chosen = TableFormat(given or by_name)
     if chosen is TableFormat.PARQUET and out is None and sys.stdout.isatty():
         raise InputError(
             "--format parquet cannot be shown on a terminal: name a file with --out, or pipe the "

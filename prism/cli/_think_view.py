@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections.abc import Sequence
 from pathlib import Path
 from time import monotonic
 from types import TracebackType
@@ -18,7 +18,7 @@ from rich.text import Text
 from prism.cli._screen import Screen, counted, note, plain, shortened
 
 if TYPE_CHECKING:
-    from prism.cognition import CognitiveAgent, Cycle
+    from prism.cognition import CognitiveAgent, Config, Cycle
 
 _REFRESHES_PER_SECOND = 4
 _AVERAGED = 20
@@ -39,23 +39,13 @@ class ThinkView:
     Args:
         run: The run of cycles.
         agent: The agent.
-
-    Attributes:
-        ended: Cycles that have ended since the view was opened.
     """
 
     def __init__(self, run: Any, agent: CognitiveAgent) -> None:
-        self.ended: int = 0
         self._run = run
         self._agent = agent
-        self._last: Cycle | None = run.finished[-1] if run.finished else None
-        self._tokens: deque[int] = deque(maxlen=_AVERAGED)
-        self._thought = ""
-        self._size: int | None = None
         self._since = monotonic()
         self._live: Live | None = None
-        for cycle in run.finished[-_AVERAGED:]:
-            self._take(cycle)
 
     def __enter__(self) -> Self:
         """Draw the panel, if there is a terminal."""
@@ -83,9 +73,7 @@ class ThinkView:
 
     def round_ended(self, summary: Cycle) -> None:
         """Show the result of a cycle."""
-        self.ended += 1
-        self._last, self._since = summary, monotonic()
-        self._take(summary)
+        self._since = monotonic()
         if self._live is None:
             note(_line(summary, self._run))
         else:
@@ -99,34 +87,28 @@ class ThinkView:
 
         return f"{_from_here(memory.path)} holds {counted(memory.cycle, 'cycle')}"
 
-    def _take(self, cycle: Cycle) -> None:
-        self._thought = cycle.thought or self._thought
-        if cycle.paged:
-            self._size = cycle.paged[-1].tokens_after
-        elif cycle.prompt_tokens is not None:
-            self._size = cycle.prompt_tokens
-        self._tokens.append(_tokens_of(cycle))
-
     def _panel(self) -> RenderableType:
-        last, agent = self._last, self._agent
-        done, total = len(self._run.finished), self._run.rounds
+        agent, cycles, total = self._agent, self._run.finished, self._run.rounds
+        last: Cycle | None = cycles[-1] if cycles else None
         memory = tokens = ""
         if last is not None:
             memory = f"{last.memories:,} in working memory, {counted(last.thoughts, 'thought')}"
-        if self._tokens:
-            average = sum(self._tokens) / len(self._tokens)
-            tokens = f"{self._tokens[-1]:,} in this cycle, {average:,.0f} a cycle lately"
+            used = [_tokens_of(each) for each in cycles[-_AVERAGED:]]
+            average = sum(used) / len(used)
+            tokens = f"{used[-1]:,} in this cycle, {average:,.0f} a cycle lately"
 
+        thought = next((each.thought for each in reversed(cycles) if each.thought), "")
+        failure = _failure_of(last)
         rows: dict[str, RenderableType] = {
-            "cycle": _beside(f"{done:,}/{total:,}", done, total),
+            "cycle": _beside(f"{len(cycles):,}/{total:,}", len(cycles), total),
             "state": plain(f"{agent.state.value}, for {monotonic() - self._since:.0f} s"),
-            "thought": plain(shortened(self._thought, _MOST_THOUGHT)),
+            "thought": plain(shortened(thought, _MOST_THOUGHT)),
             "action": plain(_action_of(last)),
+            **({} if failure is None else {"failed": plain(shortened(failure, _MOST_THOUGHT))}),
+            "memory": memory,
+            "prompt": _size(cycles, agent.config),
+            "tokens": tokens,
         }
-        if (failure := _failure_of(last)) is not None:
-            rows["failed"] = plain(shortened(failure, _MOST_THOUGHT))
-        rows |= {"memory": memory, "prompt": self._prompt(), "tokens": tokens}
-
         table = Table.grid(padding=(0, 2, 0, 0))
         table.add_column(style="bold")
         table.add_column(overflow="fold")
@@ -135,21 +117,23 @@ class ThinkView:
 
         return Panel(table, title=plain(agent.agent_id), title_align="left")
 
-    def _prompt(self) -> RenderableType:
-        size, config = self._size, self._agent.config
-        if size is None:
-            return ""
 
-        soft, hard = config.paging_limit, config.hard_limit
-        limits = [
-            f"{name} limit {limit.max_tokens:,}"
-            for name, limit in (("paging", soft), ("hard", hard))
-            if limit.enable
-        ]
-        told = ", ".join([f"{size:,} tokens", *limits])
-        bound = soft if soft.enable else hard
+def _size(cycles: Sequence[Cycle], config: Config) -> RenderableType:
+    """Return the size of the last prompt beside its limits."""
+    sizes = (
+        each.paged[-1].tokens_after if each.paged else each.prompt_tokens
+        for each in reversed(cycles)
+    )
+    size = next((each for each in sizes if each is not None), None)
+    if size is None:
+        return ""
 
-        return _beside(told, size, bound.max_tokens) if bound.enable else told
+    limits = {"paging": config.paging_limit, "hard": config.hard_limit}
+    enabled = {name: each.max_tokens for name, each in limits.items() if each.enable}
+    told = [f"{size:,} tokens", *(f"{name} limit {most:,}" for name, most in enabled.items())]
+    text = ", ".join(told)
+
+    return _beside(text, size, next(iter(enabled.values()))) if enabled else text
 
 
 def _beside(text: str, done: int, total: int) -> Group:

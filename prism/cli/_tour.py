@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from prism.cli._screen import Screen, plain
+from prism.cli._screen import Screen, say
 from prism.errors import InputError
 
 _AGENTS, _FRIENDS, _WARNED = 300, 10, "warning@10"
@@ -61,16 +61,15 @@ def tour(
     asked = f"{question} {_AGENTS} people, {seeds} seeds, each run with and without it."
     told = "[bold]What one of them did, and why[/bold] (seed 1, no warning)"
     warned = _events(out / _FOLDERS["a warning in round 10"])
-    screen = Screen()
-    _print_part(screen, f"{asked}\n", _answer(curves))
-    _print_part(screen, f"\n{told}\n", _story(events, warned))
-    _print_part(screen, "\n[bold]What to try next[/bold]\n", _next_lines(out, figure))
+    _print_part(f"{asked}\n", _answer(curves))
+    _print_part(f"\n{told}\n", _story(events, warned))
+    _print_part("\n[bold]What to try next[/bold]\n", _next_lines(out, figure))
 
 
-def _print_part(screen: Screen, heading: str, lines: Iterator[str]) -> None:
-    screen.print(heading)
+def _print_part(heading: str, lines: Iterator[str]) -> None:
+    Screen().print(heading)
     for line in lines:
-        screen.print(plain(line), soft_wrap=True)
+        say(line)
 
 
 def _events(folder: Path) -> list[Event]:

@@ -102,68 +102,54 @@ def show(world: WorldArgument, as_json: AsJson = False) -> None:
 
 
 def _lines(about: Mapping[str, Any]) -> Iterable[str]:
-    yield f"{about['world']} ({about['address']})"
-    yield from _indented(about["doc"])
+    from prism.worlds._about import signature_of
+
+    def field_line(field: Mapping[str, Any]) -> str:
+        drawn, said = field.get("drawn"), field.get("help")
+        return signature_of(field) + f", {drawn}" * bool(drawn) + f": {said}" * bool(said)
+
     turns = ", all agents at once" if about["together"] else _TURNS[about["activation"]]
     turns += ", in the order of the list" * (about["order"] == "listed")
+    yield f"{about['world']} ({about['address']})"
+    yield from _indented(about["doc"].splitlines())
     yield f"{counted(about['rounds'], 'round')} of {counted(about['ticks'], 'tick')}{turns}"
-
-    yield from _section("parameters (--set NAME=VALUE)", map(_documented, about["parameters"]))
-    yield from _section("state", map(_field_line, about["state"]))
+    for heading, key in (("parameters (--set NAME=VALUE)", "parameters"), ("state", "state")):
+        yield from _section(heading, map(field_line, about[key]))
     for kind in about["kinds"]:
-        yield from _kind_lines(kind)
-    yield from _section(
-        "steps", (f"{each['step']}: during {', '.join(each['states'])}" for each in about["steps"])
+        yield f"kind {kind['kind']}"
+        yield from _indented([*kind["doc"].splitlines(), *_chart_lines(kind["chart"])])
+        yield from _indented(map(field_line, kind["fields"]))
+    steps = (f"{each['step']}: during {', '.join(each['states'])}" for each in about["steps"])
+    measures = (f"{each['measure']}: {each['doc']}" for each in about["measures"])
+    treatments = (
+        each["treatment"]
+        + (f" (automatically in round {each['round']})" if each["round"] else "")
+        + f": {each['doc']}"
+        for each in about["treatments"]
     )
-    yield from _section(
-        "treatments (--treat NAME@ROUND)", map(_treatment_line, about["treatments"])
-    )
-    yield from _section(
-        "measures", (f"{each['measure']}: {each['doc']}" for each in about["measures"])
-    )
+    yield from _section("steps", steps)
+    yield from _section("treatments (--treat NAME@ROUND)", treatments)
+    yield from _section("measures", measures)
 
 
-def _kind_lines(kind: Mapping[str, Any]) -> Iterable[str]:
-    chart = kind["chart"]
-    yield f"kind {kind['kind']}"
-    yield from _indented(kind["doc"])
+def _chart_lines(chart: Mapping[str, Any] | None) -> Iterable[str]:
     if chart is None:
-        yield "  no chart"
-    else:
-        yield f"  chart {chart['name']}, beginning in {chart['initial']}"
-        for each in chart["transitions"]:
-            asks = " (decides)" if each["source"] in chart["decision_states"] else ""
-            yield f"    {each['source']} --{each['trigger']}--> {each['target']}{asks}"
-    for field in kind["fields"]:
-        yield f"  {_field_line(field)}"
+        yield "no chart"
+        return
+
+    yield f"chart {chart['name']}, beginning in {chart['initial']}"
+    for each in chart["transitions"]:
+        asks = " (decides)" if each["source"] in chart["decision_states"] else ""
+        yield f"  {each['source']} --{each['trigger']}--> {each['target']}{asks}"
 
 
 def _section(heading: str, lines: Iterable[str]) -> Iterable[str]:
-    found = list(lines)
-    if found:
-        yield heading
-        yield from (f"  {line}" for line in found)
+    found = [*_indented(lines)]
+    return [heading, *found] if found else []
 
 
-def _documented(parameter: Mapping[str, Any]) -> str:
-    from prism.worlds._about import signature_of
-
-    return signature_of(parameter) + (f": {parameter['help']}" if parameter["help"] else "")
-
-
-def _field_line(field: Mapping[str, Any]) -> str:
-    from prism.worlds._about import signature_of
-
-    return signature_of(field) + (f", {field['drawn']}" if "drawn" in field else "")
-
-
-def _treatment_line(each: Mapping[str, Any]) -> str:
-    at = "" if each["round"] is None else f" (automatically in round {each['round']})"
-    return f"{each['treatment']}{at}: {each['doc']}"
-
-
-def _indented(text: str) -> Iterable[str]:
-    return (f"  {line}".rstrip() for line in text.splitlines())
+def _indented(lines: Iterable[str]) -> Iterable[str]:
+    return (f"  {line}".rstrip() for line in lines)
 
 
 @worlds.command()
@@ -223,13 +209,7 @@ def check(
 
     print_findings(list(map(str, found)), list(map(asdict, found)), as_json=as_json)
     if not as_json:
-        _note_what_charts_lack(world)
-        note(
-            "the world gave the same bytes in columns as with objects"
-            if columns
-            else "the world gave the same run in every process, and when resumed at each round"
-        )
-        _note_what_was_left_out(world, rounds)
+        _note_what_was_rehearsed(world, rounds, columns=columns)
 
 
 def _in_both_engines(
@@ -248,26 +228,23 @@ def _in_both_engines(
     )
 
 
-def _note_what_charts_lack(world: str) -> None:
-    """Name the probable mistakes in the charts of a world, which do not stop it from running."""
+def _note_what_was_rehearsed(world: str, rounds: int | None, *, columns: bool) -> None:
+    """Say what agreed and was left out, and the probable mistakes in the charts of a world."""
     from prism.statechart import Statechart
     from prism.worlds._addresses import address_of, load_world
+    from prism.worlds._rehearse import MOST_ROUNDS
     from prism.worlds._world import kinds_of
 
-    for kind in kinds_of(load_world(address_of(world))):
+    cls = load_world(address_of(world))
+    for kind in kinds_of(cls):
         # that of a workflow or a thinking agent belongs to the agent
         chart = getattr(kind, "chart", None)
         for each in chart.check() if isinstance(chart, Statechart) else ():
             note(f"chart of {kind.__name__}: {each.message}")
-
-
-def _note_what_was_left_out(world: str, rounds: int | None) -> None:
-    from prism.worlds._addresses import address_of, load_world
-    from prism.worlds._rehearse import MOST_ROUNDS
-
-    own = load_world(address_of(world)).rounds
-    if rounds is None and own > MOST_ROUNDS:
+    same = "same bytes in columns as with objects" if columns else "same run in every process"
+    note(f"the world gave the {same}" + ", and when resumed at each round" * (not columns))
+    if rounds is None and cls.rounds > MOST_ROUNDS:
         note(
-            f"only the first {MOST_ROUNDS} of {own} rounds were rehearsed; --rounds {own} "
-            "rehearses all"
+            f"only the first {MOST_ROUNDS} of {cls.rounds} rounds were rehearsed; --rounds "
+            f"{cls.rounds} rehearses all"
         )

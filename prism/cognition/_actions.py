@@ -19,6 +19,7 @@ MOST_FOUND = 5
 """Memories that a search shows."""
 
 _SUGGESTED = 3
+_LOOKED_AT = 20
 
 _OF_EXAMPLE = "name_of_the_memory"
 """The tag in the form that prompts show; models that echo their prompt reply with it."""
@@ -54,7 +55,7 @@ class ActionResult:
 
 def carry_out(memory: Memory, asked: AskedAction) -> ActionResult:
     """Carry out an action of the memory that has no problem."""
-    tags, value = asked.tags, value_of(asked)
+    tags, value = _tag_meant(memory, asked), value_of(asked)
     before = _held(memory, tags)
     match asked.type:
         case "storage_search":
@@ -75,6 +76,32 @@ def carry_out(memory: Memory, asked: AskedAction) -> ActionResult:
     memory.touch([tags])
     is_same = _held(memory, tags) == before
     return ActionResult(asked.type, tags, reason="nothing has changed by it" if is_same else None)
+
+
+def tag_in(memory: Memory, tag: str, *, is_stored: bool) -> str | None:
+    """Return the tag of a memory that a tag names, in any case; None if none or several are meant.
+
+    Args:
+        memory: The memory.
+        tag: A tag.
+        is_stored: Whether it is looked for in storage, otherwise in working memory.
+    """
+    known: Collection[str] = memory.working
+    if is_stored and memory.stored(tag) is not None:
+        known = [tag]
+    elif is_stored:
+        known = [match.tag for match in memory.search(tag.replace("_", " "), _LOOKED_AT)]
+    alike = [tag] if tag in known else [it for it in known if it.casefold() == tag.casefold()]
+
+    return alike[0] if len(alike) == 1 else None
+
+
+def _tag_meant(memory: Memory, asked: AskedAction) -> str:
+    """Return the tag of an action, as the memory that it concerns is called if there is one."""
+    is_new = asked.type in ("working_memory_add", "storage_save") and value_of(asked) is not None
+    is_stored = asked.type == "storage_load"
+    found = None if is_new else tag_in(memory, as_tag(asked.tags), is_stored=is_stored)
+    return asked.tags if found in (None, as_tag(asked.tags)) else str(found)
 
 
 def _held(memory: Memory, tags: str) -> tuple[Any, Any]:
@@ -106,7 +133,7 @@ def problem_of(
     if asked.type not in known:
         return _unknown(asked.type, known)
 
-    tag = as_tag(asked.tags)
+    tag = as_tag(_tag_meant(memory, asked))
     if asked.type == "storage_search":
         return None if tag or value_of(asked) else "the search has no words"
     if not tag:

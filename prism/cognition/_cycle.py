@@ -22,7 +22,7 @@ from prism.cognition._chart import (
 from prism.cognition._memory._memory import Memory
 from prism.cognition._own_actions import ActionRefusedError
 from prism.cognition._paging import Fitted, Paged, PagingReason
-from prism.cognition._prompts import reply_schema
+from prism.cognition._prompts import is_echo, reply_schema
 from prism.cognition._replies import AgentReply, AskedAction, read_reply
 from prism.statechart.reasoner._spending import Cost
 from prism.statechart.reasoner._texts import TextCall, Written
@@ -45,7 +45,8 @@ _TRIGGERS = {
 """The event that is fired when a reply names the next state."""
 
 REPEATED = "it repeats the last thought"
-"""The defect of a cycle that brings nothing new."""
+ECHOED = "it repeats what the prompt shows"
+"""The defects of a cycle that brings nothing new."""
 
 _CUT_OFF = "the reply is cut off, perhaps with its action"
 _SPENT = "BudgetSpentError"
@@ -108,7 +109,7 @@ class Cycle:
         if self.outcome != "done" or (self.has_acted and self.action and self.action.reason):
             return (self.action.reason if self.action else None) or self.reason or self.outcome
 
-        return REPEATED if REPEATED in self.defects else None
+        return next((each for each in (REPEATED, ECHOED) if each in self.defects), None)
 
 
 def reason_to_stop(cycles: Sequence[Cycle], limit: int) -> str | None:
@@ -361,11 +362,14 @@ class CycleUnderWay:
         if thought is None or not _has_text(thought):
             return
 
-        self._note(thought=thought)
-        if [*self._memory.thoughts.values()][-1:] == [thought]:
-            self._note_defect(REPEATED)
         # what an agent thinks of counts as used: by use, it is the last to go
         self._memory.touch(_mentioned(self._memory, thought))
+        known = [*self._memory.thoughts.values()]
+        if is_echo(thought, known):
+            self._note_defect(REPEATED if known[-1:] == [thought] else ECHOED)
+            return
+
+        self._note(thought=thought)
         if log.enable:
             self._memory.think(thought, key_prefix=log.key_prefix, max_entries=log.max_entries)
 
@@ -443,8 +447,8 @@ class CycleUnderWay:
             if paged.why == "asked":
                 outcome: Any = "refused" if paged.reason else "done"
                 return ActionResult(*_named(self._reply.action), outcome, paged.reason)
-        if told.outcome != "done" or REPEATED in told.defects:
-            return ActionResult("", "", told.outcome, told.reason or REPEATED)
+        if told.brought_nothing:
+            return ActionResult("", "", told.outcome, told.reason or told.brought_nothing)
 
         return None
 

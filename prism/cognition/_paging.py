@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal
 
+from prism.cognition._actions import tag_in
 from prism.cognition._config._config import Config, crowded_limits
 from prism.cognition._memory._memory import Memory
 from prism.cognition._memory._values import as_tag, to_text
@@ -426,21 +427,15 @@ def _matching(memory: Memory, limit: int, instead: str = "") -> list[str]:
 
 def _named(asked: AskedAction, memory: Memory) -> list[str]:
     """Return the memories that an action names: one, or several separated by commas."""
-
-    def is_there(tag: str) -> bool:
-        if asked.type == "page_out":
-            return tag in memory.working
-        return memory.stored(tag) is not None
-
-    whole = as_tag(asked.tags)
-    if whole and is_there(whole):
-        return [whole]
-
     # spaces around a comma have become underscores, with which a tag may begin as well
-    parts = (
+    parts = [
         form
         for part in asked.tags.split(",")
         for form in (part, part.removeprefix("_"), part.strip("_"))
+    ]
+    whole, *named = (
+        tag_in(memory, tag, is_stored=asked.type != "page_out") if tag else None
+        for tag in map(as_tag, (asked.tags, *parts))
     )
 
-    return [tag for tag in dict.fromkeys(map(as_tag, parts)) if tag and is_there(tag)]
+    return [whole] if whole else [*dict.fromkeys(filter(None, named))]

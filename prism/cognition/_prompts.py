@@ -21,6 +21,10 @@ from prism.cognition._settings import PAGING_ACTIONS, STATE_DESCRIPTION, PromptT
 from prism.errors import UnknownStateError
 from prism.statechart.reasoner._tokens import TokenCounter, count_tokens
 
+_THOUGHT = "What you have found out, and what to do next."
+"""The thought in the form that prompts show."""
+
+_AROUND_THOUGHT = re.compile(r"</?(?:thought\b[^<>]*|thinking_log)>")
 _WITH_VALUE = ("working_memory_add", "storage_save")
 
 _FORMS: Mapping[str, str] = {
@@ -28,7 +32,7 @@ _FORMS: Mapping[str, str] = {
 You are in the state thinking. Reply with one agent element and nothing else:
 <agent>
 <next_state>executing</next_state>
-<thinking_log>What you have found out, and what to do next.</thinking_log>
+<thinking_log>{thought}</thinking_log>
 </agent>
 next_state is one word: thinking to go on thinking, executing to carry out one action, or paging \
 to make room in working memory. Or as JSON: {{"next_state": "executing", "thinking_log": "..."}}""",
@@ -184,6 +188,18 @@ def memory_sections(seen: Seen) -> Iterator[str]:
     yield _section("last_action", _last_action(seen)) if seen.last_action else ""
 
 
+def is_echo(thought: str, thoughts: Iterable[str]) -> bool:
+    """Return True for a thought that only repeats what the prompt shows.
+
+    Args:
+        thought: The thought.
+        thoughts: Those that the prompt shows; so is the one in its form.
+    """
+    shown = {line.strip() for each in (_THOUGHT, *thoughts) for line in each.splitlines()}
+    lines = map(str.strip, _AROUND_THOUGHT.sub("\n", thought).splitlines())
+    return all(line in shown for line in lines if line)
+
+
 def reply_schema(
     state: str, actions: Iterable[str], own: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, Any]:
@@ -254,14 +270,14 @@ def _shortened(text: str) -> str:
 
 def _now(config: PromptTexts, state: str, own: Mapping[str, str]) -> str:
     if state == "thinking":
-        form = _FORMS[state].format()
+        form = _FORMS[state].format(thought=_THOUGHT)
         # an agent that knows what it can do decides better whether to do it
         return f"{_section('own_actions', _listed(own))}\n\n{form}" if own else form
 
     texts = config.available_actions
     actions = {name: texts[name] for name in _offered(texts, state)}
     offered = {**actions, **(own if state == "executing" else {})}
-    form = _filled(actions, own) if state == "executing" else _FORMS[state].format()
+    form = _filled(actions, own) if state == "executing" else _FORMS[state].format(thought=_THOUGHT)
 
     return f"{_section('available_actions', _listed(offered))}\n\n{form}"
 

@@ -11,8 +11,7 @@ import ast
 import builtins
 import inspect
 import math
-import operator
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
 from enum import Enum
@@ -63,18 +62,6 @@ _COMPARED: Mapping[type, str] = {
     **dict.fromkeys((ast.Eq, ast.Is), "=="),
     **dict.fromkeys((ast.NotEq, ast.IsNot), "!="),
 }
-_FOLDED: Mapping[type, Callable[..., Any]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
-    ast.Div: operator.truediv,
-    ast.Pow: operator.pow,
-    ast.USub: operator.neg,
-}
-"""Operations on constants, which Python carries out beforehand."""
-
 _MOST_POWER = 64
 _FUNCTIONS: Mapping[Any, Sequence[_Form]] = {
     len: [((types.NEIGHBOURS,), INT, "degree(run, {0})")],
@@ -232,6 +219,8 @@ class Language:
         Raises:
             RefusedError: If it cannot be.
         """
+        if (known := self.outside(node)) is not _UNKNOWN:
+            return self._known(known, node)
         method = getattr(self, f"_{type(node).__name__.lower()}", None)
         if method is None:
             raise _unsupported(node)
@@ -299,9 +288,6 @@ class Language:
             node, f"{_shown(node)} is not supported in columns: use numbers, states, agents"
         )
 
-    def _constant(self, node: ast.Constant) -> Value:
-        return self._known(node.value, node)
-
     def _name(self, node: ast.Name) -> Value:
         scope = self.scope
         if node.id in scope.lost:
@@ -313,17 +299,22 @@ class Language:
                 )
             return scope.names[node.id]
 
-        return self._known(self.outside(node), node)
+        return self._known(_UNKNOWN, node)
 
-    def outside(self, node: ast.expr) -> Any:
-        """Evaluate an expression of names outside the function."""
-        if isinstance(node, ast.Name):
-            if node.id not in self.scope.names and node.id in self.scope.outside:
-                return self.scope.outside[node.id]
-        elif isinstance(node, ast.Attribute):
-            owner = self.outside(node.value)
-            if owner is not _UNKNOWN and hasattr(owner, node.attr):
-                return getattr(owner, node.attr)
+    def outside(self, node: ast.AST) -> Any:
+        """Evaluate an expression that needs nothing of the function: constants and outer names."""
+        scope = self.scope
+        match node:
+            case ast.Constant():
+                return node.value
+            case ast.Name(name) if name not in scope.names and name not in scope.lost:
+                return scope.outside.get(name, _UNKNOWN)
+            case ast.Attribute(owner, name):
+                return getattr(self.outside(owner), name, _UNKNOWN)
+            case ast.BinOp(one, op, other):
+                return _folded(op, self.outside(one), self.outside(other))
+            case ast.UnaryOp(ast.USub(), ast.Constant(int() | float() as number)):
+                return -number
         return _UNKNOWN
 
     # Attributes of world and agents
@@ -336,9 +327,6 @@ class Language:
         return value
 
     def _attribute(self, node: ast.Attribute) -> Value:
-        if (found := self.outside(node)) is not _UNKNOWN:
-            return self._known(found, node)
-
         owner, name, layout = self._owner(node.value), node.attr, self.layout
         if (owner.type, name) in _VALUES:
             value = _VALUES[owner.type, name]
@@ -383,9 +371,6 @@ class Language:
     def _operated(self, op: ast.AST, given: Sequence[Value], node: Any) -> Value:
         if type(op) not in _OPERATIONS:
             raise RefusedError(node, f"{_shown(node)}: the operators are + - * / // % and **")
-        if (folded := _folded(op, given)) is not None:
-            return self._known(folded, node)
-
         if isinstance(op, ast.Pow) and given[0].type is given[1].type is INT:
             power = given[1].constant
             if power is None or not 0 <= power <= _MOST_POWER:
@@ -415,47 +400,43 @@ class Language:
 
     def _compare(self, node: ast.Compare) -> Value:
         operands = [node.left, *node.comparators]
-        if len(node.ops) > 1:
-            for each in operands[1:-1]:
-                self._require_plain(each, "the middle of a comparison")
-            pairs = zip(operands[:-1], node.ops, operands[1:], strict=True)
-            return self._joined(ast.And(), node, pairs)
-        if isinstance(node.ops[0], (ast.In, ast.NotIn)):
+        if isinstance(node.ops[0], (ast.In, ast.NotIn)) and len(operands) == 2:
             return self._among(node, *operands)
 
-        op, left, right = node.ops[0], self.value(operands[0]), self.value(operands[1])
-        word = f"({{0}} {_COMPARED[type(op)]} {{1}})"
-        if left.type.is_number and right.type.is_number:
-            if isinstance(op, (ast.Is, ast.IsNot)):
+        values, is_numbers = self._alike(operands, node)
+        for op in map(type, node.ops):
+            if is_numbers and op in (ast.Is, ast.IsNot):
                 raise RefusedError(node, "numbers are compared with == and !=")
-            return self._formed(_of_both(word, word, BOOL), [left, right], node)
-
-        left, right = _option_of(left, right, node), _option_of(right, left, node)
-        if _COMPARED[type(op)] not in ("==", "!=") or not self._are_alike(left.type, right.type):
-            told = f"{left.type.name} compared with {right.type.name}"
-            raise RefusedError(node, f"{told}: compare values of the same type")
-        return Value(word.format(left.text, right.text), BOOL)
-
-    def _are_alike(self, one: Type, other: Type) -> bool:
-        """Return whether values of two types may be equal."""
-        kinds = {self._family(one), self._family(other)}
-        if types.NONE in kinds:
-            return bool(kinds & {types.AGENT, types.STATE})
-        return len(kinds) == 1 and (bool(one.options) or bool(kinds & _COMPARABLE))
-
-    def _joined(self, op: ast.boolop, node: ast.AST, pairs: Iterable[Any]) -> Value:
-        """Return whether all of several comparisons hold, or any."""
-        every: list[ast.expr] = [
-            ast.copy_location(ast.Compare(one, [each], [other]), node) for one, each, other in pairs
+            if op not in _COMPARED or not (is_numbers or _COMPARED[op] in ("==", "!=")):
+                raise RefusedError(node, f"{_shown(node)}: compare values of the same type")
+        words = [
+            f" {_COMPARED[type(op)]} {text}" for op, text in zip(node.ops, values[1:], strict=True)
         ]
-        return self._boolop(ast.copy_location(ast.BoolOp(op, every), node))
+        return Value(f"({values[0]}{''.join(words)})", BOOL)
 
-    def _require_plain(self, node: ast.expr, what: str) -> None:
-        """Refuse to evaluate twice an expression that draws or calls something."""
-        inner = node.operand if isinstance(node, ast.UnaryOp) else node
-        is_plain = isinstance(inner, (ast.Name, ast.Constant, ast.Attribute))
-        if not is_plain or self.value(inner).text.startswith("help_"):
-            raise RefusedError(node, f"{what}: give it a name first")
+    def _alike(self, nodes: Sequence[ast.expr], node: ast.AST) -> tuple[list[str], bool]:
+        """Translate values that are compared, and return whether they are numbers."""
+        values = [self.value(each) for each in nodes]
+        if all(each.type.is_number for each in values):
+            kind = INT if all(each.type is INT for each in values) else NUMBER
+            return [self.as_type(kind, each, node) for each in values], True
+
+        options = next((each.type for each in values if each.type.options), types.TEXT)
+        if options.options:
+            values = [
+                as_option(each, options, node) if each.type is types.TEXT else each
+                for each in values
+            ]
+        kinds = {self._family(each.type) for each in values}
+        among = kinds - {types.NONE}
+        is_alike = len(among) == 1 and (
+            among <= {types.AGENT, types.STATE}
+            or (among == kinds and (among == {BOOL} or all(each.options for each in among)))
+        )
+        if not is_alike:
+            told = " compared with ".join(each.type.name for each in values)
+            raise RefusedError(node, f"{told}: compare values of the same type")
+        return [each.text for each in values], False
 
     def _family(self, kind: Type) -> Type:
         """Return the type of agents or states, if a value can be compared with these."""
@@ -467,9 +448,8 @@ class Language:
 
     def _among(self, node: ast.Compare, one: ast.expr, others: ast.expr) -> Value:
         if isinstance(others, (ast.Tuple, ast.List, ast.Set)) and others.elts:
-            self._require_plain(one, "what is looked for")
-            pairs = ((one, ast.Eq(), each) for each in others.elts)
-            found = self._joined(ast.Or(), node, pairs).text
+            (text, *texts), _ = self._alike([one, *others.elts], node)
+            found = f"({text} in ({', '.join(texts)},))"
         else:
             value = self.value(others)
             if value.type is not types.NEIGHBOURS:
@@ -518,7 +498,7 @@ class Language:
         given = dict(zip(("trigger", "context"), node.args, strict=False))
         given |= {each.arg: each.value for each in node.keywords if each.arg in _EVENT}
         name = given.get("trigger")
-        text = name.value if isinstance(name, ast.Constant) else name and self.outside(name)
+        text = name and self.outside(name)
         if text not in self.layout.triggers:
             known = ", ".join(self.layout.triggers)
             raise RefusedError(name or node, f"the trigger must be named, one of {known}")
@@ -615,7 +595,6 @@ class Language:
 _UNKNOWN: Any = object()
 _EVENT = ("trigger", "context")
 _LOOPS = (sum, any, all)
-_COMPARABLE = {types.AGENT, types.STATE, BOOL}
 
 _PART = """
 {head}
@@ -626,13 +605,6 @@ _PART = """
             {do}
     {end}
 """
-
-
-def _option_of(value: Value, other: Value, node: ast.AST) -> Value:
-    """Return a text as an option of what it is compared with, if that has any."""
-    if value.type is types.TEXT and other.type.options:
-        return as_option(value, other.type, node)
-    return value
 
 
 def as_option(value: Value, kind: Type, node: ast.AST) -> Value:
@@ -657,19 +629,16 @@ def _converted(wanted: Type, value: Value, node: Any) -> str | None:
     return _CONVERSIONS[value.type, wanted].format(value.text, line=node.lineno)
 
 
-def _folded(op: ast.AST, given: Sequence[Value]) -> int | float | None:
-    """Evaluate an operation on constants; return None if Python or a column would refuse it."""
-    constants = [each.constant for each in given if each.type.is_number]
-    if type(op) not in _FOLDED or len(constants) < len(given) or None in constants:
-        return None
-    if isinstance(op, ast.Pow) and abs(constants[1]) > _MOST_POWER:
-        return None
-
-    with suppress(ArithmeticError):
-        found = _FOLDED[type(op)](*constants)
-        if type(found) is float or is_word(found):
-            return found
-    return None
+def _folded(op: ast.operator, *numbers: Any) -> Any:
+    """Evaluate an operation on constants, if Python and columns have its result."""
+    is_plain = all(type(each) in (int, float) for each in numbers)
+    if is_plain and not (isinstance(op, ast.Pow) and abs(numbers[1]) > _MOST_POWER):
+        tree = ast.Expression(ast.BinOp(ast.Constant(numbers[0]), op, ast.Constant(numbers[1])))
+        with suppress(ArithmeticError, TypeError):
+            found = eval(compile(ast.fix_missing_locations(tree), "<constant>", "eval"))
+            if type(found) is float or is_word(found):
+                return found
+    return _UNKNOWN
 
 
 def _listed(kinds: Sequence[Type]) -> str:

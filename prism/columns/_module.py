@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable
 from contextlib import suppress
@@ -16,11 +15,11 @@ from typing import Any
 
 from prism._version import __version__
 from prism.columns._unit import Unit
-from prism.files._durable import write_durably
+from prism.files._durable import cache_folder, write_durably
 
 _HERE = Path(__file__).parent
 _KERNEL = ("numbers", "orders", "transitions", "turns")
-_BESIDES = ("_compiler.py", "_memory.py", "_table.py")
+_BESIDES = ("_memory.py", "_table.py")
 _BEGINNING = "# The kernel begins here"
 _HEAD = """from __future__ import annotations
 
@@ -30,19 +29,17 @@ import numpy as np
 from numba import njit
 
 from prism.columns import _table as T
-from prism.columns._compiler import PartCompiler, WholeCompiler
 from prism.columns._memory import (
     fetch, get_f8, get_i4, get_i8, get_u1, get_u8, opaque, put_f8, put_i4, put_i8, put_u1, put_u8,
     records, run_at
 )
 
 # only compiled code calls these: what Python would call them by is half as much again to compile
-wrappers = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-jit = njit(error_model="numpy", pipeline_class=PartCompiler, **wrappers)
+jit = njit(error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
 whole = np.int64
 """
 _DOORS = """
-door = dict(error_model="numpy", cache={cached}, pipeline_class=WholeCompiler)
+door = dict(error_model="numpy", cache={cached})
 
 
 @njit("int64(int64)", **door)
@@ -81,12 +78,6 @@ def machine_of(unit: Unit) -> Machine:
     return Machine(module.run_tick, module.run_fire)
 
 
-def cache_folder() -> Path:
-    """Return the folder of compiled worlds, which may be deleted at any time."""
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "prism" / "columns"
-
-
 def whole_text(text: str, *, cached: bool) -> str:
     kernel = "".join(_text(f"_{each}.py").partition(_BEGINNING)[2] for each in _KERNEL)
     # the definitions that the kernel takes from a world come first
@@ -106,8 +97,8 @@ def _loaded(text: str) -> ModuleType | None:
     python = ".".join(map(str, sys.version_info[:3]))
     parts = [__version__, numba.__version__, python, *map(_text, _BESIDES), whole]
     name = sha256("\0".join(parts).encode()).hexdigest()[:32]
-    path = cache_folder() / f"{name}.py"
     try:
+        path = cache_folder() / "columns" / f"{name}.py"
         _write(path, whole)
         return _imported(name, path)
     except OSError:

@@ -1,13 +1,14 @@
-"""Steps, cut at their waits: each piece ends with the number of the next piece.
+"""Statements of steps, which may stop at an await and go on later.
 
-A step that awaits a decision is put into pieces, between which its values are kept in columns. What
-holds no await stays as it was written.
+Values of a step that waits are kept in columns. When it goes on, it runs from its beginning, skips
+what comes before the await, and takes the same ways.
 """
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
 from copy import copy
 from typing import Any
 
@@ -41,8 +42,9 @@ class Writer:
         self._is_guard = is_guard
         self._scope = scope
         self._number = number
-        self._pieces: list[list[str]] = [[]]
-        self._at = 0
+        self._lines: list[str] = []
+        self._is_cut = self._is_guarded = False
+        self._asked_before = 0
         self._indent = 0
         self._names = 0
         self._loops = 0
@@ -54,16 +56,17 @@ class Writer:
         is_lambda = isinstance(node, ast.Lambda)
         # a lambda is the return of its expression
         nodes = [ast.copy_location(ast.Return(node.body), node)] if is_lambda else node.body
+        self._is_cut = any(map(_waits, nodes))
         self._statements(nodes)
         if self._number is not None:
-            self._line("return 0")
-            return self._pieces[0] if len(self._pieces) == 1 else list(self._in_pieces())
+            self._put("return 0")
+            return self._lines
 
         if self._scope.returned and not (self._is_guard or _always_returns(nodes)):
             told = "it returns nothing on some path: return on every path"
             self.problems.append(RefusedError(node, told))
         self._line("return False" if self._is_guard else "return -1")
-        return self._pieces[0]
+        return self._lines
 
     def beginning(self) -> Iterator[str]:
         """Yield the lines that give local variables their types and restore kept values."""
@@ -80,7 +83,8 @@ class Writer:
     def _statements(self, nodes: Sequence[ast.stmt]) -> None:
         for node in nodes:
             try:
-                self._statement(node)
+                with nullcontext() if _waits(node) else self._guarded():
+                    self._statement(node)
             except RefusedError as problem:
                 if problem.problem:
                     self.problems.append(problem)
@@ -237,33 +241,18 @@ class Writer:
     # Ways
 
     def _if(self, node: ast.If) -> None:
-        if not _waits(node):
-            test = self._language.value_as(types.CONDITION, node.test)
-            self._line(f"if {test}:")
-            before = set(self._scope.defined)
-            self._block(node.body)
-            after, self._scope.defined = self._scope.defined, set(before)
-            if node.orelse:
-                self._line("else:")
-                self._block(node.orelse)
-            self._scope.defined &= after
-            return
-
-        value = self._lifted(node.test)
-        test = self._truth(value, node)
-        then, other, behind = self._new(), self._new(), self._new()
-        self._go(f"{then} if {test} else {other}")
+        test = self._truth(self._lifted(node.test), node.test)
+        if _waits(node):
+            # a step that goes on takes the same way
+            test = f"v_{self._temporary(Value(test, types.TRUTH))}"
+        self._put(f"if {test}:")
         before = set(self._scope.defined)
-        self._piece(then, node.body, behind)
+        self._block(node.body)
         after, self._scope.defined = self._scope.defined, set(before)
-        self._piece(other, node.orelse, behind)
+        if node.orelse:
+            self._put("else:")
+            self._block(node.orelse)
         self._scope.defined &= after
-        self._at = behind
-
-    def _piece(self, number: int, nodes: Sequence[ast.stmt], behind: int) -> None:
-        self._at = number
-        self._statements(nodes)
-        self._go(str(behind))
 
     def _while(self, node: ast.While) -> None:
         _require_plain(node)
@@ -299,12 +288,8 @@ class Writer:
         self._scope.defined = before
 
     def _block(self, nodes: Sequence[ast.stmt]) -> None:
-        self._indent += 1
-        count = len(self._pieces[self._at])
-        self._statements(nodes)
-        if len(self._pieces[self._at]) == count:
-            self._line("pass")
-        self._indent -= 1
+        with self._indented():
+            self._statements(nodes)
 
     # Awaits
 
@@ -330,20 +315,15 @@ class Writer:
 
     def _one_by_one(self, node: ast.BoolOp) -> Value:
         """Ask for a part of ``and`` or ``or`` only if the earlier parts leave the result open."""
-        name = self._temporary(Value("False", types.TRUTH))
-        text, behind = f"v_{name}", self._new()
-        for number, each in enumerate(node.values):
-            truth = self._truth(self._lifted(each), node)
-            self._line(f"{text} = {truth}")
-            if number + 1 < len(node.values):
-                following = self._new()
-                is_and = isinstance(node.op, ast.And)
-                ways = (following, behind) if is_and else (behind, following)
-                self._go(f"{ways[0]} if {text} else {ways[1]}")
-                self._at = following
+        first, *others = node.values
+        text = f"v_{self._temporary(Value(self._truth(self._lifted(first), node), types.TRUTH))}"
+        with ExitStack() as inside:
+            for each in others:
+                self._put(f"if {text}:" if isinstance(node.op, ast.And) else f"if not {text}:")
+                inside.enter_context(self._indented())
+                truth = self._truth(self._lifted(each), node)
+                self._line(f"{text} = {truth}")
 
-        self._go(str(behind))
-        self._at = behind
         return Value(text, types.TRUTH)
 
     def _temporary(self, value: Value) -> str:
@@ -363,21 +343,19 @@ class Writer:
         self._scope.is_waiting = True
         agent = language.value_as(types.AGENT, call.func.value)  # type: ignore[attr-defined]
         trigger, context = language.event(call)
-        self._line("if slot < 0:")
-        self._line(f"    slot = new_slot(run, me, {self._number}, other)")
-        weighted = self._put_weights(call, trigger)
-        given = f"slot, {agent}, {trigger}, {context}, {weighted}, {node.lineno}"
-        self._line(f"answer = ask(run, {given})")
+        with self._guarded():
+            self._line("if slot < 0:")
+            self._line(f"    slot = new_slot(run, me, {self._number}, other)")
+            weighted = self._put_weights(call, trigger)
+            given = f"slot, {agent}, {trigger}, {context}, {weighted}, {node.lineno}"
+            self._line(f"answer = ask(run, {given})")
+            self._line("if answer == T.ASKED:")
+            self.kept |= self._scope.locals
+            for name, kind in self._scope.locals.items():
+                self._line(f"    slot_at(run, slot).{self._place(name, kind)} = {name}")
+            self._line(f"    return {self._asked_before + 1}")
 
-        following = self._new()
-        self._line("if answer == T.ASKED:")
-        self.kept |= self._scope.locals
-        for name, kind in self._scope.locals.items():
-            self._line(f"    slot_at(run, slot).{self._place(name, kind)} = {name}")
-        self._line(f"    return {following}")
-        self._go(str(following))
-        self._at = following
-
+        self._asked_before += 1
         return self._scope.names[self._temporary(Value("answer", types.MAYBE_STATE))]
 
     def _question(self, node: ast.Await) -> ast.Call:
@@ -444,22 +422,32 @@ class Writer:
     # Text
 
     def _line(self, text: str) -> None:
-        self._pieces[self._at].append("    " * self._indent + text)
+        with self._guarded():
+            self._put(text)
 
-    def _new(self) -> int:
-        self._pieces.append([])
-        return len(self._pieces) - 1
+    def _put(self, text: str) -> None:
+        self._lines.append("    " * self._indent + text)
 
-    def _go(self, to: str) -> None:
-        self._line(f"piece = {to}")
-        self._line("continue")
+    @contextmanager
+    def _indented(self) -> Iterator[None]:
+        self._indent += 1
+        # a block may be empty
+        self._put("pass")
+        yield
+        self._indent -= 1
 
-    def _in_pieces(self) -> Iterator[str]:
-        yield "while True:"
-        for number, lines in enumerate(self._pieces):
-            yield f"    {'el' * (number > 0)}if piece == {number}:"
-            yield from (f"        {line}" for line in lines)
-        yield "return 0"
+    @contextmanager
+    def _guarded(self) -> Iterator[None]:
+        """Let a step that goes on after a later await skip what is put inside the block."""
+        if not self._is_cut or self._is_guarded:
+            yield
+            return
+
+        self._put(f"if piece <= {self._asked_before}:")
+        self._is_guarded = True
+        with self._indented():
+            yield
+        self._is_guarded = False
 
     def _place(self, name: str, kind: Type) -> str:
         same = [each for each, its in self.kept.items() if kind_of(its) == kind_of(kind)]

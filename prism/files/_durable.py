@@ -17,6 +17,19 @@ _MOST_NAME = 60
 _MOST_LINKS = 40
 
 
+def cache_folder() -> Path:
+    """Return the folder of what can be made again, which may be deleted at any time.
+
+    Raises:
+        OSError: If the user has no home.
+    """
+    base = os.environ.get("XDG_CACHE_HOME")
+    try:
+        return (Path(base) if base else Path.home() / ".cache") / "prism"
+    except RuntimeError as error:
+        raise FileNotFoundError(errno.ENOENT, str(error)) from None
+
+
 def write_durably(path: Path, content: bytes) -> None:
     """Write or replace a file in one step, and return once it is safely on the disk.
 

@@ -6,66 +6,15 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from prism.llm._wire import MOST_REPLY_BYTES
+from prism.llm._settings import RequestSettings
 
 LOOK_SECONDS = 5.0
-"""Seconds to wait for what a server knows without a model: its version and its models."""
-
-_REPLY_SHARE = 4
-"""The default fraction of the window for the reply is one over this number."""
+"""Most seconds to wait for what a server knows without a model: its version and its models."""
 
 OTHER_FORM = "other form"
 """Among the refused parts, stands for the usual form of a schema."""
 
 Messages = Sequence[Mapping[str, Any]]
-
-
-@dataclass(frozen=True, slots=True)
-class ModelSettings:
-    """The settings for asking a model, the same for every host.
-
-    Args:
-        model: Name of the model, as the server lists it.
-        timeout: Seconds to wait for one reply.
-        load_timeout: Seconds to wait for the model to be loaded, which can take minutes.
-        temperature: Sampling temperature; 0 for the most likely answer.
-        seed: Seed of the sampling; the server's own parallelism still makes replies vary.
-        think: Whether a thinking model may think first; some take ``"low"``, ``"medium"`` or
-            ``"high"``.
-        keep_alive: How long the server keeps the model loaded, if the server supports it.
-        patience: Seconds to wait for a failing server before questions fail at once.
-        look_timeout: Seconds to wait for what the server knows without a model, if less than
-            ``timeout``.
-        max_reply_bytes: Maximum size of a decoded reply.
-        window: Tokens of prompt and reply together; None for the server's own.
-        reply_tokens: Tokens that a reply may have; None for a quarter of ``window``, or any number
-            without a ``window``.
-        key: Name of the environment variable that holds the key, if not the usual one.
-    """
-
-    model: str
-    timeout: float = 60.0
-    load_timeout: float = 600.0
-    temperature: float = 0.0
-    seed: int = 0
-    think: bool | str | None = False
-    keep_alive: str = "30m"
-    patience: float = 0.0
-    look_timeout: float = LOOK_SECONDS
-    max_reply_bytes: int = MOST_REPLY_BYTES
-    window: int | None = None
-    reply_tokens: int | None = None
-    key: str | None = None
-
-    @property
-    def reply_room(self) -> int | None:
-        """Tokens that a reply may have; None for no limit.
-
-        By default, a quarter of the window.
-        """
-        if self.reply_tokens is not None or self.window is None:
-            return self.reply_tokens
-        return max(1, self.window // _REPLY_SHARE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +81,8 @@ class Dialect:
         key_variable: The environment variable with the key.
         full_address: Returns the address for requests, given one as users write it.
         chat: Path of a conversation.
-        body: Returns the request of a conversation, without the parts that were refused before.
+        body: Returns the request of a conversation, besides the model, and without the parts that
+            were refused before.
         read: Reads the reply to a conversation.
 
             Raises ValueError if it is invalid.
@@ -156,10 +106,10 @@ class Dialect:
     key_variable: str
     full_address: Callable[[str], str]
     chat: str
-    body: Callable[[ModelSettings, Chat, Container[str]], dict[str, Any]]
+    body: Callable[[RequestSettings, Chat, Container[str]], dict[str, Any]]
     read: Callable[[Any], Completion]
     words: Callable[[Mapping[str, Any]], Mapping[str, Any]]
-    refused: Callable[[str, Mapping[str, Any], ModelSettings], str | None]
+    refused: Callable[[str, Mapping[str, Any], RequestSettings], str | None]
     listing: str
     read_models: Callable[[Any], list[str]]
     windows: Sequence[tuple[str, WindowReader]]

@@ -60,7 +60,7 @@ async def diagnose(client: ModelPool) -> AsyncGenerator[Check, None]:
     ):
         if look is _load:
             yield Check(
-                what, ok=None, found=f"can take up to {_duration(host.settings.load_timeout)}"
+                what, ok=None, found=f"can take up to {_duration(host.settings['load_timeout'])}"
             )
 
         check = await _check(what, look, host)
@@ -100,7 +100,7 @@ async def _server(host: Host) -> str:
 
 async def _model(host: Host) -> str:
     await host.decides()
-    model, listed = host.settings.model, await host.models()
+    model, listed = host.model, await host.models()
     if model_name(model) not in map(model_name, listed):
         missing = f"{model} is not {_among(listed)}"
         if not host.dialect.lists_all:
@@ -133,7 +133,7 @@ async def _decisions(host: Host) -> str:
 
 
 async def _window(host: Host) -> str:
-    told, asked = await host.look_at_window(), host.settings.window
+    told, asked = await host.look_at_window(), host.settings["window"]
     if told is None and asked is None:
         return "unknown: the server does not say"
 
@@ -206,7 +206,7 @@ async def _answer_in(host: Host, options: Sequence[str], cost: Cost) -> _Answer:
         return await _asked(host, options, cost)
     except ReasonerError as error:
         raise BadReplyError(
-            f"{host.settings.model} does not choose from the options: {error}; try another model, "
+            f"{host.model} does not choose from the options: {error}; try another model, "
             "such as a larger one of its kind, or one that is tuned to follow instructions; where "
             "probabilities were asked for, --mode chat may help"
         ) from error

@@ -20,9 +20,10 @@ from prism.errors import (
     UselessReplyError,
 )
 from prism.llm._addresses import shown_address
-from prism.llm._dialect import OTHER_FORM, Chat, Completion, Dialect, Messages, ModelSettings
+from prism.llm._dialect import LOOK_SECONDS, OTHER_FORM, Chat, Completion, Dialect, Messages
 from prism.llm._faults import translate
 from prism.llm._letters import LetteredChoice
+from prism.llm._settings import RequestSettings, reply_room
 from prism.llm._window import (
     SURE,
     Prompt,
@@ -58,6 +59,7 @@ class Host(BaseHost):
 
     Args:
         address: Address of the server, such as ``http://127.0.0.1:11434``.
+        model: Name of the model, as the server lists it.
         settings: The settings for requests.
         dialect: Its dialect.
         traffic: The server's open requests, shared with others who ask it.
@@ -73,18 +75,19 @@ class Host(BaseHost):
     def __init__(
         self,
         address: str,
-        settings: ModelSettings,
+        model: str,
+        settings: RequestSettings,
         dialect: Dialect,
         traffic: Traffic | None = None,
     ) -> None:
-        super().__init__(shown_address(address), settings.model, settings.patience, traffic)
-        self.settings: ModelSettings = settings
+        super().__init__(shown_address(address), model, settings["patience"] or 0.0, traffic)
+        self.settings: RequestSettings = settings
         self.dialect: Dialect = dialect
         base = shown_address(dialect.full_address(address))
         self._wire = Wire(
-            address, base, _key(settings.key, dialect.key_variable), settings.max_reply_bytes
+            address, base, _key(settings["key"], dialect.key_variable), settings["max_reply_bytes"]
         )
-        self._reply_room = settings.reply_room
+        self._reply_room = reply_room(settings)
         self._dropped: list[str] = []
         self._told_window: int | None = None
         self._has_looked = False
@@ -116,7 +119,7 @@ class Host(BaseHost):
         if not said.text:
             raise self._bad(f"gave an empty reply{cost.cut_short}", UselessReplyError)
 
-        model = self.settings.model
+        model = self.model
         return ChatReply(said.text, model, self.address, said.input_tokens, said.output_tokens)
 
     async def systemone(
@@ -139,7 +142,7 @@ class Host(BaseHost):
             for name, question in questions.items()
         }
         counts = {"input_tokens": cost.input_tokens, "output_tokens": cost.output_tokens}
-        return DecisionReply(answers, _known(counts), self.settings.model, self.address)
+        return DecisionReply(answers, _known(counts), self.model, self.address)
 
     async def _decide(
         self, path: str, state: str, questions: Mapping[str, Any], cost: Cost
@@ -147,10 +150,10 @@ class Host(BaseHost):
         """Ask a decision model choice questions."""
         settings = self.settings
         body = {
-            "model": settings.model,
+            "model": self.model,
             "state": state,
             "questions": questions,
-            "keep_alive": settings.keep_alive,
+            "keep_alive": settings["keep_alive"],
         }
         try:
             answers, counts = await self._ask(path, body, _read_answers, cost)
@@ -160,7 +163,7 @@ class Host(BaseHost):
             raise self._takes_none(f"takes no decision questions ({error})") from error.__cause__
 
         self.known_to_decide = True
-        return DecisionReply(answers, _known(counts), settings.model, self.address)
+        return DecisionReply(answers, _known(counts), self.model, self.address)
 
     async def _choose(
         self, state: str, question: Mapping[str, Any], cost: Cost, variation: int
@@ -242,7 +245,7 @@ class Host(BaseHost):
         """Send a conversation, and again without each part that the server refuses by name."""
         dialect = self.dialect
         while True:
-            body = dialect.body(self.settings, chat, self._dropped)
+            body = {"model": self.model, **dialect.body(self.settings, chat, self._dropped)}
             try:
                 return await self._ask(dialect.chat, body, dialect.read, cost, seconds)
             except LLMError as error:
@@ -271,7 +274,7 @@ class Host(BaseHost):
     @property
     def window(self) -> int | None:
         """Tokens of prompt and reply together; None if neither user nor server has set them."""
-        said = [each for each in (self.settings.window, self._told_window) if each is not None]
+        said = [each for each in (self.settings["window"], self._told_window) if each is not None]
         return min(said, default=None)
 
     async def look_at_window(self) -> int | None:
@@ -286,7 +289,7 @@ class Host(BaseHost):
         found: int | None = None
         for path, read in self.dialect.windows:
             try:
-                told, is_final = await self._look(path, partial(read, model=self.settings.model))
+                told, is_final = await self._look(path, partial(read, model=self.model))
             except LLMError:
                 if found is None:
                     raise
@@ -363,7 +366,7 @@ class Host(BaseHost):
         """
         path = self.dialect.show
         if self.known_to_decide is None and path is not None:
-            body = {"model": self.settings.model}
+            body = {"model": self.model}
             try:
                 self.known_to_decide = await self._look(path, _read_capabilities, body)
             except LLMError as error:
@@ -396,16 +399,16 @@ class Host(BaseHost):
         settings, path = self.settings, self.dialect.load
         if path is None:
             chat = Chat(_GREETING, most_tokens=1)
-            await self._complete_as_taken(chat, cost or Cost(), settings.load_timeout)
+            await self._complete_as_taken(chat, cost or Cost(), settings["load_timeout"])
             came = "answers, so the model is loaded"
         else:
-            body: dict[str, Any] = {"model": settings.model, "prompt": "", "stream": False}
-            body["keep_alive"] = settings.keep_alive
+            body: dict[str, Any] = {"model": self.model, "prompt": "", "stream": False}
+            body["keep_alive"] = settings["keep_alive"]
             # a decision question cannot set a window, and would load the model again
-            if settings.window is not None and not self.known_to_decide:
-                body["options"] = {"num_ctx": settings.window}
-            await self._ask(path, body, _read_loaded, Cost(), settings.load_timeout)
-            came = f"loaded, and kept for {settings.keep_alive}"
+            if settings["window"] is not None and not self.known_to_decide:
+                body["options"] = {"num_ctx": settings["window"]}
+            await self._ask(path, body, _read_loaded, Cost(), settings["load_timeout"])
+            came = f"loaded, and kept for {settings['keep_alive']}"
 
         self.has_answered = True
         await self._look_once()
@@ -421,7 +424,7 @@ class Host(BaseHost):
         self, path: str, read: Callable[[Any], ResultT], body: Mapping[str, Any] | None = None
     ) -> ResultT:
         """Ask for what the server knows without a model."""
-        seconds = min(self.settings.timeout, self.settings.look_timeout)
+        seconds = min(self.settings["timeout"], LOOK_SECONDS)
         return await self._ask(path, body, read, Cost(), seconds)
 
     async def _ask(
@@ -434,10 +437,10 @@ class Host(BaseHost):
     ) -> ResultT:
         """Send one request, and read its reply."""
         settings, wire = self.settings, self._wire
-        limit = settings.timeout if seconds is None else seconds
+        limit = settings["timeout"] if seconds is None else seconds
         # a separate one, since others may add to the same one concurrently
         own = cost.another()
-        own.model, own.host = settings.model, self.address
+        own.model, own.host = self.model, self.address
         try:
             reply = await wire.send(path, body, own, limit)
             if isinstance(reply, dict):
@@ -451,7 +454,7 @@ class Host(BaseHost):
                 error,
                 self.dialect.advice,
                 host=self.address,
-                model=settings.model,
+                model=self.model,
                 seconds=limit,
                 sent=own.has_begun,
             )
@@ -463,20 +466,20 @@ class Host(BaseHost):
             cost.add(own)
 
     def _unsendable(self, why: str) -> LLMError:
-        asked = f"{self.settings.model} at {self.address}"
+        asked = f"{self.model} at {self.address}"
         error = LLMError(f"the question cannot be sent to {asked} ({why})")
         error.host = self.address
         return error
 
     def _bad(self, what: str, kind: type[LLMError] = BadReplyError) -> LLMError:
-        error = kind(f"{self.settings.model} at {self.address} {what}")
+        error = kind(f"{self.model} at {self.address} {what}")
         error.host = self.address
         return error
 
     def _warn_once(self, subject: str, what: str) -> None:
         if subject not in self._warned:
             self._warned.add(subject)
-            LOGGER.warning("%s at %s %s", self.settings.model, self.address, what)
+            LOGGER.warning("%s at %s %s", self.model, self.address, what)
 
 
 def refuses_length(error: LLMError) -> bool:

@@ -6,32 +6,32 @@ from collections.abc import Container, Mapping
 from typing import Any
 
 from prism.llm._addresses import with_port
-from prism.llm._dialect import Advice, Chat, Completion, Dialect, ModelSettings
+from prism.llm._dialect import Advice, Chat, Completion, Dialect
+from prism.llm._settings import RequestSettings
 from prism.llm._window import window_in_running
 from prism.statechart.reasoner._spending import count_of
 
 
-def _body(settings: ModelSettings, chat: Chat, dropped: Container[str]) -> dict[str, Any]:
+def _body(settings: RequestSettings, chat: Chat, dropped: Container[str]) -> dict[str, Any]:
     body: dict[str, Any] = {
-        "model": settings.model,
         "messages": list(chat.messages),
         "options": _options(settings, chat),
         "stream": False,
     }
     if chat.schema is not None:
         body["format"] = chat.schema
-    if settings.think is not None and "think" not in dropped:
-        body["think"] = settings.think
-    if settings.keep_alive:
-        body["keep_alive"] = settings.keep_alive
+    if settings["think"] is not None and "think" not in dropped:
+        body["think"] = settings["think"]
+    if settings["keep_alive"]:
+        body["keep_alive"] = settings["keep_alive"]
 
     return body
 
 
-def _options(settings: ModelSettings, chat: Chat) -> dict[str, Any]:
+def _options(settings: RequestSettings, chat: Chat) -> dict[str, Any]:
     """Return the sampling options; a different ``num_ctx`` would load the model again."""
-    sampling = {"temperature": settings.temperature, "seed": settings.seed + chat.variation}
-    limits = {"num_ctx": settings.window, "num_predict": chat.most_tokens}
+    sampling = {"temperature": settings["temperature"], "seed": settings["seed"] + chat.variation}
+    limits = {"num_ctx": settings["window"], "num_predict": chat.most_tokens}
     return sampling | {name: limit for name, limit in limits.items() if limit is not None}
 
 
@@ -62,9 +62,9 @@ def _words(reply: Mapping[str, Any]) -> dict[str, Any]:
     return said
 
 
-def _refused(said: str, body: Mapping[str, Any], settings: ModelSettings) -> str | None:
+def _refused(said: str, body: Mapping[str, Any], settings: RequestSettings) -> str | None:
     # the user's explicit choice on thinking is not dropped
-    is_default = settings.think is False and "think" in body
+    is_default = settings["think"] is False and "think" in body
     return "think" if is_default and "think" in said.lower() else None
 
 

@@ -6,8 +6,9 @@ from collections.abc import Container, Mapping
 from typing import Any
 
 from prism.llm._addresses import with_version
-from prism.llm._dialect import OTHER_FORM, Advice, Chat, Completion, Dialect, ModelSettings
+from prism.llm._dialect import OTHER_FORM, Advice, Chat, Completion, Dialect
 from prism.llm._letters import MOST_ALTERNATIVES, listed_in
+from prism.llm._settings import RequestSettings
 from prism.llm._window import window_in_models, window_in_props
 from prism.statechart.reasoner._spending import count_of
 
@@ -23,13 +24,12 @@ _PARTS: Mapping[str, tuple[str, ...]] = {
 """Parts of a request that a server may refuse, and the words by which it names them."""
 
 
-def _body(settings: ModelSettings, chat: Chat, dropped: Container[str]) -> dict[str, Any]:
+def _body(settings: RequestSettings, chat: Chat, dropped: Container[str]) -> dict[str, Any]:
     body: dict[str, Any] = {
-        "model": settings.model,
         "messages": list(chat.messages),
-        "temperature": settings.temperature,
-        "seed": settings.seed + chat.variation,
-        **thinking(settings.think),
+        "temperature": settings["temperature"],
+        "seed": settings["seed"] + chat.variation,
+        **thinking(settings["think"]),
     }
     if chat.schema is not None:
         body["response_format"] = response_format(chat.schema, other=OTHER_FORM in dropped)
@@ -88,7 +88,7 @@ def _is_flat(schema: Mapping[str, Any]) -> bool:
     return simple and set(schema.get("required", ())) == set(members)
 
 
-def part_refused(said: str, body: Mapping[str, Any], settings: ModelSettings) -> str | None:
+def part_refused(said: str, body: Mapping[str, Any], settings: RequestSettings) -> str | None:
     """Return the part of a request that the text of a refusal names, if it may be left out.
 
     Only defaults may be left out, not what the user asked for.
@@ -107,11 +107,11 @@ def part_refused(said: str, body: Mapping[str, Any], settings: ModelSettings) ->
     return None if _is_asked_for(part, settings) else part
 
 
-def _is_asked_for(part: str | None, settings: ModelSettings) -> bool:
+def _is_asked_for(part: str | None, settings: RequestSettings) -> bool:
     if part == "temperature":
-        return settings.temperature != 0
+        return settings["temperature"] != 0
 
-    return part in ("chat_template_kwargs", "reasoning_effort") and settings.think is not False
+    return part in ("chat_template_kwargs", "reasoning_effort") and settings["think"] is not False
 
 
 def read_completion(reply: Any) -> Completion:

@@ -4,48 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Sequence
-from math import inf, isfinite
-from typing import ClassVar, Self, TypedDict, Unpack
+from math import inf
+from typing import ClassVar, Self, Unpack
 
 from prism.errors import FieldValueError, LLMError, TimedOutError
 from prism.llm._addresses import check_address, same_address, server_key, shown_address
-from prism.llm._dialect import Dialect, ModelSettings
+from prism.llm._dialect import Dialect
 from prism.llm._host import Host
 from prism.llm._ollama import OLLAMA
 from prism.llm._openai import OPENAI
+from prism.llm._settings import RequestSettings, filled_in
 from prism.statechart.reasoner._faults import is_busy, is_retryable
-from prism.statechart.reasoner._hedging import cancel
-from prism.statechart.reasoner._pool import Pool
+from prism.statechart.reasoner._pool import Pool, cancel
 from prism.statechart.reasoner._slots import Slots
-from prism.statechart.reasoner._spending import Cost, loop_time, require_positive
-
-DEFAULT_CONCURRENCY = 4
-DEFAULT_ATTEMPTS = 3
-
-
-class RequestSettings(TypedDict, total=False):
-    """The settings for asking a model; see `ModelSettings`."""
-
-    timeout: float
-    load_timeout: float
-    temperature: float
-    seed: int
-    think: bool | str | None
-    keep_alive: str
-    max_reply_bytes: int
-    window: int | None
-    reply_tokens: int | None
-    key: str | None
-
-
-class PoolSettings(RequestSettings, total=False):
-    """The settings of a `ModelPool`, except hosts and model; see there."""
-
-    concurrency: int
-    attempts: int
-    hedge: bool
-    slots: Slots | None
-    patience: float | None
+from prism.statechart.reasoner._spending import Cost, loop_time
 
 
 class ModelPool(Pool[Host]):
@@ -69,16 +41,8 @@ class ModelPool(Pool[Host]):
         hosts: Addresses of the servers. Repeated ones, in any spelling, count once. User name and
             password in an address (``https://name:password@host``) are sent, but never shown.
         model: Name of the model, as the server lists it.
-        concurrency: Simultaneous questions on each host.
-        attempts: Maximum number of requests for one question after temporary failures; 1 for no
-            retries. Asking another server what one cannot answer is not a retry.
-        hedge: Whether to send a question a second time, on an idle slot, if it takes longer than
-            the 95th percentile of the latest answers. The first answer counts; both requests cost.
         slots: Slots on the servers, shared by all pools that are given the same object.
-        patience: Seconds that a server may fail before its questions fail at once. Until then, they
-            wait for its next probe, within the time that a `Reasoner` allows. None means 0, no
-            waiting; in a run it means 60.
-        how: The other settings of `ModelSettings`.
+        given: The settings of requests, as for `OllamaChatClient`.
 
     Raises:
         FieldValueError: If an address is invalid, the model is empty, a limit
@@ -105,25 +69,25 @@ class ModelPool(Pool[Host]):
         hosts: Sequence[str],
         model: str,
         *,
-        concurrency: int = DEFAULT_CONCURRENCY,
-        attempts: int = DEFAULT_ATTEMPTS,
-        hedge: bool = False,
         slots: Slots | None = None,
-        patience: float | None = None,
-        **how: Unpack[RequestSettings],
+        **given: Unpack[RequestSettings],
     ) -> None:
-        require_positive(concurrency=concurrency, attempts=attempts)
-        settings = ModelSettings(model, patience=patience or 0.0, **how)
-        _check_settings(settings)
-        self.temperature: float = settings.temperature
-        self.seed: int = settings.seed
-        self.think: bool | str | None = settings.think
+        if not model:
+            raise FieldValueError(
+                "model must be the name of a model on the server, such as 'llama3.2'"
+            )
 
-        full, slots = self._dialect.full_address, slots or Slots()
+        settings = filled_in(given)
+        self.temperature: float = settings["temperature"]
+        self.seed: int = settings["seed"]
+        self.think: bool | str | None = settings["think"]
+
+        full, slots, limit = self._dialect.full_address, slots or Slots(), settings["concurrency"]
 
         def made(host: str) -> Host:
             key, shown = server_key(full(host)), shown_address(full(host))
-            return Host(host, settings, self._dialect, slots.traffic_of(key, concurrency, shown))
+            traffic = slots.traffic_of(key, limit, shown)
+            return Host(host, model, settings, self._dialect, traffic)
 
         servers: dict[object, str] = {}
         for host in hosts:
@@ -131,7 +95,11 @@ class ModelPool(Pool[Host]):
             servers.setdefault(same_address(full(host)), host)
 
         super().__init__(
-            [*map(made, servers.values())], model, slots=slots, attempts=attempts, hedge=hedge
+            [*map(made, servers.values())],
+            model,
+            slots=slots,
+            attempts=settings["attempts"],
+            hedge=settings["hedge"],
         )
 
     @property
@@ -170,29 +138,6 @@ class ModelPool(Pool[Host]):
         await self.close()
 
 
-def _check_settings(settings: ModelSettings) -> None:
-    """Refuse settings with which nothing can be asked."""
-    if not settings.model:
-        raise FieldValueError("model must be the name of a model on the server, such as 'llama3.2'")
-
-    require_positive(
-        timeout=settings.timeout,
-        load_timeout=settings.load_timeout,
-        max_reply_bytes=settings.max_reply_bytes,
-    )
-    require_positive(window=settings.window, reply_tokens=settings.reply_tokens)
-    if settings.window is not None and (settings.reply_tokens or 0) >= settings.window:
-        raise FieldValueError(
-            f"reply_tokens must be below the window of {settings.window}, "
-            f"got {settings.reply_tokens}"
-        )
-
-    for name in ("temperature", "patience"):
-        value = getattr(settings, name)
-        if not (isfinite(value) and value >= 0):
-            raise FieldValueError(f"{name} must be a finite number, 0 or above, got {value!r}")
-
-
 class OllamaPool(ModelPool):
     """Asks one model on several Ollama servers; see `ModelPool`."""
 
@@ -229,8 +174,15 @@ class OllamaChatClient(OllamaPool):
             different limits, or the key cannot be sent in a header.
     """
 
-    def __init__(self, host: str, model: str, **settings: Unpack[PoolSettings]) -> None:
-        super().__init__([host], model, **settings)
+    def __init__(
+        self,
+        host: str,
+        model: str,
+        *,
+        slots: Slots | None = None,
+        **settings: Unpack[RequestSettings],
+    ) -> None:
+        super().__init__([host], model, slots=slots, **settings)
 
     @property
     def host(self) -> str:
@@ -279,9 +231,9 @@ async def _load(host: Host, cost: Cost) -> LLMError | None:
     began, settings = loop_time(), host.settings
     while (error := await _load_now(host, cost)) is not None and is_busy(error):
         is_loading = "loading" in str(error).lower()
-        limit = settings.load_timeout if is_loading else settings.patience
+        limit = settings["load_timeout"] if is_loading else settings["patience"] or 0.0
         pause = max(error.retry_after or 0.0, _BUSY_PAUSE_SECONDS)
-        if not settings.patience or loop_time() - began + pause > limit:
+        if not settings["patience"] or loop_time() - began + pause > limit:
             break
         await asyncio.sleep(pause)
 
@@ -318,6 +270,6 @@ async def _wait_for_one(loads: Collection[Load], limit: float) -> None:
 
 
 def _late(host: Host) -> LLMError:
-    error = TimedOutError(f"{host.settings.model} is not loaded at {host.address} yet")
+    error = TimedOutError(f"{host.model} is not loaded at {host.address} yet")
     error.host = host.address
     return error

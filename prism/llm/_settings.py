@@ -10,6 +10,7 @@ in Python, the readers of files of models, of treatments and of ``run.json``, an
     timeout.key         # "timeout", its name in files: that of `hosts` is "host"
     timeout.type        # float; of a field that may be None, the other type
     timeout.default     # None
+    timeout.usual       # 60.0, for which None stands
     timeout.help        # "Seconds to wait for one reply; 60 by default."
     timeout.least       # 0.01, the smallest valid number; `above` and `most` are bounds, too
     timeout.choices     # () or the texts to choose from, where the type is a Literal
@@ -40,9 +41,9 @@ from math import isfinite
 from pathlib import Path
 from reprlib import repr as brief
 from types import NoneType
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypedDict, get_args, get_origin, get_type_hints
 
-from prism.errors import InputError
+from prism.errors import FieldValueError, InputError
 from prism.llm._credentials import Address
 
 Mode = Literal["auto", "decision", "chat"]
@@ -57,6 +58,10 @@ are made, how it decides (not for a model that only writes), what the run may sp
 kept."""
 
 
+_REPLY_SHARE = 4
+"""The default fraction of the window for the reply is one over this number."""
+
+
 @dataclass(frozen=True, slots=True)
 class Setting:
     """The declaration of a setting, besides the name, type and default of its field.
@@ -64,6 +69,8 @@ class Setting:
     Args:
         concerns: Its subject.
         help: Its description in ``--help``.
+        usual: The value for which None stands, wherever the model is asked; ``{usual}`` in the
+            help.
         least: The smallest valid number.
         above: The exclusive lower bound of a number.
         most: The largest valid number.
@@ -85,6 +92,7 @@ class Setting:
     concerns: Concern
     help: str
     _: KW_ONLY
+    usual: Any = None
     least: float | None = None
     above: float | None = None
     most: float | None = None
@@ -151,6 +159,7 @@ def _filled_in(setting: Setting, name: str, hint: Any, default: Any) -> Setting:
     return replace(
         setting,
         name=name,
+        help=setting.help.replace("{usual}", f"{setting.usual}".removesuffix(".0")),
         type=get_args(kind)[0] if repeats else kind,
         default=default,
         choices=get_args(kind) if get_origin(kind) is Literal else (),
@@ -307,6 +316,7 @@ def hedge_setting() -> Any:
         "request",
         "Ask a question a second time if it takes longer than 95 % of recent ones and a slot is "
         "free. The first answer is used; both requests count for --max-calls.",
+        usual=False,
     )
 
 
@@ -381,23 +391,32 @@ class AgentSettings:
         "request",
         "Whether the model may think before it answers; some models accept only low, medium or "
         "high. false by default.",
+        usual=False,
     )
     temperature: float | None = setting(
         "request",
         "Sampling temperature of the model; 0 (the default) always takes the most likely token. "
         "At any other, equal questions are asked for each agent, with seeds of their own.",
+        usual=0.0,
         least=0,
     )
     concurrency: int | None = setting(
-        "request", "Number of concurrent questions for each server; 4 by default.", least=1
+        "request",
+        "Number of concurrent questions for each server; {usual} by default.",
+        usual=4,
+        least=1,
     )
     timeout: float | None = setting(
-        "request", "Seconds to wait for one reply; 60 by default.", least=0.01
+        "request",
+        "Seconds to wait for one reply; {usual} by default.",
+        usual=60.0,
+        least=0.01,
     )
     patience: float | None = setting(
         "request",
         "Seconds to wait for a failing server before decisions fall back; 60 by default, 0 not "
         "to wait.",
+        usual=0.0,
         least=0,
     )
 
@@ -422,31 +441,36 @@ class RunSettings(AgentSettings):
     hedge: bool | None = hedge_setting()
     attempts: int | None = setting(
         "request",
-        "Maximum number of requests for one question, if failures are temporary; 3 by default, 1 "
-        "for no retries.",
+        "Maximum number of requests for one question, if failures are temporary; {usual} by "
+        "default, 1 for no retries.",
+        usual=3,
         least=1,
         is_option=False,
     )
     load_timeout: float | None = setting(
         "request",
-        "Seconds to wait for the model to load; 600 by default.",
+        "Seconds to wait for the model to load; {usual} by default.",
+        usual=600.0,
         least=0.01,
         is_option=False,
     )
     keep_alive: str | None = setting(
         "request",
-        "How long Ollama keeps the model loaded; 30m by default.",
+        "How long Ollama keeps the model loaded; {usual} by default.",
+        usual="30m",
         is_option=False,
     )
     max_reply_bytes: int | None = setting(
         "request",
         "Maximum size of a decoded reply in bytes; 1 MiB by default.",
+        usual=1024 * 1024,
         least=1,
         is_option=False,
     )
     seed: int | None = setting(
         "model",
         "Seed for the model's sampling; by default that of the run.",
+        usual=0,
         key="sampling_seed",
         is_option=False,
     )
@@ -517,6 +541,64 @@ class RunSettings(AgentSettings):
         "decision'. The file holds names, traits, posts and everything else that agents are "
         "told; only you can read it.",
     )
+
+
+class RequestSettings(TypedDict, total=False):
+    """The settings of requests, as a pool takes them; its hosts have them all, filled in."""
+
+    concurrency: int
+    timeout: float
+    load_timeout: float
+    attempts: int
+    patience: float | None
+    hedge: bool
+    temperature: float
+    seed: int
+    think: bool | str | None
+    keep_alive: str
+    max_reply_bytes: int
+    window: int | None
+    reply_tokens: int | None
+    key: str | None
+
+
+def filled_in(given: Mapping[str, Any]) -> RequestSettings:
+    """Return all settings of requests, with the usual values for those that are not given.
+
+    Raises:
+        FieldValueError: If one is invalid; the message names it.
+        TypeError: If one is unknown.
+    """
+    declared, found = settings_of(RunSettings), RequestSettings()
+    names = RequestSettings.__annotations__.keys()
+    if unknown := given.keys() - names:
+        raise TypeError(f"{min(unknown)} is not a setting of requests: use {', '.join(names)}")
+    for name in names:
+        value: Any = given.get(name)
+        # servers have words of their own for how much a model may think; None leaves it to them
+        is_open = name == "think" and name in given
+        if value is None and not is_open:
+            value = declared[name].usual
+        elif not is_open and (problem := problem_with(declared[name], value)) is not None:
+            raise FieldValueError(f"{name} {problem}")
+        found[name] = value  # type: ignore[literal-required]
+
+    if found["window"] is not None and (found["reply_tokens"] or 0) >= found["window"]:
+        raise FieldValueError(
+            f"reply_tokens must be below the window of {found['window']}, "
+            f"got {found['reply_tokens']}"
+        )
+
+    return found
+
+
+def reply_room(settings: RequestSettings) -> int | None:
+    """Return the tokens that a reply may have; None for no limit.
+
+    By default, a quarter of the window.
+    """
+    window, tokens = settings["window"], settings["reply_tokens"]
+    return tokens if tokens is not None or window is None else max(1, window // _REPLY_SHARE)
 
 
 @dataclass(frozen=True)

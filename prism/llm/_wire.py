@@ -32,9 +32,6 @@ if TYPE_CHECKING:
     import aiohttp
     import httpx
 
-MOST_REPLY_BYTES = 1024 * 1024
-"""The maximum size of a decoded reply in bytes."""
-
 _MOST_ERROR_BYTES = 65_536
 """Maximum bytes of an error to read."""
 
@@ -102,9 +99,7 @@ class Wire:
         most_bytes: Maximum size of a decoded reply.
     """
 
-    def __init__(
-        self, address: str, base: str, key: str = "", most_bytes: int = MOST_REPLY_BYTES
-    ) -> None:
+    def __init__(self, address: str, base: str, key: str, most_bytes: int) -> None:
         self._base = base.rstrip("/") + "/"
         self._headers = _headers(credentials(address), key)
         self._carrier = carrier_to(self._base)

@@ -8,9 +8,11 @@ import sys
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, cached_property
 from hashlib import sha256
+from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, get_args
@@ -22,6 +24,7 @@ from prism._version import __version__
 from prism.drawing import showable
 from prism.errors import InputError
 from prism.files import replacing
+from prism.files._durable import cache_folder
 from prism.report._figures.page_figures import PageFigures
 from prism.report._figures.rendering import VEGA_LITE, FigureFormat, draw, in_format
 from prism.report._sections.kinds import Section
@@ -133,14 +136,27 @@ def library() -> Future[str]:
 
 
 def _bundle() -> str:
+    """Return the library, from the cache if it is there as it was written."""
+    name = f"vega-lite-{VEGA_LITE}-of-vl-convert-{version('vl-convert-python')}.js"
+    with suppress(OSError):  # there is none yet
+        digest, _, kept = (cache_folder() / "figures" / name).read_bytes().partition(b"\n")
+        if digest == _digest(kept):
+            return kept.decode()
+
     # vl_convert stops all threads of its process for a second or two
-    made = subprocess.run(
-        [sys.executable, "-P", "-c", _BUNDLING, VEGA_LITE],
-        capture_output=True,
-        check=True,
-        encoding="utf-8",
-    )
-    return made.stdout
+    line = [sys.executable, "-P", "-c", _BUNDLING, VEGA_LITE]
+    made = subprocess.run(line, capture_output=True, check=True).stdout
+    with suppress(OSError):  # no folder can be written
+        folder = cache_folder() / "figures"
+        folder.mkdir(parents=True, exist_ok=True)
+        with replacing(folder / name) as file:
+            file.write(b"\n".join([_digest(made), made]))
+
+    return made.decode()
+
+
+def _digest(data: bytes) -> bytes:
+    return sha256(data).hexdigest().encode()
 
 
 def resource(name: str) -> str:

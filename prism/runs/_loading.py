@@ -68,7 +68,7 @@ async def load_model(
         asking[0].budget.add(retries=cost.attempts, tokens=cost.tokens)
 
     for (pool, writes), troubles in zip(pools, found, strict=True):
-        is_fatal = may_end or any(host.settings.patience for host in pool.servers)
+        is_fatal = may_end or any(host.settings["patience"] for host in pool.servers)
         if is_fatal and len(troubles) == len(pool.hosts) and all(map(_is_away, troubles)):
             kind = type(troubles[-1])
             raise kind(_line("; ".join(map(str, troubles))))

@@ -13,7 +13,7 @@ from typing import Any, Literal, Self
 from prism.files import write_durably
 from prism.files._source import Source
 from prism.statechart import BaseReasoner, Decision, PolicyReasoner, Question
-from prism.statechart.reasoner._attributes import in_words
+from prism.statechart.reasoner._own_prompts import in_words
 from prism.statechart.social import ACTS
 from prism.statechart.states import state_text
 from prism.telemetry._loggers import EventLogger

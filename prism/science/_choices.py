@@ -12,7 +12,7 @@ from prism.analysis._reading.scanning import read_object
 from prism.errors import InputError
 from prism.runs._config import digest
 from prism.runs._policy_file import ARCHETYPE, RELEVANCE, PolicySource
-from prism.statechart.reasoner._attributes import in_words
+from prism.statechart.reasoner._own_prompts import in_words
 from prism.telemetry.events import AGENT_JOINED, DECISION, POST_WEIGHED, RUN_STARTED
 
 if TYPE_CHECKING:

@@ -170,7 +170,7 @@ def _value(name: str, reader: Reader, post: Post | None, draft: Draft) -> str:
 
 
 def _own(reader: Reader, name: str) -> str:
-    from prism.statechart.reasoner._attributes import attribute_of
+    from prism.statechart.reasoner._own_prompts import attribute_of
 
     return attribute_of(reader.agent, name.partition(".")[2])
 

@@ -331,7 +331,13 @@ def _question(agent: object, trigger: str) -> Announced | None:
 
 def is_heard(given: EventLogger | None) -> bool:
     """Return whether anybody takes note of decisions that are announced, fallbacks apart."""
-    return _awaited.get() is not None or active_logger(given) is not None
+    return _awaited.get() is not None or _listener(given) is not None
+
+
+def _listener(given: EventLogger | None) -> EventLogger | None:
+    """Return the logger of a decision, or None if nobody listens."""
+    # a logger that relays events looks itself for who listens, when it passes them on
+    return given if getattr(given, "relays", False) else active_logger(given)
 
 
 _NOBODY_KNOWS: Mapping[str, Any] = {"reason": None, "probabilities": None}
@@ -368,7 +374,7 @@ def announce(
     if awaited is not None:
         awaited.already = True
 
-    active = active_logger(given)
+    active = _listener(given)
     if active is None and source != "fallback":
         return
 

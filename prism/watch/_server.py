@@ -83,9 +83,12 @@ class _Pages:
 
     def _answer(self, answer: Answer, request: Request) -> Response:
         asked = request.query_params
-        with _LOOKING:
-            found = answer(self._runs.views(asked["run"]), asked)
-            return _as_json(found.to_json() if isinstance(found, View) else found)
+        try:
+            with _LOOKING:
+                found = answer(self._runs.views(asked["run"]), asked)
+                return _as_json(found.to_json() if isinstance(found, View) else found)
+        except KeyboardInterrupt:  # polars raises it in every thread that it works for
+            raise InputError("prism watch was ended") from None
 
     def _page(self, _request: Request) -> Response:
         template = jinja2.Template(_text("watch.html"), autoescape=True)

@@ -148,10 +148,11 @@ class Watched:
         self._guarded(self._look)
         if self.tail.size > MOST_READ_WHOLE:
             self.shown.wait(_SECONDS_TO_BE_SHOWN)
-        while not self._stopped.is_set():
-            self._guarded(self._look)
-            self._guarded(self._read)
-            self._stopped.wait(SECONDS_BETWEEN)
+        with suppress(KeyboardInterrupt):  # polars raises it in every thread that it works for
+            while not self._stopped.is_set():
+                self._guarded(self._look)
+                self._guarded(self._read)
+                self._stopped.wait(SECONDS_BETWEEN)
 
     def _guarded(self, work: Callable[[], None]) -> None:
         """Do a piece of work; what is wrong with the files is told on the page."""

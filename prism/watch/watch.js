@@ -9,6 +9,9 @@
   const KEYS = ["run", "round", "kind", ...PANEL];
   const SECONDS_OF_LIST = 2;
   const PAUSE_OF_MORE = 2000;
+  const PAUSE_OF_ROUNDS = 600;
+  const PAUSE_OF_TIME = 4000;
+  const PAUSE_OUT_OF_SIGHT = 30000;
   const MOST_PAUSE = 8000;
 
   // What is looked at stands in the fragment of the address, so that it can be kept and sent.
@@ -49,7 +52,7 @@
 
   // Loads a part of the page: one request at a time, and another one if it was wanted meanwhile.
   // Between two of them, it rests for as many times as long as one took, for a run is not to be slowed down;
-  // what is no more than a few lines of the log waits longer.
+  // and at least for the milliseconds that the caller gives.
   const loader = (load, rest = 3) => {
     let busy = false;
     let wanted = null;
@@ -57,17 +60,17 @@
     let due = Infinity;
     let ended = -Infinity;
     let took = 0;
-    const start = async (isMore = false) => {
+    const start = async (least = 0) => {
       if (busy) {
-        wanted = isMore && wanted !== false;
+        wanted = Math.min(least, wanted ?? least);
         return;
       }
       clearTimeout(timer);
-      const pause = isPlayed ? took : Math.max(Math.min(rest * took, MOST_PAUSE), isMore ? PAUSE_OF_MORE : 0);
+      const pause = isPlayed ? took : Math.max(Math.min(rest * took, MOST_PAUSE), least);
       due = Math.min(due, ended + pause);
       const left = due - performance.now();
       if (left > 0) {
-        timer = setTimeout(start, left);
+        timer = setTimeout(() => start(), left);
         return;
       }
       busy = true;
@@ -82,9 +85,9 @@
       took = ended - began;
       busy = false;
       if (wanted === null) return;
-      const isWantedLater = wanted;
+      const next = wanted;
       wanted = null;
-      start(isWantedLater);
+      start(next);
     };
     return start;
   };
@@ -298,6 +301,12 @@
     clearTimeout(state.unread);
     if (view.due) state.unread = setTimeout(loadTime, 1000 * view.due);
   }, 12);
+
+  // What is scrolled out of sight may be old.
+  new IntersectionObserver(([{ isIntersecting }]) => {
+    state.seesTime = isIntersecting;
+    if (isIntersecting && state.head) loadTime();
+  }, { rootMargin: "25%" }).observe(get("time"));
 
   const showKinds = (kinds) => {
     const holder = kindsOfEvents;
@@ -537,10 +546,10 @@
       const isMore = !first && ended === state.head.ended && before.rounds === state.head.rounds;
       ended = state.head.ended;
       if (isMore && before.read === state.head.read && before.state === state.head.state) return;
-      const round = first || isLive() ? loadRound(isMore) : null;
+      const round = first || isLive() ? loadRound(isMore ? PAUSE_OF_MORE : PAUSE_OF_ROUNDS) : null;
       // what is over time can wait for the first round
       if (first) round.then(() => loadTime());
-      else loadTime(isMore);
+      else loadTime(head.state === "running" && !state.seesTime ? PAUSE_OUT_OF_SIGHT : PAUSE_OF_TIME);
       if (first) loadPanel();
     };
     source.onerror = () => {

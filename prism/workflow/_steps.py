@@ -13,8 +13,8 @@ from prism.errors import PrismError, ReplayError
 from prism.expressions import Budget, Expression, ExpressionError
 from prism.expressions._budget import MAX_SPENT
 from prism.runs._lent import Lent
-from prism.statechart.reasoner._asking import again
 from prism.statechart.reasoner._own_prompts import PromptError
+from prism.statechart.reasoner._prompts import again
 from prism.statechart.reasoner._spending import Cost
 from prism.statechart.reasoner._texts import TextCall, Written
 from prism.telemetry._loggers import active_logger, report_warning

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Awaitable, Coroutine, Generator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter
 from types import CodeType, MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Self, overload
 
+from prism._faults import place_in
 from prism.errors import AgentError, DefinitionError, SimulationError, UnknownTriggerError
 from prism.randomness import RandomStream
 from prism.statechart import Configuration, Statechart, TextCall, Wording, Written
@@ -509,6 +510,10 @@ class Agent(_Parts, metaclass=Fields):
         return host
 
 
+Running = Coroutine[Any, Any, Any]
+"""The step of an agent."""
+
+
 class Waited:
     """What a step waits for.
 
@@ -530,7 +535,7 @@ class Waited:
     called_at: tuple[CodeType, int]
     is_open: bool
     owner: Any
-    running: Coroutine[Any, Any, Any]
+    running: Running
     was_late: bool
 
     def put(self) -> Any:
@@ -690,3 +695,71 @@ def _begin_waiting(waiting: Waited, doing: str, instead: str) -> None:
     waiting.answer = None
     caller = sys._getframe(_TO_CALLER)
     waiting.called_at = caller.f_code, caller.f_lasti
+
+
+def continued(
+    host: Any,
+    owner: Any,
+    running: Running,
+    value: Any,
+    takes: Callable[[Any, Running, Any], bool] = lambda _owner, _running, _wanted: False,
+) -> Waited | None:
+    """Continue a step, and return what it waits for; None if it has ended, or waits elsewhere.
+
+    Args:
+        host: The run, as its agents see it.
+        owner: The agent whose step it is.
+        running: The step.
+        value: What it gets for what it waited for.
+        takes: Takes what a step awaits of the event loop, if it may.
+
+    Raises:
+        SimulationError: If the step awaits anything else, or has not awaited its last request.
+    """
+    host.acting = owner
+    try:
+        wanted = running.send(value)
+    except StopIteration:
+        if host.unawaited is not None:
+            refuse_unawaited(host)
+        return None
+    except AttributeError:
+        if not hasattr(running, "send"):
+            raise SimulationError(
+                f"the step of {owner!r} returned {running!r}, which is ignored: return nothing"
+            ) from None
+        raise
+
+    if host.unawaited is not None:
+        running.close()
+        refuse_unawaited(host)
+    if isinstance(wanted, Waited):
+        wanted.owner, wanted.running = owner, running
+        return wanted
+    if takes(owner, running, wanted):
+        return None
+
+    running.close()
+    raise SimulationError(
+        f"the step of {owner!r} awaits {wanted!r}: a step may await only decide, write "
+        "and receive of an agent; make whatever takes longer than a tick a state of the "
+        "chart"
+    )
+
+
+def refuse_unawaited(host: Any) -> None:
+    """Refuse a request of an agent that its step did not await.
+
+    Raises:
+        SimulationError: Always; the message names the place.
+    """
+    left, host.unawaited = host.unawaited, None
+    call = "receive()" if isinstance(left, Receiving) else "write(...)"
+    if isinstance(left, Asked):
+        call = f"decide({left.trigger!r}, ...)"
+    place = place_in(*left.called_at)
+    where = "" if place is None else f"{place}: "
+    raise SimulationError(
+        f"{where}agent {left.agent.agent_id!r}: {call} was not awaited, so it had no effect: "
+        "write  await  before it, in a step that is  async def"
+    )

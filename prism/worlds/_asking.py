@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
@@ -401,8 +401,10 @@ class AsTheyCome(Asking):
     def _writing_to(self, buffer: Buffer, moment: Moment) -> Iterator[None]:
         """Collect the events of a block in a buffer, with the time of the question."""
         before, self._ordered.buffer = self._ordered.buffer, buffer
+        clock = self._clock
         try:
-            with self._clock.at(moment):
+            # an answer that comes within the tick of its question needs no other time
+            with nullcontext() if clock.moment is moment else clock.at(moment):
                 yield
         finally:
             self._ordered.buffer = before

@@ -35,7 +35,7 @@ from prism.statechart import Configuration, PolicyReasoner, Question, Wording
 from prism.statechart._definition import Definition
 from prism.statechart._engine.arguments import did_you_mean
 from prism.statechart._identity import identify
-from prism.statechart.reasoner._attributes import in_words
+from prism.statechart.reasoner._own_prompts import in_words
 from prism.statechart.reasoner._recollection import transition_in_words
 from prism.statechart.reasoner._router import Router
 from prism.statechart.states import state_text

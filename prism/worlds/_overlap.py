@@ -15,7 +15,7 @@ from typing import Any
 from prism.errors import SimulationError
 from prism.statechart import Decision
 from prism.telemetry._loggers import EventLogger
-from prism.worlds._agent import Agent, Asked, Message, Waited
+from prism.worlds._agent import Agent, Asked, Message, Running, Waited, continued, refuse_unawaited
 from prism.worlds._asking import Answer, Answerers, Asking, AsTheyCome, Put
 from prism.worlds._fields import derived, slot_of
 from prism.worlds._guest import Proxy
@@ -175,7 +175,7 @@ class OverlapTicks(Ticks):
         if running is not None:
             self._advance(agent, running, None)
         elif host.unawaited is not None:
-            self._refuse_unawaited()
+            refuse_unawaited(host)
 
         host.acting = None
         return self._asked_next() if self._waiting else None
@@ -211,6 +211,12 @@ class OverlapTicks(Ticks):
         value = self._value_of(waiting)
 
         self._advance(waiting.owner, waiting.running, value)
+
+    def _advance(self, owner: Any, running: Running, value: Any) -> None:
+        """Continue a step until it waits or ends; no guest awaits the event loop here."""
+        waited = continued(self._host, owner, running, value)
+        if waited is not None:
+            self._waiting.append(waited)
 
     def _asked_next(self) -> Put | None:
         """Return the question of the step that just continued."""

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any, cast
 
-from prism._faults import place_in
 from prism.errors import SimulationError
 from prism.statechart import Decision, PolicyReasoner, Written
 from prism.statechart._definition import TIMEOUT
@@ -17,7 +16,16 @@ from prism.statechart.reasoner._recollection import stay_in_words
 from prism.statechart.states import state_text
 from prism.telemetry._loggers import EventLogger, active_logger
 from prism.telemetry.events import ANSWER_DISCARDED
-from prism.worlds._agent import WAITING, Asked, Receiving, Waited, Writing
+from prism.worlds._agent import (
+    WAITING,
+    Asked,
+    Receiving,
+    Running,
+    Waited,
+    Writing,
+    continued,
+    refuse_unawaited,
+)
 from prism.worlds._asking import Answerers
 from prism.worlds._guest import Guest
 from prism.worlds._host import RunHost, last_record
@@ -27,7 +35,6 @@ from prism.worlds._results import fallback_group
 from prism.worlds._turns import Activation, Drawn, DrawnPair, InTurn, Roster
 from prism.worlds._world import World, defines
 
-Running = Coroutine[Any, Any, Any]
 Advance = Callable[[Any, Running, Any], None]
 
 MOST_WAVES = 10_000
@@ -179,7 +186,7 @@ class Ticks:
             if running is not None:
                 self._advance(agent, running, None)
             elif host.unawaited is not None:
-                self._refuse_unawaited()
+                refuse_unawaited(self._host)
 
     def _time_out(self, world: Any, agent: Any) -> Any:
         """Fire the time-out that is due; if no transition applies, run the step instead."""
@@ -216,38 +223,11 @@ class Ticks:
     def _finish(self) -> None:
         """Carry out what was deferred to the end of the tick."""
 
-    def _advance(self, owner: Any, running: Coroutine[Any, Any, Any], value: Any) -> None:
+    def _advance(self, owner: Any, running: Running, value: Any) -> None:
         """Continue a step until it waits or ends."""
-        self._host.acting = owner
-        try:
-            wanted = running.send(value)
-        except StopIteration:
-            if self._host.unawaited is not None:
-                self._refuse_unawaited()
-            return
-        except AttributeError:
-            if not hasattr(running, "send"):
-                raise SimulationError(
-                    f"the step of {owner!r} returned {running!r}, which is ignored: return nothing"
-                ) from None
-            raise
-
-        if self._host.unawaited is not None:
-            running.close()
-            self._refuse_unawaited()
-        if type(wanted) is not Asked and type(wanted) not in (Receiving, Writing):
-            if self._elsewhere.takes(owner, running, wanted):
-                return
-
-            running.close()
-            raise SimulationError(
-                f"the step of {owner!r} awaits {wanted!r}: a step may await only decide, write "
-                "and receive of an agent; make whatever takes longer than a tick a state of the "
-                "chart"
-            )
-
-        wanted.owner, wanted.running = owner, running
-        self._waiting.append(wanted)
+        waited = continued(self._host, owner, running, value, self._elsewhere.takes)
+        if waited is not None:
+            self._waiting.append(waited)
 
     async def _waves(self) -> None:
         for _ in range(MOST_WAVES):
@@ -412,18 +392,6 @@ class Ticks:
     def _in_order(self, waiting: list[Waited]) -> list[Waited]:
         """Return the waiting agents in the order of their turns, in which they continue."""
         return waiting
-
-    def _refuse_unawaited(self) -> None:
-        left, self._host.unawaited = self._host.unawaited, None
-        call = "receive()" if isinstance(left, Receiving) else "write(...)"
-        if isinstance(left, Asked):
-            call = f"decide({left.trigger!r}, ...)"
-        place = place_in(*left.called_at)
-        where = "" if place is None else f"{place}: "
-        raise SimulationError(
-            f"{where}agent {left.agent.agent_id!r}: {call} was not awaited, so it had no effect: "
-            "write  await  before it, in a step that is  async def"
-        )
 
 
 def _has_moved(asked: Asked) -> bool:

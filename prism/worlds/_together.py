@@ -16,7 +16,7 @@ from prism.randomness import RandomStream
 from prism.statechart._definition import TIMEOUT
 from prism.statechart.states import state_text
 from prism.telemetry._loggers import EventLogger
-from prism.worlds._agent import Agent, Asked, Message, Waited
+from prism.worlds._agent import Agent, Asked, Message, Waited, refuse_unawaited
 from prism.worlds._asking import Answerers
 from prism.worlds._fields import derived, slot_of
 from prism.worlds._host import RunHost
@@ -62,7 +62,7 @@ class TogetherTicks(Ticks):
             if running is not None:
                 super()._advance(agent, running, None)
             elif host.unawaited is not None:
-                self._refuse_unawaited()
+                refuse_unawaited(host)
 
             self._take_back(agent, own, before)
 

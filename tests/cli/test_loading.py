@@ -23,11 +23,6 @@ SETTINGS = {
 }
 """Where the settings of a model are declared."""
 
-EVENTS = {
-    *("prism.telemetry", "prism.telemetry._instrument", "prism.telemetry._loggers"),
-    "prism.telemetry.events",
-}
-
 OWN = {
     "run": {"_run", *SETTINGS},
     "simulate": {"_run", *SETTINGS},
@@ -35,7 +30,7 @@ OWN = {
     "replay": {"_run", *SETTINGS},
     "status": {"_status", "_spent"},
     "report": {"_report"},
-    "calibrate": {"_calibrate", "_log", "_log_forms", "_log_decision", *EVENTS},
+    "calibrate": {"_calibrate", "_log_table", "_log_forms"},
     "doctor": {"_doctor"},
     "batch": {"_batch", *SETTINGS},
     "rerun": {"_rerun", *SETTINGS},
@@ -43,8 +38,8 @@ OWN = {
     "sensitivity": {"_batch", *SETTINGS},
     "chart": {"_chart"},
     "chart explain": {"_chart"},
-    "log": {"_log", "_log_forms", "_log_decision", *EVENTS},
-    "log states": {"_log", "_log_forms", "_log_decision", *EVENTS},
+    "log": {"_log", "_log_table", "_log_forms", "_log_decision"},
+    "log states": {"_log", "_log_table", "_log_forms", "_log_decision"},
     "memory edit": {"_memory"},
     "think": {"_think"},
     "workflow": {"_workflow", "_chart"},
@@ -134,5 +129,5 @@ def test_the_list_of_commands_loads_no_other_room(loaded: dict[str, Any]) -> Non
     rooms = {".".join(name.split(".")[:2]) for name in loaded[""] if name.startswith("prism.")}
     assert rooms <= {
         *("prism._lazy", "prism._version", "prism.cli", "prism.errors"),
-        *("prism.llm", "prism.runs", "prism.telemetry"),
+        *("prism.llm", "prism.runs"),
     }

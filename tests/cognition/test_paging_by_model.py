@@ -97,6 +97,17 @@ async def test_tags_are_separated_by_commas(tags: str, went: tuple[str, ...]) ->
     assert paged.moved_out == went
 
 
+async def test_tags_in_another_case_are_found() -> None:
+    """What a reply names in another case goes and comes as if it had been written so."""
+    data = {**working(2), "storage": {"near": "n" * 50}, "state": "paging"}
+    agent = thinker([action("page_in", "Near"), action("page_out", "M0")], data, config(900))
+    await agent.cycle()
+    assert set(agent.memory.working) == {"m0", "m1", "near"}
+    agent.memory.state = "paging"
+    await agent.cycle()
+    assert set(agent.memory.working) == {"m1", "near"}
+
+
 async def test_an_action_that_is_not_available_is_of_no_use() -> None:
     """A configuration without page_out has nothing paged out by the model."""
     actions = {"working_memory_add": "add", "page_in": "in"}

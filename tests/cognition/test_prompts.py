@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prism.cognition import Config
-from prism.cognition._prompts import Seen, build_prompt
+from prism.cognition._prompts import Seen, build_prompt, is_echo
 from prism.errors import UnknownStateError
 from tests.kit.cognition import thinker
 from tests.kit.texts import ANY
@@ -217,6 +217,23 @@ def test_there_are_three_states() -> None:
     """A prompt for another state is refused by name."""
     with pytest.raises(UnknownStateError, match="'dreaming'"):
         text_of("dreaming")
+
+
+@pytest.mark.parametrize(
+    ("thought", "whether"),
+    [
+        ("a plan", True),
+        ("first\nsecond", True),
+        ("second\n\n  a plan", True),
+        ("<thought key='thinking_log_001'>a plan</thought>", True),
+        ("a plan, and more", False),
+        ("a plan\nand more", False),
+        ("plan", False),
+    ],
+)
+def test_an_echo_says_nothing_that_is_not_shown(thought: str, whether: bool) -> None:
+    """A thought is an echo only if each of its lines is a whole line of what is shown."""
+    assert is_echo(thought, ["a plan", "first\nsecond"]) == whether
 
 
 async def test_a_model_that_echoes_its_prompt_remembers_nothing() -> None:

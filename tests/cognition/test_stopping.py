@@ -72,6 +72,26 @@ async def test_an_agent_does_not_repeat_itself_for_ever(
     assert any(why in call.prompt for call in writer.calls)
 
 
+@pytest.mark.parametrize(
+    "echo",
+    [
+        "Ask Bob.",
+        "  Find Alice.\nAsk Bob. ",
+        '<thought key="thinking_log_001">Find Alice.</thought>',
+        "What you have found out, and what to do next.",
+    ],
+)
+async def test_a_thought_that_the_prompt_shows_is_no_new_thought(echo: str) -> None:
+    """A model that writes back what it was shown adds nothing to the log, and is told so."""
+    writer = ScriptedWriter([thought("Find Alice."), thought("Ask Bob."), thought(echo)] * 2)
+    agent = thinker(writer)
+    *_, cycle, _after = await agent.run(4)
+    assert cycle.thought is None
+    assert cycle.brought_nothing == next(reversed(cycle.defects))
+    assert [*agent.memory.thoughts.values()] == ["Find Alice.", "Ask Bob."]
+    assert f"no action: done. {cycle.brought_nothing}" in writer.calls[3].prompt
+
+
 async def test_a_request_that_changes_nothing_is_told() -> None:
     """The prompt after a load of what is there, or of the last search again, says so."""
     writer = ScriptedWriter(

@@ -122,6 +122,8 @@ class Epidemic(World[Patient]):
         patient.mood = Mood.SAD if self.share(Health.ILL) > 0.2 else Mood.GLAD
         if patient.town == "north" and patient.party in ("red",):
             patient.strength = sqrt(patient.strength) * 0.99
+        if patient.random.index(4) in (1, 2) and 0 < patient.random.random() <= 1 < patient.age:
+            patient.met += 1
 
     @treatment(round=4)
     def wash(self) -> None:

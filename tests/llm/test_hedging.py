@@ -12,7 +12,7 @@ import pytest
 from prism.errors import BadReplyError, LLMError, ModelMissingError, TimedOutError, UnreachableError
 from prism.statechart import Reasoner
 from prism.statechart.reasoner import Cost
-from prism.statechart.reasoner._hedging import FEWEST_SEEN, Pace
+from prism.statechart.reasoner._pool import FEWEST_SEEN, Pace
 from prism.testing import FakeOllama, Fault
 from tests.kit.clocks import Clock
 from tests.kit.pools import FAILURES_TO_OPEN, ask, ask_in_turn, at_rest, paced

@@ -13,23 +13,23 @@ import pytest
 
 from prism.errors import LLMError, ModelMissingError, TimedOutError
 from prism.llm import Model
-from prism.llm._dialect import ModelSettings
 from prism.llm._host import Host
 from prism.llm._ollama import OLLAMA
+from prism.llm._settings import filled_in
 from prism.statechart.reasoner import Cost
 from prism.testing import FakeOllama, Fault
 from tests.kit.clocks import Clock
 from tests.kit.servers import HELLO, Connect, Gate
 from tests.kit.waiting import until
 
+SETTINGS = filled_in({"timeout": 5, "load_timeout": 5, "keep_alive": "1m"})
 QUESTION = {"q0": {"type": "choice", "instructions": "?", "criteria": {"a": "first", "b": None}}}
 
 
 @pytest.fixture
 async def host(server: FakeOllama) -> Any:
     """Return the decision model of the server."""
-    settings = ModelSettings("nimble", 5, 5, temperature=0.0, seed=0, think=False, keep_alive="1m")
-    host = Host(server.host, settings, OLLAMA)
+    host = Host(server.host, "nimble", SETTINGS, OLLAMA)
     yield host
     await host.close()
 
@@ -233,8 +233,7 @@ def front(server: FakeOllama) -> Iterator[ThreadingHTTPServer]:
 async def behind(front: ThreadingHTTPServer, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Return the host behind that server, asked with the key."""
     monkeypatch.setenv("OLLAMA_API_KEY", "k")
-    settings = ModelSettings("nimble", 5, 5, temperature=0.0, seed=0, think=False, keep_alive="1m")
-    host = Host(f"http://127.0.0.1:{front.server_port}", settings, OLLAMA)
+    host = Host(f"http://127.0.0.1:{front.server_port}", "nimble", SETTINGS, OLLAMA)
     yield host
     await host.close()
 
@@ -276,12 +275,12 @@ async def test_looks_have_their_own_time_limits(
     look: Callable[[Host], Awaitable[Any]],
     limit: str,
     loop_clock: Clock,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Looks have a short time-out and loading its own, whatever that of a question is."""
-    settings = ModelSettings(
-        "nimble", 60, 30, 0.0, 0, think=False, keep_alive="1m", look_timeout=20
-    )
-    host = Host(server.host, settings, OLLAMA)
+    monkeypatch.setattr("prism.llm._host.LOOK_SECONDS", 20)
+    settings = filled_in({"timeout": 60, "load_timeout": 30})
+    host = Host(server.host, "nimble", settings, OLLAMA)
     server.fail(Fault.hang(), path=path)
     looking = asyncio.ensure_future(look(host))
     await loop_clock.passes(30, when=lambda: server.open_connections)

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.llm._dialect import Completion, ModelSettings
+from prism.llm._dialect import Completion
 from prism.llm._letters import LetteredChoice
 from prism.llm._openai import part_refused, read_completion, response_format
+from prism.llm._settings import filled_in
 from tests.kit.texts import ANY
 
 DATA = Path(__file__).parents[1] / "data"
@@ -267,6 +268,6 @@ def test_a_refusal_names_a_part(message: str, part: str | None) -> None:
     """What a server refuses is found by its words, if it was sent at all."""
     names = ("logprobs", "chat_template_kwargs", "reasoning_effort", "seed", "temperature")
     sent = {**dict.fromkeys((*names, "max_tokens")), "response_format": {"type": "json_schema"}}
-    settings = ModelSettings("tiny", 5, 5, temperature=0.0, seed=0, think=False)
+    settings = filled_in({})
     assert part_refused(message, sent, settings) == part
     assert part_refused(message, {"model": "tiny", "messages": []}, settings) is None

@@ -5,10 +5,10 @@ import asyncio
 import pytest
 
 from prism.errors import BudgetSpentError, CircuitOpenError, FieldValueError, OverloadedError
-from prism.llm._dialect import ModelSettings
 from prism.llm._host import Host
 from prism.llm._ollama import OLLAMA
 from prism.llm._router import OllamaPool
+from prism.llm._settings import filled_in
 from prism.statechart.reasoner import Cost
 from prism.statechart.reasoner._slots import (
     FAILURES_TO_OPEN,
@@ -24,13 +24,13 @@ from prism.testing import Fault
 from tests.kit.clocks import Clock
 from tests.kit.servers import HELLO, Serve
 
-SETTINGS = ModelSettings("tiny", 5, 5, 0.0, 0, think=False, keep_alive="1m")
+SETTINGS = filled_in({"timeout": 5, "load_timeout": 5, "keep_alive": "1m"})
 
 
 @pytest.fixture
 def hosts() -> tuple[Host, Host]:
     """Return two hosts that nobody asks, with short pauses."""
-    one, two = (Host(name, SETTINGS, OLLAMA, Traffic(1)) for name in ("one", "two"))
+    one, two = (Host(name, "tiny", SETTINGS, OLLAMA, Traffic(1)) for name in ("one", "two"))
     for host in (one, two):
         host.breaker = CircuitBreaker(first_pause=0.1)
     return one, two

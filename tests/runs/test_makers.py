@@ -124,7 +124,7 @@ def test_a_run_waits_a_minute_for_a_server_that_fails(given: Any, patience: floa
     """A run is patient for 60 seconds unless it says otherwise."""
     reasoner: Any = make_reasoner(Model("tiny", patience=given), 0, AgentState.SCROLLING)
     (part,) = reasoner.parts.values()
-    assert part.client.servers[0].settings.patience == patience
+    assert part.client.servers[0].settings["patience"] == patience
 
 
 async def test_all_models_of_a_run_are_counted_together() -> None:

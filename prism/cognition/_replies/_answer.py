@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from string import punctuation
 from typing import Any
 
 from prism.cognition._memory._values import to_text
 from prism.cognition._replies._data import Pairs
-from prism.cognition._replies._tags import NAMES
+from prism.cognition._replies._tags import key_of
 from prism.cognition._settings import AVAILABLE_ACTIONS
 from prism.statechart.reasoner._replies._objects import excerpt
 from prism.statechart.reasoner._texts import whole_characters
@@ -61,31 +61,26 @@ UNREAD = "text of no element"
 
 _PARTS = ("type", "tags", "value")
 _OF_AGENT = ("next_state", "thinking_log", "action", "agent")
+_OF_MEMORY = (*AVAILABLE_ACTIONS, "")
 _WITH_VALUE = ("working_memory_add", "storage_save", "")
 """The actions that do something else where a value is missing."""
 
-_OF_MEMORY = (*AVAILABLE_ACTIONS, "")
-_FIELD = re.compile(r"<([A-Za-z]\w{0,60})>([^<>]*+)</\1\s*+>")
-
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_FIELD = re.compile(r"<([A-Za-z]\w{0,60})>([^<>]*+)</\1\s*+>")
 _TAG = re.compile(r"<[^<>]{1,40}+>")
 _WORD = re.compile(r"\W*+(\w+(?:-\w+)*+)\s*+([|/]?)")
 
 
 def leaves_of(data: Pairs, defects: list[str]) -> Leaves:
+    """Return what an object says by the names that the specification knows."""
     leaves: Leaves = {}
     for key, value in data.items():
         leaves.setdefault(key_of(key), value)
-
     defects.extend(
         f"the key {excerpt(key)} appears twice; the first is read" for key in data.repeated
     )
 
     return leaves
-
-
-def key_of(key: str) -> str:
-    return NAMES.get(re.sub(r"[-_ ]", "", key[:40].lower()), key)
 
 
 def reply_of(
@@ -102,70 +97,56 @@ def reply_of(
     log = leaves.get("thinking_log")
     if isinstance(log, list) and all(isinstance(line, str) for line in log):
         log = "\n".join(log)
-    log_text = _text_of(log, defects)
+    thought = _text_of(log, defects) or ""
+    state = _word(leaves.get("next_state"), "next_state", defects)
+    parts = _parts_of(leaves, defects)
+    action = None if parts is None else _action_of(parts, defects, is_valid)
 
-    return AgentReply(
-        next_state=_word(leaves.get("next_state"), "next_state", defects) or None,
-        thinking_log=None if log_text is None else log_text.strip() or None,
-        action=_action_of(_parts_of(leaves, defects), defects, is_truncated, is_valid),
-        is_truncated=is_truncated,
-    )
+    # what is to be stored may be what could not be read; of a reply that is cut off it is to come
+    is_whole = parts is None or (is_valid and parts.keys() <= {*_PARTS}) or "value" in parts
+    if action is not None and _needs_value(action) and not (is_whole or is_truncated):
+        defects.append("there is text but no value, so the action is ignored")
+        action = None
+
+    return AgentReply(state or None, thought.strip() or None, action, is_truncated)
 
 
 def _parts_of(leaves: Leaves, defects: list[str]) -> Leaves | None:
     """Return what a reply gives for type, tags and value, wherever; None if it has no action."""
-    asked = _asked_in(leaves.get("action"), defects)
-    if asked is None:
-        parts = {key: given for key, given in leaves.items() if key not in _OF_AGENT}
-        if "type" not in parts:
-            return None
-    else:
-        parts = {**{key: leaves[key] for key in _PARTS if key in leaves}, **asked}
+    asked = leaves.get("action")
+    if isinstance(asked, list) and asked:
+        if len(asked) > 1:
+            defects.append(f"{len(asked)} actions; the first is read")
+        asked = asked[0]
+    if isinstance(asked, str) and asked.strip():
+        asked = {"type": asked}
+    elif isinstance(asked, Pairs):
+        asked = leaves_of(asked, defects)
 
-    if asked is None or len(parts) > len(asked):
+    if isinstance(asked, dict):
+        parts = {**{key: leaves[key] for key in _PARTS if key in leaves}, **asked}
+        is_outside = len(parts) > len(asked)
+    else:
+        parts = {key: given for key, given in leaves.items() if key not in _OF_AGENT}
+        is_outside = "type" in parts
+        if not is_outside:
+            return None
+    if is_outside:
         defects.append("parts of the action stand outside of it")
 
     return parts
 
 
-def _asked_in(action: Any, defects: list[str]) -> Leaves | None:
-    """Return the names in what a reply gives for the action; None if that has none."""
-    if isinstance(action, list) and action:
-        if len(action) > 1:
-            defects.append(f"{len(action)} actions; the first is read")
-        action = action[0]
-    if isinstance(action, Pairs):
-        return leaves_of(action, defects)
-    if isinstance(action, str):
-        return {"type": action} if action.strip() else None
-
-    return action if isinstance(action, dict) else None
-
-
-def _action_of(
-    parts: Leaves | None, defects: list[str], is_truncated: bool, is_valid: bool
-) -> AskedAction | None:
-    if parts is None:
-        return None
-
+def _action_of(parts: Leaves, defects: list[str], is_valid: bool) -> AskedAction:
     tags = _tags_of(parts.get("tags"), defects)
-    action = AskedAction(
-        type=_word(parts.get("type"), "type", defects),
+    kind = _word(parts.get("type"), "type", defects)
+    return AskedAction(
+        kind,
         # signs around an identifier are what is left of quotes that were not read as such
-        tags=tags if is_valid else tags.strip(punctuation),
-        value=_text_of(parts.get("value"), defects),
+        tags if is_valid else tags.strip(punctuation),
+        _text_of(parts.get("value"), defects),
+        {} if kind in _OF_MEMORY else _fields_of(parts),
     )
-    if action.type not in _OF_MEMORY:
-        action = replace(action, fields=_fields_of(parts))
-
-    # what is to be stored may be what could not be read; of a reply that is cut off it is to come
-    is_whole = is_valid and parts.keys() <= {*_PARTS}
-    if is_whole or is_truncated or "value" in parts or not _needs_value(action):
-        return action
-
-    defects.append("there is text but no value, so the action is ignored")
-
-    return None
 
 
 def _needs_value(action: AskedAction) -> bool:

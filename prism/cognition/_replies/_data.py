@@ -25,7 +25,8 @@ _BEGINNING = re.compile(
     rf"""(?P<object>\{{(?=\s*+["'}}])) | <(?:{THOUGHT})""",
     re.VERBOSE | re.IGNORECASE,
 )
-
+# the quotes of people, and the colon of full width, begin and end texts, too
+_SIGNS_NEARLY = ",:;=[\"'\u201c\u201d\u2018\u2019\uff1a"
 _SIGNS = re.compile(
     r"""(?P<text>"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|'(?:[^'\\]|\\.)*+(?:'|\\?\Z))|[{}\[\]]""", re.DOTALL
 )
@@ -39,13 +40,9 @@ class Pairs(dict[str, Any]):
     """
 
     def __init__(self, pairs: list[tuple[str, Any]]) -> None:
-        super().__init__()
-        for key, value in pairs:
-            self.setdefault(key, value)
-
-        is_whole = len(self) == len(pairs)
-        again = set() if is_whole else {key for key, value in pairs if self[key] != value}
-        self.repeated = sorted(again)
+        super().__init__(pairs)
+        self.update(reversed(pairs))
+        self.repeated = sorted({key for key, value in pairs if self[key] != value})
 
 
 @dataclass(slots=True)
@@ -63,10 +60,18 @@ class FoundData:
     is_valid: bool = True
 
 
-def holds_objects(text: str) -> bool:
-    """Return True if objects are to be looked for in a text."""
-    signs = (text.count("{"), text.count("["), text.count("<"))
-    return 0 < signs[0] <= MOST_OBJECTS and max(signs) <= MOST_SIGNS
+def loaded(text: str) -> Any:
+    """Return the value of a text of JSON; None if it is none."""
+    try:
+        return json.loads(text, strict=False, object_pairs_hook=Pairs)
+    except (ValueError, RecursionError):
+        return None
+
+
+def found_in(text: str) -> FoundData:
+    """Return the objects in a text: of valid JSON, else as a careful reader takes them."""
+    found = valid_objects(text)
+    return found if found.objects else objects_nearly(text)
 
 
 def valid_objects(text: str) -> FoundData:
@@ -74,17 +79,24 @@ def valid_objects(text: str) -> FoundData:
 
     What is inside an object that is broken may look whole, and is not.
     """
-    if not holds_objects(text):
-        return FoundData()
+    found = FoundData()
+    signs = (text.count("{"), text.count("["), text.count("<"))
+    if not 0 < signs[0] <= MOST_OBJECTS or max(signs) > MOST_SIGNS:
+        return found
 
     # line breaks inside texts are read as they stand
     decoder = json.JSONDecoder(strict=False, object_pairs_hook=Pairs)
-    found = FoundData()
+    is_thinking = False
     position = 0
-
     while (begins := _BEGINNING.search(text, position)) is not None:
         position = begins.end()
-        if begins["object"]:
+        if begins["said"] or begins["final"]:
+            # what precedes a lone end tag is a thought, too
+            found.objects = found.objects if is_thinking else []
+            is_thinking = False
+        elif not begins["object"]:
+            is_thinking = True
+        elif not is_thinking:
             try:
                 data, position = decoder.raw_decode(text, begins.start())
             except (ValueError, RecursionError):
@@ -92,32 +104,22 @@ def valid_objects(text: str) -> FoundData:
             if _is_deep(data):
                 return FoundData(is_valid=False)
             found.objects.append(data)
-        elif _ends_thought(begins):
-            found.objects.clear()
-        else:
-            tags = _BEGINNING.finditer(text, position)
-            position = next((tag.end() for tag in tags if _ends_thought(tag)), len(text))
 
     return found
 
 
 def objects_nearly(text: str) -> FoundData:
-    """Return the objects in a text as a careful reader takes them; closed only beyond doubt.
-
-    Args:
-        text: A reply.
-    """
+    """Return the objects in a text as a careful reader takes them; closed only beyond doubt."""
     found = FoundData(is_valid=False)
-    # the quotes of people, and the colon of full width, begin and end texts, too
-    signs = sum(text.count(sign) for sign in ",:;=[\"'\u201c\u201d\u2018\u2019\uff1a")
-    if text.count("{") > MOST_OBJECTS_NEARLY or signs > MOST_SIGNS_NEARLY:
+    signs = sum(map(text.count, _SIGNS_NEARLY))
+    is_long = text.count("{") > MOST_OBJECTS_NEARLY or text.count("<") > MOST_SIGNS
+    if is_long or signs > MOST_SIGNS_NEARLY:
         return found
 
     # a thought holds whole objects; where it does not, its tag may stand in a text
     said = without_thoughts(text)
     opened, closed = (text.count(brace) - said.count(brace) for brace in "{}")
     found.is_closed = opened == closed
-
     for each in objects_in(said):
         found.objects.append(_plain(each.members))
         is_whole = is_balanced(said[each.start : each.end]) and not holds_cut_text(each.members)
@@ -126,35 +128,20 @@ def objects_nearly(text: str) -> FoundData:
     return found
 
 
-def _is_deep(data: Any) -> bool:
+def _is_deep(data: Any, left: int = MOST_DEPTH) -> bool:
     """Return True for data nested so deeply that functions that call themselves may not end."""
-    layer = [data]
-    for _ in range(MOST_DEPTH):
-        inner: list[Any] = []
-        for each in layer:
-            inner.extend(each.values() if isinstance(each, dict) else each)
-        layer = [each for each in inner if isinstance(each, dict | list)]
-        if not layer:
-            return False
-
-    return True
-
-
-def _ends_thought(tag: re.Match[str]) -> bool:
-    return bool(tag["said"] or tag["final"])
+    inner = data.values() if isinstance(data, dict) else data
+    return left == 0 or any(_is_deep(it, left - 1) for it in inner if isinstance(it, dict | list))
 
 
 def is_balanced(text: str) -> bool:
     """Return True if every bracket outside of quotes is closed, the last by the last sign."""
-    if sum(text.count(sign) for sign in "{}[]\"'") > MOST_SIGNS:
+    if sum(map(text.count, "{}[]\"'")) > MOST_SIGNS:
         return False
 
-    depth = 0
-    for sign in _SIGNS.finditer(text):
-        if sign["text"] is None:
-            depth += 1 if sign[0] in "{[" else -1
-
-    return depth == 0 and text.endswith("}")
+    signs = [sign[0] for sign in _SIGNS.finditer(text) if sign["text"] is None]
+    opened = sum(sign in "{[" for sign in signs)
+    return 2 * opened == len(signs) and text.endswith("}")
 
 
 def _plain(value: Any) -> Any:

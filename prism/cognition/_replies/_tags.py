@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
@@ -39,26 +38,36 @@ THOUGHT = r"""
 _TAG = re.compile(
     rf"""<(?=[\s/\\|!acensrtv])\s{{0,3}}+
     (?: (?P<name>agent|next[-_ ]?state|thinking[-_ ]?log|action|type|tags?|value)
-            (?P<attributes>(?=[\s/>]) (?:[^<>"']|"[^"]*+"|'[^']*+')*+ )>
+            (?P<attributes>(?=[\s/>]) (?:[^<>"'\x00\x02]|"[^"]*+"|'[^']*+')*+ )>
       | \\?+/\s{{0,3}}+ (?P<end>agent|next[-_ ]?state|thinking[-_ ]?log|action|type|tags?|value)
-            \s{{0,100}}+ (?:>|(?=<))
+            \s{{0,100}}+ (?:>|(?=[<\x00\x02]))
       | {THOUGHT}
-      | (?P<cdata>!\[CDATA\[)
       | (?P<comment>!--)
       | (?P<doctype>!DOCTYPE\b)
+      | (?P<cdata>!\[CDATA\[)
       | (?P<turn>\|(?:im_end|eot_id|endoftext|end_of_text|end_of_turn|end|return)\|>
             |/s>|end_of_turn>)
     )""",
     re.VERBOSE | re.IGNORECASE,
 )
+_MOST_DOCTYPE = 1_000
+
+_LESS, _AND, _MARK = "\x00", "\x01", "\x02"
+"""Signs for ``<`` and ``&`` that are no markup, and for the mark of a CDATA section; of control
+characters, replies have none."""
+
+_OWN_SIGNS = re.compile("[\x00-\x02]")
 
 _NUMBER = re.compile(r"&#(?:x[0-9a-fA-F]{1,6}|[0-9]{1,7});")
 _NAMED = (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&apos;", "'"), ("&amp;", "&"))
 
-Kind = Literal["start", "empty", "end", "thought", "said", "comment", "open comment", "turn"]
-
-
+Kind = Literal[
+    "start", "empty", "end", "thought", "said", "comment", "open comment", "turn", "rest"
+]
 _KINDS: dict[str, Kind] = {
+    "attributes": "start",
+    "end": "end",
+    "comment": "comment",
     "thought": "thought",
     "channel": "thought",
     "said": "said",
@@ -96,8 +105,8 @@ class Markup:
         text: The text.
 
     Attributes:
+        text: The text, with other signs for those in CDATA sections that are no markup.
         tags: Its tags in order, without those in comments and CDATA sections.
-        sections: Its CDATA sections: start, start and end of what they hold, and end.
         is_doubtful: Whether nobody can tell where a CDATA section ends.
 
     Raises:
@@ -108,98 +117,89 @@ class Markup:
         if text.count("<") > MOST_SIGNS:
             raise TooManyTagsError
 
-        self.text = text
-        self.sections: list[tuple[int, int, int, int]] = []
         self.is_doubtful = False
-        # where each mark that may be looked for ends
-        self._ends: dict[str, list[int]] = {}
+        self.text = "".join(self._shielded(_OWN_SIGNS.sub("", text)))
         self.tags = list(self._tags())
 
     def content(self, start: int, end: int) -> str:
-        """Return what a part of the text says: references are resolved, CDATA is as it stands."""
-        said: list[str] = []
-        position = start
-        for number in range(bisect_left(self.sections, (start,)), len(self.sections)):
-            section_start, inner_start, inner_end, section_end = self.sections[number]
-            if section_end > end:
-                break
+        """Return what a part of the text says."""
+        return content_of(self.text[start:end])
 
-            said.append(resolved(self.text[position:section_start]))
-            said.append(self.text[inner_start:inner_end])
-            position = section_end
+    def _shielded(self, text: str) -> Iterator[str]:
+        """Yield the parts of a text, with other signs where its own are no markup."""
+        find = _finder(text)
+        position = 0
+        while (begins := _TAG.search(text, position)) is not None:
+            yield text[position : begins.start()]
+            (start, inner), kind = begins.span(), begins.lastgroup
+            if kind == "cdata":
+                yield _MARK
+                position = self._end_of_section(find, inner)
+                said = text[inner : max(position - len("]]>"), inner)]
+                yield said.replace("<", _LESS).replace("&", _AND)
+            elif kind == "doctype":
+                position = find(">", inner) or inner
+                if "[" in text[inner : min(position, inner + _MOST_DOCTYPE)]:
+                    position = find("]>", inner) or position
+                yield text[start:position].replace("<", _LESS)
+            else:
+                position = (find("-->", inner) if kind == "comment" else 0) or inner
+                yield text[start:position]
 
-        said.append(resolved(self.text[position:end]))
+        yield text[position:]
 
-        return "".join(said)
+    def _end_of_section(self, find: Callable[[str, int], int], inner: int) -> int:
+        """Return where to read on behind the mark of a CDATA section: its end, if that is known."""
+        end, agent = find("]]>", inner), find("<agent", inner)
+        # another reply with a section of its own may begin inside of a section
+        again = find("<![CDATA[", agent) if agent else 0
+        self.is_doubtful |= not end or 0 < again <= end
+        return inner if not end or 0 < again <= end else end
 
     def _tags(self) -> Iterator[Tag]:
+        find = _finder(self.text)
         position = 0
         for _ in range(MOST_TAGS):
             found = _TAG.search(self.text, position)
             if found is None:
                 return
 
-            kind, start, position = found.lastgroup, found.start(), found.end()
-            if kind == "cdata":
-                position = self._end_of_section(start, position)
-            elif kind == "doctype":
-                position = self._end_of_document_type(position)
-            elif kind == "comment":
-                yield (comment := self._comment(start, position))
-                position = comment.end
-            elif kind == "end":
-                yield Tag("end", _name(found["end"]), start, position)
-            elif kind == "attributes":
-                given = found["attributes"]
-                begins: Kind = "empty" if given.endswith("/") else "start"
-                yield Tag(begins, _name(found["name"]), start, position, given)
-            else:
-                yield Tag(_KINDS[str(kind)], "", start, position)
+            kind, start, position = _KINDS[str(found.lastgroup)], found.start(), found.end()
+            name, attributes = found["name"] or found["end"] or "", found["attributes"] or ""
+            if kind == "comment":
+                end = find("-->", position)
+                kind, position = ("comment", end) if end else ("open comment", position)
+            elif attributes.endswith("/"):
+                kind = "empty"
+            yield Tag(kind, key_of(name), start, position, attributes)
 
         raise TooManyTagsError
 
-    def _end_of(self, mark: str, position: int) -> int | None:
-        """Return where the first of a mark from a position on ends."""
-        if mark not in self._ends:
-            found = re.finditer(re.escape(mark), self.text)
-            self._ends[mark] = [each.end() for each in found]
 
-        ends = self._ends[mark]
-        number = bisect_left(ends, position + len(mark))
-        return ends[number] if number < len(ends) else None
+def _finder(text: str) -> Callable[[str, int], int]:
+    """Return what finds where the first of a mark ends from a position on, 0 if there is none.
 
-    def _comment(self, start: int, inner: int) -> Tag:
-        end = self._end_of("-->", inner)
-        return Tag("open comment", "", start, inner) if not end else Tag("comment", "", start, end)
+    It takes time in proportion to the text for all positions together if they only grow.
+    """
+    known: dict[str, int] = {}
 
-    def _end_of_section(self, start: int, inner: int) -> int:
-        """Note a CDATA section, and return where to read on."""
-        end = self._end_of("]]>", inner)
-        if end is not None and not self._begins_anew(inner, end):
-            self.sections.append((start, inner, end - len("]]>"), end))
-            return end
+    def find(mark: str, position: int) -> int:
+        if known.get(mark, 1) and known.get(mark, 0) < position + len(mark):
+            begins = text.find(mark, position)
+            known[mark] = begins + len(mark) if begins >= 0 else 0
+        return known[mark]
 
-        # its mark says nothing, and what follows is read as if it were not there
-        self.is_doubtful = True
-        self.sections.append((start, inner, inner, inner))
+    return find
 
-        return inner
 
-    def _begins_anew(self, start: int, end: int) -> bool:
-        """Return True if another reply with a section of its own begins inside of a section."""
-        agent = self._end_of("<agent", start)
-        return agent is not None and agent < end and self.text.find("<![CDATA[", agent, end) >= 0
+def key_of(written: str) -> str:
+    """Return the name that a key or a tag stands for; itself if it means nothing."""
+    return NAMES.get(re.sub(r"[-_ ]", "", written[:40].lower()), written)
 
-    def _end_of_document_type(self, position: int) -> int:
-        """Return where a document type ends, with the entities that it declares."""
-        end = self._end_of(">", position)
-        if end is None:
-            return position
 
-        if "[" in self.text[position : min(end, position + 1_000)]:
-            return self._end_of("]>", position) or end
-
-        return end
+def content_of(text: str) -> str:
+    """Return what a part of a `Markup` says: references are resolved, CDATA is as it stands."""
+    return resolved(text).replace(_LESS, "<").replace(_AND, "&").replace(_MARK, "")
 
 
 def resolved(text: str) -> str:
@@ -225,8 +225,3 @@ def _sign_of(reference: str) -> str:
     is_sign = number in (9, 10, 13) or 0x20 <= number < 0xD800 or 0xE000 <= number <= 0x10FFFF
 
     return chr(number) if is_sign else reference
-
-
-@lru_cache(maxsize=256)
-def _name(written: str) -> str:
-    return NAMES[re.sub(r"[-_ ]", "", written.lower())]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, NoReturn, cast
+from typing import Any, Literal, NamedTuple, NoReturn, cast
 
-from prism.errors import BadReplyError, DecisionsUnsupportedError, ReasonerError
+from prism.errors import BadReplyError, DecisionsUnsupportedError, ReasonerError, TimedOutError
 from prism.statechart.reasoner._faults import (
     is_malformed,
     lacks_decisions,
@@ -25,11 +26,13 @@ from prism.statechart.reasoner._model_client import (
     of_kind,
     parameters,
 )
-from prism.statechart.reasoner._pool import Pool
+from prism.statechart.reasoner._pool import Pool, SingleFlight
+from prism.statechart.reasoner._prompts import Kind
 from prism.statechart.reasoner._slots import Host, Slots, Traffic
-from prism.statechart.reasoner._spending import Cost
+from prism.statechart.reasoner._spending import Cost, loop_time
 from prism.statechart.states import state_text
-from prism.telemetry._loggers import describe
+from prism.telemetry._loggers import EventLogger, describe, report_warning
+from prism.telemetry.events import MODE_UNKNOWN
 
 PROMPTED = ("chat", "get_response", "run")
 """The methods that take a prompt; the first that a client has is called."""
@@ -437,3 +440,68 @@ def _blocks(client: object) -> str:
 
     asynchronous = {"ollama": "ollama.AsyncClient", "openai": "openai.AsyncOpenAI"}
     return next((asynchronous[maker] for maker in makers if maker in asynchronous), "")
+
+
+# Decisions or chats
+
+LONGEST_LOOK_SECONDS = 10.0
+"""Seconds to wait for a server to say whether it supports decisions, which needs no model."""
+
+_REST_AFTER_LOOK = 10
+"""Factor from the duration of a failed look to the wait before the next one."""
+
+
+def kind_by(mode: Literal["auto", "decision", "chat"], client: Any) -> Kind | None:
+    """Return the kind of request in a mode, or None if the server decides."""
+    if mode != "auto":
+        return mode
+    return None if callable(getattr(client, "systemone", None)) else "chat"
+
+
+class ModeFinder:
+    """Finds out what a client's server and model support, once for all callers.
+
+    Args:
+        client: The client.
+        logger: Where to report the first failure.
+    """
+
+    def __init__(self, client: ModelClient, logger: EventLogger | None) -> None:
+        self._client = client
+        self._logger = logger
+        self._looks: SingleFlight[Kind] = SingleFlight()
+        self._next_look = 0.0
+        self._has_reported = False
+
+    async def find(self, seconds: float) -> Kind | None:
+        """Return the kind of request, or None if it cannot be found out now.
+
+        Args:
+            seconds: The time limit.
+        """
+        if loop_time() < self._next_look:
+            return None
+
+        began = loop_time()
+        look = await self._looks.do("kind", lambda _cost: self._look(seconds))
+        if look.error is None:
+            return look.result
+
+        # a server that hangs must not delay every decision
+        ended = loop_time()
+        self._next_look = max(self._next_look, ended + _REST_AFTER_LOOK * (ended - began))
+        if not self._has_reported:
+            self._has_reported = True
+            report_warning(self._logger, MODE_UNKNOWN, error=describe(look.error))
+
+        return None
+
+    async def _look(self, seconds: float) -> Kind:
+        limit = min(seconds, LONGEST_LOOK_SECONDS)
+        try:
+            async with asyncio.timeout(limit) as timer:
+                return "decision" if await self._client.offers_decisions() else "chat"
+        except Exception as error:
+            if timer.expired():
+                raise TimedOutError(f"no answer within {limit:g} s") from error
+            raise

@@ -1,4 +1,4 @@
-"""The prompts for models, and the requests that carry them.
+"""The prompts for models, the requests that carry them, and what their replies choose.
 
 In the social feed, the prompt of a chat is the specification's. For any other chart, the prompt
 begins with the part that is the same for all agents (the chart's description, the options and their
@@ -24,10 +24,17 @@ from prism.errors import ReasonerError
 from prism.randomness import RandomStream
 from prism.statechart._identity import agent_name, identify
 from prism.statechart._nesting import Configuration
-from prism.statechart.reasoner._attributes import attribute_lines
-from prism.statechart.reasoner._own_prompts import OwnPrompt, OwnPrompts, Template, value_of
+from prism.statechart.reasoner._model_client import ChoiceReply, Reply, TextReply
+from prism.statechart.reasoner._own_prompts import (
+    OwnPrompt,
+    OwnPrompts,
+    Template,
+    attribute_lines,
+    value_of,
+)
 from prism.statechart.reasoner._questions import Question, hash_of
 from prism.statechart.reasoner._recollection import Recollection, things_in_history
+from prism.statechart.reasoner._replies import parse_reasoner_response, read_probabilities
 from prism.statechart.states import AgentState, state_text
 
 STATE_DESCRIPTIONS: Mapping[AgentState, str] = {
@@ -630,3 +637,100 @@ def rotation_of(request: Request, seed: int) -> int:
     drawn = RandomStream(seed, "order", request.hash or "", *own).index(rotations)
 
     return drawn * count // rotations
+
+
+# Reading replies
+
+QUESTION = "q0"
+"""The name of the one question in a request to a decision model."""
+
+
+@dataclass(frozen=True, slots=True)
+class TextRequest:
+    """A prompt whose answer is a text.
+
+    Args:
+        text: The prompt.
+        schema: JSON Schema of the answer, if it must be JSON.
+        lacks: Returns 0 for a reply that can be used, else 1.
+        variation: A number added to the seed of the sampling.
+    """
+
+    text: str
+    schema: dict[str, Any] | None
+    lacks: Callable[[TextReply], int]
+    variation: int = 0
+
+
+def choosing(request: Request) -> TextRequest:
+    """Return a question as a prompt whose answer is a choice."""
+    schema = answer_schema(request.offered(), asks_reason=request.asks_reason)
+
+    def lacks(said: TextReply) -> int:
+        return int(problem_in(Reply(said.text), request) is not None)
+
+    return TextRequest(request.text, schema, lacks, request.variation)
+
+
+def reworded(request: Request, problem: Exception) -> Request:
+    """Return a request that says why its last reply was useless, and how to answer.
+
+    It is a single message, since not every client accepts a conversation. It gives a model that
+    repeats itself at temperature 0 something new to read.
+    """
+    if request.kind == "chat":
+        listed = ", ".join(state_text(option) for option in request.offered())
+        how = f'Choose one of {listed}. Respond with JSON only:\n{{"next_state": "<state_value>"}}'
+    else:
+        how = "Respond with JSON only, with the letter of one option."
+
+    return replace(request, text=again(request.text, str(problem), how))
+
+
+def again(prompt: str, problem: str, how: str) -> str:
+    """Return a repeated prompt with the problem of the last reply."""
+    return f"{prompt.rstrip()}\n\nYour last reply could not be used: {problem}\n{how}\n"
+
+
+def problem_in(reply: Reply, request: Request) -> ReasonerError | None:
+    """Return why a reply cannot be used; None if it can."""
+    try:
+        answer_in(reply, request)
+    except ReasonerError as error:
+        return error
+
+    return None
+
+
+def chances_of(decided: ChoiceReply) -> Reply:
+    """Keep the parts of a decision's reply from which an answer is read."""
+    answer = decided.answers.get(QUESTION) or {}
+    chances = answer.get("probabilities")
+    if "option_mass" not in answer:
+        return Reply(chances=chances)
+
+    return Reply("", chances, answer.get("choice"), answer["option_mass"])
+
+
+def answer_in(reply: Reply, request: Request) -> tuple[Any, Mapping[str, float] | None]:
+    """Return the option that a reply chooses, or else its probabilities.
+
+    Raises:
+        ReasonerError: If it is not valid.
+    """
+    options = request.question.options
+    if request.kind == "decision":
+        chosen = reply.choice if reply.is_bare_choice else None
+        bare = next((option for option in options if state_text(option) == chosen), None)
+        return (
+            (bare, None)
+            if bare is not None
+            else (None, read_probabilities(reply.chances, list(options)))
+        )
+
+    for option in options:
+        # the exact reply of servers that follow the schema needs no careful reader
+        if reply.text == f'{{"next_state": "{state_text(option)}"}}':
+            return option, None
+
+    return parse_reasoner_response(reply.text, list(options)), None

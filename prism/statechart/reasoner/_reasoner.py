@@ -1,48 +1,73 @@
-"""Deciding with a language model, with a fallback if it does not answer.
+"""Asking a language model within limits, and deciding with it.
 
-The contract is the specification's; the prompts are in `_prompts`, the reading of replies
-in `_replies`.
+`AsksModel` is what `Reasoner` and `Writer` have in common: a client, whose open calls are shared,
+and a reply that is asked for again in other words if it is useless. If a model does not decide, a
+fallback does. The contract is the specification's; the prompts are in `_prompts`, the reading of
+replies in `_replies`.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import logging
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal, NamedTuple, Unpack, get_args
+from typing import Any, Literal, NamedTuple, Protocol, TypedDict, Unpack, get_args
 
 from prism.errors import (
     CircuitOpenError,
     DecisionsUnsupportedError,
     FieldValueError,
+    LLMError,
     ReasonerError,
+    UselessReplyError,
 )
 from prism.randomness import index_at
 from prism.statechart._identity import agent_name
 from prism.statechart._nesting import leaf_texts
-from prism.statechart.reasoner._asking import (
-    AsksModel,
-    Flight,
-    Limits,
+from prism.statechart.reasoner._foreign import (
     ModeFinder,
-    answer_in,
+    adapt,
+    check_client,
+    check_model,
+    depends_on,
+    has_slots,
     kind_by,
+    require_model,
 )
-from prism.statechart.reasoner._attributes import attribute_names
-from prism.statechart.reasoner._foreign import has_slots
-from prism.statechart.reasoner._model_client import Reply
-from prism.statechart.reasoner._own_prompts import PROMPT_LOGGER, OwnPrompts, Prompts
+from prism.statechart.reasoner._model_client import (
+    ChoiceReply,
+    ModelClient,
+    Reply,
+    has,
+    of_kind,
+    parameters,
+)
+from prism.statechart.reasoner._own_prompts import (
+    PROMPT_LOGGER,
+    OwnPrompts,
+    Prompts,
+    attribute_names,
+)
 from prism.statechart.reasoner._policy import AgentStreams, Draw
+from prism.statechart.reasoner._pool import Flight, SingleFlight
 from prism.statechart.reasoner._prompts import (
     MOST_REASON_CHARACTERS,
+    QUESTION,
     STATE_DESCRIPTIONS,
     Kind,
     OptionOrder,
     PromptSettings,
     Request,
+    TextRequest,
+    answer_in,
+    chances_of,
+    choosing,
+    problem_in,
     prompt_hash,
     requests_for,
+    reworded,
     shuffled,
 )
 from prism.statechart.reasoner._questions import (
@@ -54,16 +79,273 @@ from prism.statechart.reasoner._questions import (
     in_full,
 )
 from prism.statechart.reasoner._recollection import Recollection, recollection_of
-from prism.statechart.reasoner._recording import Recording
+from prism.statechart.reasoner._recording import AnswerStore, PromptRecord, Recording, ReplyCache
 from prism.statechart.reasoner._replies import read_reason
-from prism.statechart.reasoner._spending import Cost, Outcome, require_one_of
+from prism.statechart.reasoner._spending import (
+    Allowance,
+    Budget,
+    Cost,
+    Outcome,
+    loop_time,
+    require_one_of,
+    require_positive,
+)
 from prism.statechart.states import state_text
-from prism.telemetry._loggers import describe
+from prism.telemetry._loggers import EventLogger, describe
+
+DEFAULT_TIMEOUT_SECONDS = 120.0
+DEFAULT_CONCURRENCY = 16
+DEFAULT_ATTEMPTS = 3
+
+BUDGET_LOGGER: logging.Logger = logging.getLogger("prism.statechart.budget")
+"""The logger for warnings of a budget that are given once and change no log."""
 
 _STARTS_PER_TURN = 32
 
 Mode = Literal["auto", "decision", "chat"]
 Pick = Literal["draw", "argmax"]
+
+
+# A client, asked within limits
+
+
+@dataclass(frozen=True, slots=True)
+class OpenRequest:
+    """A request that has no reply yet.
+
+    Args:
+        text: The prompt.
+        model: Name of the model, if it is known.
+        since: When it was sent, on the clock of the event loop.
+    """
+
+    text: str
+    model: str | None
+    since: float
+
+
+class AnyModel(Protocol):
+    """The description of a model that is asked through its client, such as `prism.llm.Model`."""
+
+    @property
+    def model(self) -> str:
+        """Its name."""
+
+    @property
+    def patience(self) -> float | None:
+        """Seconds to wait for it when it fails; None for the default."""
+
+    def as_client(self) -> Any:
+        """Return the client to ask, the same one at every call."""
+
+
+def opened(
+    client: Any, model: str | None, patience: float | None
+) -> tuple[Any, str | None, float | None]:
+    """Return the client to ask, the name of its model if it needs one, and the patience.
+
+    Args:
+        client: A client, or the description of a model.
+        model: The name, if it was given.
+        patience: Seconds to wait for it when it fails, if given.
+
+    Raises:
+        ReasonerError: If it is the text of a model.
+    """
+    if isinstance(client, str):
+        raise ReasonerError("a text is not a model: pass prism.llm.Model.of(text)")
+    if not has(client, "as_client"):
+        return client, model, patience
+
+    described: AnyModel = client
+    found = described.as_client()
+    # prism's own clients already know their model
+    if has_slots(found):
+        return found, model, patience
+    usual = described.patience if patience is None else patience
+    return found, model or described.model or None, usual
+
+
+class Limits(TypedDict, total=False):
+    """The limits for asking a client; see `Reasoner`."""
+
+    model: str | None
+    timeout: float
+    concurrency: int | None
+    attempts: int | None
+    patience: float | None
+    seed: int
+    cache: AnswerStore | None
+    budget: Budget | None
+    record: PromptRecord | None
+    logger: EventLogger | None
+
+
+class AsksModel:
+    """Asks a client within limits, and keeps its answers; see `Reasoner` for the arguments.
+
+    A decision that is already being requested is not requested again, but awaited.
+
+    Args:
+        client: The client.
+        only_decides: Whether the client is asked decision questions and nothing else.
+        limits: The limits.
+
+    Attributes:
+        client: The client that is asked.
+        concurrency: Number of simultaneous requests that are worthwhile.
+        budget: The budget.
+        named: The model name given for the client.
+        cache: Keeps answers; it is not closed here.
+        record: Keeps every prompt and reply, or None.
+        pool: The client, wrapped in a pool if it has no slots of its own.
+        open: The open requests; other threads may copy it.
+    """
+
+    def __init__(
+        self, client: Any, *, only_decides: bool = False, **limits: Unpack[Limits]
+    ) -> None:
+        client, model, patience = opened(client, limits.get("model"), limits.get("patience"))
+        concurrency, attempts = limits.get("concurrency"), limits.get("attempts")
+        cache, seed = limits.get("cache"), limits.get("seed", 0)
+        require_positive(timeout=limits.get("timeout"), concurrency=concurrency, attempts=attempts)
+        check_client(client, only_decides=only_decides)
+        check_model(client, model, only_decides=only_decides)
+        if cache is not None:
+            require_model(client, model)
+
+        own = getattr(client, "concurrency", None)
+        self.client: Any = client
+        self.concurrency: int = own or concurrency or DEFAULT_CONCURRENCY
+        self.budget: Budget = limits.get("budget") or Budget()
+        self.named: str | None = model
+        self.cache: AnswerStore | None = cache
+        self.record: PromptRecord | None = limits.get("record")
+        self.open: dict[int, OpenRequest] = {}
+        self.pool: ModelClient = adapt(
+            client, model, seed, attempts or DEFAULT_ATTEMPTS, self.concurrency, patience or 0.0
+        )
+        self._taken_by_chat = parameters(self.pool.chat)[0]
+        self._taken_by_decisions = parameters(self.pool.systemone)[0]
+        # a server samples by default
+        self._samples: bool = getattr(client, "temperature", None) != 0
+        self._timeout = limits.get("timeout", DEFAULT_TIMEOUT_SECONDS)
+        self._model: str | None = model or of_kind(str, getattr(client, "model", None))
+        self._replies = None if cache is None else ReplyCache(cache, limits.get("logger"))
+        self._depends_on = depends_on(client, model, seed)
+        self._flights: SingleFlight[Reply] = SingleFlight()
+        self._says_no_tokens = False
+
+    async def close(self) -> None:
+        """Close the client's connections, if it opens new ones later (``client.reopens``)."""
+        if getattr(self.client, "reopens", False):
+            await self.client.close()
+
+    def _seconds_allowed(self) -> float:
+        """Return the seconds that an answer may take now."""
+        left = self.budget.seconds_left()
+        return self._timeout if left is None else min(left, self._timeout)
+
+    async def _decision(self, request: Request, cost: Cost) -> Reply:
+        """Send a request, and again in other words if the model's reply is useless."""
+        reply: Reply | None = None
+        try:
+            reply = await self._reply(request, cost)
+            # a decision model would repeat its mistake
+            is_chat = request.kind == "chat"
+            problem: Exception | None = problem_in(reply, request) if is_chat else None
+        except UselessReplyError as error:
+            problem = error
+
+        if problem is not None and self.budget.spent() is None:
+            better = await self._repaired(request, problem, cost)
+            reply = reply if better is None else better
+        if reply is None:
+            assert problem is not None
+            raise problem
+
+        return reply
+
+    async def _repaired(self, request: Request, problem: Exception, cost: Cost) -> Reply | None:
+        """Send a request in other words, with its own time limit; None without a reply."""
+        further = Cost()
+        try:
+            return await self._reply(reworded(request, problem), further)
+        except LLMError:
+            # the first reply, or its problem, is more informative
+            return None
+        finally:
+            cost.follow(further)
+            cost.repaired = bool(further.attempts) or None
+
+    async def _reply(self, request: Request | TextRequest, cost: Cost) -> Reply:
+        """Send a request, and return the reply.
+
+        Args:
+            request: What to ask.
+            cost: Collects the cost, however the request ends.
+        """
+        cost.model = self._model
+        if self.record is not None:
+            cost.trail = []
+
+        most = cost.allowance.most_attempts
+        allowance = cost.allowance = Allowance(self.budget, self._timeout, most)
+        allowance.require_some()
+        self.open[id(cost)] = OpenRequest(request.text, self._model, loop_time())
+        try:
+            async with allowance.lease(len(request.text), lambda: (cost.attempts, cost.tokens)):
+                # the client itself reports when the request has a slot
+                reply = await self._sent(request, cost)
+                self._look_for_tokens(cost)
+                return reply
+        except LLMError as error:
+            cost.host = cost.host or error.host
+            raise
+        finally:
+            del self.open[id(cost)]
+            cost.settle(*allowance.seconds_gone())
+
+    async def _sent(self, request: Request | TextRequest, cost: Cost) -> Reply:
+        if isinstance(request, Request) and request.kind == "decision":
+            asked, questions = request, {QUESTION: request.choice or {}}
+
+            def lacks(decided: ChoiceReply) -> int:
+                return int(problem_in(chances_of(decided), asked) is not None)
+
+            more = _taken(self._taken_by_decisions, lacks=lacks, variation=asked.variation)
+            return chances_of(await self.pool.systemone(asked.text, questions, cost=cost, **more))
+
+        chat = request if isinstance(request, TextRequest) else choosing(request)
+        messages = [{"role": "user", "content": chat.text}]
+        more = _taken(self._taken_by_chat, lacks=chat.lacks, variation=chat.variation)
+        said = await self.pool.chat(messages, format=chat.schema, cost=cost, **more)
+
+        return Reply(said.text)
+
+    def _look_for_tokens(self, cost: Cost) -> None:
+        """Warn once that a limit on tokens has no effect if the server does not report them."""
+        limit = self.budget.max_tokens
+        is_told = (cost.input_tokens, cost.output_tokens) != (None, None)
+        if limit is None or self._says_no_tokens or is_told:
+            return
+
+        self._says_no_tokens = True
+        BUDGET_LOGGER.warning(
+            "%s%s reports no token counts, so the limit of %d tokens has no effect on it: "
+            "set a limit on calls",
+            cost.model or type(self.client).__name__,
+            f" at {cost.host}" if cost.host else "",
+            limit,
+        )
+
+
+def _taken(names: Container[str], **offered: Any) -> dict[str, Any]:
+    """Return those of the arguments that a method names."""
+    return {name: value for name, value in offered.items() if name in names}
+
+
+# Decisions
 
 
 @dataclass(frozen=True, slots=True)

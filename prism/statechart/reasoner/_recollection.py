@@ -9,7 +9,7 @@ from typing import Any
 
 from prism.errors import FieldValueError
 from prism.statechart._identity import identify
-from prism.statechart.reasoner._attributes import in_words
+from prism.statechart.reasoner._own_prompts import in_words
 from prism.statechart.reasoner._tokens import TokenCounter, count_tokens
 from prism.statechart.states import state_text
 

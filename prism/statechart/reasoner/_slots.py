@@ -279,6 +279,7 @@ class Host(ABC):
 
     Attributes:
         address: Its name in messages.
+        model: The model.
         traffic: Its open questions.
         breaker: Whether it may be asked now.
         trouble: Its last problem.
@@ -297,7 +298,7 @@ class Host(ABC):
         self.unusable: int = 0
         self.has_answered: bool = False
         self.known_to_decide: bool | None = None
-        self._asked_for = model
+        self.model: str = model
 
     @abstractmethod
     async def chat(
@@ -332,7 +333,7 @@ class Host(ABC):
 
         If several clients ask one server for one model, only the first and the last report it.
         """
-        model, failing = self._asked_for, self.traffic.failing
+        model, failing = self.model, self.traffic.failing
         who = f"{model} at {self.address}"
         others = failing[model] - (seconds is not None)
         failing[model] += 1 if seconds is None else -1

@@ -15,15 +15,11 @@ from prism.errors import (
     UselessReplyError,
 )
 from prism.randomness import RandomStream
-from prism.statechart.reasoner._asking import (
-    AsksModel,
-    Limits,
-    TextRequest,
-    again,
-)
 from prism.statechart.reasoner._faults import is_permanent_refusal
 from prism.statechart.reasoner._model_client import Reply
 from prism.statechart.reasoner._policy import SEEDS
+from prism.statechart.reasoner._prompts import TextRequest, again
+from prism.statechart.reasoner._reasoner import AsksModel, Limits
 from prism.statechart.reasoner._recording import record_text
 from prism.statechart.reasoner._spending import Cost
 from prism.statechart.reasoner._texts import BaseWriter, TextCall, Written, or_fallback, read_as

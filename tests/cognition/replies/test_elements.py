@@ -91,8 +91,8 @@ def test_doubt_where_a_value_ends_is_noted(text: str, is_clear: bool) -> None:
 def test_elements_without_an_agent_are_loose() -> None:
     """What has no agent element around it is found, too, and whether the text ends in it."""
     loose = read("<next_state>a</next_state><thinking_log>b").loose
-    assert (loose.leaves, loose.is_cut) == ({"next_state": "a", "thinking_log": "b"}, True)
-    assert not read("<next_state>a</next_state>").loose.is_cut
+    assert (loose.leaves, loose.is_closed) == ({"next_state": "a", "thinking_log": "b"}, False)
+    assert read("<next_state>a</next_state>").loose.is_closed
 
 
 def test_what_belongs_nowhere_is_kept() -> None:

@@ -10,7 +10,8 @@ import pytest
 
 from prism.errors import LLMError
 from prism.statechart import Cost
-from prism.statechart.reasoner._asking import Outcome, SingleFlight
+from prism.statechart.reasoner._pool import SingleFlight
+from prism.statechart.reasoner._spending import Outcome
 
 
 class Asking:

@@ -1,0 +1,177 @@
+"""A table of ``prism log``: its command, and how it is made, drawn and written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from inspect import Parameter, signature
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from prism.cli import _log_forms as forms
+from prism.cli._options import OutFile, Runs, TableFile, argument, option, with_signature
+from prism.cli._output import missing_runs_first, write_bytes
+from prism.cli._screen import note
+from prism.cli._table_output import TableFormat, choose_format, suffix_of, write
+from prism.errors import InputError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from prism.analysis import RunLogs
+
+TableT = TypeVar("TableT")
+Given = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class LogTable:
+    """A table of ``prism log``.
+
+    Args:
+        declared: Declares the command by its name, docstring and parameters: the options that the
+            table has in addition to those of every table, and the agent that it may be about.
+        made_by: The function of `prism.analysis`, or ``room:function``, that makes the table from
+            the logs and the options; by default the function with the command's name.
+        instead: By option, the function that makes the table if the option is given. A flag is not
+            passed on to it.
+        shown: Names of the columns to draw, with blanks between them, or a function of the table
+            and the options that returns them; by default all. A table that another function has
+            made is drawn as a whole.
+        drawn: Makes the drawn table, and a line below it, from the table and the options.
+        below: How to read the drawn table.
+        if_empty: Called with the runs and the options instead of drawing an empty table.
+        after: Called with the runs after the table is drawn on the screen.
+        as_format: The option that chooses a format.
+        other_formats: Functions that write the logs in formats that no other table has.
+    """
+
+    declared: Callable[..., None]
+    made_by: str = ""
+    instead: Mapping[str, str] = field(default_factory=dict)
+    shown: str | Callable[[Any, Given], Sequence[str]] = ""
+    drawn: Callable[[pl.DataFrame, Given], tuple[pl.DataFrame, str | None]] | None = None
+    below: str = ""
+    if_empty: Callable[[Sequence[Path], Given], None] | None = None
+    after: Callable[[Sequence[Path]], None] | None = None
+    as_format: Any = TableFile
+    other_formats: Mapping[str, Callable[[RunLogs], bytes]] = field(default_factory=dict)
+
+    def command(self) -> Callable[..., None]:
+        """Return the command that makes and writes the table."""
+
+        def command(**given: Any) -> None:
+            self._carry_out(**given)
+
+        own = signature(self.declared, eval_str=True).parameters.values()
+        agent = [each for each in own if each.default is Parameter.empty]
+        parameters = [
+            *agent,
+            argument("runs", Runs),
+            *(each for each in own if each not in agent),
+            option("as_format", self.as_format),
+            option("out", OutFile),
+        ]
+        command.__doc__ = self.declared.__doc__
+        return with_signature(command, parameters)
+
+    def _carry_out(
+        self, *, runs: list[Path], as_format: str | None, out: Path | None, **given: Any
+    ) -> None:
+        to_bytes = self.other_formats.get(as_format or suffix_of(out))
+        if to_bytes is not None:
+            write_bytes(make(runs, to_bytes), out, runs)
+            return
+
+        if "agent_id" in given:
+            given["agent_id"], runs = _in_order(given["agent_id"], runs)
+        chosen = choose_format(as_format, out)
+        by, round_ = given.pop("sort", None), given.pop("round_", None)
+        table, is_other = self._made(runs, given)
+        if round_ is not None:
+            table = forms.of_round(table, round_)
+        if by is not None:
+            table = forms.sorted_by(table, by)
+        columns = () if is_other else self._columns_of(table, given)
+        if chosen is not TableFormat.TABLE:
+            write(table, chosen, out, columns or table.collect_schema().names(), reads=runs)
+            return
+
+        table, hint = (table, None) if self.drawn is None else self.drawn(table, given)
+        table = forms.in_chart_order(table, runs)
+        if self.if_empty is not None and not table.height:
+            self.if_empty(runs, given)
+            return
+
+        columns = columns or table.collect_schema().names()
+        write(table, chosen, out, columns, hint, below=self.below, reads=runs)
+        if self.after is not None and out is None:
+            self.after(runs)
+
+    def _columns_of(self, table: Any, given: Given) -> Sequence[str]:
+        return self.shown.split() if isinstance(self.shown, str) else self.shown(table, given)
+
+    def _made(self, runs: list[Path], given: Given) -> tuple[Any, bool]:
+        """Return the table, and whether an option's own function has made it."""
+        function = usual = self.made_by or self.declared.__name__
+        passed = dict(given)
+        for name, other in self.instead.items():
+            value = passed.pop(name)
+            if value:
+                function = other
+                passed |= {} if value is True else {name: value}
+
+        room, _, name = function.rpartition(":")
+        with missing_runs_first(runs):
+            table_of = getattr(import_module(f"prism.{room or 'analysis'}"), name)
+
+        def made(opened: RunLogs) -> Any:
+            try:
+                return table_of(opened, **passed)
+            except InputError:
+                if "agent_id" in passed:  # it may be in lines that could not be read
+                    print_notes(opened)
+                raise
+
+        return make(runs, made), function != usual
+
+
+def _in_order(agent: str, runs: list[Path]) -> tuple[str, list[Path]]:
+    """Return an agent and runs, even if the agent was named among or after the runs."""
+    others = [each for each in runs if not each.exists()]
+    if len(others) != 1 or not Path(agent).exists():
+        return agent, runs
+
+    return str(others[0]), [Path(agent), *(each for each in runs if each is not others[0])]
+
+
+def make(runs: Sequence[Path], table_of: Callable[[RunLogs], TableT]) -> TableT:
+    """Make a table, and print the notes on the logs to standard error.
+
+    Raises:
+        InputError: If the logs are all empty.
+    """
+    with missing_runs_first(runs):
+        from prism.analysis import read_log
+
+    opened = read_log(*runs)
+    table = table_of(opened)
+    print_notes(opened)
+    return table
+
+
+def print_notes(opened: RunLogs) -> None:
+    """Print the notes on the logs to standard error.
+
+    Raises:
+        InputError: If the logs are all empty.
+    """
+    notes = list(opened.notes)
+    # Without any run, the last note says why.
+    nothing = None if opened.runs else notes.pop()
+    for found in notes:
+        note(str(found))
+
+    if nothing is not None:
+        raise InputError(nothing.message, path=nothing.path, line=nothing.line)
