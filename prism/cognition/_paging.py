@@ -421,7 +421,9 @@ def _matching(memory: Memory, limit: int, instead: str = "") -> list[str]:
         instead: What to search for where there is no thought.
     """
     text = [*memory.thoughts.values(), *([] if memory.thoughts else [instead])][-1]
-    found = memory.search(text, limit + len(memory.working)) if text else []
+    # a thought has many words: as they stand, they tell more than in all their forms
+    number = limit + len(memory.working)
+    found = memory.search(text, number, plurals=False) if text else []
     return [match.tag for match in found if match.tag not in memory.working][:limit]
 
 

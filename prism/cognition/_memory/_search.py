@@ -108,9 +108,10 @@ class WordIndex:
         changed = [(word, count) for word, count in counts.items() if count]
         self._database.executemany(_COUNT, changed)
 
-    def search(self, text: str, limit: int) -> list[tuple[int, float]]:
+    def search(self, text: str, limit: int, *, plurals: bool) -> list[tuple[int, float]]:
         """Return the numbers of the best entries and their scores, best first."""
-        words = [forms_of(word) for word in dict.fromkeys(words_of(text))]
+        sought = dict.fromkeys(words_of(text))
+        words = [forms_of(word) if plurals else [word] for word in sought]
         counts = {form: self._count(form) for forms in words for form in forms}
         known = sum(any(counts[form] for form in forms) for forms in words)
         # by the last number, since counting them all takes as long as a search

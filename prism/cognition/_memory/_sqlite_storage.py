@@ -128,10 +128,10 @@ class SqliteStorage(Storage):
         with self._reading():
             return int(self._database.execute("SELECT count(*) FROM storage").fetchone()[0])
 
-    def search(self, text: str, limit: int) -> list[Match]:
+    def search(self, text: str, limit: int, *, plurals: bool) -> list[Match]:
         """Return the best matches."""
         with self._reading():
-            found = self._words.search(text, limit)
+            found = self._words.search(text, limit, plurals=plurals)
             query = "SELECT tag, value FROM storage WHERE id = ?"
             rows = [self._database.execute(query, (number,)).fetchone() for number, _ in found]
 

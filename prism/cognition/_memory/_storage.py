@@ -102,15 +102,16 @@ class JsonStorage(Storage):
         """Count them."""
         return len(self._entries)
 
-    def search(self, text: str, limit: int) -> list[Match]:
+    def search(self, text: str, limit: int, *, plurals: bool) -> list[Match]:
         """Return the best matches."""
         if self._index is None:
             # reading all words once is as dear as one search without them
             self._index = index_in_memory()
             self._index_changes((tag, value, MISSING) for tag, value in self._entries.items())
 
-        found = [(self._tags[number], score) for number, score in self._index.search(text, limit)]
-        return [Match(tag, self._entries[tag], score) for tag, score in found]
+        found = self._index.search(text, limit, plurals=plurals)
+        tags = [(self._tags[number], score) for number, score in found]
+        return [Match(tag, self._entries[tag], score) for tag, score in tags]
 
     def next_revision(self, contents: Contents) -> str:
         """Return the revision that a commit will make."""
