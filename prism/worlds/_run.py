@@ -60,7 +60,7 @@ from prism.worlds._loop import BEGUN_IN_ANOTHER_FORMAT, COLUMNS, Loop
 from prism.worlds._parameters import groups_of, parameter_values, parsed_parameters
 from prism.worlds._people import AgentTable
 from prism.worlds._treatments import Treatment, later_models, require_models, tables_of
-from prism.worlds._world import World
+from prism.worlds._world import World, outlines_of
 
 WorldT_co = TypeVar("WorldT_co", covariant=True)
 ResultsT_co = TypeVar("ResultsT_co", bound=RunResults, covariant=True)
@@ -444,8 +444,6 @@ class Run(Generic[WorldT_co]):
         """The charts of the agents as they are drawn; none of prism's own worlds, by name known."""
         if self.world_class.__module__.startswith("prism."):
             return []
-
-        from prism.worlds._about import outlines_of
 
         with suppress(DefinitionError):  # two states have one text, so they cannot be drawn
             told: list[dict[str, Any]] = orjson.loads(
