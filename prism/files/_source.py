@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -14,7 +15,7 @@ from typing import Any, Literal, Self
 
 from prism.errors import InputError
 from prism.files._json import parse_json
-from prism.files._places import Mark, Where, json_places, nearest, toml_places
+from prism.files._places import Mark, Where, json_places, nearest, repeated_key, toml_places
 from prism.files._records import reading
 from prism.files._yaml import YamlDocument, parse_yaml
 
@@ -118,7 +119,11 @@ class Source:
         if language == "toml":
             return cls(_parse_toml(text, path), text, language, name)
 
-        return cls(parse_json(text.removeprefix("\ufeff"), path=path), text, language, name)
+        bare = text.removeprefix("\ufeff")
+        try:
+            return cls(parse_json(bare, path=path), text, language, name)
+        except InputError as error:
+            raise _with_place(error, bare) from None
 
     @classmethod
     def of(cls, value: Any, path: PathLike[str] | str | None = None) -> Self:
@@ -319,6 +324,21 @@ def key_of(where: Where) -> str:
             shown += f".{name}" if shown else name
 
     return shown
+
+
+def _with_place(error: InputError, text: str) -> InputError:
+    """Return an error about JSON with its place, if it is about a key that appears twice."""
+    try:
+        json.loads(text)
+        found = repeated_key(text) if error.field is not None else None
+    except (ValueError, RecursionError):
+        return error  # it has its place, or where keys stand cannot be told
+    if found is None:
+        return error
+
+    where, (line, column) = found
+    problem = f"{error.problem} (column {column})"
+    return InputError(problem, path=error.path, line=line, field=key_of(where))
 
 
 def _parse_toml(text: str, path: PathLike[str] | str | None) -> dict[str, Any]:

@@ -6,8 +6,9 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
+from prism.cognition._config._reading import MAX_CHARACTERS, Reading, read_config
 from prism.cognition._prompts import LEAST, build_prompt
 from prism.cognition._settings import (
     BLOCKS,
@@ -23,9 +24,6 @@ from prism.errors import FieldValueError, InputError
 from prism.files import reading
 from prism.files._source import DocumentError, Problem
 from prism.statechart.reasoner._tokens import TokenCounter, count_tokens
-
-if TYPE_CHECKING:  # pydantic is loaded where a file is read
-    from prism.cognition._config._reading import Reading
 
 ConfigProblem = Problem
 
@@ -109,7 +107,7 @@ class Config(PromptTexts):
         Raises:
             InputError: If it is not JSON, or holds an error.
         """
-        found = _read(text, name)
+        found = read_config(text, name)
         made = cls._made(found)
         if made is None or found.errors:
             raise ConfigFileError(found.errors)
@@ -126,7 +124,7 @@ class Config(PromptTexts):
         Raises:
             InputError: If it cannot be read, or is not JSON.
         """
-        found = _read(_text_of(Path(path)), str(path))
+        found = read_config(_text_of(Path(path)), str(path))
         cls._made(found)
         return sorted(found)
 
@@ -166,15 +164,7 @@ class Config(PromptTexts):
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False) + "\n"
 
 
-def _read(text: str, name: str) -> Reading:
-    from prism.cognition._config._reading import read_config
-
-    return read_config(text, name)
-
-
 def _text_of(file: Path) -> str:
-    from prism.cognition._config._reading import MAX_CHARACTERS
-
     with reading(file), file.open(encoding="utf-8") as opened:
         # a little more than is read at most: enough to be refused, whatever the file's size
         return opened.read(MAX_CHARACTERS + 2)

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import fields
+from collections.abc import Iterator
 from difflib import get_close_matches
-from itertools import islice
 from reprlib import repr as brief
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
 from prism.cognition._settings import (
-    AVAILABLE_ACTIONS,
     BLOCKS,
     HARD_LIMIT,
     KEY_PREFIX,
     KEY_PREFIX_WORDS,
     MOST,
-    STATE_DESCRIPTION,
     Limit,
 )
 from prism.errors import InputError
@@ -32,16 +27,14 @@ from prism.files._declarations import (
     is_declaration,
     note_ignored,
     schema_of,
-    shape_problems,
+    shaped,
 )
-from prism.files._places import depth_of, repeated_key
-from prism.files._source import Problems, Source, Where, key_of
+from prism.files._places import depth_of
+from prism.files._source import MOST_TOLD, Problems, Source, Where, key_of
 
 SCHEMA_NAME = "cognition.schema.json"
 MAX_CHARACTERS = 1_000_000
 MAX_DEPTH = 50
-# mistakes that are looked for; nobody mends more at once
-MOST_PROBLEMS = 50
 
 _EXAMPLE = "output_example"
 _UNKNOWN = "extra_forbidden"
@@ -261,12 +254,7 @@ def config_schema() -> dict[str, Any]:
 
 
 _KNOWN = dict(known_keys())
-_TEXTS = ("state_description", "available_actions")
-_PARTS: Mapping[str, Collection[str]] = {
-    **{name: [part.name for part in fields(kind)] for name, kind in BLOCKS.items()},
-    "state_description": STATE_DESCRIPTION,
-    "available_actions": AVAILABLE_ACTIONS,
-}
+_USED = {where for _, where in known_keys()} - {("$schema",)}
 
 
 class Reading(Problems):
@@ -289,27 +277,31 @@ class Reading(Problems):
     def is_usable(self) -> bool:
         """Whether what is known in it has the right shape, so that more can be said of it."""
         errors = self.errors
-        is_whole = len(errors) < MOST_PROBLEMS  # else nobody has looked at the rest
+        is_whole = len(errors) < MOST_TOLD  # else nobody has looked at the rest
         return is_whole and all(problem.kind in _HARMLESS for problem in errors)
+
+    def add(self, where: Where, message: str, kind: str = "value", **about: Any) -> None:
+        """Add a problem; of a key that belongs somewhere else, say where."""
+        is_lost = kind == _UNKNOWN and "did you mean" not in message
+        if is_lost and self.counts["error"] < MOST_TOLD:
+            for elsewhere in get_close_matches(str(where[-1]), _KNOWN, n=1):
+                message = f"is unknown here; did you mean {key_of(_KNOWN[elsewhere])}?"
+        super().add(where, message, kind, **about)
 
     def place_of(self, *setting: str) -> Where:
         """Return where a setting was found, or would be."""
         return self.places.get(setting, ("agent", *setting))
 
-    def gather(self, setting: Where, where: Where, value: Any) -> None:
-        """Take a setting; the same one may stand in two places if it is the same there."""
-        if isinstance(value, dict):
-            for key, inner in value.items():
-                if key in _PARTS[str(setting[0])]:  # an unknown one is told already
-                    self.gather((*setting, key), (*where, key), inner)
-            return
-
-        if BLOCKS.get(str(setting[-1])) is Limit:
-            setting = (*setting, "max_tokens")
-        if self.settings.setdefault(setting, value) != value:
-            earlier = key_of(self.places[setting])
-            self.add(where, f"differs from {earlier}: leave one out", "set_twice")
-        self.places.setdefault(setting, where)
+    def take_settings(self) -> None:
+        """Take the settings; the same one may stand in two places if it is the same there."""
+        for where, value in _values(self.source.value):
+            # others are told already
+            if where in _USED:
+                setting = _setting_at(where)
+                if self.settings.setdefault(setting, value) != value:
+                    earlier = key_of(self.places[setting])
+                    self.add(where, f"differs from {earlier}: leave one out", "set_twice")
+                self.places.setdefault(setting, where)
 
     def arguments(self) -> dict[str, Any]:
         """Return the arguments of a configuration."""
@@ -329,6 +321,27 @@ class Reading(Problems):
         }
 
 
+def _values(value: Any, where: Where = ()) -> Iterator[tuple[Where, Any]]:
+    """Yield the values of a document that are no mappings, and where each stands."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _values(inner, (*where, key))
+    else:
+        yield where, value
+
+
+def _setting_at(where: Where) -> Where:
+    """Return the name of the setting at a place, or the names of its block and key."""
+    match where[1:] if where[0] == "agent" else where:
+        case ("state", "base", "prompt"):
+            return ("role",)
+        case ("state", state, "prompt"):
+            return ("state_description", state)
+        case ("state", _, "prompt", *setting) | (*setting,):
+            is_size = len(setting) == 1 and BLOCKS.get(str(setting[0])) is Limit
+            return (*setting, "max_tokens") if is_size else tuple(setting)
+
+
 def read_config(text: str, name: str) -> Reading:
     """Read a configuration.
 
@@ -339,77 +352,17 @@ def read_config(text: str, name: str) -> Reading:
     Raises:
         InputError: If it is not JSON, or larger than any configuration.
     """
-    text = text.removeprefix("\ufeff")
-    if len(text) > MAX_CHARACTERS:
+    if len(text.removeprefix("\ufeff")) > MAX_CHARACTERS:
         raise InputError(f"has more than {MAX_CHARACTERS:,} characters", path=name)
 
-    try:
-        source = Source.parse(text, "json", path=name)
-    except InputError as error:
-        raise _with_place(error, text) from None
-
+    source = Source.parse(text, "json", path=name)
     if depth_of(text) > MAX_DEPTH:
         raise InputError(f"is nested more than {MAX_DEPTH} levels deep", path=name)
 
     found = Reading(source)
-    _check_shape(found)
+    shaped(ConfigDocument, source.value, found)
     note_ignored(ConfigDocument, found, "warning")
     if found.is_usable:
-        _take_settings(found, source.value)
+        found.take_settings()
 
     return found
-
-
-def _check_shape(found: Reading) -> None:
-    value = found.source.value
-    try:
-        ConfigDocument.model_validate(value)
-    except ValidationError as error:
-        problems = shape_problems(ConfigDocument, value, error)
-        for where, message, kind in islice(problems, MOST_PROBLEMS):
-            is_lost = kind == _UNKNOWN and "did you mean" not in message
-            elsewhere = get_close_matches(str(where[-1]), _KNOWN, n=1) if is_lost else []
-            if elsewhere:
-                message = f"is unknown here; did you mean {key_of(_KNOWN[elsewhere[0]])}?"
-            found.add(where, message, kind)
-
-
-def _with_place(error: InputError, text: str) -> InputError:
-    """Return an error with the place of what is wrong, if that is a key that appears twice."""
-    try:
-        json.loads(text)
-    except (ValueError, RecursionError):
-        return error  # it has its place, or where keys stand cannot be told
-
-    repeated = repeated_key(text)
-    if error.field is None or repeated is None:
-        return error
-
-    where, (line, column) = repeated
-    problem = f"{error.problem} (column {column})"
-    return InputError(problem, path=error.path, line=line, field=key_of(where))
-
-
-def _take_settings(found: Reading, document: Mapping[str, Any]) -> None:
-    """Take the settings from all the places where they may stand."""
-    agent = document.get("agent", {})
-    _take_named(found, (), document, (*BLOCKS, "goal", *_TEXTS))
-    _take_named(found, ("agent",), agent, (*BLOCKS, "goal", *_TEXTS))
-    # an unknown state is told already
-    for state in ("base", *STATE_DESCRIPTION):
-        where: Where = ("agent", "state", state, "prompt")
-        prompt = agent.get("state", {}).get(state, {}).get("prompt", {})
-        if isinstance(prompt, str):
-            setting = ("role",) if state == "base" else ("state_description", state)
-            found.gather(setting, where, prompt)
-        else:
-            names = ("role", "instructions", *_TEXTS) if state == "base" else _TEXTS
-            _take_named(found, where, prompt, names)
-
-
-def _take_named(
-    found: Reading, where: Where, holder: Mapping[str, Any], names: Collection[str]
-) -> None:
-    for name in names:
-        if name in holder:
-            found.gather((name,), (*where, name), holder[name])

@@ -55,6 +55,9 @@ _WORD = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+")
 
 _MOST_WORD = 64
 
+_NUMBERS = (("", "s"), ("", "es"), ("y", "ies"))
+_NO_PLURALS = ("ss", "us", "is")
+
 
 @dataclass(frozen=True, slots=True)
 class Match:
@@ -107,10 +110,12 @@ class WordIndex:
 
     def search(self, text: str, limit: int) -> list[tuple[int, float]]:
         """Return the numbers of the best entries and their scores, best first."""
-        counts = {word: self._count(word) for word in dict.fromkeys(words_of(text))}
+        words = [forms_of(word) for word in dict.fromkeys(words_of(text))]
+        counts = {form: self._count(form) for forms in words for form in forms}
+        known = sum(any(counts[form] for form in forms) for forms in words)
         # by the last number, since counting them all takes as long as a search
         entries = self._database.execute("SELECT max(rowid) FROM storage_words").fetchone()[0] or 0
-        chosen = telling(counts, entries)
+        chosen = telling(counts, entries, MOST_OF_FEW if known <= FEW_WORDS else MOST_OF_MANY)
         if not chosen:
             return []
 
@@ -184,7 +189,7 @@ class SearchedEntries:
         return self._numbers[tag]
 
 
-def telling(counts: Mapping[str, int], entries: int) -> list[str]:
+def telling(counts: Mapping[str, int], entries: int, left: int) -> list[str]:
     """Choose the words to search by: the rarest, as many as can be ranked in bounded time.
 
     A word that half of all entries have says next to nothing (its weight in BM25 is 0.000001), and
@@ -193,11 +198,11 @@ def telling(counts: Mapping[str, int], entries: int) -> list[str]:
     Args:
         counts: Words, and how many entries hold each.
         entries: How many entries there are.
+        left: How many places of words can be ranked.
     """
     held = {word: count for word, count in counts.items() if count}
     says_little = max(entries // 2, MOST_NEWEST)
     telling = {word: count for word, count in held.items() if count <= says_little} or held
-    left = MOST_OF_FEW if len(held) <= FEW_WORDS else MOST_OF_MANY
     chosen: list[str] = []
     for word in sorted(telling, key=telling.__getitem__):
         left -= telling[word]
@@ -206,6 +211,19 @@ def telling(counts: Mapping[str, int], entries: int) -> list[str]:
         chosen.append(word)
 
     return chosen
+
+
+def forms_of(word: str) -> list[str]:
+    """Return a word, and what its singular or plural may be in English."""
+    found = [word]
+    if len(word) > 2 and word.isascii() and word.isalpha():
+        for singular, plural in _NUMBERS:
+            if word.endswith(plural) and not word.endswith(_NO_PLURALS):
+                found.append(word.removesuffix(plural) + singular)
+            if word.endswith(singular):
+                found.append(word.removesuffix(singular) + plural)
+
+    return list(dict.fromkeys(found))
 
 
 def words_of(text: str) -> list[str]:

@@ -23,33 +23,32 @@ _REFUSED_NAMES = frozenset(
 )
 _LACKING: Mapping[type[ast.AST], str] = {
     ast.Delete: "del: write context.pop('name')",
+    ast.Global: "global: put the value in context",
+    ast.Nonlocal: "nonlocal: return the value, or put it in context",
     ast.Yield: "yield: return a list",
     ast.YieldFrom: "yield: return a list",
     ast.TryStar: "except*: write except",
 }
 """Statements that the sandbox does not have yet, and what to write in their place."""
 
-_PLAIN = frozenset(
-    {
-        *(ast.Module, ast.Assign, ast.AugAssign, ast.Expr, ast.If, ast.Pass, ast.Name, ast.Load),
-        *(ast.Store, ast.Constant, ast.BinOp, ast.BoolOp, ast.UnaryOp, ast.Compare, ast.IfExp),
-        *(ast.Call, ast.keyword, ast.Attribute, ast.Subscript, ast.Slice, ast.List, ast.Tuple),
-        *(ast.Dict, ast.Set, ast.JoinedStr, ast.FormattedValue, ast.And, ast.Or),
-        *(ast.For, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.comprehension),
-        *ast.operator.__subclasses__(),
-        *ast.unaryop.__subclasses__(),
-        *ast.cmpop.__subclasses__(),
-    }
-)
-"""Nodes that are valid if they can be parsed, so that they need not be compiled."""
-
-_WITHOUT_PARTS = frozenset({ast.Name, ast.Constant})
 _SIGNS = frozenset(
     each
-    for kind in (ast.expr_context, ast.operator, ast.unaryop, ast.boolop)
+    for kind in (ast.boolop, ast.cmpop, ast.expr_context, ast.operator, ast.unaryop)
     for each in kind.__subclasses__()
 )
-"""Nodes that belong to every name and operation, and say nothing about a program."""
+_PLAIN = _SIGNS | {
+    *(ast.Module, ast.Assign, ast.AugAssign, ast.Expr, ast.If, ast.Pass, ast.Name, ast.Constant),
+    *(ast.BinOp, ast.BoolOp, ast.UnaryOp, ast.Compare, ast.IfExp, ast.Call, ast.keyword, ast.List),
+    *(ast.Attribute, ast.Subscript, ast.Slice, ast.Tuple, ast.Dict, ast.Set, ast.JoinedStr),
+    *(ast.FormattedValue, ast.For, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp),
+    *(ast.comprehension, ast.FunctionDef, ast.arguments, ast.arg, ast.Return),
+}
+"""Nodes that are valid if they can be parsed, so that they need not be compiled.
+
+Of a return it must be known besides that it is in a function, and of parameters that they differ.
+"""
+
+_WITHOUT_PARTS = _SIGNS | {ast.Name, ast.Constant}
 
 _BUILTINS = frozenset(dir(builtins))
 _OPENING = "def _prism_step(context, _prism_given, _prism_locals=locals):\n    {}\n"
@@ -94,11 +93,12 @@ class Program:
         code = code.replace("\r\n", "\n").replace("\r", "\n")
         tree = _parsed(code)
         scan = _Scan(tree)
-        if not scan.kinds <= _PLAIN:
+        outside = [*_outside(tree.body)]
+        if not scan.is_plain or ast.Return in map(type, outside):
             _python(tree)
 
         self.code: str = code
-        self.assigned: tuple[str, ...] = tuple(dict.fromkeys(_assigned(tree.body)))
+        self.assigned: tuple[str, ...] = tuple(dict.fromkeys(_assigned(outside)))
         # what is called is a function, though a variable has the same name: those are plain data
         self.reads: tuple[str, ...] = tuple(
             sorted((scan.used | scan.bound) - scan.called - {"context"})
@@ -188,7 +188,7 @@ class _Scan:
     """
 
     def __init__(self, tree: ast.Module) -> None:
-        self.kinds: set[type[ast.AST]] = set()
+        self.is_plain: bool = True
         self.used: set[str] = set()
         self.bound: set[str] = set()
         self.called: set[str] = set()
@@ -200,18 +200,14 @@ class _Scan:
         while nodes:
             node = nodes.pop()
             kind = type(node)
-            self.kinds.add(kind)
-            see = _SEEN.get(kind)
-            if see is not None:
-                see(self, node)
-            if kind in _WITHOUT_PARTS:
+            if not isinstance(node, ast.AST):  # a name, or nothing
                 continue
-
-            for value in node.__dict__.values():
-                if type(value) is list:
-                    nodes += [each for each in value if isinstance(each, ast.AST)]
-                elif isinstance(value, ast.AST) and type(value) not in _SIGNS:
-                    nodes.append(value)
+            self.is_plain &= kind in _PLAIN
+            if (see := _SEEN.get(kind)) is not None:
+                see(self, node)
+            for part in () if kind in _WITHOUT_PARTS else node._fields:
+                value = getattr(node, part)
+                nodes += value if type(value) is list else [value]
 
     def name(self, node: ast.Name) -> None:
         if node.id in _REFUSED_NAMES or node.id.startswith(("__", "_prism")):
@@ -249,16 +245,17 @@ class _Scan:
         self.modules.update(modules)
         self.bound.update(alias.asname or alias.name.partition(".")[0] for alias in node.names)
 
-    def outer(self, node: ast.Global | ast.Nonlocal) -> None:
-        problem = "declares a global name: to keep a value, put it in context"
-        raise CodeError(problem, node.lineno)
+    def parameters(self, node: ast.arguments) -> None:
+        names = [each.arg for each in ast.walk(node) if isinstance(each, ast.arg)]
+        self.is_plain &= len({*names}) == len(names)
 
     def lacking(self, node: Any) -> None:
         raise CodeError(f"uses {_LACKING[type(node)]}; code steps do not have it", node.lineno)
 
     def binding(self, node: ast.AST) -> None:
-        names = (getattr(node, field, None) for field in ("name", "arg", "rest"))
-        self.bound.update(name for name in names if name is not None)
+        names: Any = {getattr(node, field, None) for field in ("name", "arg", "rest")} - {None}
+        self.is_plain &= "__debug__" not in names
+        self.bound |= names
 
 
 _SEEN: Mapping[type[ast.AST], Callable[[_Scan, Any], None]] = {
@@ -269,7 +266,7 @@ _SEEN: Mapping[type[ast.AST], Callable[[_Scan, Any], None]] = {
     ast.Call: _Scan.call,
     ast.Subscript: _Scan.item,
     **dict.fromkeys((ast.Import, ast.ImportFrom), _Scan.imported),
-    **dict.fromkeys((ast.Global, ast.Nonlocal), _Scan.outer),
+    ast.arguments: _Scan.parameters,
     **dict.fromkeys(_LACKING, _Scan.lacking),
     **dict.fromkeys((ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef), _Scan.binding),
     **dict.fromkeys((ast.arg, ast.ExceptHandler, ast.MatchAs), _Scan.binding),
@@ -278,20 +275,24 @@ _SEEN: Mapping[type[ast.AST], Callable[[_Scan, Any], None]] = {
 """The function that examines each kind of node; others need none."""
 
 
-def _assigned(body: Iterable[ast.stmt]) -> Iterator[str]:
-    """Yield the names that become variables: assigned outside functions and classes."""
+def _outside(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
+    """Yield all statements outside functions and classes."""
     for statement in body:
-        if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            continue
+        yield statement
+        if not isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            for field in ("body", "orelse", "finalbody"):
+                yield from _outside(getattr(statement, field, ()))
+            for block in (*getattr(statement, "handlers", ()), *getattr(statement, "cases", ())):
+                yield from _outside(block.body)
+
+
+def _assigned(statements: Iterable[ast.stmt]) -> Iterator[str]:
+    """Yield the names that become variables."""
+    for statement in statements:
         if isinstance(statement, ast.Assign):
             yield from _public(statement.targets)
         elif isinstance(statement, (ast.AugAssign, ast.AnnAssign)):
             yield from _public([statement.target])
-
-        for field in ("body", "orelse", "finalbody"):
-            yield from _assigned(getattr(statement, field, ()))
-        for block in (*getattr(statement, "handlers", ()), *getattr(statement, "cases", ())):
-            yield from _assigned(block.body)
 
 
 def _public(targets: Iterable[ast.expr]) -> Iterator[str]:

@@ -101,11 +101,13 @@ def test_a_slip_of_an_editor_is_named_and_left_alone(content: bytes, tmp_path: P
 
 
 def test_a_slip_has_its_line(tmp_path: Path) -> None:
-    """Broken JSON is told with its line, and so is a value of the wrong type."""
+    """Broken JSON is told with its line, and so are a value of the wrong type and a key twice."""
     path = tmp_path / "memory.json"
     for text, line in (
         ('{\n "working_memory": {},\n "storage": {"a": "b",}\n}', 3),
         ('{\n "working_memory": {},\n\n "storage": []\n}', 4),
+        ('{\n "storage": {},\n "prism": {\n  "used": {"storage": "x"}}}', 4),
+        ('{\n "storage": {"a": 1,\n "a": 2}}', 3),
     ):
         path.write_text(text)
         with pytest.raises(InputError) as caught:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prism.cognition import Memory
-from prism.cognition._memory._search import words_of
+from prism.cognition._memory._search import forms_of, words_of
 from prism.errors import InputError
 
 FACTS = {
@@ -85,7 +85,31 @@ def test_a_text_is_found_by_its_words(text: str, other: str) -> None:
     memory.save("x", text)
     for word in words_of(text):
         assert tags(memory, word) == ["x"]
-    assert bool(tags(memory, other)) == bool(set(words_of(other)) & {"x", *words_of(text)})
+    sought = {form for word in words_of(other) for form in forms_of(word)}
+    assert bool(tags(memory, other)) == bool(sought & {"x", *words_of(text)})
+
+
+@pytest.mark.parametrize(
+    ("one", "many"),
+    [("letter", "letters"), ("box", "boxes"), ("city", "cities"), ("movie", "movies")],
+)
+def test_a_singular_finds_its_plural_and_the_other_way_round(
+    memory: Memory, one: str, many: str
+) -> None:
+    """English plurals are found by the singular, and singulars by the plural.
+
+    Nothing of it is in the index, so that it holds for databases of earlier releases, too.
+    """
+    memory.save("first", f"the {one} there")
+    memory.save("second", f"the {many} there")
+    assert {*tags(memory, one)} >= {"first", "second"}
+    assert {*tags(memory, many)} >= {"first", "second"}
+
+
+@pytest.mark.parametrize("word", ["glass", "virus", "basis", "as", "w12s", "és"])
+def test_what_is_no_plural_is_left_as_it_is(word: str) -> None:
+    """Other words that end in s, and words with digits or other letters, lose nothing."""
+    assert not [form for form in forms_of(word) if len(form) < len(word)]
 
 
 def test_bounds(memory: Memory) -> None:
