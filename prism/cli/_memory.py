@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from prism.cli._options import AsJson, OutFile, command_group
-from prism.cli._output import output_file, refuse_read_output
+from prism.cli._output import write_bytes
 from prism.cli._screen import (
     damage_noted,
     note,
-    pour,
     pour_json,
     print_facts,
     print_table,
@@ -143,12 +142,8 @@ def export(
         if out is None:
             raise InputError("--storage sqlite needs --out with a new file for the database")
         Memory.create(out, document, storage="sqlite").close()
-    elif out is None:
-        refuse_read_output(reads)
-        pour(to_json(document).decode())
     else:
-        with output_file(out, reads=reads) as opened:
-            opened.write(to_json(document))
+        write_bytes(to_json(document), out, reads)
 
 
 @memories.command()

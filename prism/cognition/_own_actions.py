@@ -41,7 +41,7 @@ def action(function: FunctionT) -> FunctionT:
     Raises:
         DefinitionError: If no reply could ask for it.
     """
-    setattr(function, _MARK, own_action(function, skips=1))
+    setattr(function, _MARK, own_action(function))
     return function
 
 
@@ -111,19 +111,15 @@ class OwnAction:
         return {next(iter(self.fields)): text} if text and len(self.fields) == 1 else {}
 
 
-def own_action(function: Callable[..., Any], *, skips: int) -> OwnAction:
+def own_action(function: Callable[..., Any]) -> OwnAction:
     """Read an action from a function, whose parameters after the agent are fields.
-
-    Args:
-        function: The function.
-        skips: Parameters before the fields.
 
     Raises:
         DefinitionError: If no reply could ask for it.
     """
     name = getattr(function, "__name__", "")
     parameters = {
-        each.name: each for each in list(inspect.signature(function).parameters.values())[skips:]
+        each.name: each for each in list(inspect.signature(function).parameters.values())[1:]
     }
     if problem := _problem_of(function, name, parameters.values()):
         raise DefinitionError(f"the action {name!r} {problem}")
@@ -175,7 +171,7 @@ def actions_of(cls: type, given: Iterable[Callable[..., Any]] = ()) -> dict[str,
             elif name in found:  # overridden by what is none
                 del found[name]
     for function in given:
-        own = getattr(function, _MARK, None) or own_action(function, skips=1)
+        own = getattr(function, _MARK, None) or own_action(function)
         if own.name in found:
             raise DefinitionError(f"there are two actions {own.name!r}: rename one")
         found[own.name] = own

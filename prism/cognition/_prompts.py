@@ -27,37 +27,26 @@ _THOUGHT = "What you have found out, and what to do next."
 _AROUND_THOUGHT = re.compile(r"</?(?:thought\b[^<>]*|thinking_log)>")
 _WITH_VALUE = ("working_memory_add", "storage_save")
 
-_FORMS: Mapping[str, str] = {
-    "thinking": """\
+_THINKING = f"""\
 You are in the state thinking. Reply with one agent element and nothing else:
 <agent>
 <next_state>executing</next_state>
-<thinking_log>{thought}</thinking_log>
+<thinking_log>{_THOUGHT}</thinking_log>
 </agent>
 next_state is one word: thinking to go on thinking, executing to carry out one action, or paging \
-to make room in working memory. Or as JSON: {{"next_state": "executing", "thinking_log": "..."}}""",
-    "executing": """\
-You are in the state executing. Reply with one agent element that holds one action, and nothing \
-else:
+to make room in working memory. Or as JSON: {{"next_state": "executing", "thinking_log": "..."}}"""
+
+_ACTING = """\
+You are in the state {state}. Reply with one agent element that holds one action, and nothing else:
 <agent>
 <action>
 <type>{example}</type>
 <tags>name_of_the_memory</tags>{value}
 </action>
 </agent>
-tags is one identifier without spaces.{note}
-Or as JSON: {{"action": {{"type": "{example}", "tags": "name_of_the_memory"{value_in_json}}}}}""",
-    "paging": """\
-You are in the state paging. Reply with one agent element that holds one action, and nothing else:
-<agent>
-<action>
-<type>page_out</type>
-<tags>name_of_the_memory</tags>
-</action>
-</agent>
-tags names one memory, or several separated by commas.
-Or as JSON: {{"action": {{"type": "page_out", "tags": "name_of_the_memory"}}}}""",
-}
+tags {note}
+Or as JSON: {{"action": {{"type": "{example}", "tags": "name_of_the_memory"{value_in_json}}}}}"""
+
 _UNFIT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
 
 _MOST_REASON = 300
@@ -160,8 +149,8 @@ def build_prompt(
     Raises:
         UnknownStateError: If there is no such state.
     """
-    if state not in _FORMS:
-        raise UnknownStateError(f"there is no state {state!r}: use {', '.join(_FORMS)}")
+    if state not in STATE_DESCRIPTION:
+        raise UnknownStateError(f"there is no state {state!r}: use {', '.join(STATE_DESCRIPTION)}")
 
     given = config.goal if goal is None else goal
     parts = [
@@ -270,33 +259,29 @@ def _shortened(text: str) -> str:
 
 def _now(config: PromptTexts, state: str, own: Mapping[str, str]) -> str:
     if state == "thinking":
-        form = _FORMS[state].format(thought=_THOUGHT)
         # an agent that knows what it can do decides better whether to do it
-        return f"{_section('own_actions', _listed(own))}\n\n{form}" if own else form
+        return f"{_section('own_actions', _listed(own))}\n\n{_THINKING}" if own else _THINKING
 
     texts = config.available_actions
     actions = {name: texts[name] for name in _offered(texts, state)}
-    offered = {**actions, **(own if state == "executing" else {})}
-    form = _filled(actions, own) if state == "executing" else _FORMS[state].format(thought=_THOUGHT)
-
-    return f"{_section('available_actions', _listed(offered))}\n\n{form}"
-
-
-def _filled(actions: Mapping[str, str], own: Mapping[str, str]) -> str:
-    """Return the form of executing with an action that is available as its example."""
     with_value = [name for name in _WITH_VALUE if name in actions]
-    example = next(iter(with_value or actions or own), _WITH_VALUE[0])
-    value = "\n<value>What it says.</value>" if with_value else ""
-    note = f" Only {' and '.join(with_value)} take a value." if with_value else ""
-    if own:
-        note += f" The fields of {', '.join(own)} stand in the place of tags, each by its name."
+    example, note = "page_out", "names one memory, or several separated by commas."
+    if state == "executing":
+        example = next(iter(with_value or actions or own), _WITH_VALUE[0])
+        note = "is one identifier without spaces."
+        note += f" Only {' and '.join(with_value)} take a value." if with_value else ""
+        if own:
+            actions |= own
+            note += f" The fields of {', '.join(own)} stand in the place of tags, each by its name."
 
-    return _FORMS["executing"].format(
+    form = _ACTING.format(
+        state=state,
         example=example,
-        value=value,
+        value="\n<value>What it says.</value>" if with_value else "",
         note=note,
         value_in_json=', "value": "..."' if with_value else "",
     )
+    return f"{_section('available_actions', _listed(actions))}\n\n{form}"
 
 
 def _listed(texts: Mapping[str, str]) -> Iterator[str]:

@@ -22,11 +22,9 @@ _OF_AGENT = frozenset({"next_state", "thinking_log", "action"})
 
 _PREFIX = re.compile(r"\A\s*+(?:<\|python_tag\|>|\[TOOL_CALLS\]|```\w*+|<tool_call>)\s*+")
 _SUFFIX = re.compile(r"\s*+(?:```|</tool_call>|<\|eo[mt]_id\|>|</s>)\s*+\Z")
-_WITH_ARGS = re.compile(
-    r"(?:(\w{1,60})\s*+\[ARGS\]\s*+|<function=(\w{1,60})>\s*+)(\{.*\})\s*+(?:</function>)?",
-    re.DOTALL,
+_FUNCTION = re.compile(
+    r"(?:(\w{1,60})\s*+\[ARGS\]|<function=(\w{1,60})>)(.*?)(</function>)?", re.DOTALL
 )
-_FUNCTION = re.compile(r"<function=(\w{1,60})>(.*)</function>", re.DOTALL)
 _PARAMETER = re.compile(r"<parameter=(\w{1,60})>((?:[^<]|<(?!/?parameter))*+)</parameter>")
 _CALL = re.compile(r"\[?\s*+([A-Za-z_]\w{0,60})\s*+\(")
 _LINE = re.compile(
@@ -78,26 +76,19 @@ def rewritten(text: str, names: Collection[str]) -> str | None:
     return next(filter(None, (form(bare, names) for form in _FORMS)), None)
 
 
-def _with_args(text: str, _names: Collection[str]) -> str | None:
-    """Return ``name[ARGS]{...}`` and ``<function=name>{...}`` as JSON."""
-    found = _WITH_ARGS.fullmatch(text)
-    given = loaded(found[3]) if found is not None else None
-    if found is None or not isinstance(given, Pairs) or given.repeated:
-        return None
-
-    return json.dumps(_agent_of(found[1] or found[2], given))
-
-
-def _with_parameters(text: str, _names: Collection[str]) -> str | None:
-    """Return ``<function=name><parameter=tags>...</parameter></function>`` as JSON."""
+def _function(text: str, _names: Collection[str]) -> str | None:
+    """Return ``name[ARGS]{...}``, or ``<function=name>`` with an object or parameters, as JSON."""
     found = _FUNCTION.fullmatch(text)
-    if found is None or _PARAMETER.sub("", found[2]).strip():
+    if found is None:
         return None
-    given = [(name, value.strip("\n")) for name, value in _PARAMETER.findall(found[2])]
-    if len(dict(given)) < len(given):
+
+    given = loaded(found[3])
+    if found[4] and not _PARAMETER.sub("", found[3]).strip():
+        given = Pairs([(key, value.strip("\n")) for key, value in _PARAMETER.findall(found[3])])
+    if not isinstance(given, Pairs) or given.repeated:
         return None  # nobody can tell which is meant
 
-    return json.dumps(_agent_of(found[1], dict(given)))
+    return json.dumps(_agent_of(found[1] or found[2], given))
 
 
 def _python_call(text: str, names: Collection[str]) -> str | None:
@@ -171,8 +162,7 @@ def _picked(whole: Mapping[str, str], *names: str) -> dict[str, str]:
 
 
 _FORMS: tuple[Callable[[str, Collection[str]], str | None], ...] = (
-    _with_args,
-    _with_parameters,
+    _function,
     _python_call,
     _named_element,
     _lines,

@@ -90,7 +90,7 @@ def valid_objects(text: str) -> FoundData:
     position = 0
     while (begins := _BEGINNING.search(text, position)) is not None:
         position = begins.end()
-        if begins["said"] or begins["final"]:
+        if begins["said"]:
             # what precedes a lone end tag is a thought, too
             found.objects = found.objects if is_thinking else []
             is_thinking = False

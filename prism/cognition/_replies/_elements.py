@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from itertools import count, islice
 
-from prism.cognition._replies._tags import Markup, Tag, content_of, key_of
+from prism.cognition._replies._tags import Markup, Tag, key_of, resolved
 from prism.statechart.reasoner._replies._objects import excerpt
 
 _LEAVES = ("next_state", "thinking_log", "type", "tags", "value")
@@ -196,7 +196,7 @@ class Elements:
         """Read a start tag of an agent or an action."""
         if tag.name == top.name and top.is_empty:
             # one around the other, or one that was broken off and begun again
-            top.attributes |= _leaves_among(_attributes_of(tag))
+            top.attributes |= _attributes_of(tag)
         elif tag.name == top.name or (tag.name == "agent" and top.name):
             self.defects.append(f"a new {tag.name} begins before the previous one is closed")
             self._open.pop()
@@ -206,7 +206,7 @@ class Elements:
             is_agent = tag.name == "agent"
             element = Element(
                 tag.name,
-                attributes=_leaves_among(_attributes_of(tag)),
+                attributes=_attributes_of(tag),
                 is_closed=tag.kind == "empty",
                 is_clear=not (is_agent and self._is_in_leaf),
             )
@@ -233,18 +233,12 @@ class Elements:
             tag = self._tags[self._at]
 
         end = self._closing_tag(self._at)
-        if end is not None:
-            text = self._markup.content(tag.end, self._tags[end].start)
-            self._at = end
-            self._step()
-            return text or _value_of(tag)
+        if end is None:
+            return self._unclosed(tag, container)
 
-        self._mend(container, f"{tag.name} is not closed")
-        text, is_closing = self._unclosed(tag, container)
-        if not is_closing:
-            text = _without_closing(_without_closing(text, "action"), tag.name)
-
-        return text if tag.name in _FREE else text.partition("<")[0]
+        self._at = end
+        self._step()
+        return self._markup.content(tag.end, self._tags[end].start) or _value_of(tag)
 
     def _is_doubled(self, start: int) -> bool:
         """Return True for a start tag that another follows at once, without a text of its own."""
@@ -265,19 +259,16 @@ class Elements:
             partner = last if last > start else None
 
         # it may hold its own closing tag as text
-        while partner is not None and self._goes_on(partner, name):
+        while partner is not None and self._tags[partner + 1][:2] == ("end", name):
+            if not self._text_behind(partner):
+                break
             partner += 1
 
         return partner
 
-    def _goes_on(self, partner: int, name: str) -> bool:
-        following = self._tags[partner + 1]
-        is_closing = following.kind == "end" and following.name == name
-
-        return is_closing and bool(self._text_behind(partner))
-
-    def _unclosed(self, leaf: Tag, container: Element) -> tuple[str, bool]:
-        """Return the text of a leaf that has no closing tag, and whether another stood for it."""
+    def _unclosed(self, leaf: Tag, container: Element) -> str:
+        """Return the text of a leaf that has no closing tag."""
+        self._mend(container, f"{leaf.name} is not closed")
         seen = {*container.leaves, leaf.name}
         number = next(n for n in count(self._at + 1) if self._ends_leaf(n, leaf, seen))
         tag = self._tags[number]
@@ -285,12 +276,13 @@ class Elements:
         self._is_in_leaf |= tag.name == "agent"
 
         self._at, self._position = number, tag.start
-        stands_for_it = self._stands_for_closing(number, leaf)
         text = self._markup.content(leaf.end, tag.start)
-        if stands_for_it:
+        if self._stands_for_closing(number, leaf):
             self._step()
+        else:
+            text = _without_closing(_without_closing(text, "action"), leaf.name)
 
-        return text, stands_for_it
+        return text if leaf.name in _FREE else text.partition("<")[0]
 
     def _ends_leaf(self, number: int, leaf: Tag, seen: set[str]) -> bool:
         tag = self._tags[number]
@@ -343,16 +335,13 @@ class Elements:
 
 
 def _attributes_of(tag: Tag) -> dict[str, str]:
+    """Return the attributes of a tag that stand for elements, in the order of those."""
     found: dict[str, str] = {}
     for given in islice(_ATTRIBUTE.finditer(tag.attributes), _MOST_ATTRIBUTES):
         name, *texts = given.groups("")
-        found.setdefault(key_of(name), content_of("".join(texts)))
+        found.setdefault(key_of(name), resolved("".join(texts)))
 
-    return found
-
-
-def _leaves_among(attributes: dict[str, str]) -> dict[str, str]:
-    return {name: attributes[name] for name in _LEAVES if name in attributes}
+    return {name: found[name] for name in _LEAVES if name in found}
 
 
 def _value_of(tag: Tag) -> str:

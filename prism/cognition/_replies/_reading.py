@@ -105,7 +105,11 @@ def _read(text: str, defects: list[str], depth: int) -> AgentReply:
     if reply is not None:
         return reply
     if not loose.is_empty:
-        return _of_loose(elements, defects)
+        defects.extend(["there is no agent element around the others", *elements.defects])
+        # without an element around it nobody knows whether an action is whole
+        is_bare = "type" in loose.leaves and not loose.actions
+        loose.is_closed &= not is_bare and all(action.is_closed for action in loose.actions)
+        return _of_element(loose, defects)
     if _ESCAPED.search(text):
         defects.append("the XML is escaped")
         return _read(resolved(text), defects, depth + 1)
@@ -141,7 +145,7 @@ def _of_agents(elements: Elements, defects: list[str], depth: int) -> AgentReply
         defects.append("state and thought are in an element of their own")
         agent.leaves = {**closed[-2].leaves, **agent.leaves}
 
-    return _of_element(agent, defects, not agent.is_closed)
+    return _of_element(agent, defects)
 
 
 def _goes_on(before: Element, agent: Element) -> bool:
@@ -152,27 +156,14 @@ def _goes_on(before: Element, agent: Element) -> bool:
     return thinks and not {*agent.leaves, *agent.attributes} & thinking
 
 
-def _of_loose(elements: Elements, defects: list[str]) -> AgentReply:
-    """Return what elements say that have no agent element around them."""
-    loose = elements.loose
-    defects.append("there is no agent element around the others")
-    defects.extend(elements.defects)
-
-    # without an element around it nobody knows whether an action is whole
-    is_bare = "type" in loose.leaves and not loose.actions
-    is_whole = loose.is_closed and all(action.is_closed for action in loose.actions)
-
-    return _of_element(loose, defects, is_bare or not is_whole)
-
-
-def _of_element(agent: Element, defects: list[str], is_truncated: bool) -> AgentReply:
+def _of_element(agent: Element, defects: list[str]) -> AgentReply:
     leaves = _leaves_of(agent, defects)
     for action in agent.actions[:1]:
         if len(agent.actions) > 1:
             defects.append(f"{len(agent.actions)} actions; the first is read")
         leaves["action"] = _leaves_of(action, defects)
 
-    reply = reply_of(leaves, defects, is_truncated=is_truncated)
+    reply = reply_of(leaves, defects, is_truncated=not agent.is_closed)
     is_clear = all(each.is_clear for each in (agent, *agent.actions[:1]))
     if reply.action is not None and not is_clear:
         defects.append("the end of the value is unclear, so the action is ignored")

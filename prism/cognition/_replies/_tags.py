@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from functools import lru_cache
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 MOST_TAGS = 3_000
 """How many tags a reply has at most; one with more repeats itself without end."""
@@ -25,22 +25,21 @@ NAMES = {
 }
 """The names that mean something, without signs between their words, and as they are specified."""
 
-THOUGHT = r"""
-    \|?+ (?P<thought>think|thinking|thoughts?|reasoning|reflection|scratchpad) \s{0,3}+ \|?+>
-  | \|?+ /(?P<said>think|thinking|thoughts?|reasoning|reflection|scratchpad) \s{0,3}+ \|?+>
-  | \|channel\|>\s{0,9}+(?:(?P<final>final)|(?P<channel>\w{1,20}))\b
-        [^<]{0,40}+ (?:<\|constrain\|>[^<]{0,40}+)?+ <\|message\|>
+_KIND = r"(?:think|thinking|thoughts?|reasoning|reflection|scratchpad) \s{0,3}+ \|?+>"
+_MESSAGE = r"\b [^<]{0,40}+ (?:<\|constrain\|>[^<]{0,40}+)?+ <\|message\|>"
+THOUGHT = rf"""
+    (?P<said> \|?+ / {_KIND} | \|channel\|>\s{{0,9}}+ final {_MESSAGE})
+  | (?P<thought> \|?+ {_KIND} | \|channel\|>\s{{0,9}}+ \w{{1,20}} {_MESSAGE})
 """
-"""The text after ``<`` where a thought begins or ends: tags, and channels of gpt-oss."""
+"""The text after ``<`` where a thought ends or begins: tags, and channels of gpt-oss."""
 
+_NAME = r"agent|next[-_ ]?state|thinking[-_ ]?log|action|type|tags?|value"
 # Quotes in a start tag may hold any sign. Wherever a tag begins, two others at most are inside
 # quotes there, so that the search takes time in proportion to the text.
 _TAG = re.compile(
     rf"""<(?=[\s/\\|!acensrtv])\s{{0,3}}+
-    (?: (?P<name>agent|next[-_ ]?state|thinking[-_ ]?log|action|type|tags?|value)
-            (?P<attributes>(?=[\s/>]) (?:[^<>"'\x00\x02]|"[^"]*+"|'[^']*+')*+ )>
-      | \\?+/\s{{0,3}}+ (?P<end>agent|next[-_ ]?state|thinking[-_ ]?log|action|type|tags?|value)
-            \s{{0,100}}+ (?:>|(?=[<\x00\x02]))
+    (?: (?P<start>(?P<name>{_NAME}) (?P<attributes>(?=[\s/>]) (?:[^<>"']|"[^"]*+"|'[^']*+')*+ )>)
+      | (?P<end>\\?+/\s{{0,3}}+ (?P<closed>{_NAME}) \s{{0,100}}+ (?:>|(?=<)))
       | {THOUGHT}
       | (?P<comment>!--)
       | (?P<doctype>!DOCTYPE\b)
@@ -58,36 +57,23 @@ characters, replies have none."""
 
 _OWN_SIGNS = re.compile("[\x00-\x02]")
 
-_NUMBER = re.compile(r"&#(?:x[0-9a-fA-F]{1,6}|[0-9]{1,7});")
-_NAMED = (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&apos;", "'"), ("&amp;", "&"))
-
-Kind = Literal[
-    "start", "empty", "end", "thought", "said", "comment", "open comment", "turn", "rest"
-]
-_KINDS: dict[str, Kind] = {
-    "attributes": "start",
-    "end": "end",
-    "comment": "comment",
-    "thought": "thought",
-    "channel": "thought",
-    "said": "said",
-    "final": "said",
-    "turn": "turn",
-}
+_NAMED = {"lt": "<", "gt": ">", "quot": '"', "apos": "'", "amp": "&"}
+_REFERENCE = re.compile(rf"&(?:#x[0-9a-fA-F]{{1,6}}|#[0-9]{{1,7}}|{'|'.join(_NAMED)});")
 
 
 class Tag(NamedTuple):
     """A tag that means something in a reply.
 
     Attributes:
-        kind: Whether it begins or ends an element or a thought, or what else it is.
+        kind: ``start``, ``end`` or ``empty`` of an element, ``thought`` or ``said`` where a thought
+            begins or ends, ``comment``, ``open comment``, or ``turn``, which ends the reply.
         name: The element's name as the specification writes it; empty for other tags.
         start: Where it begins.
         end: Where it ends.
         attributes: What stands in a start tag behind the name.
     """
 
-    kind: Kind
+    kind: str
     name: str
     start: int
     end: int
@@ -117,63 +103,63 @@ class Markup:
         if text.count("<") > MOST_SIGNS:
             raise TooManyTagsError
 
+        self.tags: list[Tag] = []
         self.is_doubtful = False
-        self.text = "".join(self._shielded(_OWN_SIGNS.sub("", text)))
-        self.tags = list(self._tags())
+        self.text = "".join(self._parts(_OWN_SIGNS.sub("", text)))
 
     def content(self, start: int, end: int) -> str:
-        """Return what a part of the text says."""
-        return content_of(self.text[start:end])
+        """Return what a part of the text says: references are resolved, CDATA is as it stands."""
+        said = resolved(self.text[start:end])
+        return said.replace(_LESS, "<").replace(_AND, "&").replace(_MARK, "")
 
-    def _shielded(self, text: str) -> Iterator[str]:
-        """Yield the parts of a text, with other signs where its own are no markup."""
+    def _parts(self, text: str) -> Iterator[str]:
+        """Note the tags of a text, and yield its parts, with other signs for those of sections."""
         find = _finder(text)
-        position = 0
-        while (begins := _TAG.search(text, position)) is not None:
-            yield text[position : begins.start()]
-            (start, inner), kind = begins.span(), begins.lastgroup
-            if kind == "cdata":
-                yield _MARK
-                position = self._end_of_section(find, inner)
-                said = text[inner : max(position - len("]]>"), inner)]
-                yield said.replace("<", _LESS).replace("&", _AND)
-            elif kind == "doctype":
-                position = find(">", inner) or inner
-                if "[" in text[inner : min(position, inner + _MOST_DOCTYPE)]:
-                    position = find("]>", inner) or position
-                yield text[start:position].replace("<", _LESS)
-            else:
-                position = (find("-->", inner) if kind == "comment" else 0) or inner
-                yield text[start:position]
-
-        yield text[position:]
-
-    def _end_of_section(self, find: Callable[[str, int], int], inner: int) -> int:
-        """Return where to read on behind the mark of a CDATA section: its end, if that is known."""
-        end, agent = find("]]>", inner), find("<agent", inner)
-        # another reply with a section of its own may begin inside of a section
-        again = find("<![CDATA[", agent) if agent else 0
-        self.is_doubtful |= not end or 0 < again <= end
-        return inner if not end or 0 < again <= end else end
-
-    def _tags(self) -> Iterator[Tag]:
-        find = _finder(self.text)
-        position = 0
+        position = length = 0
         for _ in range(MOST_TAGS):
-            found = _TAG.search(self.text, position)
+            found = _TAG.search(text, position)
             if found is None:
+                yield text[position:]
                 return
 
-            kind, start, position = _KINDS[str(found.lastgroup)], found.start(), found.end()
-            name, attributes = found["name"] or found["end"] or "", found["attributes"] or ""
-            if kind == "comment":
-                end = find("-->", position)
-                kind, position = ("comment", end) if end else ("open comment", position)
-            elif attributes.endswith("/"):
+            yield (before := text[position : found.start()])
+            said, position = self._part(text, found, find)
+            yield said
+            length += len(before) + len(said)
+            kind, given = str(found.lastgroup), found["attributes"] or ""
+            if given.endswith("/"):
                 kind = "empty"
-            yield Tag(kind, key_of(name), start, position, attributes)
+            elif kind == "comment" and position == found.end():
+                kind = "open comment"
+            if kind not in ("doctype", "cdata"):
+                name = key_of(found["name"] or found["closed"] or "")
+                self.tags.append(Tag(kind, name, length - len(said), length, given))
 
         raise TooManyTagsError
+
+    def _part(
+        self, text: str, found: re.Match[str], find: Callable[[str, int], int]
+    ) -> tuple[str, int]:
+        """Return what stands for a tag, a comment or a section, and where to read on."""
+        start, end = found.span()
+        if found.lastgroup == "comment":
+            end = find("-->", end) or end
+        elif found.lastgroup == "doctype":
+            end = find(">", end) or end
+            if "[" in text[start : min(end, start + _MOST_DOCTYPE)]:
+                end = find("]>", start) or end
+            return text[start:end].replace("<", _LESS), end
+        elif found.lastgroup == "cdata":
+            closed, agent = find("]]>", end), find("<agent", end)
+            # another reply with a section of its own may begin inside of a section
+            again = find("<![CDATA[", agent) if agent else 0
+            if not closed or 0 < again <= closed:
+                self.is_doubtful = True
+                return _MARK, end
+            said = text[end : closed - len("]]>")]
+            return _MARK + said.replace("<", _LESS).replace("&", _AND), closed
+
+        return text[start:end], end
 
 
 def _finder(text: str) -> Callable[[str, int], int]:
@@ -197,31 +183,18 @@ def key_of(written: str) -> str:
     return NAMES.get(re.sub(r"[-_ ]", "", written[:40].lower()), written)
 
 
-def content_of(text: str) -> str:
-    """Return what a part of a `Markup` says: references are resolved, CDATA is as it stands."""
-    return resolved(text).replace(_LESS, "<").replace(_AND, "&").replace(_MARK, "")
-
-
 def resolved(text: str) -> str:
     """Return a text with XML's own references resolved; all other signs stay as they are."""
-    if "&" not in text:
-        return text
-
-    if "&#" in text:
-        text = _NUMBER.sub(lambda found: _sign_of(found[0]), text)
-    for reference, sign in _NAMED:
-        text = text.replace(reference, sign)
-
-    return text
+    return _REFERENCE.sub(lambda found: _sign_of(found[0]), text) if "&" in text else text
 
 
 @lru_cache(maxsize=1024)
 def _sign_of(reference: str) -> str:
-    digits = reference[2:-1]
-    number = int(digits[1:], 16) if digits.startswith("x") else int(digits)
-    if number == ord("&"):
-        return "&amp;"  # resolved with the others, so that nothing is resolved twice
+    name = reference[1:-1]
+    if not name.startswith("#"):
+        return _NAMED[name]
 
+    number = int(name[2:], 16) if name.startswith("#x") else int(name[1:])
     is_sign = number in (9, 10, 13) or 0x20 <= number < 0xD800 or 0xE000 <= number <= 0x10FFFF
 
     return chr(number) if is_sign else reference
