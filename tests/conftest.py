@@ -2,9 +2,12 @@
 
 import gc
 import os
+import signal
+import ssl
 import sys
 from collections import Counter
 from contextlib import suppress
+from functools import cache
 from importlib import import_module
 
 import pytest
@@ -33,6 +36,13 @@ sys.modules["aiohttp"] = None  # type: ignore[assignment]
 
 # killed or not, a process loses only with the power what it has written but not synchronized
 os.fsync = lambda file: None
+
+# a shell that starts tests in the background has them ignore interruptions, which some tests send
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# each client reads a hundred authorities to trust, though it speaks to this machine alone
+ssl.create_default_context = cache(ssl.create_default_context)
 
 # nothing that collecting makes is garbage before its end
 gc.disable()

@@ -22,7 +22,7 @@ from prism.statechart.reasoner._prompts import answer_schema
 from prism.statechart.reasoner._replies import parse_reasoner_response, read_probabilities
 from prism.statechart.reasoner._spending import Cost
 
-_OPTIONS = ("idle", "scrolling")
+_OPTIONS = {"idle": "Put the phone away", "scrolling": "Read the next post"}
 _GREETING = "Say hello."
 _MOST_LISTED = 5
 
@@ -154,7 +154,7 @@ async def try_out(host: Host, cost: Cost) -> str:
     Raises:
         LLMError: If there is no valid answer.
     """
-    return _answers(host, (await _answer_in(host, _OPTIONS, cost)).told)
+    return _answers(host, (await _answer_in(host, list(_OPTIONS), cost)).told)
 
 
 async def try_text(host: Host, cost: Cost) -> str:
@@ -168,8 +168,8 @@ async def try_text(host: Host, cost: Cost) -> str:
 
 async def _try_both_orders(host: Host) -> str:
     """Ask as in `try_out`, in two orders of the options, and report the effect of the order."""
-    said = await _answer_in(host, _OPTIONS, Cost())
-    turned = await _answer_in(host, _OPTIONS[::-1], Cost())
+    said = await _answer_in(host, list(_OPTIONS), Cost())
+    turned = await _answer_in(host, list(_OPTIONS)[::-1], Cost())
     apart = sum(abs(said.chances[one] - turned.chances[one]) for one in _OPTIONS) / 2
     if not apart:
         return _answers(host, said.told)
@@ -206,9 +206,9 @@ async def _answer_in(host: Host, options: Sequence[str], cost: Cost) -> _Answer:
         return await _asked(host, options, cost)
     except ReasonerError as error:
         raise BadReplyError(
-            f"{host.model} does not choose from the options: {error}; try another model, "
-            "such as a larger one of its kind, or one that is tuned to follow instructions; where "
-            "probabilities were asked for, --mode chat may help"
+            f"{host.model} chose none of the options of a trial question: {error}; try "
+            "another model, such as a larger one of its kind, or one that is tuned to follow "
+            "instructions; where probabilities were asked for, --mode chat may help"
         ) from error
 
 
@@ -217,13 +217,20 @@ async def _asked(host: Host, options: Sequence[str], cost: Cost) -> _Answer:
         with suppress(DecisionsUnsupportedError):
             return await _decision(host, options, cost)
 
-    told = " or ".join(options)
-    trial = f'Choose a state: {told}. Respond with JSON only: {{"next_state": "<state>"}}'
-    messages = [{"role": "user", "content": trial}]
+    messages = [{"role": "user", "content": _trial(options)}]
     reply = await host.chat(messages, answer_schema(options), cost)
     chosen = str(parse_reasoner_response(reply.text, list(options)))
 
     return _Answer(chosen, {one: float(one == chosen) for one in options}, chosen)
+
+
+def _trial(options: Sequence[str]) -> str:
+    """Return a question in the form of a run's own."""
+    listed = "\n".join(f"- {option}: {_OPTIONS[option]}" for option in options)
+    return (
+        f"Ann is tired.\n\nChoose her next state from these options:\n{listed}\n\n"
+        'Respond with JSON only:\n{"next_state": "<state_value>"}\n'
+    )
 
 
 async def _decision(host: Host, options: Sequence[str], cost: Cost) -> _Answer:

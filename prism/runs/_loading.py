@@ -116,7 +116,7 @@ def _tell(troubles: Sequence[LLMError], hosts: int, lost: tuple[str, str, str], 
     which = (
         f"until that is fixed, every {what}{whose} {how}"
         if all(map(_is_certain, troubles))
-        else f"while that lasts {what}s{whose} {how}"
+        else f"while that lasts, {what}s{whose} {how}"
     )
     warn(f"{_line(last)}; {which} {_SEE_DOCTOR}")
 

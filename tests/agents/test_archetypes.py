@@ -3,7 +3,6 @@
 import pytest
 
 from prism.agents import ARCHETYPES, SocialAgent
-from prism.agents._archetypes import archetype_named
 from prism.errors import FieldValueError
 from prism.statechart import AgentState
 
@@ -31,7 +30,7 @@ def test_more_active_archetypes_have_lower_thresholds() -> None:
 @pytest.mark.parametrize("name", ARCHETYPES)
 def test_every_archetype_makes_a_valid_agent(name: str) -> None:
     """Every archetype can be named, and its thresholds and inclinations are valid for an agent."""
-    kind = archetype_named(name)
+    kind = ARCHETYPES[name]
     agent = SocialAgent("a", archetype=name)
     assert kind.name == name
     assert agent.archetype is kind
@@ -48,4 +47,4 @@ def test_an_unknown_archetype_is_refused_with_the_known_ones() -> None:
         FieldValueError,
         match="archetype must be one of lurker, contributor, superuser, got 'Lurker'",
     ):
-        archetype_named("Lurker")
+        SocialAgent("a", archetype="Lurker")

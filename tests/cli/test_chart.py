@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from prism.cli._chart_argument import chart_from
-from prism.statechart import social_media_chart
+from prism.statechart import Statechart, social_media_chart, social_media_guards
 from tests.kit.chart_files import DOCUMENT
 from tests.kit.commands import Prism
 
@@ -249,7 +248,11 @@ def test_an_exported_chart_loads_back(charts: Prism) -> None:
     """The social chart's JSON, written to a file, is a chart again, equal to the original."""
     ran = charts("export", "social_media", "--format", "json", "-o", "social.json")
     assert (ran.status, ran.out, ran.err) == (0, "", "")
-    assert chart_from(str(charts.folder / "social.json")) == social_media_chart()
+    again = Statechart.from_json(
+        (charts.folder / "social.json").read_text("utf-8"), guards=social_media_guards()
+    )
+    assert again == social_media_chart()
+    assert charts("check", "social.json").status == 0
 
 
 def test_check_finds_nothing_wrong(charts: Prism) -> None:

@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,13 +10,16 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import networkx
 import polars as pl
 import pytest
 
 from prism.analysis import interactions, read_log, reasons
+from tests.kit import processes
 from tests.kit.commands import Prism
+from tests.kit.later import Later
 from tests.kit.logs import AGENTS
+
+networkx = Later("networkx")
 
 WriteLog = Callable[..., Path]
 
@@ -179,8 +181,8 @@ def test_a_log_is_read_from_standard_input(folder: Path) -> None:
     """A hyphen in the place of a run is standard input, whether a pipe or a file."""
     command = [sys.executable, "-c", "from prism.cli import main; main()", "log", "transitions"]
     log = (folder / "events.jsonl").read_bytes()
-    piped = subprocess.run([*command, "-"], input=log, capture_output=True, check=True)
-    named = subprocess.run([*command, folder], capture_output=True, check=True)
+    piped = processes.run([*command, "-"], input=log, capture_output=True, check=True)
+    named = processes.run([*command, folder], capture_output=True, check=True)
     assert piped.stdout == named.stdout
 
 

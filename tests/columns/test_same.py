@@ -21,6 +21,7 @@ from tests.columns.worlds import (
     Voter,
     Voters,
 )
+from tests.kit.interpreted import machine_of
 
 WORLDS = (Epidemic, ListedEpidemic, Voters, Deffuant, Together, MoodyVoters, MoodyPairs)
 
@@ -70,9 +71,12 @@ OF_AGENTS: dict[str, Callable[[Any], Any]] = {
 @pytest.fixture(scope="module")
 def ended() -> tuple[Run[Any], Run[Any]]:
     """Return a run of objects and one of columns, which have ended."""
-    runs = [Run(Epidemic, 40, seed=1, columns=columns) for columns in (False, True)]
-    for run in runs:
-        run.run()
+    with pytest.MonkeyPatch.context() as patch:
+        # a fixture of a module is made before those of its tests
+        patch.setattr("prism.columns._stage.machine_of", machine_of)
+        runs = [Run(Epidemic, 40, seed=1, columns=columns) for columns in (False, True)]
+        for run in runs:
+            run.run()
     return runs[0], runs[1]
 
 

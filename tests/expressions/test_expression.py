@@ -1,5 +1,6 @@
 """Expressions: what they can say, and what they cannot do."""
 
+import pickle
 from typing import Any
 
 import pytest
@@ -17,6 +18,14 @@ CONTEXT: dict[str, Any] = {
     "ready": True,
     "nothing": None,
 }
+
+
+def test_an_expression_is_pickled_by_its_source() -> None:
+    """A copy in another process is equal, and holds where the expression does."""
+    expression = Expression("tick > 2")
+    again = pickle.loads(pickle.dumps(expression))
+    assert again == expression
+    assert again.holds(CONTEXT)
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ import pytest
 from prism.errors import InputError
 from prism.runlog import SimulatedClock
 from prism.runs import RunFolder
-from prism.runs._checkpoints import FOLDER_NAME
-from prism.runs._folder import LOG_NAME, SUMMARY_NAME
 from tests.kit.dice import CONFIG, ROUNDS, StoppedError, resume_in, stop_after, throw_in, tree
+
+FOLDER_NAME, LOG_NAME, SUMMARY_NAME = "checkpoints", "events.jsonl", "run.json"
 
 
 def checkpoint(path: Path, number: int) -> Path:

@@ -86,7 +86,7 @@ def test_all_models_of_a_run_are_loaded(servers: list[FakeOllama]) -> None:
     going_on = {"patience": 0, "stop_at_fallbacks": "never"}
     asked = Model("llama3.2", hosts=hosts[0], mode="chat", assigned=assigned, **going_on)
     _, warnings = load(make_reasoner(asked, 0, None))
-    assert [re.split("; until|; while that lasts", warning)[1] for warning in warnings] == [
+    assert [re.split("; until|; while that lasts,", warning)[1] for warning in warnings] == [
         " that is fixed, every decision of gone will fall back (see: prism doctor)",
         " decisions of nimble will fall back (see: prism doctor)",
     ]
@@ -99,7 +99,7 @@ def test_waiting_for_a_model_is_announced_and_ends(servers: list[FakeOllama]) ->
         [f"waiting for llama3.2 to be loaded at {silent.host}"],
         [
             f"llama3.2 is not loaded at {silent.host} yet; "
-            "while that lasts decisions will fall back (see: prism doctor)"
+            "while that lasts, decisions will fall back (see: prism doctor)"
         ],
     )
 
@@ -198,7 +198,7 @@ FAILURES = [
     (Fault.drop(), "the connection to"),
 ]
 MENDED = "; until that is fixed, every decision will fall back (see: prism doctor)"
-LASTS = "; while that lasts decisions will fall back (see: prism doctor)"
+LASTS = "; while that lasts, decisions will fall back (see: prism doctor)"
 
 
 @pytest.mark.parametrize(("fault", "said"), FAILURES, ids=[said for _, said in FAILURES])

@@ -9,8 +9,9 @@ from prism import Run
 from prism.agents import SocialAgent, synthetic_population
 from prism.errors import FieldValueError, InputError
 from prism.social import Feed, Parameters
+from tests.kit.later import Later
 
-networkx = pytest.importorskip("networkx")
+networkx = Later("networkx")
 
 KINDS = ("scale_free", "small_world", "blocks", "random")
 

@@ -3,14 +3,14 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
-from prism.watch import Watching
+from prism.watch import Watching, watch
 from prism.worlds import Run
 from tests.kit.waiting import wait_until
 from tests.watch.test_server import ask, counted_table
@@ -19,13 +19,22 @@ Show = Callable[[Path], Watching]
 Visit = Callable[[Watching], httpx.Client]
 
 
-@pytest.fixture
-def day(shown: Show, visit: Visit, tmp_path: Path) -> httpx.Client:
-    """Return a browser of a run of a world with regions, whose log has been read."""
-    Run("day", 12, rounds=2, seed=1).keep(tmp_path / "real")
-    client = visit(shown(tmp_path / "real"))
-    wait_until(lambda: ask(client, "/head")["read"] == ask(client, "/head")["size"] > 0)
-    return client
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a run of a world with regions."""
+    Run("day", 12, rounds=2, seed=1).keep(folder := tmp_path_factory.mktemp("day") / "real")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def day(folder: Path) -> Iterator[httpx.Client]:
+    """Yield a browser of that run, whose log has been read."""
+    watching = watch(folder)
+    with httpx.Client(base_url=watching.url.partition("/?")[0], timeout=30) as client:
+        assert client.get(watching.url).status_code == 200
+        wait_until(lambda: (head := ask(client, "/head"))["read"] == head["size"] > 0)
+        yield client
+    watching.stop()
 
 
 def chart_in(view: dict[str, Any]) -> str:
@@ -54,10 +63,10 @@ def test_states_in_states_are_boxes_that_lead_to_the_agents_inside(day: httpx.Cl
 
 
 def test_the_table_of_agents_counts_how_often_each_entered_a_box(
-    day: httpx.Client, tmp_path: Path
+    day: httpx.Client, folder: Path
 ) -> None:
     """An agent that moves inside a box does not enter it."""
-    lines = (tmp_path / "real" / "events.jsonl").read_bytes().splitlines()
+    lines = (folder / "events.jsonl").read_bytes().splitlines()
     moves = [each for each in map(json.loads, lines) if "transition" in each["event"]]
     woken = Counter(each["agent_id"] for each in moves if each["from_state"] == "asleep")
     found = counted_table(day, sort="-entered awake")

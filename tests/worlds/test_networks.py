@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-import networkx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -23,6 +22,9 @@ from prism.worlds import (
     scale_free,
     small_world,
 )
+from tests.kit.later import Later
+
+networkx = Later("networkx")
 
 Make = Callable[[World[Person]], Network[Person]]
 
@@ -147,12 +149,13 @@ def test_a_random_graph_may_have_no_connection_or_all(probability: float, links:
     [
         [("person_1", "person_2"), ("person_2", "person_3")],
         [(0, 1), (1, 2)],
-        networkx.Graph([(0, 1), (1, 2)]),
+        lambda: networkx.Graph([(0, 1), (1, 2)]),
     ],
 )
 def test_edges_are_taken_by_id_place_or_graph(edges: Any) -> None:
     """Edges name agents by id or place; a graph of networkx is a list of them."""
-    network, world = network_of(lambda world: from_edges(world, edges), 3)
+    taken = edges() if callable(edges) else edges
+    network, world = network_of(lambda world: from_edges(world, taken), 3)
     first, second, third = world.agents
     assert list(network.edges()) == [(first, second), (second, third)]
 

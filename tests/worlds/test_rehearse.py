@@ -9,6 +9,7 @@ from prism.errors import InputError
 from prism.worlds import World, rehearse
 from tests.kit.medley import Medley
 from tests.kit.worlds import SHIPPED
+from tests.worlds.test_together import Pushing
 
 CODE = """
 import random
@@ -170,6 +171,11 @@ def test_wrong_input_is_no_finding(tmp_path: Path) -> None:
 def test_a_good_world_passes() -> None:
     """A world that does everything a world can is the same in every process."""
     assert rehearse(Medley, 12, rounds=3) == []
+
+
+def test_a_together_world_does_the_same_whoever_has_its_turn_first() -> None:
+    """What several do to one comes in the order of their places, not of their turns."""
+    assert rehearse(Pushing, 10, rounds=1) == []
 
 
 FAULTS: dict[str, tuple[dict[str, str], str]] = {
