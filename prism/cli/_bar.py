@@ -48,6 +48,10 @@ class Bar(Progress):
         self._describe = describe
         self.bar = self.add_task(shown(text), total=total, completed=done)
 
+    def show(self, done: int, total: int) -> None:
+        """Show how many have ended."""
+        self.update(self.bar, completed=done, total=total)
+
     def round_ended(self, summary: Any) -> None:
         """Move the bar on by one, and say what has ended."""
         self.update(self.bar, advance=1, description=shown(self._describe(summary)))

@@ -42,7 +42,7 @@ class BatchScreen(BatchObserver):
             self._all, self._ended = len(runs), ended
         if self._ended:
             self.note(f"continuing after {self._ended} of {self._all} runs")
-        self._progress.update(self._progress.bar, total=self._all, completed=self._ended)
+        self._progress.show(self._ended, self._all)
         self._progress.start()
 
     def round_ended(self, run: BatchRun, rounds: int) -> None:
@@ -56,7 +56,7 @@ class BatchScreen(BatchObserver):
 
         self._ended += 1
         self._failed += run.status == "failed"
-        self._progress.update(self._progress.bar, completed=self._ended)
+        self._progress.show(self._ended, self._all)
         if run.status == "failed":
             note(f"{run.name} failed: {run.error}")
         elif self._progress.disable:

@@ -77,13 +77,12 @@ def calibrate(
     _refuse_files(output, figure, runs)
 
     # imported late, since it takes two seconds and needs an extra
-    from prism.science import calibrate as estimate
-    from prism.science import divergence
+    from prism import science
 
     logs = read_log(*runs)
     print_notes(logs)
     names = tuple(covariates or (RELEVANCE,))
-    policy = estimate(
+    policy = science.calibrate(
         logs,
         model,
         by=by,
@@ -92,7 +91,7 @@ def calibrate(
         charts=[chart_from(name) for name in charts or ()],
     )
     other = model if against is None else read_log(*against)
-    found = divergence(logs, other, by=by, least=least, smoothing=smoothing, seed=seed)
+    found = science.divergence(logs, other, by=by, least=least, smoothing=smoothing, seed=seed)
 
     _print(policy, found)
     _print_forced(logs)
@@ -131,19 +130,15 @@ def _refuse_files(output: Path | None, figure: Path | None, reads: list[Path]) -
 def _print(policy: Policy, found: pl.DataFrame) -> None:
     import polars as pl
 
-    from prism.science import (
-        policy_coefficients,
-        policy_probabilities,
-        policy_tests,
-        policy_unidentified,
-    )
+    from prism import science
 
     everybody = pl.col("group").fill_null("all")
+    probabilities = science.policy_probabilities(policy).with_columns(everybody)
     parts = (
-        ("Probabilities", policy_probabilities(policy).with_columns(everybody), _PROBABILITIES),
-        ("Logit", policy_coefficients(policy), _COEFFICIENTS),
-        ("Likelihood-ratio tests", policy_tests(policy), _TESTS),
-        ("Not identified", policy_unidentified(policy), _UNIDENTIFIED),
+        ("Probabilities", probabilities, _PROBABILITIES),
+        ("Logit", science.policy_coefficients(policy), _COEFFICIENTS),
+        ("Likelihood-ratio tests", science.policy_tests(policy), _TESTS),
+        ("Not identified", science.policy_unidentified(policy), _UNIDENTIFIED),
     )
     for title, table, columns in parts:
         _draw(title, _placed(table), columns)

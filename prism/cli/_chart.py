@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from prism.cli._options import AsJson, OutFile, command_group
-from prism.cli._output import refuse_read_output, write_bytes
-from prism.cli._screen import note, pour, pour_json, print_findings, print_table, say, shown
+from prism.cli._output import write_bytes
+from prism.cli._screen import note, pour_json, print_findings, print_table, say, shown
 from prism.errors import InputError, PrismError
 
 if TYPE_CHECKING:
@@ -346,11 +346,6 @@ def write_chart(
 
     text = format(chart, as_format)
     text = text if text.endswith("\n") else text + "\n"
-    if out is None:
-        refuse_read_output(reads)
-        pour(text)
-        return
-
     write_bytes(text.encode(), out, reads)
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -12,7 +11,7 @@ import typer
 from prism.cli._options import FigureKind, OutFile, TableFile
 from prism.cli._output import missing_runs_first
 from prism.cli._report import Figures, check_figures, check_page, save_figures, write_page
-from prism.cli._screen import Screen, counted, note, print_table, say
+from prism.cli._screen import counted, note, print_table, say
 from prism.cli._table_output import MOST_ROWS, TableFormat, choose_format, interval_text, write
 from prism.errors import InputError
 
@@ -121,8 +120,9 @@ def compare(
     # imported here, since it takes two seconds and needs an extra
     with missing_runs_first(groups):
         from prism.science import compare as compare_groups
+    from prism.cli._bar import Bar
 
-    with _measuring() as progress:
+    with Bar("runs", text="measuring") as bar:
         found = compare_groups(
             *groups,
             by=by,
@@ -132,7 +132,7 @@ def compare(
             from_round=from_round,
             to_round=to_round,
             confidence=confidence,
-            progress=progress,
+            progress=bar.show,
         )
 
     for told in found.notes:
@@ -140,17 +140,6 @@ def compare(
 
     _write_table(found, precision, chosen, out)
     _write_beside(found, page, figures, figure_format, paper, err=out is None)
-
-
-@contextmanager
-def _measuring() -> Iterator[Callable[[int, int], None]]:
-    """Show on a terminal how many runs have been measured."""
-    from rich.progress import Progress
-
-    screen = Screen(err=True)
-    with Progress(console=screen, transient=True, disable=not screen.is_terminal) as progress:
-        task = progress.add_task("Measuring the runs", total=None)
-        yield lambda done, total: progress.update(task, completed=done, total=total)
 
 
 def _write_beside(

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import typer
 
-from prism.cli import _log_forms as forms
 from prism.cli._log_decision import decision, list_decisions
 from prism.cli._log_table import LogTable, make
 from prism.cli._options import OutFile, Runs, TableFile, command_group, listed
@@ -50,6 +49,14 @@ By = Annotated[
         help="Columns to group by, separated by commas.",
     ),
 ]
+NetworkFile = Annotated[
+    Literal["table", "csv", "csv-raw", "json", "parquet", "edges", "graphml"] | None,
+    typer.Option(
+        "--format",
+        help="Output format. By default, the name of the file decides; without one, a table is "
+        "printed. edges has a line for each pair, separated by tabs: who, whose posts, how often.",
+    ),
+]
 ByRound = Annotated[
     bool, typer.Option("--by-round", help="Add rows for each round, before those for all rounds.")
 ]
@@ -78,7 +85,7 @@ def _flag(name: str) -> Any:
     return typer.Option(f"--{name}")
 
 
-@_table(_STATES, "state_counts", drawn=forms.side_by_side)
+@_table(_STATES, "state_counts", drawn="side_by_side")
 def states(
     depth: Depth = None,
     round_: Annotated[
@@ -125,12 +132,7 @@ def timeouts(depth: Depth = None) -> None:
     """Count the time-outs of each state in each round."""
 
 
-_OF_DECISIONS = (
-    *("asked", "fallback_share", "latency_p50", "latency_p99", "latency_max", "entropy"),
-)
-
-
-@_table(_DECISIONS, shown=lambda _, given: [*given["by"], *_OF_DECISIONS])
+@_table(_DECISIONS, shown_by="columns_of_decisions")
 def decisions(by: By = "state,model") -> None:
     """Describe the decisions: number, fallbacks, requests, tokens, latency and entropy.
 
@@ -173,7 +175,7 @@ def cascades() -> None:
     """Measure every cascade, largest first: size, depth, breadth, virality and lifetime."""
 
 
-@_table(_FEED, drawn=forms.thread)
+@_table(_FEED, drawn="thread")
 def threads(
     post: Annotated[str | None, typer.Option(metavar="ID", show_default=False)] = None,
     most: Annotated[int, typer.Option(metavar="N", min=1)] = 5,
@@ -236,8 +238,8 @@ def events(activity: str = "to_state") -> None:
 @_table(
     _STATES,
     instead={"entered": "states_entered"},
-    drawn=forms.fields_at_first,
-    shown=forms.columns_of_agents,
+    drawn="fields_at_first",
+    shown_by="columns_of_agents",
 )
 def agents(
     entered: Annotated[bool, _flag("entered")] = False,
@@ -259,8 +261,8 @@ def agents(
 
 @_table(
     _FEED,
-    as_format=forms.NetworkFile,
-    other_formats={"edges": forms.edges, "graphml": forms.graphml},
+    as_format=NetworkFile,
+    other_formats=("edges", "graphml"),
 )
 def interactions() -> None:
     """Count how often each agent replied to, reshared and liked another's posts.
@@ -294,7 +296,7 @@ def _list_reasons(runs: Sequence[Path], given: Mapping[str, Any]) -> None:
         list_decisions(run, given["agent_id"], None, as_json=False)
 
 
-@_table(_DECISIONS, "reasons", shown=forms.columns_of_posts, if_empty=_list_reasons)
+@_table(_DECISIONS, "reasons", shown_by="columns_of_posts", if_empty=_list_reasons)
 def why(agent_id: Annotated[str, typer.Argument(metavar="AGENT", show_default=False)]) -> None:
     """Explain what an agent did about each post: relevance, threshold, choice and reason.
 
@@ -436,7 +438,7 @@ def survival(by_round: ByRound = False, depth: Depth = None) -> None:
     """
 
 
-@_table(_WHOLE, drawn=forms.upright)
+@_table(_WHOLE, drawn="upright")
 def run_measures(
     from_round: Annotated[int, typer.Option(metavar="N", min=1)] = 1, by_round: ByRound = False
 ) -> None:
@@ -466,13 +468,7 @@ def steady(by: Literal["round", "tick"] = "round") -> None:
     """
 
 
-def _of_tails(_: Any, given: Mapping[str, Any]) -> Sequence[str]:
-    p_value = ("ks_p",) if given["bootstrap"] else ()
-    fitted = ("round", "what", "values", "xmin", "in_tail", "exponent")
-    return (*fitted, *p_value, "lognormal_p", "verdict")
-
-
-@_table(_FEED, "science:tails", shown=_of_tails)
+@_table(_FEED, "science:tails", shown_by="columns_of_tails")
 def tails(
     by_round: ByRound = False,
     bootstrap: Annotated[int, typer.Option(metavar="N", min=0)] = 0,
@@ -534,6 +530,35 @@ def check(
         note(f"{run}: nothing belongs to the chart {known.name}")
     note(_verdict(found))
     if found.found or found.unrelated:
+        raise typer.Exit(1)
+
+
+@logs.command(rich_help_panel=_WHOLE)
+def diff(
+    run: Annotated[Path, typer.Argument(metavar="RUN", show_default=False)],
+    other: Annotated[Path, typer.Argument(metavar="OTHER", show_default=False)],
+) -> None:
+    """Show the first decision and the first transition in which a run differs from another.
+
+    The exit status is 0 if there are none, and 1 if there are some.
+
+    Options:
+        run: Folder of a run, or its log.
+        other: Folder of the run that is held against it, or its log.
+
+    [bold]Example[/bold]
+
+    prism log diff runs/first runs/again
+    """
+    was, now = (make([each], lambda opened: opened) for each in (run, other))
+
+    from prism.cli._rerun import tell_difference
+    from prism.science._rerun import first_difference
+    from prism.telemetry.events import DECISION, TRANSITION
+
+    parted = [first_difference(was, now, event) for event in (DECISION, TRANSITION)]
+    tell_difference(run, *parted)
+    if any(parted):
         raise typer.Exit(1)
 
 

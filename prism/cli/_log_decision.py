@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from shlex import quote
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from prism.cli._log_table import in_order
 from prism.cli._options import AsJson
 from prism.cli._screen import note, pour_json, print_facts, print_table, say, shortened
 from prism.errors import InputError
@@ -46,7 +47,12 @@ def decision(
 
     prism log decision agent_0001:3 runs/model --json
     """
-    record_id, run = _id_and_run(names)
+    if len(names) > 2:
+        raise InputError(f"takes an ID and a run, not {len(names)} names: {', '.join(names)}")
+
+    record_id, run = None, Path(names[-1])
+    if len(names) == 2 and names[0]:
+        record_id, [run] = in_order(names[0], [run])
     if record_id is None:
         list_decisions(run, agent, round_, as_json=as_json)
         return
@@ -54,18 +60,6 @@ def decision(
         raise InputError("--agent and --round select what is listed: leave them out with an ID")
 
     _show(run, record_id, as_json=as_json)
-
-
-def _id_and_run(names: Sequence[str]) -> tuple[str | None, Path]:
-    """Return an ID, if there is one, and a run, which may also come first."""
-    if len(names) > 2:
-        raise InputError(f"takes an ID and a run, not {len(names)} names: {', '.join(names)}")
-
-    *ids, run = names
-    if ids and Path(ids[0]).exists() and not Path(run).exists():
-        ids, run = [run], ids[0]
-
-    return (ids[0] if ids else None), Path(run)
 
 
 def _show(run: Path, record_id: str, *, as_json: bool) -> None:

@@ -6,16 +6,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-import typer
+import polars as pl
 
 from prism.cli._screen import evenly
 from prism.errors import InputError
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from prism.analysis import RunLogs
 
 _MOST_MOMENTS = 8
@@ -32,15 +30,6 @@ _SHOWN_OF_FEED = (
 # Readers of edge lists take these for the end of a name or line, or for a comment.
 _NOT_IN_EDGES = ("\t", "\n", "\r", "#")
 
-NetworkFile = Annotated[
-    Literal["table", "csv", "csv-raw", "json", "parquet", "edges", "graphml"] | None,
-    typer.Option(
-        "--format",
-        help="Output format. By default, the name of the file decides; without one, a table is "
-        "printed. edges has a line for each pair, separated by tabs: who, whose posts, how often.",
-    ),
-]
-
 
 def in_chart_order(table: Any, runs: Sequence[Path]) -> Any:
     """Return a table with a row per state in the order of the chart, as far as the log has it.
@@ -49,8 +38,6 @@ def in_chart_order(table: Any, runs: Sequence[Path]) -> Any:
         table: The table, in the order of the alphabet.
         runs: The runs whose table it is.
     """
-    import polars as pl
-
     if not isinstance(table, pl.DataFrame) or "state" not in table.columns:
         return table
     if {"round", _RUN, "agent_id"} & {*table.columns}:
@@ -91,8 +78,6 @@ def side_by_side(
     Returns:
         The table, and a hint if something is left out.
     """
-    import polars as pl
-
     moment = [name for name in ("round", "tick", "time") if name in counts.columns]
     # Runs of different shape do not fit beside each other.
     if not counts.height or sum(counts.select(moment).null_count().row(0)):
@@ -113,8 +98,6 @@ def side_by_side(
 
 def _in_columns(counts: pl.DataFrame, moments: pl.Series, times: list[str]) -> pl.DataFrame:
     """Return a column for each moment, which is a time of the first of these kinds."""
-    import polars as pl
-
     what = times[0]
     title = pl.col(what).dt.strftime("%F %T") if what == "time" else pl.format(f"{what} {{}}", what)
     index = [name for name in counts.columns if name not in (*times, "agents", "share")]
@@ -126,8 +109,6 @@ def _in_columns(counts: pl.DataFrame, moments: pl.Series, times: list[str]) -> p
 
 def _last_ticks(counts: pl.DataFrame) -> tuple[pl.DataFrame, str]:
     """Return the last tick of each round of every run, if there are several rounds."""
-    import polars as pl
-
     if counts["round"].n_unique() == 1:
         return counts, "tick"
 
@@ -137,8 +118,6 @@ def _last_ticks(counts: pl.DataFrame) -> tuple[pl.DataFrame, str]:
 
 def thread(table: pl.DataFrame, _given: Mapping[str, Any]) -> tuple[pl.DataFrame, None]:
     """Return threads as people read them: the time, and each reply below its post."""
-    import polars as pl
-
     steps = pl.col("depth").clip(upper_bound=_MOST_STEPS)
     below = pl.lit(_BELOW).repeat_by(steps).list.join("")
     when = [name for name in (_RUN, "round", "tick") if name in table.columns]
@@ -148,8 +127,6 @@ def thread(table: pl.DataFrame, _given: Mapping[str, Any]) -> tuple[pl.DataFrame
 
 def upright(table: pl.DataFrame, given: Mapping[str, Any]) -> tuple[pl.DataFrame, None]:
     """Return a row for each measure and a column for each run, unless there are rounds."""
-    import polars as pl
-
     if given["by_round"]:
         return table, None
 
@@ -206,6 +183,19 @@ def columns_of_agents(table: pl.DataFrame, given: Mapping[str, Any]) -> Sequence
 
     drawn, _ = fields_at_first(table, given)
     return [each.name for each in drawn if each.name != "display_name" and each.count()]
+
+
+def columns_of_decisions(_table: Any, given: Mapping[str, Any]) -> Sequence[str]:
+    """Return the columns of decisions to draw: what they are grouped by, and those that fit."""
+    figures = ("asked", "fallback_share", "latency_p50", "latency_p99", "latency_max", "entropy")
+    return (*given["by"], *figures)
+
+
+def columns_of_tails(_table: Any, given: Mapping[str, Any]) -> Sequence[str]:
+    """Return the columns of tails to draw, with the p-value of a power law if it was computed."""
+    p_value = ("ks_p",) if given["bootstrap"] else ()
+    fitted = ("round", "what", "values", "xmin", "in_tail", "exponent")
+    return (*fitted, *p_value, "lognormal_p", "verdict")
 
 
 def columns_of_posts(table: pl.DataFrame, _given: Mapping[str, Any]) -> Sequence[str]:

@@ -9,7 +9,6 @@ from inspect import Parameter, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from prism.cli import _log_forms as forms
 from prism.cli._options import OutFile, Runs, TableFile, argument, option, with_signature
 from prism.cli._output import missing_runs_first, write_bytes
 from prism.cli._screen import note
@@ -17,8 +16,6 @@ from prism.cli._table_output import TableFormat, choose_format, suffix_of, write
 from prism.errors import InputError
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from prism.analysis import RunLogs
 
 TableT = TypeVar("TableT")
@@ -36,27 +33,31 @@ class LogTable:
             the logs and the options; by default the function with the command's name.
         instead: By option, the function that makes the table if the option is given. A flag is not
             passed on to it.
-        shown: Names of the columns to draw, with blanks between them, or a function of the table
-            and the options that returns them; by default all. A table that another function has
-            made is drawn as a whole.
-        drawn: Makes the drawn table, and a line below it, from the table and the options.
+        shown: Names of the columns to draw, with blanks between them; by default all. A table that
+            another function has made is drawn as a whole.
+        shown_by: The function of `prism.cli._log_forms` that returns them instead, from the table
+            and the options.
+        drawn: The function there that makes the drawn table, and a line below it, from the table
+            and the options.
         below: How to read the drawn table.
         if_empty: Called with the runs and the options instead of drawing an empty table.
         after: Called with the runs after the table is drawn on the screen.
         as_format: The option that chooses a format.
-        other_formats: Functions that write the logs in formats that no other table has.
+        other_formats: Formats that no other table has; functions there, of the same names, write
+            the logs in them.
     """
 
     declared: Callable[..., None]
     made_by: str = ""
     instead: Mapping[str, str] = field(default_factory=dict)
-    shown: str | Callable[[Any, Given], Sequence[str]] = ""
-    drawn: Callable[[pl.DataFrame, Given], tuple[pl.DataFrame, str | None]] | None = None
+    shown: str = ""
+    shown_by: str = ""
+    drawn: str = ""
     below: str = ""
     if_empty: Callable[[Sequence[Path], Given], None] | None = None
     after: Callable[[Sequence[Path]], None] | None = None
     as_format: Any = TableFile
-    other_formats: Mapping[str, Callable[[RunLogs], bytes]] = field(default_factory=dict)
+    other_formats: Sequence[str] = ()
 
     def command(self) -> Callable[..., None]:
         """Return the command that makes and writes the table."""
@@ -79,13 +80,18 @@ class LogTable:
     def _carry_out(
         self, *, runs: list[Path], as_format: str | None, out: Path | None, **given: Any
     ) -> None:
-        to_bytes = self.other_formats.get(as_format or suffix_of(out))
-        if to_bytes is not None:
-            write_bytes(make(runs, to_bytes), out, runs)
+        with missing_runs_first(runs):
+            # says which extra it takes
+            import prism.analysis  # noqa: F401
+        from prism.cli import _log_forms as forms
+
+        as_named = as_format or suffix_of(out)
+        if as_named in self.other_formats:
+            write_bytes(make(runs, getattr(forms, as_named)), out, runs)
             return
 
         if "agent_id" in given:
-            given["agent_id"], runs = _in_order(given["agent_id"], runs)
+            given["agent_id"], runs = in_order(given["agent_id"], runs)
         chosen = choose_format(as_format, out)
         by, round_ = given.pop("sort", None), given.pop("round_", None)
         table, is_other = self._made(runs, given)
@@ -93,24 +99,21 @@ class LogTable:
             table = forms.of_round(table, round_)
         if by is not None:
             table = forms.sorted_by(table, by)
-        columns = () if is_other else self._columns_of(table, given)
-        if chosen is not TableFormat.TABLE:
-            write(table, chosen, out, columns or table.collect_schema().names(), reads=runs)
-            return
-
-        table, hint = (table, None) if self.drawn is None else self.drawn(table, given)
-        table = forms.in_chart_order(table, runs)
-        if self.if_empty is not None and not table.height:
-            self.if_empty(runs, given)
-            return
+        columns: Sequence[str] = () if is_other else self.shown.split()
+        if self.shown_by and not is_other:
+            columns = getattr(forms, self.shown_by)(table, given)
+        hint = None
+        if chosen is TableFormat.TABLE:
+            table, hint = getattr(forms, self.drawn)(table, given) if self.drawn else (table, None)
+            table = forms.in_chart_order(table, runs)
+            if self.if_empty is not None and not table.height:
+                self.if_empty(runs, given)
+                return
 
         columns = columns or table.collect_schema().names()
         write(table, chosen, out, columns, hint, below=self.below, reads=runs)
-        if self.after is not None and out is None:
+        if self.after is not None and chosen is TableFormat.TABLE and out is None:
             self.after(runs)
-
-    def _columns_of(self, table: Any, given: Given) -> Sequence[str]:
-        return self.shown.split() if isinstance(self.shown, str) else self.shown(table, given)
 
     def _made(self, runs: list[Path], given: Given) -> tuple[Any, bool]:
         """Return the table, and whether an option's own function has made it."""
@@ -137,8 +140,8 @@ class LogTable:
         return make(runs, made), function != usual
 
 
-def _in_order(agent: str, runs: list[Path]) -> tuple[str, list[Path]]:
-    """Return an agent and runs, even if the agent was named among or after the runs."""
+def in_order(agent: str, runs: list[Path]) -> tuple[str, list[Path]]:
+    """Return an agent or an ID, and runs, even if it was named among or after the runs."""
     others = [each for each in runs if not each.exists()]
     if len(others) != 1 or not Path(agent).exists():
         return agent, runs

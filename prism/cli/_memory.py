@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from prism.cli._options import AsJson, OutFile, command_group
-from prism.cli._output import output_file, refuse_read_output
+from prism.cli._output import write_bytes
 from prism.cli._screen import (
     damage_noted,
     note,
-    pour,
     pour_json,
     print_facts,
     print_table,
@@ -143,12 +142,8 @@ def export(
         if out is None:
             raise InputError("--storage sqlite needs --out with a new file for the database")
         Memory.create(out, document, storage="sqlite").close()
-    elif out is None:
-        refuse_read_output(reads)
-        pour(to_json(document).decode())
     else:
-        with output_file(out, reads=reads) as opened:
-            opened.write(to_json(document))
+        write_bytes(to_json(document), out, reads)
 
 
 @memories.command()
@@ -378,14 +373,14 @@ def _text(value: Any) -> str:
 
 def _matches(memory: Memory, text: str, most: int) -> Iterator[dict[str, Any]]:
     """Search the part that an agent always sees, and then storage."""
-    from prism.cognition._memory._search import SearchedEntries
+    from prism.cognition._memory._memory import Memory
 
-    for where, values in (("working memory", memory.working), ("thoughts", memory.thoughts)):
-        for tag, score in SearchedEntries(values.items()).search(text, most):
-            yield {"where": where, "tag": tag, "value": values[tag], "score": round(score, 6)}
-    for found in memory.search(text, most):
-        score = round(found.score, 6)
-        yield {"where": "storage", "tag": found.tag, "value": found.value, "score": score}
+    seen = (("working memory", memory.working), ("thoughts", memory.thoughts))
+    searched = [(where, Memory.in_memory({"storage": values})) for where, values in seen]
+    for where, held in [*searched, ("storage", memory)]:
+        for found in held.search(text, most):
+            score = round(found.score, 6)
+            yield {"where": where, "tag": found.tag, "value": found.value, "score": score}
 
 
 def _print_matches(found: list[dict[str, Any]]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cache
@@ -19,7 +19,6 @@ from prism.cli._table_output import TableFormat
 from prism.errors import InputError
 
 if TYPE_CHECKING:
-    from prism.llm import Model
     from prism.llm._settings import Setting
 
 _OPTIONS = {
@@ -172,18 +171,21 @@ def declared_panel(
     *declared: type[Any],
     gather: Callable[..., Any] = dict,
     essential: Collection[str] | None = None,
+    without: Collection[str] = (),
 ) -> Panel:
     """Return a panel of the fields of data classes, documented like commands.
 
     Args:
         declared: The classes.
         gather: Makes the argument; one of the classes, to make an instance of it.
+        without: Names of fields to leave out, which have defaults.
         essential: Names of those that ``--help`` shows; None if it shows all.
     """
 
     @cache
     def options() -> Sequence[Parameter]:
-        return [each for cls in declared for each in documented(cls).values()]
+        found = {name: each for cls in declared for name, each in documented(cls).items()}
+        return [each for name, each in found.items() if name not in without]
 
     return Panel(options, gather, essential)
 
@@ -335,68 +337,6 @@ def _number_or(*words: str) -> Callable[[str], float | str]:
             raise typer.BadParameter(f"{text!r} is not {expected}.") from None
 
     return read
-
-
-def settings_from(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of settings that were given as options.
-
-    Raises:
-        InputError: If one names a file that cannot be read, or is not UTF-8.
-    """
-    from prism.files import reading
-    from prism.llm._settings import RunSettings, settings_by_key
-
-    declared = settings_by_key(RunSettings)
-    found: dict[str, Any] = {}
-    for key, value in given.items():
-        setting = declared.get(key)
-        if setting is None:
-            found[key] = value
-        elif setting.is_file:
-            with reading(value):
-                found[setting.name] = value.read_text(encoding="utf-8")
-        elif setting.repeats:
-            found[setting.name] = listed(value) if setting.has_commas else tuple(value)
-        else:
-            found[setting.name] = value
-
-    return found
-
-
-def model_options(given: Mapping[str, Any]) -> Model:
-    """Return the options of a model, including those of a file of models.
-
-    Args:
-        given: Settings of a model by name, None if not given; ``models`` is the file.
-
-    Raises:
-        InputError: If the file cannot be used, or options do not fit.
-    """
-    from prism.llm import Model
-
-    asked = {name: value for name, value in given.items() if value is not None}
-    models = asked.pop("models", None)
-    if models is not None:
-        return Model.from_file(models, **asked)
-
-    return Model.of(asked.pop("model"), **asked)
-
-
-def writer_options(given: Mapping[str, Any]) -> Model | None:
-    """Return the model that writes the texts of a run; refuse its options if there is none.
-
-    Args:
-        given: The options of a model that were given.
-
-    Raises:
-        InputError: If an option of a model was given without a model.
-    """
-    if "model" in given or "models" in given:
-        return model_options(settings_from(given))
-    if given:
-        raise InputError(f"{option_of(next(iter(given)))} needs --model")
-
-    return None
 
 
 def named_values(given: Iterable[str] | None) -> dict[str, str]:

@@ -95,20 +95,21 @@ def _print(found: Rerun, *, as_json: bool) -> None:
 
         print_results(found.outcome.results, found.outcome.folder)
 
-    if not found.parted:
-        say(f"Every decision and transition is the same as in {found.run}.")
+    tell_difference(found.run, found.decision, found.transition)
+
+
+def tell_difference(run: Path, decision: Parted | None, transition: Parted | None) -> None:
+    """Print where another run parts from a run, or that it does not."""
+    if decision is None and transition is None:
+        say(f"Every decision and transition is the same as in {run}.")
         return
 
-    for what, parted in (("decision", found.decision), ("transition", found.transition)):
-        say(f"The first {what} that differs from {found.run}: {_in_words(parted)}")
-
-
-def _in_words(parted: Parted | None) -> str:
-    if parted is None:
-        return "none"
-
-    was, now = _event(parted.was), _event(parted.is_now)
-    return f"round {parted.round}, tick {parted.tick}: was {was}, is now {now}"
+    for what, parted in (("decision", decision), ("transition", transition)):
+        told = "none"
+        if parted is not None:
+            when = f"round {parted.round}, tick {parted.tick}: " if parted.round is not None else ""
+            told = f"{when}was {_event(parted.was)}, is now {_event(parted.is_now)}"
+        say(f"The first {what} that differs from {run}: {told}")
 
 
 def _event(row: Any) -> str:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -21,23 +21,16 @@ from prism.cli._options import (
     import_from_here,
     keeping_panel,
     listed,
-    model_options,
     model_panel,
     named_values,
     option_of,
-    settings_from,
-    writer_options,
     writer_panel,
 )
 from prism.errors import InputError
 
 if TYPE_CHECKING:
-    from prism.llm import Model
-    from prism.runs import WriterOptions
-    from prism.runs._options import DeciderOptions
     from prism.worlds import World
 
-Reasoner = Literal["policy", "ollama", "openai"]
 Given = Mapping[str, Any]
 
 _YAML: dict[str, Any] = {"rich_help_panel": "An agent in YAML"}
@@ -87,7 +80,7 @@ class _Asked:
     treatments: Treatments = None
     treatment_file: Annotated[Path | None, typer.Option("--treatments", metavar="FILE")] = None
     parameter_file: Annotated[Path | None, typer.Option("--parameters", metavar="FILE")] = None
-    reasoner: Reasoner = "policy"
+    reasoner: Literal["policy", "ollama", "openai"] = "policy"
     policy: Annotated[Path | None, typer.Option(metavar="FILE", **MODEL)] = None
     dry_run: Annotated[bool, typer.Option("--dry-run", **MODEL)] = False
 
@@ -147,18 +140,69 @@ _RUN = declared_panel(
     essential=("agents", "rounds", "seed", "parameters", "treatments", "reasoner", "dry_run"),
 )
 _ALONE = declared_panel(_Alone, _InYaml, _Thinking, essential=("action", "memory"))
+_NAMES = {"world": "WORLD"}
 
-_KEEPING = keeping_panel("resume")
+
+@dataclass(frozen=True, kw_only=True)
+class NewRun:
+    """The options of a new run: its contents, who answers in it, and where it is kept."""
+
+    asked: Annotated[Given, _RUN]
+    alone: Annotated[Given, _ALONE] = field(default_factory=dict)
+    model: Annotated[Given, model_panel(without=("server",))]
+    writer: Annotated[Given, writer_panel()]
+    keeping: Annotated[Keeping, keeping_panel("resume")]
+
+    def carry_out(
+        self, world: Any, given: Given = MappingProxyType({}), *, is_watched: bool = False
+    ) -> None:
+        """Carry out the run, and print its results.
+
+        Args:
+            world: The world: a class or its name, or the file of a single agent.
+            given: Parameters that have options of their own.
+            is_watched: Whether to open it in the browser.
+        """
+        from prism.cli._running import kept_in, naming_options, run_screen, tell
+        from prism.runs._folder import RunFolder
+        from prism.runs._running import carry_out
+
+        if isinstance(world, str):
+            import_from_here()
+        as_json = self.keeping.as_json
+        if self.asked.get("dry_run"):
+            from prism.cli._spent import print_estimate
+            from prism.runs._dry_run import estimate
+
+            with naming_options(_NAMES):
+                found = estimate(_made(self, world, given))
+            print_estimate(found, as_json=as_json)
+            return
+
+        folder = kept_in(self.keeping)
+        with ExitStack() as stack:
+            begin: Callable[[], object] = dict
+            if is_watched:
+                from prism.cli._watch import opening_beside
+
+                begin = stack.enter_context(opening_beside(folder))
+            with run_screen(folder, _NAMES) as screen:
+                screen.begins = begin
+                outcome = carry_out(
+                    _made(self, world, given),
+                    None if folder is None else RunFolder.for_new(folder),
+                    on_round=screen.round_ended,
+                    checkpoint_every=self.keeping.checkpoint_every,
+                    observer=screen,
+                    told=folder is not None or as_json,
+                )
+            tell(outcome, as_json=as_json)
 
 
 def run(
     *,
     world: Annotated[str, typer.Argument(metavar="WORLD", show_default=False)],
-    asked: Annotated[Given, _RUN],
-    alone: Annotated[Given, _ALONE],
-    model: Annotated[Given, model_panel(without=("server",))],
-    writer: Annotated[Given, writer_panel()],
-    keeping: Annotated[Keeping, _KEEPING],
+    new: Annotated[NewRun, declared_panel(NewRun, gather=NewRun)],
     watch: Annotated[bool, typer.Option("--watch")] = False,
 ) -> None:
     """Run a world, an agent in YAML, or a thinking agent, through rounds and ticks.
@@ -185,17 +229,14 @@ def run(
 
     prism run story/config.json --memory story/memory.json --model ollama:llama3.2 --rounds 30
     """
-    carry_out_new(world, asked, model, writer, keeping, alone=alone, is_watched=watch)
+    new.carry_out(world, is_watched=watch)
 
 
 def simulate(
     *,
     posts: Annotated[Path | None, typer.Option(metavar="FILE")] = None,
     preset: Annotated[str | None, typer.Option(metavar="NAME")] = None,
-    asked: Annotated[Given, _RUN],
-    model: Annotated[Given, model_panel(without=("server",))],
-    writer: Annotated[Given, writer_panel()],
-    keeping: Annotated[Keeping, _KEEPING],
+    new: Annotated[NewRun, declared_panel(NewRun, gather=NewRun, without=("alone",))],
 ) -> None:
     """Run the social feed, where agents scroll, weigh, write and share. Short for prism run feed.
 
@@ -226,8 +267,7 @@ def simulate(
     from prism.social import Feed
 
     of_feed = {"preset": preset, "first_posts": None if posts is None else str(posts)}
-    given = {name: value for name, value in of_feed.items() if value is not None}
-    carry_out_new(Feed, asked, model, writer, keeping, given=given)
+    new.carry_out(Feed, {name: value for name, value in of_feed.items() if value is not None})
 
 
 def resume(
@@ -273,7 +313,7 @@ def resume(
 def replay(
     run: Annotated[Path, typer.Argument(metavar="RUN")],
     *,
-    keeping: Annotated[Keeping, _KEEPING],
+    keeping: Annotated[Keeping, keeping_panel("resume")],
 ) -> None:
     """Repeat an earlier run with the decisions and texts from its log, and write the same log.
 
@@ -303,148 +343,77 @@ def replay(
     tell(outcome, as_json=keeping.as_json)
 
 
-def carry_out_new(
-    world: Any,
-    asked: Given,
-    model: Given,
-    writer: Given,
-    keeping: Keeping,
-    *,
-    given: Given = MappingProxyType({}),
-    alone: Given = MappingProxyType({}),
-    is_watched: bool = False,
-) -> None:
-    """Carry out a new run, and print its results.
-
-    Args:
-        world: The world.
-        asked: What the run is made of.
-        model: The options of a model.
-        writer: The options of a writer.
-        keeping: The folder to keep it in.
-        given: Parameters that have options of their own.
-        alone: The options for an agent that is run alone.
-        is_watched: Whether to open it in the browser.
-    """
-    from prism.cli._running import kept_in, naming_options, run_screen, tell
-    from prism.runs._folder import RunFolder
-    from prism.runs._running import carry_out
-
-    if isinstance(world, str):
-        import_from_here()
-
-    def make() -> Any:
-        return _made(world, asked, model, writer, given, alone)
-
-    if asked.get("dry_run"):
-        from prism.cli._spent import print_estimate
-        from prism.runs._dry_run import estimate
-
-        with naming_options(_NAMES):
-            found = estimate(make())
-        print_estimate(found, as_json=keeping.as_json)
-        return
-
-    folder = kept_in(keeping)
-    with ExitStack() as stack:
-        begin: Callable[[], object] = dict
-        if is_watched:
-            from prism.cli._watch import opening_beside
-
-            begin = stack.enter_context(opening_beside(folder))
-        with run_screen(folder, _NAMES) as screen:
-            screen.begins = begin
-            outcome = carry_out(
-                make(),
-                None if folder is None else RunFolder.for_new(folder),
-                on_round=screen.round_ended,
-                checkpoint_every=keeping.checkpoint_every,
-                observer=screen,
-                told=folder is not None or keeping.as_json,
-            )
-        tell(outcome, as_json=keeping.as_json)
+# a new run
 
 
-_NAMES = {"world": "WORLD"}
-
-
-def _made(world: str, asked: Given, model: Given, writer: Given, given: Given, alone: Given) -> Any:
+def _made(new: NewRun, world: Any, given: Given) -> Any:
     """Return the run that a command line describes."""
-    kind = Path(world).suffix.lower() if isinstance(world, str) else ""
-    if kind in (".yaml", ".yml"):
-        return _agent_in_yaml(Path(world), asked, model, writer, alone)
-    if kind == ".json":
-        return _thinking_agent(Path(world), asked, model, writer, alone)
-
     from prism.worlds import Run
 
-    refuse(alone, "is for single agents, in YAML or thinking: leave it out")
-    decides, writes = who_answers(asked["reasoner"], asked.get("policy"), model, writer)
-    of_both = {name: asked[name] for name in ("agents", "rounds", "ticks") if name in asked}
-    treatments = _treatments_in(asked.get("treatment_file"), world)
+    kind = Path(world).suffix.lower() if isinstance(world, str) else ""
+    if kind in (".yaml", ".yml"):
+        return Run(world, **_of_yaml(new))
+    if kind == ".json":
+        return Run(world, **_of_thinking(new))
+
+    asked = new.asked
+    _refuse(new.alone, "is for single agents, in YAML or thinking: leave it out")
+    decides = writes = None
+    if new.model or new.writer or "policy" in asked or asked["reasoner"] != "policy":
+        from prism.cli._answers import who_answers
+
+        decides, writes = who_answers(asked["reasoner"], asked.get("policy"), new.model, new.writer)
+    plain = ("agents", "rounds", "ticks", "seed", "columns", "log_agents", "log")
 
     return Run(
         world,
-        **of_both,
-        seed=asked.get("seed", 0),
+        **{name: asked[name] for name in plain if name in asked},
         reasoner=decides,
         writer=writes,
-        treatments=(*asked.get("treatments", ()), *treatments),
+        treatments=(*asked.get("treatments", ()), *_treatments_of(asked, world)),
         parameters=_parameters(world, asked, given),
         keep=listed(asked["keep"]) if "keep" in asked else (),
-        columns=asked.get("columns", False),
-        log_agents=asked.get("log_agents"),
-        log=asked.get("log", "plain"),
     )
 
 
-def refuse(given: Given, why: str, *, without: Iterable[str] = ()) -> None:
-    """Refuse options that have no effect.
-
-    Raises:
-        InputError: If one of them was given; the message names it.
-    """
+def _refuse(given: Given, why: str, *, without: Iterable[str] = ()) -> None:
+    """Refuse options that have no effect."""
     for name in given:
         if name not in without:
             raise InputError(f"{option_of(name)} {why}")
 
 
-def _agent_in_yaml(file: Path, asked: Given, model: Given, writer: Given, alone: Given) -> Any:
-    """Return a run of an agent in YAML."""
-    variables = named_values(asked.get("parameters"))
-    given = {name: value for name, value in asked.items() if name != "parameters"}
-    options = _of_one_agent("an agent in YAML", _InYaml, given, model, writer, alone)
-    options["parameters"] = {name: _value(name, text) for name, text in variables.items()}
+def _of_yaml(new: NewRun) -> dict[str, Any]:
+    """Return the options of an agent in YAML."""
+    asked = dict(new.asked)
+    variables = named_values(asked.pop("parameters", None))
+    options = _of_one_agent("an agent in YAML", _InYaml, asked, new)
 
-    from prism import Run
-
-    return Run(file, **options)
+    return {**options, "parameters": {name: _value(name, text) for name, text in variables.items()}}
 
 
-def _thinking_agent(file: Path, asked: Given, model: Given, writer: Given, alone: Given) -> Any:
-    """Return a run of a thinking agent."""
-    options = _of_one_agent("a thinking agent", _Thinking, asked, model, writer, alone)
-    if "memory" not in alone:
+def _of_thinking(new: NewRun) -> dict[str, Any]:
+    """Return the options of a thinking agent."""
+    options = _of_one_agent("a thinking agent", _Thinking, new.asked, new)
+    if "memory" not in new.alone:
         raise InputError("no memory is named: add --memory FILE; a missing file is created")
     if options["reasoner"] is None:
         raise InputError("no model is named: add --model NAME")
 
-    from prism import Run
-
-    return Run(file, **options)
+    return options
 
 
-def _of_one_agent(
-    what: str, own: type[Any], asked: Given, model: Given, writer: Given, alone: Given
-) -> dict[str, Any]:
+def _of_one_agent(what: str, own: type[Any], asked: Given, new: NewRun) -> dict[str, Any]:
     """Return the options of a run of a single agent; refuse those of others."""
+    from prism.cli._answers import writer_options
+
     why = f"is not for {what}: leave it out"
-    refuse({**asked, **writer}, why, without=("seed", "rounds", "reasoner", "dry_run"))
-    refuse(alone, why, without=[each.name for cls in (_Alone, own) for each in fields(cls)])
+    _refuse({**asked, **new.writer}, why, without=("seed", "rounds", "reasoner", "dry_run"))
+    _refuse(new.alone, why, without=[each.name for cls in (_Alone, own) for each in fields(cls)])
     server = {} if asked["reasoner"] == "policy" else {"server": asked["reasoner"]}
     numbers = {name: asked[name] for name in ("seed", "rounds") if name in asked}
 
-    return {"reasoner": writer_options({**model, **server}), **numbers, **alone}
+    return {"reasoner": writer_options({**new.model, **server}), **numbers, **new.alone}
 
 
 # a number in Python, and not in JSON
@@ -488,131 +457,11 @@ def _parameters(world: Any, asked: Given, given: Given) -> Given:
     return {**given, **of_file, **of_line}
 
 
-def _treatments_in(file: Path | None, world: Any) -> Iterable[Any]:
+def _treatments_of(asked: Given, world: Any) -> Iterable[Any]:
     """Return the treatments of a file, if one is named."""
-    if file is None:
+    if "treatment_file" not in asked:
         return ()
 
     from prism.worlds._treatment_tables import read_treatment_file
 
-    return read_treatment_file(file, _class_of(world))
-
-
-# who answers
-
-
-def who_answers(
-    reasoner: Reasoner, policy: Path | None, model: Given, writer: Given
-) -> tuple[DeciderOptions, WriterOptions | None]:
-    """Return who decides and who writes; refuse options of a model if there is none.
-
-    Args:
-        reasoner: Who decides.
-        policy: A policy file, if one was named.
-        model: The options of a model that were given.
-        writer: The options of a writer that were given.
-
-    Raises:
-        InputError: If an option was given that has no effect.
-    """
-    if reasoner == "policy" and not any((model, writer, policy)):
-        return None, None
-    if writer and "writer" not in writer:
-        raise InputError(f"{option_of(next(iter(writer)))} needs --writer MODEL")
-
-    given = settings_from(model)
-    decides = _decider(reasoner, policy, given)
-    if "writer" in writer:
-        return decides, _writer(writer, given, decides)
-    if given and (decides is None or policy is not None):
-        raise _lacks_server(next(iter(given)), given)
-
-    return decides, None
-
-
-def _decider(reasoner: Reasoner, policy: Path | None, given: dict[str, Any]) -> DeciderOptions:
-    """Return who decides; None for the built-in policy."""
-    if policy is not None:
-        from prism.runs import PolicyOptions
-
-        found = ["--models"] * (given.pop("models", None) is not None)
-        if reasoner != "policy":
-            found.append(f"--reasoner {reasoner}")
-        if found:
-            raise InputError(f"--policy already decides: leave out {', '.join(found)}")
-        return PolicyOptions(policy)
-
-    is_named = "models" in given or "model" in given
-    if reasoner != "policy":
-        if not is_named:
-            raise _lacks_model("--reasoner", reasoner)
-        return model_options({**given, "server": reasoner})
-    if "models" in given or (is_named and len(_named(given["model"])) > 1):
-        return model_options(given)
-    return None
-
-
-def _named(text: str) -> Given:
-    """Return the parts of the text of a model; a kind of server may stand alone."""
-    from prism.llm._model_text import model_in_text
-    from prism.llm._settings import Server
-
-    return {"server": text} if text in get_args(Server) else model_in_text(text)
-
-
-def _writer(writer: Given, given: Given, decides: DeciderOptions) -> WriterOptions:
-    """Return who writes: the deciding model, or another one."""
-    from prism.llm import Model
-    from prism.llm._model import ONLY_DECIDES
-
-    text = writer["writer"]
-    named = _named(text)
-    if isinstance(decides, Model):
-        server = named.get("server", decides.server)
-        if "model" not in named and server != decides.server:
-            raise InputError(
-                f"--writer {server} and --reasoner {decides.server} are two kinds of servers: "
-                f"name the model that writes, as in --writer {server}:NAME@HOST"
-            )
-        # a model without its own hosts uses those of the deciding model
-        is_shared = "hosts" not in named and server == decides.server
-        return _writes(named.get("model") if is_shared else text, writer)
-
-    if "model" not in {**named, **given}:
-        raise _lacks_model("--writer", named["server"])
-    for name in (*ONLY_DECIDES, *named.keys() & {"model"}):
-        if name in given:
-            raise InputError(
-                f"{option_of(name)} needs --reasoner ollama or openai, for a model that decides"
-            )
-    if "model" in named:
-        return _writes(Model.of(text, **given), writer)
-    return _writes(model_options({**given, **named}), writer)
-
-
-def _lacks_server(name: str, given: Given) -> InputError:
-    """Return the error about an option of a model without a server."""
-    if name == "model":
-        # who gave only the kind of server has yet to name the model
-        is_kind = "model" not in _named(given["model"])
-        named = f"{given['model']}:MODEL" if is_kind else f"ollama:{given['model']}"
-        return InputError(f"--model must say who serves it: --model {named}, or --writer {named}")
-
-    from prism.llm._model import ONLY_DECIDES
-
-    others = "" if name in ONLY_DECIDES else ", or --writer"
-    return InputError(f"{option_of(name)} needs --reasoner ollama or openai{others}")
-
-
-def _writes(model: str | Model | None, writer: Given) -> WriterOptions:
-    from prism.runs import WriterOptions
-
-    own = {
-        name.removeprefix("writer_"): value for name, value in writer.items() if name != "writer"
-    }
-    return WriterOptions(model, **settings_from(own))
-
-
-def _lacks_model(name: str, server: str) -> InputError:
-    shown = "'ollama list' shows them" if server == "ollama" else "the server lists them"
-    return InputError(f"{name} {server} needs --model with the name of a model; {shown}")
+    return read_treatment_file(asked["treatment_file"], _class_of(world))

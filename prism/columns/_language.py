@@ -309,8 +309,8 @@ class Language:
                 return node.value
             case ast.Name(name) if name not in scope.names and name not in scope.lost:
                 return scope.outside.get(name, _UNKNOWN)
-            case ast.Attribute(owner, name):
-                return getattr(self.outside(owner), name, _UNKNOWN)
+            case ast.Attribute(owner, name) if (known := self.outside(owner)) is not _UNKNOWN:
+                return getattr(known, name, _UNKNOWN)
             case ast.BinOp(one, op, other):
                 return _folded(op, self.outside(one), self.outside(other))
             case ast.UnaryOp(ast.USub(), ast.Constant(int() | float() as number)):

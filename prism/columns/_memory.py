@@ -13,7 +13,6 @@ from numba import from_dtype, types
 from numba.extending import intrinsic
 
 _WORD = ir.IntType(64)
-_BITS = {"u1": 8, "i4": 32, "i8": 64, "u8": 64}
 
 
 def run_at(run: Any) -> Any:
@@ -46,44 +45,36 @@ def records(run: Any, column: str, kind: Any) -> Any:
     return intrinsic(typed)
 
 
-def _place(builder: Any, of: str, address: Any, index: Any) -> Any:
-    stored = ir.DoubleType() if of == "f8" else ir.IntType(_BITS[of])
-    return builder.gep(builder.inttoptr(address, stored.as_pointer()), [index])
+def _access(of: str) -> tuple[Any, Any]:
+    """Return functions that read and write one of the numbers at an address."""
+    is_float, bits = of == "f8", ir.IntType(8 * int(of[1]))
+    stored = ir.DoubleType() if is_float else bits
+    number = {"f8": types.float64, "u8": types.uint64}.get(of, types.int64)
 
-
-def _getter(of: str) -> Any:
-    result = {"f8": types.float64, "u8": types.uint64}.get(of, types.int64)
+    def place(builder: Any, address: Any, index: Any) -> Any:
+        return builder.gep(builder.inttoptr(address, stored.as_pointer()), [index])
 
     def get(typing: Any, address: Any, index: Any) -> Any:  # noqa: ARG001
         def read(_context: Any, builder: Any, _signature: Any, given: Any) -> Any:
-            found = builder.load(_place(builder, of, *given))
-            if of == "u1":
-                return builder.zext(found, _WORD)
-            return builder.sext(found, _WORD) if of == "i4" else found
+            found = builder.load(place(builder, *given))
+            widen = builder.zext if of == "u1" else builder.sext
+            return found if is_float else widen(found, _WORD)
 
-        return result(types.int64, types.int64), read
-
-    return intrinsic(get)
-
-
-def _putter(of: str) -> Any:
-    taken = {"f8": types.float64, "u8": types.uint64}.get(of, types.int64)
+        return number(types.int64, types.int64), read
 
     def put(typing: Any, address: Any, index: Any, value: Any) -> Any:  # noqa: ARG001
         def write(context: Any, builder: Any, _signature: Any, given: Any) -> Any:
-            value = given[2]
-            if _BITS.get(of, 64) < 64:
-                value = builder.trunc(value, ir.IntType(_BITS[of]))
-            builder.store(value, _place(builder, of, *given[:2]))
+            value = given[2] if is_float else builder.trunc(given[2], bits)
+            builder.store(value, place(builder, *given[:2]))
             return context.get_dummy_value()
 
-        return types.void(types.int64, types.int64, taken), write
+        return types.void(types.int64, types.int64, number), write
 
-    return intrinsic(put)
+    return intrinsic(get), intrinsic(put)
 
 
-get_u1, get_i4, get_i8, get_u8, get_f8 = map(_getter, ("u1", "i4", "i8", "u8", "f8"))
-put_u1, put_i4, put_i8, put_u8, put_f8 = map(_putter, ("u1", "i4", "i8", "u8", "f8"))
+(get_u1, put_u1), (get_i4, put_i4), (get_i8, put_i8) = map(_access, ("u1", "i4", "i8"))
+(get_u8, put_u8), (get_f8, put_f8) = map(_access, ("u8", "f8"))
 
 
 def _fetch(typing: Any, address: Any) -> Any:  # noqa: ARG001

@@ -73,36 +73,14 @@ class ColumnNetwork(Network[Any]):
         return len(self._places) // (1 if self.directed else 2)
 
 
-@_compiled
 def _linked(size: int, pairs: Any, directed: bool) -> Any:
     """Return the start of each agent's neighbours, and their places, in the order of the pairs."""
-    offsets = np.zeros(size + 1, np.int64)
-    for one, other in pairs:
-        offsets[one + 1] += 1
-        if not directed:
-            offsets[other + 1] += 1
-    offsets = np.cumsum(offsets)
-    ends, places = offsets[:-1].copy(), np.empty(offsets[-1], np.int32)
-    for one, other in pairs:
-        places[ends[one]] = other
-        ends[one] += 1
-        if not directed:
-            places[ends[other]] = one
-            ends[other] += 1
-
+    ends = pairs if directed else np.stack([pairs, pairs[:, ::-1]], axis=1).reshape(-1, 2)
     # of a pair that is named twice the first is kept
-    seen, kept, before = np.full(size, -1, np.int32), 0, offsets[0]
-    for one in range(size):
-        begin, before = before, offsets[one + 1]
-        for each in range(begin, before):
-            other = places[each]
-            if seen[other] != one:
-                seen[other] = one
-                places[kept] = other
-                kept += 1
-        offsets[one + 1] = kept
-
-    return offsets, places[:kept].copy()
+    _, first = np.unique(ends[:, 0] * size + ends[:, 1], return_index=True)
+    ends = ends[np.sort(first)]
+    offsets = np.cumsum(np.bincount(ends[:, 0] + 1, minlength=size + 1))
+    return offsets, ends[np.argsort(ends[:, 0], kind="stable"), 1].astype(np.int32)
 
 
 def ring_twin(size: int, neighbours: int) -> Any:

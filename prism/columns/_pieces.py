@@ -14,7 +14,7 @@ from typing import Any
 
 from prism.columns import _types as types
 from prism.columns._language import IN_THE_MIDDLE, Language, Scope, as_option
-from prism.columns._types import RefusedError, Type, Value, kind_of, read_as
+from prism.columns._types import RefusedError, Stored, Type, Value
 from prism.worlds._charts import never_reached, targets_of
 
 _NAMES = (types.TEXT, types.NONE)
@@ -32,7 +32,7 @@ class Writer:
 
     Attributes:
         problems: The statements that could not be translated.
-        kept: The variables that are kept while the step waits.
+        kept: The variables that are kept while the step waits, and their names in its record.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class Writer:
         self._names = 0
         self._loops = 0
         self.problems: list[RefusedError] = []
-        self.kept: dict[str, Type] = {}
+        self.kept: dict[str, Stored] = {}
 
     def body(self, node: Any) -> list[str]:
         """Translate a function's body into lines."""
@@ -74,9 +74,8 @@ class Writer:
             yield f"{name} = {types.ZERO.get(kind, '0')}"
         if self.kept:
             yield "if piece != 0:"
-            for name, kind in self.kept.items():
-                place = f"slot_at(run, slot).{self._place(name, kind)}"
-                yield f"    {name} = {read_as(kind, place)}"
+            for name, stored in self.kept.items():
+                yield f"    {name} = {stored.of('slot_at(run, slot)').text}"
 
     # Statements
 
@@ -350,9 +349,9 @@ class Writer:
             given = f"slot, {agent}, {trigger}, {context}, {weighted}, {node.lineno}"
             self._line(f"answer = ask(run, {given})")
             self._line("if answer == T.ASKED:")
-            self.kept |= self._scope.locals
             for name, kind in self._scope.locals.items():
-                self._line(f"    slot_at(run, slot).{self._place(name, kind)} = {name}")
+                stored = self.kept.setdefault(name, Stored(f"of_{self._number}_{name}", kind))
+                self._line(f"    slot_at(run, slot).{stored.name} = {name}")
             self._line(f"    return {self._asked_before + 1}")
 
         self._asked_before += 1
@@ -448,15 +447,6 @@ class Writer:
         with self._indented():
             yield
         self._is_guarded = False
-
-    def _place(self, name: str, kind: Type) -> str:
-        same = [each for each, its in self.kept.items() if kind_of(its) == kind_of(kind)]
-        return kept_name(kind_of(kind), same.index(name))
-
-
-def kept_name(kind: str, number: int) -> str:
-    """Return the name of a value in the record of a waiting step."""
-    return f"kept_{kind.replace('?', 'b')}_{number}"
 
 
 def _require_plain(loop: ast.For | ast.While) -> None:

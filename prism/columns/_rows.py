@@ -201,6 +201,13 @@ def _row_class(cls: Any, rows: Rows, host: Any, kind: Any) -> Any:
     def neighbours(self: Any) -> Any:
         return host.neighbours_of(self._place)
 
+    def random(self: Any) -> RowStream:
+        row = columns.agents[self._place]
+        if row["drawn_in"] != host.epoch:
+            host.require_drawing(f"agent {self.agent_id!r}")
+            row["drawn_in"], row["drawn"] = host.epoch, 0
+        return RowStream(row)
+
     body: dict[str, Any] = {
         "__slots__": (),
         "__module__": cls.__module__,
@@ -211,8 +218,8 @@ def _row_class(cls: Any, rows: Rows, host: Any, kind: Any) -> Any:
         "name": property(lambda self: rows.names.get(self._place) or rows.id_of(self._place)),
         "neighbours": property(neighbours),
         "_keys": property(lambda self: host.keys_at(self._place)),
-        "_random": property(lambda self: RowStream(columns.agents[self._place])),
-        "_epoch": _epoch(columns),
+        "random": property(random),
+        "__getattr__": cls._found,
         "_host": host,
         "_chart": kind.chart,
         "_kind": kind,
@@ -231,16 +238,6 @@ def _row_class(cls: Any, rows: Rows, host: Any, kind: Any) -> Any:
 
     # a subclass must not be asked what its base has been asked: rows have no constructor
     return Fields(cls.__name__, (cls,), body)
-
-
-def _epoch(columns: Columns) -> property:
-    def read(self: Any) -> int:
-        return int(columns.agents["drawn_in"][self._place])
-
-    def write(self: Any, epoch: int) -> None:
-        columns.agents["drawn_in"][self._place] = epoch
-
-    return property(read, write)
 
 
 def _field(columns: Columns, stored: Any, host: Any, what: str) -> property:

@@ -27,6 +27,7 @@ from prism.statechart.states import state_text
 from prism.telemetry._loggers import active_logger, report_warning
 from prism.telemetry.events import ANSWER_DISCARDED, TRANSITION
 from prism.worlds import Agent, World
+from prism.worlds._agent import plain_class
 from prism.worlds._host import RunHost
 from prism.worlds._kinds import charts_of, make_kinds
 from prism.worlds._people import AgentTable
@@ -137,6 +138,7 @@ class ColumnStage(AgentStage):
         self.unit: Unit = unit_of(type(setting.world))
         self._machine: Machine
         self._about: Any = None
+        self._passed: dict[str, Any] = {}
         self._has_beginning = defines(type(setting.world), "tick_begins")
         self._has_end = defines(type(setting.world), "tick_ends")
         self._counted = SimpleNamespace(counts=Counts(), open_questions=0)
@@ -183,7 +185,7 @@ class ColumnStage(AgentStage):
         rows = self._rows
         given: dict[str, dict[int, Any]] = {"agent_id": rows.ids, "name": rows.names}
         for place, agent in enumerate(made):
-            if type(agent) is not cls:
+            if plain_class(agent) is not cls:
                 raise AgentError(
                     f"{type(self._world).__name__}.populate returns a {type(agent).__name__}: "
                     f"columns hold one kind of agents, {cls.__name__}"
@@ -297,7 +299,8 @@ class ColumnStage(AgentStage):
         run = self._columns.run
         run["moved"] = run["decided"] = 0
         self._columns["timed_out"][:] = 0
-        run["turn_at"] = host.turn_stream()._key
+        if type(self._world).activation != "all":
+            run["turn_at"] = host.turn_stream()._key
 
     async def tick(self) -> None:
         """Give a turn to every agent that has something to do."""
@@ -325,8 +328,10 @@ class ColumnStage(AgentStage):
         run["epoch"], run["round"], run["tick"] = host.epoch, host.round, host.tick
         run["stopped"] = host.stopped is not None
         for name, stored in self.unit.layout.values.items():
-            what = f"{type(world).__name__}.{name}"
-            run[stored.name] = number_in(stored, getattr(world, name), what)
+            value = getattr(world, name)
+            if value is not self._passed.get(name):
+                run[stored.name] = number_in(stored, value, f"{type(world).__name__}.{name}")
+                self._passed[name] = value
 
     def _call(self, compiled: Any, *given: int) -> int:
         """Run compiled code, and write what happened to the log."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import inspect
 import sys
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -17,7 +16,7 @@ from prism._faults import Place
 from prism.columns import _table as T  # noqa: N812
 from prism.columns import _types as types
 from prism.columns._language import MATH, Language, Scope
-from prism.columns._pieces import Writer, kept_name
+from prism.columns._pieces import Writer
 from prism.columns._types import Layout, RefusedError, Stored, Type, Value, kind_of, type_of
 from prism.statechart import Statechart
 from prism.statechart._definition import TIMEOUT
@@ -214,8 +213,7 @@ class _Builder:
         scope = Scope(method, _named(node, values), own)
         head = f"step_{number}(run, me, other, piece, slot, answer)"
         writer = self._write(scope, node, head, number=number)
-        for kind, count in Counter(map(kind_of, writer.kept.values())).items():
-            self._slot |= {kept_name(kind, each): kind for each in range(count)}
+        self._slot |= {each.name: kind_of(each.type) for each in writer.kept.values()}
         self._unit.uses_waits |= scope.is_waiting
 
     def _guard(self, guard: Any, number: int) -> None:

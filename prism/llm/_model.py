@@ -11,7 +11,7 @@ from prism.errors import FieldValueError, InputError, ReasonerError
 from prism.llm._addresses import DEFAULT_HOST, check_address
 from prism.llm._assignments import ModelAssignment, assignments_of
 from prism.llm._credentials import full_address, without_credentials
-from prism.llm._model_text import model_in_text
+from prism.llm._model_text import model_in_text, require_server
 from prism.llm._settings import (
     RunSettings,
     Server,
@@ -202,6 +202,8 @@ class Model(RunSettings):
                 problem = "contradicts the text of the model: leave one of them out"
                 raise InputError(problem, field=name)
 
+        if "server" not in {**said, **told}:
+            require_server(told["model"])
         return cls(**{**said, **told})
 
     @classmethod

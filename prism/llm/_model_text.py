@@ -18,6 +18,25 @@ _OTHERS = (
 """Common mistakes before the colon: neither a kind of server nor the name of a model."""
 
 
+_OF_OPENAI = re.compile(r"(chat)?gpt-[345]|o[134](-|:|$)")
+"""The beginnings of names that only servers with OpenAI's API know; Ollama has ``gpt-oss``."""
+
+
+def require_server(name: str) -> None:
+    """Refuse a model that is OpenAI's by its name, and would be looked for on Ollama.
+
+    Raises:
+        InputError: If it is such a name.
+    """
+    if _OF_OPENAI.match(name):
+        raise InputError(
+            f"{name!r} is a model of OpenAI by its name, and no server is named: write openai: "
+            f"before it, as in openai:{name}@http://gpu1:8000, for a server with OpenAI's API, or "
+            f"ollama:{name} for a model of that name on Ollama",
+            field="model",
+        )
+
+
 def model_in_text(text: str) -> dict[str, Any]:
     """Return the settings in a text: ``model``, and ``server`` and ``hosts`` if given.
 

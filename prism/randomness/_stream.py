@@ -8,12 +8,14 @@ those before it.
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, MutableSequence, Sequence
+from collections.abc import Iterable, MutableSequence, Sequence
 from hashlib import blake2b
 from heapq import heappop, heappush
 from itertools import accumulate
 from struct import unpack
+from sys import byteorder
 from typing import Any, TypeVar
 
 from prism.randomness._distributions import Distributions
@@ -23,10 +25,16 @@ ItemT = TypeVar("ItemT")
 GOLDEN = 0x9E3779B97F4A7C15
 """The step of splitmix64: 2**64 divided by the golden ratio, made odd."""
 
-_WORD = 2**64 - 1
-_ONE, _OTHER = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
+WORD = 2**64 - 1
+ONE, OTHER = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
+"""The factors with which splitmix64 mixes a word of 64 bits."""
+
+TO_UNIT = 2.0**-53
 STEPS_BACK = pow(GOLDEN, -1, 2**64)
-_TO_UNIT = 2.0**-53
+_WORDS = [f"<{number}Q" for number in range(9)]
+_FEW, _AT_ONCE = 8, 4096
+_ONE_OF_TWO_WORDS = (1).to_bytes(16, "little")
+_LOW_WORDS = slice(int(byteorder == "big"), None, 2)
 
 Taken = tuple[int, float]
 """A number that was drawn: its place in the sequence, and the number."""
@@ -36,24 +44,41 @@ def keys_of(number: int, seed: int, *key: str | int) -> tuple[int, ...]:
     """Return so many keys of 64 bits, 8 at most, for a seed and the owner of what is drawn."""
     # unlike `str`, `ascii` tells a text from a number, and is the same in every version of Python
     digest = blake2b(ascii((seed, *key)).encode(), digest_size=8 * number).digest()
-    return unpack(f"<{number}Q", digest)
+    return unpack(_WORDS[number], digest)
 
 
 def mixed(number: int) -> int:
     """Return the 64 bits that splitmix64 makes of a number."""
-    number &= _WORD
-    number = ((number ^ (number >> 30)) * _ONE) & _WORD
-    number = ((number ^ (number >> 27)) * _OTHER) & _WORD
+    number &= WORD
+    number = ((number ^ (number >> 30)) * ONE) & WORD
+    number = ((number ^ (number >> 27)) * OTHER) & WORD
     return number ^ (number >> 31)
 
 
-def all_mixed(numbers: Iterable[int]) -> Iterator[int]:
-    """Yield what `mixed` makes of each number, without a call for each."""
-    for each in numbers:
-        number = each & _WORD
-        number = ((number ^ (number >> 30)) * _ONE) & _WORD
-        number = ((number ^ (number >> 27)) * _OTHER) & _WORD
-        yield number ^ (number >> 31)
+def all_mixed(numbers: Sequence[int], step: int = 0) -> list[int]:
+    """Return what `mixed` makes of each 64-bit number plus a step, all computed at once.
+
+    All numbers are laid side by side in one large integer, 128 bits apart so that no product
+    reaches the next. So a few operations of Python's, each a loop in C, serve them all.
+    """
+    if len(numbers) < _FEW:
+        return [mixed(number + step) for number in numbers]
+    if len(numbers) > _AT_ONCE:
+        parts = (numbers[at : at + _AT_ONCE] for at in range(0, len(numbers), _AT_ONCE))
+        return [number for part in parts for number in all_mixed(part, step)]
+
+    # a one in each place, and 64 of them
+    ones = int.from_bytes(_ONE_OF_TWO_WORDS * len(numbers), "little")
+    word = ones * WORD
+    side_by_side = memoryview(bytearray(16 * len(numbers)))
+    side_by_side.cast("Q")[_LOW_WORDS] = memoryview(array("Q", numbers))
+    number = int.from_bytes(side_by_side, byteorder)
+    number = (number + ones * (step & WORD)) & word
+    number = ((number ^ ((number >> 30) & word)) * ONE) & word
+    number = ((number ^ ((number >> 27) & word)) * OTHER) & word
+    number ^= (number >> 31) & word
+
+    return memoryview(number.to_bytes(16 * len(numbers), byteorder)).cast("Q")[_LOW_WORDS].tolist()
 
 
 class RandomStream(Distributions):
@@ -86,9 +111,9 @@ class RandomStream(Distributions):
     def begin_epoch(self, key: int, epoch: int) -> None:
         """Turn this into one of the numbered streams of a 64-bit key."""
         # `mixed`, written out, as a call would cost a third more
-        number = (key + epoch * GOLDEN) & _WORD
-        number = ((number ^ (number >> 30)) * _ONE) & _WORD
-        number = ((number ^ (number >> 27)) * _OTHER) & _WORD
+        number = (key + epoch * GOLDEN) & WORD
+        number = ((number ^ (number >> 30)) * ONE) & WORD
+        number = ((number ^ (number >> 27)) * OTHER) & WORD
         self._key = self._at = number ^ (number >> 31)
         self._put_back = None
 
@@ -97,11 +122,11 @@ class RandomStream(Distributions):
         if self._put_back:
             return heappop(self._put_back)[1]
 
-        number = self._at = (self._at + GOLDEN) & _WORD
-        number = ((number ^ (number >> 30)) * _ONE) & _WORD
-        number = ((number ^ (number >> 27)) * _OTHER) & _WORD
+        number = self._at = (self._at + GOLDEN) & WORD
+        number = ((number ^ (number >> 30)) * ONE) & WORD
+        number = ((number ^ (number >> 27)) * OTHER) & WORD
 
-        return ((number ^ (number >> 31)) >> 11) * _TO_UNIT
+        return ((number ^ (number >> 31)) >> 11) * TO_UNIT
 
     def _several(self, number: int) -> list[float]:
         """Draw several floats at once: those that `random` would give one by one."""
@@ -184,7 +209,7 @@ class RandomStream(Distributions):
         if self._put_back:
             return heappop(self._put_back)
         number = self.random()
-        return ((self._at - self._key) * STEPS_BACK) & _WORD, number
+        return ((self._at - self._key) * STEPS_BACK) & WORD, number
 
     def put_back(self, taken: Taken) -> None:
         """Put a number back to be drawn again; the earliest comes first."""
@@ -204,6 +229,11 @@ def index_at(number: float, weights: Sequence[float]) -> int:
         number: From 0 to below 1.
         weights: Non-negative numbers, not all zero; they need not sum to one.
     """
+    if len(weights) == 2:
+        # as below, for the usual case
+        first, second = weights
+        return 0 if number * (first + second) < first else 1
+
     sums = list(accumulate(weights))
     point = number * sums[-1]
     return min(bisect_right(sums, point), len(sums) - 1)

@@ -6,25 +6,30 @@ import sys
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from operator import attrgetter
 from types import CodeType, MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Self, overload
 
 from prism._faults import place_in
 from prism.errors import AgentError, DefinitionError, SimulationError, UnknownTriggerError
-from prism.randomness import RandomStream
+from prism.randomness import RandomStream, Taken
+from prism.randomness._stream import GOLDEN, ONE, OTHER, TO_UNIT, WORD
 from prism.statechart import Configuration, Statechart, TextCall, Wording, Written
 from prism.statechart._engine.writing import make_record
 from prism.statechart.reasoner._questions import DEFAULT_PULL
 from prism.statechart.transitions import Edge
 from prism.worlds._agent_set import AgentSet
 from prism.worlds._charts import unheard_of
-from prism.worlds._fields import Fields, missing_attribute, unknown_field
+from prism.worlds._fields import Fields, derived, missing_attribute, unknown_field
 from prism.worlds._host import RunHost
 from prism.worlds._phase import Phase
 
 HISTORY_DEPTH = 50
 """Transitions that an agent remembers."""
+
+STEPS, DECISIONS = 1, 2
+"""The place of a stream's key among an agent's own."""
 
 _NONE: Mapping[str, Any] = MappingProxyType({})
 
@@ -94,6 +99,68 @@ class Message(Thing):
     content: Any = None
 
 
+class AgentStream(RandomStream):
+    """A random stream of an agent: one sequence of numbers in each part of a run.
+
+    It turns to the sequence of the current part at the first draw there, so agents that do not draw
+    cost nothing.
+
+    Args:
+        agent: The agent.
+        place: The place of the stream's key among the agent's own: `STEPS` or `DECISIONS`.
+    """
+
+    __slots__ = ("_agent", "_begun_in", "_current", "_host", "_place")
+
+    def __init__(self, agent: Any, place: int) -> None:
+        self._agent = agent
+        self._host = agent._host
+        self._place = place
+        self._begun_in = -1
+        # the part of the run if its next number follows on the last one, else none
+        self._current = -1
+        self.begin_at(0)
+
+    def random(self) -> float:
+        """Draw a float, uniform in [0, 1), with 53 random bits.
+
+        Raises:
+            SimulationError: If nothing may be drawn at the moment.
+        """
+        if self._current != self._host.epoch:
+            self._begin_if_due()
+            if self._put_back:
+                return super().random()
+            self._current = self._begun_in
+
+        # as in `RandomStream`, written out, as a call would cost a fifth more
+        number = self._at = (self._at + GOLDEN) & WORD
+        number = ((number ^ (number >> 30)) * ONE) & WORD
+        number = ((number ^ (number >> 27)) * OTHER) & WORD
+        return ((number ^ (number >> 31)) >> 11) * TO_UNIT
+
+    def take(self) -> Taken:
+        """Draw a number with its place in the sequence, so that it can be put back."""
+        self._begin_if_due()
+        return super().take()
+
+    def put_back(self, taken: Taken) -> None:
+        """Put a number back to be drawn again; the earliest comes first."""
+        super().put_back(taken)
+        self._current = -1
+
+    def _begin_if_due(self) -> None:
+        """Turn to the sequence of the current part of the run."""
+        host, agent = self._host, self._agent
+        if self._begun_in == host.epoch:
+            return
+
+        if host.refusing is not None:
+            host.require_drawing(f"agent {agent.agent_id!r}")
+        self.begin_epoch((agent._keys or host.keys_of(agent))[self._place], host.epoch)
+        self._begun_in = host.epoch
+
+
 class _Parts:
     """The slots of every agent, besides those that its class declares."""
 
@@ -103,10 +170,8 @@ class _Parts:
         "_begin_state",
         "_chart",
         "_chart_random",
-        "_decision_epoch",
         "_decision_random",
         "_due",
-        "_epoch",
         "_given",
         "_host",
         "_keys",
@@ -125,8 +190,6 @@ class _Parts:
 
     if TYPE_CHECKING:
         _chart: Statechart[Any]
-        _decision_epoch: int
-        _epoch: int
         inbox: deque[Message]
         neighbours: AgentSet[Self]
         state_memory: dict[str, Any] | None
@@ -166,6 +229,7 @@ class Agent(_Parts, metaclass=Fields):
 
     chart: ClassVar[Statechart[Any]]
     timeout_threshold: ClassVar[int | None] = None
+    _prism_plain: ClassVar[Any] = None
     _prism_writer: ClassVar[Any] = staticmethod(write_agent)
 
     agent_id: str = ""
@@ -181,6 +245,7 @@ class Agent(_Parts, metaclass=Fields):
         self.agent_id = self.name = ""
         for name, value in given.items():
             setattr(self, name, value)
+        self.__class__ = explaining(type(self))
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Refuse a constructor, which a resume would call with different arguments."""
@@ -188,6 +253,9 @@ class Agent(_Parts, metaclass=Fields):
         _refuse_constructor(cls, Agent)
 
     if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Return a column of the agent's table."""
 
         @property
         def state(self) -> Any:
@@ -223,29 +291,25 @@ class Agent(_Parts, metaclass=Fields):
         """The last transitions, oldest first, each a `StateTransition`."""
         return tuple(self._state_history)
 
-    @property
-    def random(self) -> RandomStream:
-        """The random stream for this agent's steps in this round."""
-        host = self._host or self._joined("random")
-        stream: RandomStream = self._random
-        if self._epoch != host.epoch:
-            if host.refusing is not None:
-                host.require_drawing(f"agent {self.agent_id!r}")
-            self._epoch = host.epoch
-            stream.begin_epoch((self._keys or host.keys_of(self))[1], host.epoch)
+    if TYPE_CHECKING:
 
-        return stream
+        @property
+        def random(self) -> RandomStream:
+            """The random stream for this agent's steps in this round."""
 
-    @property
-    def decision_random(self) -> RandomStream:
-        """The random stream for this agent's decisions in this round, for reasoners that draw."""
-        host = self._host or self._joined("decision_random")
-        stream: RandomStream = self._decision_random
-        if self._decision_epoch != host.epoch:
-            self._decision_epoch = host.epoch
-            stream.begin_epoch((self._keys or host.keys_of(self))[2], host.epoch)
+        @property
+        def decision_random(self) -> RandomStream:
+            """The random stream for this agent's decisions in this round, for reasoners."""
 
-        return stream
+    else:
+        # attrgetter, as above
+        random = property(
+            attrgetter("_random"), doc="The random stream for this agent's steps in this round."
+        )
+        decision_random = property(
+            attrgetter("_decision_random"),
+            doc="The random stream for this agent's decisions in this round, for reasoners.",
+        )
 
     @property
     def chart_random(self) -> RandomStream:
@@ -484,8 +548,12 @@ class Agent(_Parts, metaclass=Fields):
         state = getattr(self, "_state", None)
         return f"<{type(self).__name__} {self.agent_id or '?'}{f' in {state}' if state else ''}>"
 
-    def __getattr__(self, name: str) -> Any:
-        """Explain why an attribute is missing; only called if it is."""
+    def _found(self, name: str) -> Any:
+        """Return a column of the agent's table, or explain why an attribute is missing.
+
+        Raises:
+            AttributeError: If it is.
+        """
         cls = type(self)
         if name.startswith("__"):
             raise AttributeError(name)
@@ -494,6 +562,8 @@ class Agent(_Parts, metaclass=Fields):
                 f"{cls.__name__}.{name.removeprefix('_')} has no value yet: it gets one when the "
                 "agent joins a run"
             )
+        if name in ("random", "decision_random"):
+            self._joined(name)
         if name in self._attributes:
             return self._attributes[name]
 
@@ -512,6 +582,25 @@ class Agent(_Parts, metaclass=Fields):
 
 Running = Coroutine[Any, Any, Any]
 """The step of an agent."""
+
+
+@lru_cache(maxsize=256)
+def explaining(cls: Any) -> Any:
+    """Return a class of the same agents that explains which attributes they lack.
+
+    Its agents also have the columns of their table as attributes. Python reads attributes of any
+    class seven times as fast without such a method, so agents have it only while no run goes on.
+    """
+    if hasattr(cls, "__getattr__"):
+        return cls
+
+    return derived(cls, __getattr__=cls._found, _prism_plain=cls)
+
+
+def plain_class(agent: Any) -> Any:
+    """Return the class of an agent without what explains missing attributes."""
+    cls = type(agent)
+    return cls._prism_plain or cls
 
 
 class Waited:

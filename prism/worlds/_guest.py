@@ -85,7 +85,7 @@ class Proxy(Agent, Generic[ObjectT]):
     def __getattr__(self, name: str) -> Any:
         """Look up in the object what the proxy lacks."""
         if name.startswith("_") or name in Agent.fields or name == "object":
-            return super().__getattr__(name)
+            return self._found(name)
 
         return getattr(self.object, name)
 

@@ -16,6 +16,7 @@ from functools import cached_property, lru_cache
 from itertools import takewhile
 from math import inf, prod
 from struct import unpack
+from types import TracebackType
 from typing import Any
 
 from prism._faults import note_place
@@ -284,11 +285,9 @@ class RunHost:
         finally:
             self.enter(before)
 
-    @contextmanager
-    def only_looking(self, reason: str) -> Iterator[None]:
+    def only_looking(self, reason: str) -> AbstractContextManager[None]:
         """Refuse every change and every draw inside the block."""
-        with self.in_phase(Phase.LOOKING, reason):
-            yield
+        return self.in_phase(Phase.LOOKING, reason)
 
     @property
     def late(self) -> str | None:
@@ -585,7 +584,7 @@ class RunHost:
             cls = None if found is None else self._class_named(found[1])
             told = error
             if found is not None and cls is not None:
-                told = AttributeError(unknown_field(cls, found[2]))
+                told = _missing(error) or AttributeError(unknown_field(cls, found[2]))
             elif "property 'state'" in str(error):
                 told = AttributeError(
                     f"{error}: change it with fire or decide, and in setup with begin_in"
@@ -594,7 +593,7 @@ class RunHost:
             self._note_place(error)
             if told is error:
                 raise
-            told.__notes__ = error.__notes__
+            told.__notes__ = getattr(error, "__notes__", [])
             raise told.with_traceback(error.__traceback__) from None
         except Exception as error:
             self._note_place(error)
@@ -610,6 +609,29 @@ class RunHost:
         classes = [type(self.world), *{type(agent) for agent in self.agents}, *below]
         fitting = (cls for cls in classes if cls.__name__ == name and isinstance(cls, Fields))
         return next(fitting, None)
+
+
+def _missing(error: AttributeError) -> AttributeError | None:
+    """Return why an agent lacks an attribute that was read; None if it was written."""
+    where = error.__traceback__
+    while where is not None and where.tb_next is not None:
+        where = where.tb_next
+    explain = getattr(type(error.obj), "_found", None)
+    if where is None or explain is None or _is_writing(where):
+        return None
+
+    try:
+        explain(error.obj, error.name)
+    except AttributeError as told:
+        return told.with_traceback(None)
+    return None
+
+
+def _is_writing(where: TracebackType) -> bool:
+    # loaded only for a message
+    from dis import opname
+
+    return opname[where.tb_frame.f_code.co_code[where.tb_lasti]] == "STORE_ATTR"
 
 
 def _leave_it(_state: Any) -> None:
@@ -664,9 +686,11 @@ def _weights_by_option(asked: Any, options: Sequence[Any]) -> Mapping[Any, float
     """
     weights, kind = asked.weights or {}, asked.agent._kind
     targets = kind.ever_reached(asked.trigger)
-    for key, weight in weights.items():
-        # the usual case, without the checks of the general one
-        if not (key in targets and type(weight) is float and 0 <= weight < inf):
+    # the usual case, without a look at each
+    values = weights.values()
+    is_usual = {*map(type, values)} == {float} and min(values) >= 0 and sum(values) < inf
+    if not (is_usual and weights.keys() <= targets):
+        for key, weight in weights.items():
             _check_weight(asked, options, key, weight)
 
     if kind.has_regions:

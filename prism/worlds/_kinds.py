@@ -129,14 +129,14 @@ class Kind:
     def targets_of(self, agent: Any, trigger: str, context: Any) -> tuple[Any, ...]:
         """Return the targets among which an agent must decide, or none."""
         state = agent._state
+        row = self._unguarded.get(state)
+        if row is not None and trigger in row:
+            return row[trigger]
+
         if state not in self.definition.decision_states and not (
             self.has_regions and self.chart._decides(state)
         ):
             return ()
-
-        row = self._unguarded.get(state)
-        if row is not None and trigger in row:
-            return row[trigger]
 
         return tuple(self.chart.enabled_targets(agent._subject, trigger, context))
 
@@ -467,12 +467,9 @@ def treatments_by_round(
 
 
 def _methods_of(cls: type) -> Iterator[tuple[str, Any]]:
-    """Yield the methods of a class in order of definition, those of bases first."""
-    names = dict.fromkeys(name for base in reversed(cls.__mro__) for name in vars(base))
-    for name in names:
-        method = inspect.getattr_static(cls, name)
-        if inspect.isfunction(method):
-            yield name, method
+    """Return the methods of a class in order of definition, those of bases first."""
+    members = {name: of for base in reversed(cls.__mro__) for name, of in vars(base).items()}
+    return ((name, of) for name, of in members.items() if inspect.isfunction(of))
 
 
 def _activation_problems(cls: type[World[Any]]) -> Iterator[str]:
@@ -640,17 +637,17 @@ def _limits_of(cls: type[Agent]) -> dict[Any, int]:
 
 
 def _unguarded(definition: Definition[Any]) -> dict[Any, dict[str, tuple[Any, ...]]]:
-    """Return the targets of transitions without a guard, by state and trigger."""
+    """Return the targets of decisions about transitions without a guard, by state and trigger."""
     if definition.tree is not None:
         return {}
 
-    found: dict[Any, dict[str, tuple[Any, ...]]] = {each: {} for each in definition.states}
+    found: dict[Any, dict[str, tuple[Any, ...]]] = {each: {} for each in definition.decision_states}
     guarded = {
         (each.source, each.trigger) for each in definition.transitions if each.guard is not None
     }
     for each in definition.transitions:
-        row = found[each.source]
-        if (each.source, each.trigger) not in guarded:
+        row = found.get(each.source)
+        if row is not None and (each.source, each.trigger) not in guarded:
             row[each.trigger] = tuple(dict.fromkeys((*row.get(each.trigger, ()), each.target)))
 
     return found

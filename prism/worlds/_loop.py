@@ -197,7 +197,8 @@ class Loop:
             )
 
         self._host.enter(Phase.BEGINNING)
-        with self.clock.bound(), self.world._prism_running(is_new=not self.finished):
+        running = self.world._prism_running(is_new=not self.finished)
+        with self.clock.bound(), running, self._stage.playing():
             if not self.finished:
                 self._begin()
 

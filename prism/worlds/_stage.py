@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache, partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from prism.errors import (
@@ -37,7 +39,15 @@ from prism.telemetry.events import (
     TEXT_WRITTEN,
     TRANSITION,
 )
-from prism.worlds._agent import HISTORY_DEPTH, Agent
+from prism.worlds._agent import (
+    DECISIONS,
+    HISTORY_DEPTH,
+    STEPS,
+    Agent,
+    AgentStream,
+    explaining,
+    plain_class,
+)
 from prism.worlds._agent_set import AgentSet
 from prism.worlds._asking import Answerers, Event, RelayLogger, asking_with
 from prism.worlds._guest import OBJECT, Guest, Proxy, as_agent, join
@@ -227,7 +237,7 @@ class AgentStage:
                     "make new agents"
                 )
 
-            kind = type(agent)
+            kind = plain_class(agent)
             numbers[kind] = numbers.get(kind, 0) + 1
             _name(agent, numbers[kind])
             agent._host = self.host
@@ -258,7 +268,7 @@ class AgentStage:
         host.triggers = triggers_of([*host.charts, *(kind.definition for kind in host.kinds)])
         host.has_proxies = any(issubclass(cls, Proxy) for cls in kinds)
         for place, agent in enumerate(host.agents):
-            kind = kinds[type(agent)]
+            kind = kinds[plain_class(agent)]
             kind.agents.append(agent)
             agent._kind, agent._chart, agent._place = kind, kind.chart, place
             agent._since = agent._member = 0
@@ -270,8 +280,8 @@ class AgentStage:
                 agent._state_history = deque(maxlen=HISTORY_DEPTH)
                 agent.state_memory = None
 
-            agent._random, agent._decision_random = RandomStream.of_key(0), RandomStream.of_key(0)
-            agent._epoch = agent._decision_epoch = -1
+            agent._random = AgentStream(agent, STEPS)
+            agent._decision_random = AgentStream(agent, DECISIONS)
             agent._notes = agent._chart_random = None
             agent.neighbours, agent.inbox = AgentSet(), deque()
             self._fill_in(agent)
@@ -313,6 +323,24 @@ class AgentStage:
             self.ticks = (TogetherTicks if self._world.together else Ticks)(*arguments)
 
         self.host.timed_out = self._count_time_out
+
+    @contextmanager
+    def playing(self) -> Iterator[None]:
+        """Have Python read the agents' attributes as fast as it can inside the block."""
+        kinds = [
+            kind.agents
+            for kind in self._kinds.values()
+            if not (issubclass(kind.cls, Proxy) or any(each._attributes for each in kind.agents))
+        ]
+        # past the guards of worlds in which agents change only themselves
+        for agent in chain.from_iterable(kinds):
+            object.__setattr__(agent, "__class__", plain_class(agent))
+        try:
+            yield
+        finally:
+            for agent in chain.from_iterable(kinds):
+                cls: Any = type(agent)
+                object.__setattr__(agent, "__class__", explaining(cls))
 
     def logged_agents(self) -> int | None:
         """Return how many agents the log covers, or None for all."""

@@ -175,9 +175,12 @@ class Ticks:
 
     def _steps(self, agents: Iterable[Any]) -> None:
         host, world, step_of = self._host, self._world, self._activation.step_of
+        is_in_turn, now = type(self._activation) is InTurn, self.roster.now
         for agent in agents:
-            # look up now, since an earlier agent may have changed this one's state
-            step = step_of(agent)
+            # look up now, since an earlier agent may have changed this one's state; and here in the
+            # usual case, since most turns are that
+            is_usual = is_in_turn and agent._due > now
+            step = agent._kind.steps.get(agent._state) if is_usual else step_of(agent)
             if step is None:
                 continue
 
@@ -347,16 +350,17 @@ class Ticks:
 
     def _apply(self, asked: Asked, chosen: Any) -> Any:
         """Carry out an answer, and return the state, or None if the agent moved meanwhile."""
-        agent = asked.agent
+        host, agent = self._host, asked.agent
         if asked.since is not WAITING and _has_moved(asked):
             self._discard(asked, chosen)
             return None
 
-        if self._host.remembers:
+        if host.remembers:
             self._remember_staying(asked, chosen)
 
+        subject = agent._subject if host.has_proxies else agent
         return agent._chart.fire_to(
-            agent._subject, asked.trigger, chosen, asked.context, asked_in=asked.state
+            subject, asked.trigger, chosen, asked.context, asked_in=asked.state
         )
 
     def _remember_staying(self, asked: Asked, chosen: Any) -> None:
@@ -396,12 +400,12 @@ class Ticks:
 
 def _has_moved(asked: Asked) -> bool:
     """Return whether an agent has moved since it was asked, even if it has returned."""
-    agent = asked.agent
-    if last_record(agent) is asked.since:
+    agent, since = asked.agent, asked.since
+    history = agent._state_history
+    if (history[-1] if history else None) is since:
         return False
 
-    chart, history = agent._chart, agent._state_history
-    return bool(chart._has_moved(agent, asked.state, asked.trigger, history, asked.since))
+    return bool(agent._chart._has_moved(agent, asked.state, asked.trigger, history, since))
 
 
 class Elsewhere:

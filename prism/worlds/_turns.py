@@ -150,10 +150,11 @@ class Roster:
         if self._is_listed:
             return sorted([(agent._place, agent.agent_id, agent) for agent in agents])
 
-        # `place_of`, without a call for each agent
-        salt, found = self._salt, list(agents)
-        keys = [(agent._keys or agent._host.keys_of(agent))[0] + salt for agent in found]
-        return sorted(zip(all_mixed(keys), [agent.agent_id for agent in found], found, strict=True))
+        # `place_of`, for all at once
+        found = list(agents)
+        keys = [(agent._keys or agent._host.keys_of(agent))[0] for agent in found]
+        places = all_mixed(keys, self._salt)
+        return sorted(zip(places, [agent.agent_id for agent in found], found, strict=True))
 
     def moved(self, agent: Any, left: Any, entered: Any) -> int:
         """Record that an agent leaves a state, and return its ticks in it."""

@@ -59,6 +59,7 @@ def test_a_dry_run_estimates_and_asks_nobody(
     ("given", "said"),
     [
         (("--model", "vllm:llama3.2@h"), "--model 'vllm' is not a kind of server"),
+        (("--model", "gpt-4:x@h"), "--model 'gpt-4:x' is a model of OpenAI by its name"),
         (("--model", "openai:llama3.2"), "--host must name an OpenAI-compatible server"),
         (
             ("--model", "ollama:a@http://u:p,w@h"),

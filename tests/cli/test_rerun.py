@@ -39,3 +39,23 @@ def test_what_is_missing_is_said(prism: Prism) -> None:
     assert "needs a RUN" in prism("rerun").err
     assert "needs --from-round" in prism("rerun", "run").err
     assert "needs --out" in prism("rerun", "run", "--from-round", "2").err
+
+
+def test_two_runs_are_held_against_each_other(prism: Prism) -> None:
+    """``log diff`` names the first decision and transition of two runs that differ, in words."""
+    for folder, seed in (("one", "1"), ("same", "1"), ("two", "2")):
+        given = ("--agents", "20", "--rounds", "2", "--seed", seed, "--out", folder)
+        assert prism("run", "rumour", *given).status == 0
+
+    same = prism("log", "diff", "one", "same")
+    assert (same.status, same.out.strip()) == (
+        0,
+        "Every decision and transition is the same as in one.",
+    )
+    differ = prism("log", "diff", "one", "two/events.jsonl")
+    assert differ.status == 1
+    assert "The first transition that differs from one: round" in differ.out
+    assert ", is now " in differ.out
+    lacking = prism("log", "diff", "one", "nowhere")
+    assert lacking.status == 2
+    assert "nowhere: there is no such" in lacking.err

@@ -49,6 +49,7 @@ def test_a_text_says_model_server_and_hosts(
         ("ollama:@gpu1", "no such thing"),
         ("vllm:llama3.2@gpu1", "'vllm' is not a kind of server"),
         ("lmstudio:qwen2:7b", "'lmstudio' is not a kind of server"),
+        ("gpt-4:x@gpu1", "is a model of OpenAI by its name"),
         ("openai:gpt-oss", "must name an OpenAI-compatible server"),
         ("http://127.0.0.1:11434", "begins with an address"),
         ("llama3.2@", "has no host"),

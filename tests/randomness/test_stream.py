@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prism.randomness import RandomStream
+from prism.randomness._stream import all_mixed, mixed
 from prism.statechart.reasoner._policy import AgentStreams
 
 
@@ -182,3 +183,16 @@ def test_a_set_has_no_order_to_draw_from() -> None:
     """Shuffling a set is refused: its order is another one in every process."""
     with pytest.raises(TypeError, match="a set has a different order"):
         RandomStream(1).shuffled({1, 2})
+
+
+@given(st.lists(st.integers(0, 2**64 - 1), max_size=40), st.integers(0, 2**70))
+def test_numbers_mixed_at_once_are_those_mixed_one_by_one(numbers: list[int], step: int) -> None:
+    """Many numbers in one large integer give the same words as each for itself."""
+    assert all_mixed(numbers, step) == [mixed(number + step) for number in numbers]
+
+
+def test_so_many_numbers_are_mixed_in_parts() -> None:
+    """More numbers than are laid side by side give the same words, too."""
+    numbers = [mixed(number) for number in range(10_000)]
+
+    assert all_mixed(numbers, 3) == [mixed(number + 3) for number in numbers]

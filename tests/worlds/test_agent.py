@@ -1,16 +1,20 @@
-"""Agents: what a model is told of them, and what they are called."""
+"""Agents: what a model is told of them, what they are called, and their random numbers."""
 
+from enum import StrEnum
 from typing import Any
 
 import pytest
 
 from prism import Run
-from prism.errors import FieldValueError
+from prism.errors import FieldValueError, SimulationError
 from prism.examples import Rumour, Vaccination
 from prism.examples.rumour import Person
 from prism.examples.vaccination import Parent, View
-from prism.statechart import Question
+from prism.randomness import RandomStream
+from prism.randomness._stream import GOLDEN, keys_of, mixed
+from prism.statechart import Question, Statechart
 from prism.statechart.reasoner._prompts import chat_prompt, decision_question, decision_state
+from prism.worlds import Agent, World, during, measure
 
 
 def question_of(prompt: str | None) -> Question:
@@ -47,3 +51,106 @@ def test_two_agents_with_one_id_are_refused() -> None:
     """Ids are unique in a run."""
     with pytest.raises(FieldValueError, match="used more than once: ada"):
         _ = Run(Rumour(), [Person(agent_id="ada") for _ in range(8)]).agents
+
+
+def test_the_class_of_an_agent_in_a_run_has_nothing_that_slows_its_attributes() -> None:
+    """Agents explain what they lack, but not while a run goes on, when the run does so itself."""
+    person = Person()
+    run = Run(Seeing(), [person, *(Person() for _ in range(9))])
+    run.run()
+
+    assert seen == [Person] * 3
+    for each in (Person(), person):
+        with pytest.raises(AttributeError, match="Person has neither a field nor a method 'age'"):
+            _ = each.age
+
+
+seen: list[type] = []
+
+
+class Seeing(Rumour):
+    """A rumour that notes the class of an agent."""
+
+    rounds = 3
+
+    def round_begins(self) -> None:
+        """Note it."""
+        seen.append(type(self.agents[0]))
+        assert not hasattr(type(self.agents[0]), "__getattr__")
+
+
+Mood = StrEnum("Mood", ["CALM", "KEEN"])
+
+
+class Drawer(Agent):
+    """Somebody."""
+
+    chart = Statechart(Mood, [], Mood.CALM)
+
+
+drawn: list[float] = []
+
+
+class Noted(World[Drawer]):
+    """One person who draws a number in every tick, the last of which is put back."""
+
+    rounds, ticks = 2, 2
+
+    @during(Mood.CALM)
+    def draw(self, person: Drawer) -> None:
+        """Draw a number twice."""
+        taken = person.random.take()
+        person.random.put_back(taken)
+        assert person.random.random() == taken[1]
+        drawn.append(taken[1])
+
+
+def _numbers(seed: int, part: int) -> list[float]:
+    key = keys_of(3, seed, "agent", "drawer_1")[1]
+    stream = RandomStream.of_key(mixed(key + part * GOLDEN))
+    return [stream.random(), stream.random()]
+
+
+def test_each_round_has_its_own_sequence_which_goes_on_from_tick_to_tick() -> None:
+    """Numbers are keyed by seed, agent and round, and taken ones that are put back come again."""
+    drawn.clear()
+    Run(Noted(), 1, seed=5).run()
+
+    assert drawn == [*_numbers(5, 2), *_numbers(5, 4)]
+
+
+class Returning(World[Drawer]):
+    """One person who puts a number back in the first round, and draws one in the second."""
+
+    rounds = 2
+
+    @during(Mood.CALM)
+    def draw(self, person: Drawer) -> None:
+        """Put a number back, or draw one."""
+        if self.round == 1:
+            person.random.put_back(person.random.take())
+        else:
+            drawn.append(person.random.random())
+
+
+def test_a_number_that_is_put_back_does_not_outlast_its_round() -> None:
+    """The next round begins with its own first number, whatever was put back before."""
+    drawn.clear()
+    Run(Returning(), 1, seed=5).run()
+
+    assert drawn == _numbers(5, 4)[:1]
+
+
+class Looking(World[Drawer]):
+    """A world whose measure draws."""
+
+    @measure
+    def drawn(self) -> float:
+        """Draw from the stream of an agent."""
+        return self.agents[0].random.random()
+
+
+def test_a_measure_cannot_draw_from_an_agents_stream() -> None:
+    """Who draws where nothing may be drawn is told so."""
+    with pytest.raises(SimulationError, match="'drawer_1' cannot draw random numbers"):
+        Run(Looking(), 1, rounds=1).run()

@@ -314,12 +314,13 @@ class Interpreter(Running[StateT]):
         Returns:
             As `fire`; None if no enabled transition leads to the target.
         """
-        answer = Answer(target, asked_in, quiet)
         if engine_hooks or self._firing:
-            return self._fire_or_queue(agent, trigger, context, answer)
+            return self._fire_or_queue(agent, trigger, context, Answer(target, asked_in, quiet))
 
         candidate = self._unguarded_to(agent, trigger, target, asked_in)
-        candidate = candidate or self._first_enabled(agent, trigger, context, answer)
+        if candidate is None:
+            answer = Answer(target, asked_in, quiet)
+            candidate = self._first_enabled(agent, trigger, context, answer)
         return None if candidate is None else self._commit_or_run(agent, candidate, context)
 
     def begin(self, agent: Any, context: Any = None) -> StateT:
@@ -431,8 +432,11 @@ class Interpreter(Running[StateT]):
         """Make a transition as `_run`, faster if no code of the user's runs that might fire."""
         write = self._quiet_writers.get(agent.__class__)
         _, action, target, edge = candidate
-        if action is not None or write is None or edge.leaves is None:
+        if action is not None or write is None:
             return self._run(agent, candidate, context)
+        if edge.leaves is None:
+            # a transition to the same state in a flat chart leaves no trace
+            return target if edge.plan is None else self._run(agent, candidate, context)
 
         self._commit(agent, edge, write, context)
         return target
