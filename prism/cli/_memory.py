@@ -373,14 +373,14 @@ def _text(value: Any) -> str:
 
 def _matches(memory: Memory, text: str, most: int) -> Iterator[dict[str, Any]]:
     """Search the part that an agent always sees, and then storage."""
-    from prism.cognition._memory._search import SearchedEntries
+    from prism.cognition._memory._memory import Memory
 
-    for where, values in (("working memory", memory.working), ("thoughts", memory.thoughts)):
-        for tag, score in SearchedEntries(values.items()).search(text, most):
-            yield {"where": where, "tag": tag, "value": values[tag], "score": round(score, 6)}
-    for found in memory.search(text, most):
-        score = round(found.score, 6)
-        yield {"where": "storage", "tag": found.tag, "value": found.value, "score": score}
+    seen = (("working memory", memory.working), ("thoughts", memory.thoughts))
+    searched = [(where, Memory.in_memory({"storage": values})) for where, values in seen]
+    for where, held in [*searched, ("storage", memory)]:
+        for found in held.search(text, most):
+            score = round(found.score, 6)
+            yield {"where": where, "tag": found.tag, "value": found.value, "score": score}
 
 
 def _print_matches(found: list[dict[str, Any]]) -> None:

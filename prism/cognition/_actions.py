@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, dataclass
 from difflib import get_close_matches
@@ -21,13 +20,6 @@ MOST_FOUND = 5
 
 _SUGGESTED = 3
 _LOOKED_AT = 20
-
-_SINGULARS = (
-    (re.compile(r"\b(\w{2,})ies\b", re.IGNORECASE), r"\1y"),
-    (re.compile(r"\b(\w+(?:s|x|z|ch|sh))es\b", re.IGNORECASE), r"\1"),
-    (re.compile(r"\b(\w{2,}[^\W\dsiu])s\b", re.IGNORECASE), r"\1"),
-)
-"""Plurals of English, and what they may be the plural of."""
 
 _OF_EXAMPLE = "name_of_the_memory"
 """The tag in the form that prompts show; models that echo their prompt reply with it."""
@@ -112,12 +104,6 @@ def _tag_meant(memory: Memory, asked: AskedAction) -> str:
     return asked.tags if found in (None, as_tag(asked.tags)) else str(found)
 
 
-def with_singulars(text: str) -> str:
-    """Return a text with the singulars behind it that its plurals may have."""
-    found = (each.expand(form) for plural, form in _SINGULARS for each in plural.finditer(text))
-    return " ".join([text, *found])
-
-
 def _held(memory: Memory, tags: str) -> tuple[Any, Any]:
     return memory.working.get(as_tag(tags)), memory.stored(tags)
 
@@ -189,7 +175,7 @@ def _problem_of_value(
 
 def _search(memory: Memory, asked: AskedAction) -> ActionResult:
     words = " ".join(filter(None, (asked.tags.replace("_", " "), value_of(asked))))
-    found = tuple(match.tag for match in memory.search(with_singulars(words), MOST_FOUND))
+    found = tuple(match.tag for match in memory.search(words, MOST_FOUND))
     if not found:
         none = "no memory in storage contains any of these words"
         return ActionResult(asked.type, asked.tags, "missing", none)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any, Literal, Self
 
@@ -416,9 +416,7 @@ class CycleUnderWay:
         self._fire(FAULT)
 
     def _note(self, **told: Any) -> None:
-        # it is frozen for others, who get it at the end
-        for name, value in told.items():
-            object.__setattr__(self.told, name, value)
+        self.told = replace(self.told, **told)
 
     def _note_defect(self, defect: str) -> None:
         self._note(defects=(*self.told.defects, defect))

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from prism.cognition._memory._contents import StorageKind
 from prism.cognition._memory._memory import Memory
-from prism.errors import InputError, ReplayError
-from prism.files import parse_json, reading
+from prism.cognition._memory._values import to_json
+from prism.errors import ReplayError
 from prism.files._durable import write_durably
 from prism.runs._dry_run import is_dry_run
-
-_REPEATED_NAMES = {"json": "memory.json", "sqlite": "memory.sqlite"}
 
 
 class Keeper:
@@ -57,9 +54,8 @@ class Keeper:
         Args:
             is_new: Whether the run is at its beginning.
         """
-        repeated = self._repeated_path()
-        if repeated is not None:
-            memory = Memory.open(repeated, storage=self._storage or "json", backups=0)
+        if self._is_repeated and self.folder is not None:
+            memory = Memory.open(self._repeated, storage=self._storage or "json", backups=0)
             if is_new:
                 self.go_on_after(memory, None)
             return memory
@@ -69,10 +65,7 @@ class Keeper:
         if not is_dry_run():
             return Memory.open(self._path, storage=self._storage)
         # which may change nothing
-        if not self._path.exists():
-            return Memory.in_memory()
-        with Memory.read(self._path) as memory:
-            return Memory.in_memory(memory.to_dict())
+        return Memory.in_memory(_document(self._path) if self._path.exists() else None)
 
     def keep(self, memory: Memory, after: int | None) -> None:
         """Keep a copy of the memory, if the run is kept.
@@ -82,15 +75,14 @@ class Keeper:
             after: The round after which the run continues; None at its beginning.
         """
         if self.folder is not None:
-            text = json.dumps(memory.to_dict(), ensure_ascii=False, indent=2)
-            write_durably(self.folder / _name(after), text.encode("utf-8", "surrogatepass"))
+            write_durably(self.folder / _name(after), to_json(memory.to_dict()))
 
     def forget(self) -> None:
         """Remove what a run has left in its folder that did not begin after all."""
         if self.folder is not None:
-            repeated = self._repeated_path()
-            for path in (self.folder / _name(None), *([repeated] if repeated else [])):
-                path.unlink(missing_ok=True)
+            (self.folder / _name(None)).unlink(missing_ok=True)
+            if self._is_repeated:
+                self._repeated.unlink(missing_ok=True)
 
     def go_on_after(self, memory: Memory, after: int | None) -> None:
         """Make the memory of a repeated run what the first one had when it went on after a round.
@@ -102,12 +94,11 @@ class Keeper:
         memory.replace(self._recorded(after))
         memory.commit()
 
-    def _repeated_path(self) -> Path | None:
-        """Return where a repeated run has its memory; None if nowhere, or if it repeats none."""
-        if not self._is_repeated or self.folder is None:
-            return None
-
-        return self.folder / _REPEATED_NAMES[self._storage or "json"]
+    @property
+    def _repeated(self) -> Path:
+        """The memory of a repeated run that is kept."""
+        assert self.folder is not None
+        return self.folder / f"memory.{self._storage or 'json'}"
 
     def _recorded(self, after: int | None) -> Mapping[str, Any]:
         """Return the copy that the first run kept."""
@@ -118,12 +109,12 @@ class Keeper:
                 "complete folder of a run of cycles"
             )
 
-        with reading(path):
-            data = parse_json(path.read_bytes().decode("utf-8", "surrogatepass"), path=path)
-        if not isinstance(data, dict):
-            raise InputError("is damaged: it must hold a JSON object", path=path)
+        return _document(path)
 
-        return data
+
+def _document(path: Path) -> Mapping[str, Any]:
+    with Memory.read(path) as memory:
+        return memory.to_dict()
 
 
 def _name(after: int | None) -> str:

@@ -9,12 +9,13 @@ from functools import partial
 from typing import Any, Literal
 
 from prism.cognition._actions import tag_in
-from prism.cognition._config._config import Config, require_room
+from prism.cognition._config._config import Config, crowded_limits
 from prism.cognition._memory._memory import Memory
 from prism.cognition._memory._values import as_tag, to_text
 from prism.cognition._prompts import LEAST, Prompt, Seen, build_prompt, without
 from prism.cognition._replies import AskedAction
 from prism.cognition._settings import PAGING_ACTIONS
+from prism.errors import InputError
 from prism.statechart.reasoner._tokens import TokenCounter
 
 PagingReason = Literal["soft_limit", "hard_limit", "asked"]
@@ -146,7 +147,9 @@ class Pager:
         soft, hard = config.paging_limit, config.hard_limit
         self.soft: int | None = soft.max_tokens if soft.enable else None
         self.hard: int | None = hard.max_tokens if hard.enable else None
-        require_room(config, goal=goal, count=count, own=own)
+        for limit, message in crowded_limits(config, goal=goal, count=count, own=own):
+            raise InputError(message, field=f"{limit}.max_tokens")
+
         # by use, nobody is asked in the state paging
         asked_in = _STATES if config.paging.policy == "model" else _STATES[:2]
         self._largest = max(asked_in, key=lambda state: self._prompt(state, LEAST).tokens)
@@ -418,7 +421,9 @@ def _matching(memory: Memory, limit: int, instead: str = "") -> list[str]:
         instead: What to search for where there is no thought.
     """
     text = [*memory.thoughts.values(), *([] if memory.thoughts else [instead])][-1]
-    found = memory.search(text, limit + len(memory.working)) if text else []
+    # a thought has many words: as they stand, they tell more than in all their forms
+    number = limit + len(memory.working)
+    found = memory.search(text, number, plurals=False) if text else []
     return [match.tag for match in found if match.tag not in memory.working][:limit]
 
 

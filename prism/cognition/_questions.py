@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from prism.cognition._actions import with_singulars
 from prism.cognition._config._config import Config
 from prism.cognition._memory._memory import Memory
 from prism.cognition._paging import fewest
@@ -58,9 +57,7 @@ async def ask_memory(
 
 def _prompt(memory: Memory, question: str, config: Config, count: TokenCounter) -> str:
     """Return the prompt: best matches first to come, and the oldest thoughts first to go."""
-    found = {
-        match.tag: match.value for match in memory.search(with_singulars(question), _MOST_FOUND)
-    }
+    found = {match.tag: match.value for match in memory.search(question, _MOST_FOUND)}
     seen = replace(Seen.of(memory), found=found, last_action=None, news=())
     order = [("found", tag) for tag in reversed(found)]
     order += [("thoughts", key) for key in memory.thoughts]

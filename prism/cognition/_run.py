@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
 import json
-import os
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from prism.cognition._actions import ActionResult
 from prism.cognition._agent import CognitiveAgent, number_of_cycles, with_window
 from prism.cognition._chart import CHART_NAME
-from prism.cognition._config._config import Config, require_room
+from prism.cognition._config._config import Config
 from prism.cognition._cycle import CognitiveResults, Cycle, reason_to_stop
 from prism.cognition._keeper import Keeper
 from prism.cognition._memory._contents import StorageKind
@@ -41,6 +38,7 @@ from prism.telemetry.events import (
     COGNITION_REFUSED,
     COGNITION_STOPPED,
 )
+from prism.worlds._addresses import module_at
 from prism.worlds._alone import Alone, AloneRun, Event, recorded_log, told_by
 from prism.worlds._loop import Loop
 
@@ -271,23 +269,21 @@ class CognitiveRun(AloneRun):
         config = Config.load(self.file)
         count: TokenCounter = self.application.get("count") or _counter_of(self.count)
         cycles = self._number_of_cycles(config)
+        clock = SimulatedClock()
         try:
-            require_room(config, goal=self.goal, count=count)
+            agent = Thinker(
+                config,
+                # that of the run is opened when it begins
+                Memory.in_memory(),
+                agent_id=self.agent_id,
+                goal=self.goal,
+                count=count,
+                logger=logger,
+                clock=clock,
+            )
         except InputError as error:
             raise InputError(error.problem, path=self.file, field=error.field) from None
         writer, keeper = self._sources(config)
-
-        clock = SimulatedClock()
-        agent = Thinker(
-            config,
-            # that of the run is opened when it begins
-            Memory.in_memory(),
-            agent_id=self.agent_id,
-            goal=self.goal,
-            count=count,
-            logger=logger,
-            clock=clock,
-        )
         world = Cycles.of(agent=agent, _keeper=keeper, _parts=[])
 
         return self._loop_of(world, writer, cycles, logger, clock)
@@ -366,20 +362,19 @@ def _counter_of(name: str) -> TokenCounter:
     if name in _COUNTERS:
         return _COUNTERS[name]
 
-    module, colon, attribute = name.partition(":")
-    if not (module and colon and attribute):
+    place, _, attribute = name.rpartition(":")
+    if not (place and attribute):
         known = ", ".join(_COUNTERS)
         raise InputError(
             f"there is no token counter {name!r}: use {known} or package.module:function",
             field="count",
         )
     try:
-        if os.getcwd() not in sys.path:  # noqa: PTH109 - as Python itself has it
-            sys.path.insert(0, os.getcwd())  # noqa: PTH109
-        found: Any = getattr(importlib.import_module(module), attribute)
+        found: Any = getattr(module_at(place), attribute)
         counted = found("two words")
     except Exception as error:  # of a module of the user's
-        raise InputError(f"{name} cannot be used: {error}", field="count") from error
+        told = getattr(error, "problem", error)
+        raise InputError(f"{name} cannot be used: {told}", field="count") from error
     if isinstance(counted, bool) or not isinstance(counted, int) or counted < 0:
         raise InputError(f"{name} must return a number of tokens, got {counted!r}", field="count")
 

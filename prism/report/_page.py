@@ -142,7 +142,7 @@ def _of_example(world: str) -> tuple[Diagram, ...]:
     if module.rpartition(".")[0] != examples.__name__ or name not in examples.__all__:
         return ()
 
-    from prism.worlds._about import outlines_of
+    from prism.worlds._world import outlines_of
 
     return tuple(outlines_of(getattr(examples, name)))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from shutil import copyfileobj
@@ -31,7 +31,8 @@ TRACEBACK_NAME = "traceback.txt"
 _MOST_NAMED = 3
 
 _RESULTS = "results"
-_SUMMARY_KINDS = {"prism": str, "schema": int, "config": dict, _RESULTS: dict}
+_SUMMARY_KINDS = {"prism": str, "schema": int, "config": dict}
+_LATER_KINDS = {"charts": list, _RESULTS: dict}
 
 
 class RunFolder:
@@ -58,6 +59,7 @@ class RunFolder:
         self.is_new = True
         self._has_rounds = False
         self._config: Mapping[str, Any] = {}
+        self._charts: Sequence[Mapping[str, Any]] = ()
         self._is_repeatable = True
         self._keeps_prompts = False
         self._log: RunLog | None = None
@@ -111,6 +113,7 @@ class RunFolder:
         config: Mapping[str, Any],
         clock: SimulatedClock,
         *,
+        charts: Sequence[Mapping[str, Any]] = (),
         is_repeatable: bool = True,
         keeps_prompts: bool = False,
     ) -> Iterator[EventLogger]:
@@ -119,6 +122,7 @@ class RunFolder:
         Args:
             config: The run's configuration, as plain data.
             clock: The run's clock.
+            charts: The charts of its agents, as plain data.
             is_repeatable: Whether the run would write the same again. If not, because a model
                 decides, a log that matches no checkpoint is kept beside the new one.
             keeps_prompts: Whether to keep the prompts and replies of the run as well.
@@ -131,7 +135,7 @@ class RunFolder:
             InputError: If it cannot be written, another process is writing it, or the run was begun
                 with another configuration.
         """
-        self._config = config
+        self._config, self._charts = config, charts
         self._is_repeatable = is_repeatable
         self._keeps_prompts = keeps_prompts
         self._checkpoints.log = self.path / log_name(config)
@@ -299,7 +303,8 @@ class RunFolder:
         return self._log
 
     def _write_summary(self, outcome: Mapping[str, Any]) -> None:
-        text = json.dumps(describe_run(self._config, outcome), indent=2, allow_nan=False) + "\n"
+        told = describe_run(self._config, outcome, self._charts)
+        text = json.dumps(told, indent=2, allow_nan=False) + "\n"
         write_durably(self.path / SUMMARY_NAME, text.encode())
 
 
@@ -343,9 +348,15 @@ def _forget(folder: Path) -> None:
         folder.rmdir()
 
 
-def describe_run(config: Mapping[str, Any], outcome: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the contents of ``run.json``: the run's configuration and its results."""
-    return {"prism": __version__, "schema": SCHEMA_VERSION, "config": dict(config), **outcome}
+def describe_run(
+    config: Mapping[str, Any],
+    outcome: Mapping[str, Any],
+    charts: Sequence[Mapping[str, Any]] = (),
+) -> dict[str, Any]:
+    """Return the contents of ``run.json``: the run's configuration, its charts and its results."""
+    told = {"charts": list(charts)} if charts else {}
+    about = {"prism": __version__, "schema": SCHEMA_VERSION, "config": dict(config)}
+    return {**about, **told, **outcome}
 
 
 def read_summary(path: Path) -> dict[str, Any]:
@@ -372,9 +383,9 @@ def read_summary(path: Path) -> dict[str, Any]:
     if not isinstance(summary, dict):
         raise InputError("is damaged: it must hold a JSON object", path=file)
 
-    for name, kind in _SUMMARY_KINDS.items():
-        # results exist once the run is complete
-        missing = name not in summary and name != _RESULTS
+    # only some worlds have charts to tell, and results exist once the run is complete
+    for name, kind in {**_SUMMARY_KINDS, **_LATER_KINDS}.items():
+        missing = name not in summary and name in _SUMMARY_KINDS
         if missing or type(summary.get(name, kind())) is not kind:
             raise InputError("is missing, or not what prism writes", path=file, field=name)
 

@@ -65,7 +65,8 @@ class RunOptions(Protocol[ResultsT_co]):
     """The options of a run: everything that its events depend on.
 
     Options of runs that need more frequent checkpoints also have an attribute ``checkpoint_every``:
-    seconds, or 0 for every round.
+    seconds, or 0 for every round. Options of a user's world have an attribute ``charts``: the
+    charts of its agents as they are drawn, as plain data.
     """
 
     @property

@@ -228,9 +228,10 @@ def carry_out(
 
     # before a round has changed anything
     config = options.to_config() if told else {}
+    charts = getattr(options, "charts", ()) if told else ()
     with ExitStack() as stack:
         if folder is not None and logger is not None:
-            _begin_keeping(run, logger, config, options, models, folder, stack, observer)
+            _begin_keeping(run, logger, config, charts, options, models, folder, stack, observer)
         elif models:
             _close_caches(run, stack, observer)
         if models:
@@ -243,7 +244,8 @@ def carry_out(
         if folder is not None:
             folder.complete(outcome)
 
-    return Outcome(results, describe_run(config, outcome), getattr(folder, "path", None))
+    summary = describe_run(config, outcome, charts)
+    return Outcome(results, summary, getattr(folder, "path", None))
 
 
 def _require_no_record(models: Iterable[Model]) -> None:
@@ -279,6 +281,7 @@ def _begin_keeping(
     run: Runnable[Any],
     logger: LateLogger,
     config: Mapping[str, Any],
+    charts: Sequence[Mapping[str, Any]],
     options: RunOptions[Any],
     models: Sequence[Model],
     folder: RunFolder,
@@ -289,6 +292,7 @@ def _begin_keeping(
     writing = folder.writing(
         config,
         run.clock,
+        charts=charts,
         is_repeatable=options.is_repeatable,
         keeps_prompts=_records_prompts(config),
     )

@@ -28,10 +28,11 @@ from prism.runs._dry_run import estimate
 from prism.runs._folder import RunFolder
 from prism.runs._running import carry_out
 from prism.worlds import Run, SetParameters
-from prism.worlds._about import about_world, outlines_of
+from prism.worlds._about import about_world
 from prism.worlds._fields import plain_value
 from prism.worlds._loop import Loop
 from prism.worlds._parameters import parsed_parameters
+from prism.worlds._world import outlines_of
 
 _SECONDS_BETWEEN_LOOKS = 0.02
 _SECONDS_BETWEEN_TELLS = 0.2

@@ -16,18 +16,15 @@ from time import monotonic, sleep
 from typing import Any
 
 import orjson
-from pydantic import TypeAdapter
 
 from prism.drawing import Diagram
 from prism.errors import InputError
+from prism.report._facts.run_facts import DIAGRAMS
 from prism.runlog._prompts import read_line
 from prism.runlog._reader import LOG_NAMES
 from prism.runs._checkpoints import FOLDER_NAME
 from prism.runs._folder import is_begun
 from prism.runs._status import HEARTBEAT_NAME
-
-DIAGRAMS: TypeAdapter[tuple[Diagram, ...]] = TypeAdapter(tuple[Diagram, ...])
-"""Charts as the process of a world tells them."""
 
 _MOST_PLAYED = 20
 """Runs that can still be looked at; older ones are deleted."""

@@ -7,21 +7,13 @@ from collections.abc import Iterable, Mapping
 from inspect import cleandoc, getdoc
 from typing import Any
 
-from prism.drawing import Diagram
 from prism.statechart import Statechart
-from prism.statechart.formats._export import to_outline
 from prism.statechart.states import state_text
 from prism.worlds._agent import Agent
 from prism.worlds._fields import MISSING, Field, hints_of, options_of, shown_value, words_of_type
 from prism.worlds._kinds import chart_name, parts_of
 from prism.worlds._parameters import Parameter, groups_of, parameters_of
 from prism.worlds._world import World, kinds_of
-
-
-def outlines_of(cls: type[World[Any]]) -> list[Diagram]:
-    """Return the charts of a world's agents, to be drawn."""
-    charts = (getattr(kind, "chart", None) for kind in kinds_of(cls))
-    return [to_outline(each.definition) for each in charts if isinstance(each, Statechart)]
 
 
 def about_world(cls: type[World[Any]], address: str) -> dict[str, Any]:

@@ -686,11 +686,9 @@ def _weights_by_option(asked: Any, options: Sequence[Any]) -> Mapping[Any, float
     """
     weights, kind = asked.weights or {}, asked.agent._kind
     targets = kind.ever_reached(asked.trigger)
-    # the usual case, without a look at each
-    values = weights.values()
-    is_usual = {*map(type, values)} == {float} and min(values) >= 0 and sum(values) < inf
-    if not (is_usual and weights.keys() <= targets):
-        for key, weight in weights.items():
+    for key, weight in weights.items():
+        # the usual case, without the checks of the general one
+        if not (key in targets and type(weight) is float and 0 <= weight < inf):
             _check_weight(asked, options, key, weight)
 
     if kind.has_regions:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from typing import (
@@ -19,6 +19,8 @@ from typing import (
     get_args,
     overload,
 )
+
+import orjson
 
 from prism._faults import shortened
 from prism.errors import DefinitionError, FieldValueError, InputError, PrismError
@@ -58,7 +60,7 @@ from prism.worlds._loop import BEGUN_IN_ANOTHER_FORMAT, COLUMNS, Loop
 from prism.worlds._parameters import groups_of, parameter_values, parsed_parameters
 from prism.worlds._people import AgentTable
 from prism.worlds._treatments import Treatment, later_models, require_models, tables_of
-from prism.worlds._world import World
+from prism.worlds._world import World, outlines_of
 
 WorldT_co = TypeVar("WorldT_co", covariant=True)
 ResultsT_co = TypeVar("ResultsT_co", bound=RunResults, covariant=True)
@@ -436,6 +438,19 @@ class Run(Generic[WorldT_co]):
             **({} if self.log == "plain" else {"log": self.log}),
             "inputs": self._digests(),
         }
+
+    @property
+    def charts(self) -> list[dict[str, Any]]:
+        """The charts of the agents as they are drawn; none of prism's own worlds, by name known."""
+        if self.world_class.__module__.startswith("prism."):
+            return []
+
+        with suppress(DefinitionError):  # two states have one text, so they cannot be drawn
+            told: list[dict[str, Any]] = orjson.loads(
+                orjson.dumps(outlines_of(self.world_class), default=sorted)
+            )
+            return told
+        return []
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any], path: Path) -> Self:

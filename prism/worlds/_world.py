@@ -23,6 +23,7 @@ from typing import (
 
 from prism.errors import DefinitionError, InputError, SimulationError
 from prism.randomness import RandomStream
+from prism.statechart import Statechart
 from prism.worlds._agent import Agent
 from prism.worlds._agent_set import AgentSet
 from prism.worlds._fields import (
@@ -40,6 +41,9 @@ from prism.worlds._networks import Network
 from prism.worlds._parameters import in_groups
 from prism.worlds._phase import Phase
 from prism.worlds._results import WorldResults, WorldRound
+
+if TYPE_CHECKING:
+    from prism.drawing import Diagram
 
 AgentT = TypeVar("AgentT", bound=Agent)
 MethodT = TypeVar("MethodT", bound=Callable[..., Any])
@@ -577,6 +581,14 @@ def kinds_of(cls: type) -> tuple[type[Agent], ...]:
     """Return the kinds of agents that a world's class names: ``World[Buyer | Seller]``."""
     written = (each for base in cls.__mro__ for each in vars(base).get("__orig_bases__", ()))
     return next((kinds for each in written if (kinds := _kinds_in(each))), ())
+
+
+def outlines_of(cls: type[World[Any]]) -> list[Diagram]:
+    """Return the charts of a world's agents, to be drawn."""
+    from prism.statechart.formats._export import to_outline
+
+    charts = (getattr(kind, "chart", None) for kind in kinds_of(cls))
+    return [to_outline(each.definition) for each in charts if isinstance(each, Statechart)]
 
 
 def _kinds_in(written: Any) -> tuple[type[Agent], ...]:

@@ -12,7 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from statistics import mean
 from tempfile import TemporaryDirectory
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any
 
 from prism import Run
@@ -135,10 +135,10 @@ def _without_log(seed: int, given: Any) -> tuple[float, float]:
     rumour = _prepared(given[0], seed)
     # as the other libraries, which have made their agents and networks before
     rumour.prepare(None)
-    began = perf_counter()
+    began = process_time()
     results = rumour.run()
 
-    return perf_counter() - began, float(results.series("reached")[-1] or 0)
+    return process_time() - began, float(results.series("reached")[-1] or 0)
 
 
 def _with_log(seed: int, given: Any) -> tuple[float, float]:
@@ -148,9 +148,9 @@ def _with_log(seed: int, given: Any) -> tuple[float, float]:
         with closing(log):
             rumour = _prepared(given[0], seed, logger=log.logger, clock=clock)
             rumour.prepare(log.logger)
-            began = perf_counter()
+            began = process_time()
             results = rumour.run()
-        taken = perf_counter() - began
+        taken = process_time() - began
 
     return taken, float(results.series("reached")[-1] or 0)
 
@@ -171,10 +171,10 @@ def _library(name: str) -> Any:
         model = module.prepare(
             rounds=ROUNDS, graph=graph, begun=people // 100, tiring=0.1, seed=seed
         )
-        began = perf_counter()
+        began = process_time()
         reached = module.run(model, ROUNDS)
 
-        return perf_counter() - began, float(reached[-1])
+        return process_time() - began, float(reached[-1])
 
     return way
 
@@ -211,7 +211,7 @@ def _idle(people: int, turns: int) -> Table:
 def _rounds_asleep(people: int, seed: int) -> float:
     """Return the seconds of a round; in the first, fields are looked at, once in a run."""
     ends: list[float] = []
-    Run(Asleep, people, seed=seed).run(lambda _: ends.append(perf_counter()))
+    Run(Asleep, people, seed=seed).run(lambda _: ends.append(process_time()))
     return (ends[-1] - ends[0]) / (ROUNDS - 1)
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from prism.cognition import Memory
-from prism.cognition._actions import carry_out, tag_in, with_singulars
+from prism.cognition._actions import carry_out, tag_in
 from prism.cognition._replies import AskedAction
 
 
@@ -53,19 +53,3 @@ def test_a_plural_finds_the_singular(words: str) -> None:
     memory = memory_with(stored=("a_letter", "a_map"))
     found = carry_out(memory, AskedAction("storage_search", words, None)).found
     assert found == ("a_letter",)
-
-
-@pytest.mark.parametrize(
-    ("words", "singulars"),
-    [
-        ("stories", ["story", "storie"]),
-        ("boxes", ["box", "boxe"]),
-        ("houses", ["hous", "house"]),
-        ("maps and keys", ["map", "key"]),
-        ("this glass is a bus", []),
-        ("as", []),
-    ],
-)
-def test_singulars_of_plurals(words: str, singulars: list[str]) -> None:
-    """Every singular that a plural may have is added, and none for words that only end so."""
-    assert with_singulars(words).split() == [*words.split(), *singulars]

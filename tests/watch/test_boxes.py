@@ -10,6 +10,9 @@ from typing import Any
 import httpx
 import pytest
 
+import prism.examples.rumour as rumour
+from prism.analysis import read_log
+from prism.report import make_report
 from prism.watch import Watching, watch
 from prism.worlds import Run
 from tests.kit.waiting import wait_until
@@ -86,6 +89,26 @@ def test_transitions_that_no_agent_has_made_yet_are_drawn(day: httpx.Client) -> 
     titles = re.findall("<title>([^<]*)</title>", chart_in(ask(day, "/round", round=1)))
     assert "feed \u2192 pocket: tires, hides" in titles
     assert "awake \u2192 asleep: home: sleeps" in titles
+
+
+def test_a_kept_run_of_a_users_world_has_its_whole_chart_without_the_code(
+    shown: Show, visit: Visit, tmp_path: Path
+) -> None:
+    """Arrows that nobody took are drawn from the folder alone; what is damaged there is not."""
+    file, folder = tmp_path / "mine.py", tmp_path / "real"
+    file.write_text(Path(rumour.__file__).read_text())
+    Run(f"{file}:Rumour", 12, rounds=1, seed=3).keep(folder)
+    file.unlink()
+    kept = json.loads((folder / "run.json").read_text())
+    client = visit(shown(folder))
+    wait_until(lambda: ask(client, "/head")["read"] == ask(client, "/head")["size"] > 0)
+    arrow = "<title>spreader \u2192 stifler: tires</title>"
+    assert arrow in chart_in(ask(client, "/round", round=1))
+    assert arrow in make_report(read_log(folder)).html()
+
+    for damaged in ([{**kept["charts"][0], "arrows": [{"target": "mars"}]}], [7], []):
+        (folder / "run.json").write_text(json.dumps({**kept, "charts": damaged}))
+        assert arrow not in make_report(read_log(folder)).html()
 
 
 def test_agents_that_have_not_moved_are_on_their_chart(

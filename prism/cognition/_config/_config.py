@@ -20,7 +20,7 @@ from prism.cognition._settings import (
     StorageLimits,
     ThinkingLog,
 )
-from prism.errors import FieldValueError, InputError
+from prism.errors import FieldValueError
 from prism.files import reading
 from prism.files._source import DocumentError, Problem
 from prism.statechart.reasoner._tokens import TokenCounter, count_tokens
@@ -194,28 +194,6 @@ def crowded_limits(
         is_thinking = state == "thinking" and config.paging_limit.enable
         if is_thinking and tokens > config.paging_limit.max_tokens:
             yield "paging_limit", _told("the paging limit", state, tokens, config.paging_limit)
-
-
-def require_room(
-    config: Config,
-    *,
-    goal: str | None = None,
-    count: TokenCounter = count_tokens,
-    own: Mapping[str, str] | None = None,
-) -> None:
-    """Refuse a configuration whose prompts exceed a limit even without memories.
-
-    Args:
-        config: The configuration.
-        goal: The goal; the configuration's own by default.
-        count: Counts tokens.
-        own: Actions of the application, and what a prompt says of each.
-
-    Raises:
-        InputError: If a prompt exceeds a limit.
-    """
-    for limit, message in crowded_limits(config, goal=goal, count=count, own=own):
-        raise InputError(message, field=f"{limit}.max_tokens")
 
 
 def _told(name: str, state: str, tokens: int, limit: Limit) -> str:

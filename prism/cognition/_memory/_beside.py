@@ -129,11 +129,7 @@ class Backups:
         if self.most == 0 or not self._path.exists():
             return
 
-        newest = self._make_room()
-        try:
-            os.link(self._path, newest)
-        except OSError:  # a file system without links
-            copy_whole(self._path, newest)
+        link_or_copy(self._path, self._make_room())
 
     def keep(self, made: Path) -> None:
         """Make a finished file beside it the newest backup."""
@@ -159,6 +155,14 @@ class Backups:
 
     def _numbered(self, number: int) -> Path:
         return self._path.with_name(f"{self._path.name}.{number}{_BACKUP}")
+
+
+def link_or_copy(source: Path, target: Path) -> None:
+    """Give a file a second name, or copy it where it cannot have one."""
+    try:
+        os.link(source, target)
+    except OSError:  # a file system without links, or a file with too many
+        copy_whole(source, target)
 
 
 def copy_whole(source: Path, target: Path) -> None:

@@ -381,14 +381,15 @@ class Memory:
         used = self._contents.own["used"]
         return sorted(self._contents.working, key=lambda tag: used.get(tag, -1))
 
-    def search(self, text: str, limit: int) -> list[Match]:
+    def search(self, text: str, limit: int, *, plurals: bool = True) -> list[Match]:
         """Return the memories in storage that match a text best, best first.
 
         Args:
             text: Any text; only its words count.
             limit: Maximum number of matches.
+            plurals: Whether an English word also matches its singular or plural.
         """
-        return self._storage.search(text, limit) if limit > 0 else []
+        return self._storage.search(text, limit, plurals=plurals) if limit > 0 else []
 
     def end_cycle(self) -> None:
         """Count a cycle."""

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import errno
 import os
 from os import PathLike
 from pathlib import Path
 
-from prism.cognition._memory._beside import Backups, copy_whole
+from prism.cognition._memory._beside import Backups, copy_whole, link_or_copy
 from prism.cognition._memory._contents import Contents, NewerSchemaError, StorageKind
 from prism.cognition._memory._sqlite_storage import (
     HEADER,
@@ -20,9 +19,6 @@ from prism.errors import InputError
 from prism.files._source import Source
 
 _DAMAGED = "damaged"
-
-# on file systems without hard links, and for a file with too many
-_NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK, errno.ENOSYS)
 
 
 AnyStorage = JsonStorage | SqliteStorage
@@ -180,12 +176,7 @@ def set_aside(path: Path) -> Path:
     numbers = ("", *(f".{number}" for number in range(2, 10_000)))
     names = (path.with_name(f"{path.name}.{_DAMAGED}{number}") for number in numbers)
     aside = next(name for name in names if not name.exists())
-    try:
-        os.link(path, aside)
-    except OSError as error:
-        if error.errno not in _NO_LINKS:
-            raise
-        copy_whole(path, aside)
+    link_or_copy(path, aside)
     set_aside_beside(path, aside)
 
     return aside

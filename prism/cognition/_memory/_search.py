@@ -108,9 +108,10 @@ class WordIndex:
         changed = [(word, count) for word, count in counts.items() if count]
         self._database.executemany(_COUNT, changed)
 
-    def search(self, text: str, limit: int) -> list[tuple[int, float]]:
+    def search(self, text: str, limit: int, *, plurals: bool) -> list[tuple[int, float]]:
         """Return the numbers of the best entries and their scores, best first."""
-        words = [forms_of(word) for word in dict.fromkeys(words_of(text))]
+        sought = dict.fromkeys(words_of(text))
+        words = [forms_of(word) if plurals else [word] for word in sought]
         counts = {form: self._count(form) for forms in words for form in forms}
         known = sum(any(counts[form] for form in forms) for forms in words)
         # by the last number, since counting them all takes as long as a search
@@ -141,52 +142,23 @@ class WordIndex:
         return 0 if row is None else int(row[0])
 
 
-class SearchedEntries:
-    """Entries that are in no database, searched as if they were.
-
-    Args:
-        entries: Tags and values.
+def index_in_memory() -> WordIndex:
+    """Return an index of entries that are in no database.
 
     Raises:
         InputError: If this Python's SQLite has no full-text search.
     """
+    database = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+    index = WordIndex(database)
+    finalize(index, database.close)
+    try:
+        database.executescript(SCHEMA_OF_WORDS)
+    except sqlite3.OperationalError:
+        raise InputError(NO_SEARCH) from None
 
-    def __init__(self, entries: Iterable[tuple[str, Any]]) -> None:
-        self._database = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-        finalize(self, self._database.close)
-        try:
-            self._database.executescript(SCHEMA_OF_WORDS)
-        except sqlite3.OperationalError:
-            raise InputError(NO_SEARCH) from None
-
-        # never ended: an index that is merged at each change would cost eight times as much
-        self._database.execute("BEGIN")
-        self._index = WordIndex(self._database)
-        self._tags: list[str] = []
-        self._numbers: dict[str, int] = {}
-        self.put((tag, value, MISSING) for tag, value in entries)
-
-    def put(self, entries: Iterable[tuple[str, Any, Any]]) -> None:
-        """Add entries, and take out those that are no more.
-
-        Args:
-            entries: Tag and value, and the value that stood there before; either may be `MISSING`.
-        """
-        for tag, value, before in entries:
-            self._index.put([(self._number(tag), tag, value, before)])
-            if value is MISSING:
-                del self._numbers[tag]
-
-    def search(self, text: str, limit: int) -> list[tuple[str, float]]:
-        """Return the tags of the best entries and their scores, best first."""
-        return [(self._tags[number], score) for number, score in self._index.search(text, limit)]
-
-    def _number(self, tag: str) -> int:
-        if tag not in self._numbers:
-            self._numbers[tag] = len(self._tags)
-            self._tags.append(tag)
-
-        return self._numbers[tag]
+    # never ended: an index that is merged at each change would cost eight times as much
+    database.execute("BEGIN")
+    return index
 
 
 def telling(counts: Mapping[str, int], entries: int, left: int) -> list[str]:

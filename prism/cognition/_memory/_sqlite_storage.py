@@ -6,7 +6,7 @@ import errno
 import json
 import os
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
@@ -69,10 +69,6 @@ _ROWS = " UNION ALL ".join(
 )
 
 
-class DamagedError(InputError):
-    """A file is not a memory that can be read."""
-
-
 class SqliteStorage(Storage):
     """A storage in a database, which is looked at when it is opened, and backed up.
 
@@ -85,7 +81,7 @@ class SqliteStorage(Storage):
         backups: The file's backups; None opens it for reading only.
 
     Raises:
-        DamagedError: If it is damaged, or the database of something else.
+        InputError: If it is damaged, or the database of something else.
         NewerSchemaError: If a newer prism wrote it.
         OSError: If it cannot be opened.
     """
@@ -132,10 +128,10 @@ class SqliteStorage(Storage):
         with self._reading():
             return int(self._database.execute("SELECT count(*) FROM storage").fetchone()[0])
 
-    def search(self, text: str, limit: int) -> list[Match]:
+    def search(self, text: str, limit: int, *, plurals: bool) -> list[Match]:
         """Return the best matches."""
         with self._reading():
-            found = self._words.search(text, limit)
+            found = self._words.search(text, limit, plurals=plurals)
             query = "SELECT tag, value FROM storage WHERE id = ?"
             rows = [self._database.execute(query, (number,)).fetchone() for number, _ in found]
 
@@ -180,15 +176,9 @@ class SqliteStorage(Storage):
         if newest is not None and _revision_of(newest) == self.revision:
             return
 
-        made = self._file.with_name(f".{self._file.name[:60]}.bak.part")
-        made.unlink(missing_ok=True)
-        with self._faults(), closing(sqlite3.connect(made)) as copy:
+        with self._faults(), _made_beside(self._file, ".bak.part", self._backups.keep) as copy:
             self._database.backup(copy)
             copy.execute("PRAGMA journal_mode=DELETE")
-
-        _save(made)
-        self._backups.keep(made)
-        save_folder(self._file.parent)
 
     def close(self) -> None:
         """Close the file; what was not committed is lost."""
@@ -216,20 +206,20 @@ class SqliteStorage(Storage):
         execute = self._database.execute
         execute("BEGIN")
         if execute("PRAGMA application_id").fetchone()[0] != _APPLICATION_ID:
-            raise DamagedError("is a database of another program", path=self.path)
+            raise InputError("is a database of another program", path=self.path)
         schema = execute("PRAGMA user_version").fetchone()[0]
         if schema > SCHEMA:
             raise NewerSchemaError(schema, str(self.path))
 
         if (fault := execute("PRAGMA quick_check(1)").fetchone()[0]) != "ok":
-            raise DamagedError(f"is damaged: {fault}", path=self.path)
+            raise InputError(f"is damaged: {fault}", path=self.path)
         if any(crc32(text, crc32(key)) != crc for key, text, crc in execute(_ROWS)):
             problem = "is damaged: its content is not what was written"
-            raise DamagedError(problem, path=self.path)
+            raise InputError(problem, path=self.path)
         rows = dict(execute("SELECT key, value FROM memory"))
         execute("SELECT 1 FROM storage_words, word_counts LIMIT 1")
         if not {"document", "mark"} <= rows.keys():
-            raise DamagedError("is damaged: rows of a memory are missing", path=self.path)
+            raise InputError("is damaged: rows of a memory are missing", path=self.path)
 
         self.revision = rows["mark"]
         document = parse_json(rows["document"], path=self.path)
@@ -351,14 +341,24 @@ def make_database(path: Path) -> None:
     Raises:
         OSError: If that fails.
     """
-    unfinished = path.with_name(f".{path.name[:60]}.part")
-    unfinished.unlink(missing_ok=True)
-    with _faults_of(path), closing(sqlite3.connect(unfinished, isolation_level=None)) as database:
+    with _faults_of(path), _made_beside(path, ".part", lambda made: made.replace(path)) as database:
         database.executescript(_SCHEMA)
         _keep(database, "{}", "")
 
-    _save(unfinished)
-    unfinished.replace(path)
+
+@contextmanager
+def _made_beside(
+    path: Path, ending: str, take: Callable[[Path], object]
+) -> Iterator[sqlite3.Connection]:
+    """Open a new database beside a file, and hand it on once it is whole and on the disk."""
+    made = path.with_name(f".{path.name[:60]}{ending}")
+    made.unlink(missing_ok=True)
+    with closing(sqlite3.connect(made, isolation_level=None)) as database:
+        yield database
+
+    with made.open("rb+") as file:
+        os.fsync(file.fileno())
+    take(made)
     save_folder(path.parent)
 
 
@@ -383,11 +383,11 @@ def _faults_of(path: Path, remedy: str = "") -> Iterator[None]:
         # there is no code where it is Python that cannot read what SQLite found
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
         if code in _DAMAGED:
-            raise DamagedError(f"is damaged: {error}{remedy}", path=path) from error
+            raise InputError(f"is damaged: {error}{remedy}", path=path) from error
 
         raise OSError(_NUMBERS.get(code, errno.EIO), str(error), str(path)) from error
     except UnicodeDecodeError as error:  # what SQLite says of it quotes what is damaged
-        raise DamagedError("is damaged: it is not UTF-8", path=path) from error
+        raise InputError("is damaged: it is not UTF-8", path=path) from error
 
 
 def _connect(path: Path, *, writes: bool) -> sqlite3.Connection:
@@ -412,11 +412,6 @@ def _revision_of(path: Path) -> str | None:
         return None if row is None else str(row[0])
 
     return None
-
-
-def _save(path: Path) -> None:
-    with path.open("rb+") as file:
-        os.fsync(file.fileno())
 
 
 def _checksum(name: str, text: str) -> int:

@@ -10,7 +10,7 @@ from typing import Any
 
 from prism.cognition._memory._beside import Backups
 from prism.cognition._memory._contents import Contents, StorageKind
-from prism.cognition._memory._search import Match, SearchedEntries
+from prism.cognition._memory._search import Match, WordIndex, index_in_memory
 from prism.cognition._memory._values import MISSING, to_json
 from prism.files._durable import replacing
 
@@ -76,7 +76,10 @@ class JsonStorage(Storage):
         self._entries = contents.stored
         self._versions = contents.versions
         self._backups = backups
-        self._index: SearchedEntries | None = None
+        self._index: WordIndex | None = None
+        # by their numbers in the index
+        self._tags: list[str] = []
+        self._numbers: dict[str, int] = {}
         self._next: tuple[Any, bytes] | None = None
 
     def get(self, tag: str) -> Any:
@@ -99,14 +102,16 @@ class JsonStorage(Storage):
         """Count them."""
         return len(self._entries)
 
-    def search(self, text: str, limit: int) -> list[Match]:
+    def search(self, text: str, limit: int, *, plurals: bool) -> list[Match]:
         """Return the best matches."""
         if self._index is None:
             # reading all words once is as dear as one search without them
-            self._index = SearchedEntries(self._entries.items())
+            self._index = index_in_memory()
+            self._index_changes((tag, value, MISSING) for tag, value in self._entries.items())
 
-        found = self._index.search(text, limit)
-        return [Match(tag, self._entries[tag], score) for tag, score in found]
+        found = self._index.search(text, limit, plurals=plurals)
+        tags = [(self._tags[number], score) for number, score in found]
+        return [Match(tag, self._entries[tag], score) for tag, score in tags]
 
     def next_revision(self, contents: Contents) -> str:
         """Return the revision that a commit will make."""
@@ -145,14 +150,24 @@ class JsonStorage(Storage):
         return self._next[1]
 
     def _put(self, entries: Mapping[str, Any]) -> None:
-        if self._index is not None:
-            self._index.put((tag, value, self.get(tag)) for tag, value in entries.items())
+        self._index_changes((tag, value, self.get(tag)) for tag, value in entries.items())
         self._entries.update(entries)
 
     def _remove(self, tag: str) -> None:
-        before = self._entries.pop(tag, MISSING)
-        if self._index is not None and before is not MISSING:
-            self._index.put([(tag, MISSING, before)])
+        self._index_changes([(tag, MISSING, self._entries.pop(tag))])
+        self._numbers.pop(tag, None)
+
+    def _index_changes(self, changes: Iterable[tuple[str, Any, Any]]) -> None:
+        """Index tags with their values, and the values that stood there before."""
+        if self._index is not None:
+            self._index.put((self._number_of(tag), tag, *values) for tag, *values in changes)
+
+    def _number_of(self, tag: str) -> int:
+        if tag not in self._numbers:
+            self._numbers[tag] = len(self._tags)
+            self._tags.append(tag)
+
+        return self._numbers[tag]
 
     def _put_versions(self, kept: Mapping[str, list[Any]]) -> None:
         self._versions = {**self._versions, **kept}
@@ -160,3 +175,4 @@ class JsonStorage(Storage):
 
     def _clear(self) -> None:
         self._entries, self._versions, self._index = {}, {}, None
+        self._tags, self._numbers = [], {}

@@ -131,9 +131,9 @@ class Elements:
     def _read(self, tag: Tag) -> None:
         """Read what begins with a tag, if only the end of an element that it breaks off."""
         top = self._open[-1]
-        before = self._markup.content(self._position, tag.start)
         is_over = self._is_over(tag)
-        if top is not self.loose and before.strip() and not is_over:
+        before = "" if is_over else self._markup.content(self._position, tag.start)
+        if top is not self.loose and before.strip():
             top.stray += before
         if self.loose.is_empty:
             self.loose_start = tag.start
@@ -163,7 +163,7 @@ class Elements:
     def _end(self, tag: Tag) -> None:
         """Leave what is open as it is, with the rest of the text as text in it."""
         end = len(self._markup.text) if tag.kind == "open comment" else tag.start
-        rest = self._markup.content(self._position, end)
+        rest = self._markup.content(self._position, end) if self._open[1:] else ""
         closing = _FIRST_CLOSING.match(rest)
         for element in self._open[1:]:
             if element.name == "agent" and closing is not None and _is_like(closing, "agent"):

@@ -57,8 +57,8 @@ characters, replies have none."""
 
 _OWN_SIGNS = re.compile("[\x00-\x02]")
 
-_NAMED = {"lt": "<", "gt": ">", "quot": '"', "apos": "'", "amp": "&"}
-_REFERENCE = re.compile(rf"&(?:#x[0-9a-fA-F]{{1,6}}|#[0-9]{{1,7}}|{'|'.join(_NAMED)});")
+_NUMBER = re.compile(r"&#(?:x[0-9a-fA-F]{1,6}|[0-9]{1,7});")
+_NAMED = (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&apos;", "'"), ("&amp;", "&"))
 
 
 class Tag(NamedTuple):
@@ -185,16 +185,24 @@ def key_of(written: str) -> str:
 
 def resolved(text: str) -> str:
     """Return a text with XML's own references resolved; all other signs stay as they are."""
-    return _REFERENCE.sub(lambda found: _sign_of(found[0]), text) if "&" in text else text
+    if "&" not in text:
+        return text
+
+    if "&#" in text:
+        text = _NUMBER.sub(lambda found: _sign_of(found[0]), text)
+    for reference, sign in _NAMED:
+        text = text.replace(reference, sign)
+
+    return text
 
 
 @lru_cache(maxsize=1024)
 def _sign_of(reference: str) -> str:
-    name = reference[1:-1]
-    if not name.startswith("#"):
-        return _NAMED[name]
+    digits = reference[2:-1]
+    number = int(digits[1:], 16) if digits.startswith("x") else int(digits)
+    if number == ord("&"):
+        return "&amp;"  # resolved with the others, so that nothing is resolved twice
 
-    number = int(name[2:], 16) if name.startswith("#x") else int(name[1:])
     is_sign = number in (9, 10, 13) or 0x20 <= number < 0xD800 or 0xE000 <= number <= 0x10FFFF
 
     return chr(number) if is_sign else reference

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import polars as pl
+from pydantic import TypeAdapter, ValidationError
 
 from prism.analysis._reading.logs import COLUMNS, STAMP, RunLogs
 from prism.analysis._reading.runs import Note, Run
@@ -34,6 +35,7 @@ from prism.analysis._tables.views import views
 from prism.analysis._tables.worlds import agent_measures, measures, treatments, world_event_counts
 from prism.drawing import Arrow, Diagram
 from prism.drawing._text import UNSHOWABLE
+from prism.errors import PrismError
 from prism.report._facts.counts import (
     OF_CYCLES,
     OF_STEPS,
@@ -54,8 +56,12 @@ from prism.report._facts.thinking import (
 )
 from prism.report._facts.turns import OF_TURNS, call_counts, refusal_counts
 from prism.runlog._prompts import Asked, asked_in, find_prompts, prompts_of
+from prism.runs._folder import read_summary
 from prism.statechart.social import SEES_POST
 from prism.telemetry.events import DECISION, TRANSITION
+
+DIAGRAMS: TypeAdapter[tuple[Diagram, ...]] = TypeAdapter(tuple[Diagram, ...])
+"""Reads charts as they are drawn from plain data."""
 
 MOST_OF_A_KIND = 6
 """Most fallbacks to show, and most unlikely choices."""
@@ -364,7 +370,7 @@ def facts_of(
     def facts_of_run(run: Run) -> RunFacts:
         own = {name: _showable(_of(table, run.label)) for name, table in tables.items()}
         trees = tuple(grow(root, _of(posts, run.label)) for root in roots[run.label])
-        known = _known_charts(charts, familiar, own["traffic"])
+        known = _known_charts((*charts_kept(run), *charts), familiar, own["traffic"])
         return RunFacts(
             run,
             **own,
@@ -392,7 +398,16 @@ def with_tables(
         familiar: As for `facts_of`.
     """
     own: dict[str, Any] = {name: _showable(table) for name, table in tables.items()}
-    return replace(facts, **own, charts=_known_charts(charts, familiar, own["traffic"]))
+    known = _known_charts((*charts_kept(facts.run), *charts), familiar, own["traffic"])
+    return replace(facts, **own, charts=known)
+
+
+def charts_kept(run: Run) -> tuple[Diagram, ...]:
+    """Return the charts in ``run.json``, which has those of a user's world; none if damaged."""
+    with suppress(PrismError, ValidationError):
+        summary = {} if run.world is None else read_summary(run.path.parent)
+        return DIAGRAMS.validate_python(summary.get("charts", ()))
+    return ()
 
 
 def _known_charts(

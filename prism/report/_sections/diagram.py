@@ -56,8 +56,8 @@ CHART = Kind(
     "chart",
     "The chart and its traffic",
     "The wider an arrow, the more often its transitions were made. A faint arrow was never used. "
-    "The report knows prism's own charts and those named with --chart. Of other charts, it draws "
-    "the transitions that were made.",
+    "The report knows prism's own charts, those in run.json and those named with --chart. Of other "
+    "charts, it draws the transitions that were made.",
     "No agent made a transition.",
     _make,
     lambda _facts: True,

@@ -7,16 +7,17 @@ from typing import Any
 import pytest
 
 from prism.cognition import (
+    CognitiveAgent,
     Config,
     ConfigFileError,
     ConfigProblem,
     Iterate,
     Limit,
+    Memory,
     Paging,
     StorageLimits,
     ThinkingLog,
 )
-from prism.cognition._config._config import require_room
 from prism.cognition._settings import AVAILABLE_ACTIONS, INSTRUCTIONS, STATE_DESCRIPTION
 from prism.errors import FieldValueError, InputError
 from tests.cognition.config.examples import (
@@ -334,12 +335,16 @@ def test_every_state_must_fit(action: str, state: str) -> None:
 
 def test_room_depends_on_goal_and_counter() -> None:
     """With another goal or counter than the file's the limits can be held again."""
+
+    def agent(config: Config, **about: Any) -> CognitiveAgent:
+        return CognitiveAgent(config, Memory.in_memory(), **about)
+
     config = Config()
-    require_room(config)
+    assert agent(config)
     with pytest.raises(InputError, match="hard limit"):
-        require_room(Config(paging_limit=Limit(enable=False)), goal="x " * 20_000)
+        agent(Config(paging_limit=Limit(enable=False)), goal="x " * 20_000)
     with pytest.raises(InputError, match="paging limit"):
-        require_room(config, count=lambda text: 5_000)
+        agent(config, count=lambda text: 5_000)
 
 
 @pytest.mark.parametrize(
