@@ -9,7 +9,7 @@ from prism import Run
 from prism.errors import SimulationError
 from prism.statechart import Statechart, Transition
 from prism.testing import ScriptedReasoner
-from prism.worlds import Agent, World, during
+from prism.worlds import Agent, World, during, state
 from tests.kit.lamps import SWITCH_ON, Lamp, Light, Room
 
 
@@ -67,6 +67,8 @@ class Pushing(World[Needle]):
 
     together = True
     rounds = 1
+    ticks = 2
+    told: str = state("")
 
     @during(Side.MIDDLE)
     def push(self, needle: Needle) -> None:
@@ -74,6 +76,11 @@ class Pushing(World[Needle]):
         pushes = {1: "left", 9: "right"}
         if trigger := pushes.get(self.agents.index(needle)):
             self.agents[0].fire(trigger)
+            needle.send(self.agents[0], trigger)
+
+    def tick_ends(self) -> None:
+        """Note in which order the first needle was told."""
+        self.told = " ".join(each.content for each in self.agents[0].inbox)
 
 
 def test_two_that_fire_at_a_third_do_so_in_the_order_of_their_places() -> None:

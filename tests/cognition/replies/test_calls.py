@@ -41,6 +41,7 @@ CALLS = {
     "two, of which the first counts": f'[{{"name": "storage_load", "arguments": {ARGUMENTS}}}, '
     '{"name": "storage_load", "arguments": {"tags": "bob"}}]',
     "an element": "<storage_load>alice</storage_load>",
+    "an element with JSON": f"<storage_load>{ARGUMENTS}</storage_load>",
     "an element in an action": "<agent><action><storage_load>alice</storage_load></action></agent>",
     "an element with elements": "<agent><storage_load><tags>alice</tags></storage_load></agent>",
     "lines": "type: storage_load\ntags: alice",
