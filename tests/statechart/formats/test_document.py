@@ -365,7 +365,7 @@ def test_a_trigger_is_refused_if_the_chart_would_refuse_it(trigger: str) -> None
     [
         ('{\n"schema": 1,\n', 3, None, "is not valid JSON"),
         ("", 1, None, "is not valid JSON"),
-        ('{"schema": 1, "schema": 1}', None, "schema", "appears twice"),
+        ('{"schema": 1, "schema": 1}', 1, "schema", "appears twice"),
         ("[" * 100_000, None, None, "is nested too deeply"),
         ("9" * 5000, None, None, "too many digits"),
     ],
