@@ -158,12 +158,21 @@ class Plane(Thing, Generic[AgentT]):
         Args:
             agent: The agent in the middle.
             distance: The largest distance.
+
+        Raises:
+            FieldValueError: If the distance is no number, or below 0.
         """
         found = self.around(*self.positions[agent], distance)
         return AgentSet(other for other in found if other is not agent)
 
     def around(self, x: float, y: float, distance: float) -> AgentSet[AgentT]:
-        """Return the agents within a distance of a position, in the order of the population."""
+        """Return the agents within a distance of a position, in the order of the population.
+
+        Raises:
+            FieldValueError: If the distance is no number, or below 0.
+        """
+        if not distance >= 0:
+            raise FieldValueError(f"a distance must be a number, 0 or more, got {distance!r}")
         if self.wraps:
             x, y = _wrapped(x, self.width), _wrapped(y, self.height)
 
@@ -212,7 +221,10 @@ class Plane(Thing, Generic[AgentT]):
         found: dict[Cell, dict[AgentT, None]] | None = getattr(self, "_cells", None)
         if found is None:
             if not (0 < self.width < inf and 0 < self.height < inf and self.reach > 0):
-                raise FieldValueError(f"width, height and reach must be above 0, in {self!r}")
+                raise FieldValueError(
+                    "the width, height and reach of a plane must be above 0, got "
+                    f"{self.width!r}, {self.height!r} and {self.reach!r}"
+                )
 
             found = {}
             self._cells = found

@@ -186,6 +186,16 @@ def test_a_position_outside_is_refused(x: float, y: float) -> None:
     assert plane.within(lamp, 1) == ()
 
 
+@pytest.mark.parametrize("distance", [-0.1, nan])
+def test_a_distance_that_is_none_is_refused(distance: float) -> None:
+    """Nobody is looked for within less than nothing."""
+    lamp = Run(Sky(), 1).world.agents[0]
+    plane: Plane[Lamp] = Plane()
+    plane.put(lamp, 1, 1)
+    with pytest.raises(FieldValueError, match="a distance must be a number, 0 or more, got"):
+        plane.within(lamp, distance)
+
+
 def test_a_plane_has_a_size() -> None:
     """A plane without an area, or cells, is refused when somebody is put there."""
     lamp = Run(Sky(), 1).world.agents[0]
