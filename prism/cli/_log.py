@@ -553,9 +553,10 @@ def diff(
     was, now = (make([each], lambda opened: opened) for each in (run, other))
 
     from prism.cli._rerun import tell_difference
-    from prism.science._rerun import first_difference
+    from prism.science._rerun import first_difference, require_same_agents
     from prism.telemetry.events import DECISION, TRANSITION
 
+    require_same_agents(was, now)
     parted = [first_difference(was, now, event) for event in (DECISION, TRANSITION)]
     tell_difference(run, *parted)
     if any(parted):

@@ -310,6 +310,23 @@ def first_difference(was: RunLogs, now: RunLogs, event: str) -> Parted | None:
     return Parted(first["round"], first["tick"], *rows)
 
 
+def require_same_agents(was: RunLogs, now: RunLogs) -> None:
+    """Refuse two logs that would differ only since they are of other samples of the agents.
+
+    Raises:
+        InputError: If they are, or hold no agents at all.
+    """
+    of_was, of_now = ([run.logged_agents for run in logs.runs] for logs in (was, now))
+    if of_was and (of_was != of_now or 0 in of_was):
+        told = [" and ".join(map(_sample, each)) or "nothing" for each in (of_was, of_now)]
+        problem = f"has {told[0]}, the other log {told[1]}: there is nothing to compare"
+        raise InputError(problem, path=was.runs[0].path)
+
+
+def _sample(logged: int | None) -> str:
+    return "all agents" if logged is None else f"{logged:,} agents"
+
+
 def _first_unequal(was: pl.DataFrame, now: pl.DataFrame) -> int:
     """Return the first row in which two tables differ; their common length if none does."""
     length = min(was.height, now.height)

@@ -41,6 +41,23 @@ def test_what_is_missing_is_said(prism: Prism) -> None:
     assert "needs --out" in prism("rerun", "run", "--from-round", "2").err
 
 
+def test_logs_of_other_samples_are_not_held_against_each_other(prism: Prism) -> None:
+    """``log diff`` refuses logs of one run with other agents, and logs without any."""
+    logged = {"all": (), "five": ("--log-agents", "5"), "none": ("--log", "rounds")}
+    for folder, more in logged.items():
+        given = ("--agents", "20", "--rounds", "2", "--out", folder)
+        assert prism("run", "rumour", *given, *more).status == 0
+
+    refused = {
+        ("all", "five"): "has all agents, the other log 5 agents: there is nothing to compare",
+        ("none", "none"): "has 0 agents, the other log 0 agents: there is nothing to compare",
+    }
+    for runs, said in refused.items():
+        differ = prism("log", "diff", *runs)
+        assert (differ.status, said in differ.err) == (2, True)
+    assert prism("log", "diff", "five", "five").status == 0
+
+
 def test_two_runs_are_held_against_each_other(prism: Prism) -> None:
     """``log diff`` names the first decision and transition of two runs that differ, in words."""
     for folder, seed in (("one", "1"), ("same", "1"), ("two", "2")):

@@ -152,8 +152,8 @@ class FileSurvey:
 
             if run.agents is not None and run.logged_agents is not None:
                 text = (
-                    f"has only {run.logged_agents:,} of {run.agents:,} agents; counts and "
-                    "measures of rounds cover all of them"
+                    f"has only {run.logged_agents:,} of {run.agents:,} agents, and tables of "
+                    "agents, states and transitions have no others; measures of rounds are of all"
                 )
                 yield self._note("sampled", text)
 
