@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import signal
+import sys
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -11,8 +13,11 @@ from contextvars import copy_context
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from threading import Event, Thread, current_thread, main_thread
+from types import FrameType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from prism._faults import calling_place
 from prism.errors import InputError
 from prism.llm import Model
 from prism.llm._credentials import with_credentials
@@ -546,11 +551,51 @@ def run_to_end(main: Coroutine[Any, Any, ResultT]) -> ResultT:
     results: list[ResultT] = []
 
     async def keep() -> None:
-        results.append(await main)
+        # from inside, as asyncio takes Ctrl-C for itself when it begins
+        with _telling_where():
+            results.append(await main)
 
     # asyncio formats the result of its main coroutine, which takes long for many rounds
     asyncio.run(keep())
     return results[0]
+
+
+QUIET_SECONDS = 2.0
+"""Seconds after Ctrl-C until a run that still goes on says where it is."""
+
+
+@contextmanager
+def _telling_where() -> Iterator[None]:
+    """Say, some time after Ctrl-C, which line of the user's code a run is still in.
+
+    asyncio ends a run where it waits next, and code that never waits does not let it come there.
+    """
+    before, ended = signal.getsignal(signal.SIGINT), Event()
+    if current_thread() is not main_thread() or not callable(before):
+        yield
+        return
+
+    def tell() -> None:
+        if ended.wait(QUIET_SECONDS):
+            return
+
+        place = calling_place(sys._current_frames().get(main_thread().ident or 0))
+        if place is not None:
+            sys.stderr.write(
+                f"prism: still at {place}: {place.text}; the run ends after this step, or at once "
+                "if you press Ctrl-C again\n"
+            )
+
+    def interrupted(number: int, frame: FrameType | None) -> None:
+        Thread(target=tell, name="prism-interruption", daemon=True).start()
+        before(number, frame)
+
+    signal.signal(signal.SIGINT, interrupted)
+    try:
+        yield
+    finally:
+        ended.set()
+        signal.signal(signal.SIGINT, before)
 
 
 def _is_looping() -> bool:

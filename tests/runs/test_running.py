@@ -1,14 +1,17 @@
 """Beginning, resuming and replaying a run from Python, of something that is no simulation."""
 
 import asyncio
+import io
 import json
 import logging
 import signal
+import sys
 from collections.abc import Iterator
 from concurrent.futures import Future
 from contextvars import ContextVar
 from pathlib import Path
 from threading import Event, current_thread, main_thread
+from time import monotonic
 from typing import Any
 
 import pytest
@@ -16,7 +19,7 @@ import pytest
 from prism import Run
 from prism.errors import InputError
 from prism.examples.rumour import Rumour
-from prism.runs import Observer
+from prism.runs import Observer, _running
 from prism.runs._runnable import Runnable
 from prism.runs._running import run_to_end
 from tests.kit import kept as runs
@@ -319,3 +322,47 @@ def test_an_interruption_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     finally:
         loop.close()
     assert ended == ["cancelled"]
+
+
+def press_ctrl_c() -> None:
+    """Interrupt the main thread, as a terminal does."""
+    signal.pthread_kill(main_thread().ident or 0, signal.SIGINT)
+
+
+@pytest.mark.usefixtures("interruptible")
+def test_a_step_that_does_not_end_is_named_and_a_second_interruption_ends_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The first Ctrl-C names the line that the run is still at, the second one ends it there."""
+    monkeypatch.setattr(_running, "QUIET_SECONDS", 0.01)
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    latest = monotonic() + MOST_SECONDS
+
+    async def endless() -> None:
+        press_ctrl_c()
+        while monotonic() < latest and not sys.stderr.getvalue():  # type: ignore[attr-defined]
+            pass
+        press_ctrl_c()
+        while monotonic() < latest:
+            pass
+
+    with pytest.raises(KeyboardInterrupt):
+        run_to_end(endless())
+
+    said = sys.stderr.getvalue()  # type: ignore[attr-defined]
+    assert "prism: still at " in said
+    assert "endless: while monotonic() < latest" in said
+    assert said.endswith("or at once if you press Ctrl-C again\n")
+    assert said.count("\n") == 1
+
+
+def test_nothing_is_said_of_a_run_that_ends_at_once(capsys: pytest.CaptureFixture[str]) -> None:
+    """A run that ends soon after Ctrl-C, or without it, leaves the handler that was there."""
+    before = signal.getsignal(signal.SIGINT)
+
+    async def short() -> int:
+        return 7
+
+    assert run_to_end(short()) == 7
+    assert signal.getsignal(signal.SIGINT) is before
+    assert capsys.readouterr().err == ""
