@@ -119,8 +119,15 @@ def _lines(about: Mapping[str, Any]) -> Iterable[str]:
         yield f"kind {kind['kind']}"
         yield from _indented([*kind["doc"].splitlines(), *_chart_lines(kind["chart"])])
         yield from _indented(map(field_line, kind["fields"]))
-    steps = (f"{each['step']}: during {', '.join(each['states'])}" for each in about["steps"])
-    measures = (f"{each['measure']}: {each['doc']}" for each in about["measures"])
+    steps = (
+        f"{each['step']}: during {', '.join(each['states'])}"
+        + (f", at the rate {each['rate']}" if each["rate"] else "")
+        for each in about["steps"]
+    )
+    measures = [f"{each['measure']}: {each['doc']}" for each in about["measures"]]
+    measures += [
+        f"{name} of each {kind['kind']}" for kind in about["kinds"] for name in kind["measures"]
+    ]
     treatments = (
         each["treatment"]
         + (f" (automatically in round {each['round']})" if each["round"] else "")
@@ -128,6 +135,8 @@ def _lines(about: Mapping[str, Any]) -> Iterable[str]:
         for each in about["treatments"]
     )
     yield from _section("steps", steps)
+    if about["until"] is not None:
+        yield from _section("ends earlier", [f"until: {about['until']}".removesuffix(": ")])
     yield from _section("treatments (--treat NAME@ROUND)", treatments)
     yield from _section("measures", measures)
 

@@ -169,6 +169,15 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
+_PROCESSES = {
+    "together": "In every tick, all agents act at once.",
+    "all": "In every tick, all agents act in turns.",
+    "one": "In every tick, one agent acts, chosen at random.",
+    "pair": "In every tick, one agent meets another, both chosen at random.",
+    "rate": "Events happen one at a time, at rates per round, in continuous time.",
+}
+
+
 def odd_page(world: str, network: str = "") -> str:
     """Return a description of a world by the ODD protocol, as Markdown.
 
@@ -201,14 +210,16 @@ def _odd_lines(about: Mapping[str, Any], network: str) -> Iterator[str]:
         yield ""
     rounds, ticks = counted(about["rounds"], "round"), counted(about["ticks"], "tick")
     yield f"Time: {rounds} of {ticks}, unless a run says otherwise."
-    order = "together" if about["together"] else f"in turns (activation `{about['activation']}`)"
+    process = "together" if about["together"] else about["activation"]
     steps = [
-        f"`{each['step']}` in {', '.join(each['states'])}: {each['doc'] or _IN_DOCSTRING}"
+        f"`{each['step']}` in {', '.join(each['states'])}"
+        + (f", at the rate {each['rate']}" if each["rate"] else "")
+        + f": {each['doc'] or _IN_DOCSTRING}"
         for each in about["steps"]
     ]
-    yield from _section(
-        "3. Process overview and scheduling", [f"In every tick, agents act {order}."]
-    )
+    ends = about["until"]
+    earlier = "" if ends is None else f" A run ends earlier by `until`: {ends or _IN_DOCSTRING}"
+    yield from _section("3. Process overview and scheduling", [_PROCESSES[process] + earlier])
     yield from _listed("Steps", steps)
     yield from _section(
         "4. Design concepts",
@@ -217,13 +228,18 @@ def _odd_lines(about: Mapping[str, Any], network: str) -> Iterator[str]:
             "share them. Observation: the measures below. Everything else: " + _UNSAID
         ],
     )
-    yield from _listed("Measures", _documented("measure", about["measures"]))
+    of_agents = [f"`{name}` of each {kind['kind']}" for kind, name in _measured(about["kinds"])]
+    yield from _listed("Measures", [*_documented("measure", about["measures"]), *of_agents])
     beginning = "State variables are drawn as listed above. Parameters are set for each run."
     yield from _section("5. Initialization", [beginning])
     yield from _listed("Parameters", [_parameter(each) for each in about["parameters"]])
     yield from _section("6. Input data", [_UNSAID])
     yield from _section("7. Submodels", ["The steps above; what they compute is in their code."])
     yield from _listed("Treatments", _documented("treatment", about["treatments"]))
+
+
+def _measured(kinds: Sequence[Mapping[str, Any]]) -> Iterator[tuple[Mapping[str, Any], str]]:
+    return ((kind, name) for kind in kinds for name in kind["measures"])
 
 
 def _documented(what: str, listed: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -11,9 +11,9 @@ from prism.statechart import Statechart
 from prism.statechart.states import state_text
 from prism.worlds._agent import Agent
 from prism.worlds._fields import MISSING, Field, hints_of, options_of, shown_value, words_of_type
-from prism.worlds._kinds import chart_name, parts_of
+from prism.worlds._kinds import chart_name, measures_of, parts_of
 from prism.worlds._parameters import Parameter, groups_of, parameters_of
-from prism.worlds._world import World, kinds_of
+from prism.worlds._world import RATE, World, kinds_of
 
 
 def about_world(cls: type[World[Any]], address: str) -> dict[str, Any]:
@@ -46,9 +46,15 @@ def about_world(cls: type[World[Any]], address: str) -> dict[str, Any]:
         ],
         "kinds": list(map(_kind, kinds_of(cls))),
         "steps": [
-            {"step": name, "states": [state_text(each) for each in states], "doc": _summary(method)}
+            {
+                "step": name,
+                "states": [state_text(each) for each in states],
+                "rate": _rate(getattr(method, RATE)),
+                "doc": _summary(method),
+            }
             for name, method, states in parts.steps
         ],
+        "until": _until(cls),
         "treatments": [
             {"treatment": name, "round": at or None, "doc": _summary(getattr(cls, name))}
             for name, at in parts.treatments.items()
@@ -57,6 +63,20 @@ def about_world(cls: type[World[Any]], address: str) -> dict[str, Any]:
             {"measure": name, "doc": _summary(getattr(cls, name))} for name in parts.measures
         ],
     }
+
+
+def _until(cls: type[World[Any]]) -> str | None:
+    """Return when runs end early, in the world's own words; None if they do not."""
+    own = cls.until
+    if own is World.until:
+        return None
+    # without a docstring of its own it would be told in those of the base
+    return _summary(own) if own.__doc__ else ""
+
+
+def _rate(rate: Any) -> str | None:
+    """Return the rate of a step in words; None for a step that is taken in turns."""
+    return getattr(rate, "__name__", None) or (None if rate is None else str(rate))
 
 
 def _parameter(parameter: Parameter) -> dict[str, Any]:
@@ -107,6 +127,7 @@ def _kind(kind: type[Agent]) -> dict[str, Any]:
             for name, field in fields.items()
             if name not in Agent.fields
         ],
+        "measures": [*measures_of(kind)],
     }
 
 

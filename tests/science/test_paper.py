@@ -60,6 +60,52 @@ def test_a_world_is_described_as_far_as_it_declares_itself() -> None:
         assert said in page
 
 
+RATES = """
+from enum import StrEnum
+
+from prism import Agent, Statechart, Transition, World, during, measure
+from prism.worlds import state
+
+Atom = StrEnum("Atom", ["WHOLE", "SPLIT"])
+
+
+class Grain(Agent):
+    chart = Statechart(
+        Atom, [Transition("splits", Atom.WHOLE, Atom.SPLIT)], initial=Atom.WHOLE, name="grain"
+    )
+    glow: float = measure(state(0.0))
+
+
+class Decay(World[Grain]):
+    activation = "rate"
+    kinds = [Grain]
+
+    @during(Atom.WHOLE, rate=0.5)
+    def split(self, grain: Grain) -> None:
+        "Split, and glow no more."
+        grain.fire("splits")
+
+    def until(self) -> bool:
+        "Nothing is whole any more."
+        return self.count(Atom.WHOLE) == 0
+"""
+
+
+def test_a_world_with_rates_is_described_by_them(tmp_path: Path, prism: Prism) -> None:
+    """Rates, an early end and measures of agents stand in the protocol and in ``world show``."""
+    file = tmp_path / "decay.py"
+    file.write_text(RATES)
+    page, shown = odd_page(f"{file}:Decay"), prism("world", "show", f"{file}:Decay").out
+    assert "in turns" not in page
+    assert "Events happen one at a time, at rates per round, in continuous time. A run ends" in page
+    assert "by `until`: Nothing is whole any more." in page
+    assert "- `split` in whole, at the rate 0.5: Split, and glow no more." in page
+    assert "- `glow` of each Grain" in page
+    for line in ("split: during whole, at the rate 0.5", "until: Nothing is whole any more."):
+        assert line in shown
+    assert "glow of each Grain" in shown
+
+
 @pytest.mark.slow
 def test_a_comparison_writes_what_a_paper_needs(tmp_path: Path, prism: Prism) -> None:
     """Figures as PDF, tables as LaTeX and CSV, and methods with seeds, tests and versions."""
