@@ -53,6 +53,8 @@ def print_results(results: AnyResults, folder: Path | None, treatments: Iterable
         _print_rounds(results, shown, "measures")
     for name, number in treated:
         say(f"{name} began in round {number:,}.")
+    if isinstance(results, WorldResults) and (ended := results.stopped):
+        say(f"The world ended the run in round {ended['round']:,} ({ended['reason']}).")
 
     if isinstance(results, Results):
         print_heading("Engagement")

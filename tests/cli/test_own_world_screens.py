@@ -153,3 +153,19 @@ def test_a_report_of_an_own_world_has_no_words_of_the_feed(
     assert not re.findall(
         r"\b(idle|cascades?|likes?|liked|reshares?|posts?|repl(?:y|ies))\b", words
     )
+
+
+def test_a_world_that_ends_its_run_says_when_and_why(prism: Prism) -> None:
+    """The summary names the round, and ``until`` or the reason that the world gave."""
+    ended = """
+    def tick_ends(self):
+        if self.round == 3:
+            self.stop("bored")
+"""
+    (prism.folder / "bored.py").write_text(WORLD + ended, encoding="utf-8")
+    said = prism("run", "bored.py", "--agents", "5").out
+    assert "The world ended the run in round 3 (bored)." in said
+
+    held = "    def until(self):\n        return self.round == 2\n"
+    (prism.folder / "short.py").write_text(WORLD + held, encoding="utf-8")
+    assert "in round 2 (until)." in prism("run", "short.py", "--agents", "5").out
