@@ -162,7 +162,7 @@ def names_a_world(text: str) -> bool:
     """Return whether a text names a world, and not a path.
 
     Raises:
-        InputError: If it could be both.
+        InputError: If it could be both, or is neither but nearly the name of a world.
     """
     from prism.worlds._addresses import known_worlds
 
@@ -176,5 +176,13 @@ def names_a_world(text: str) -> bool:
             "package.module:Name for the world",
             path=text,
         )
+
+    if not (is_named or is_file or is_module or path.exists()):
+        # as it loads pydantic, which a viewer needs only for its error messages
+        from prism.files._declarations import meant
+
+        if (near := meant(text, known_worlds())) is not None:
+            problem = f"there is no such run, folder or world; did you mean {near}?"
+            raise InputError(problem, path=text)
 
     return is_named or is_file or is_module

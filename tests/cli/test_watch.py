@@ -52,6 +52,13 @@ def test_what_could_be_both_is_an_error_that_says_how_to_tell_them_apart(here: P
     assert not names_a_world("./rumour")
 
 
+def test_a_misspelt_world_is_told_by_its_name() -> None:
+    """What is neither a path nor a world, but nearly one, is an error that names the world."""
+    with pytest.raises(InputError, match=r"rumor: there is no such .*; did you mean rumour\?"):
+        names_a_world("rumor")
+    assert not names_a_world("runs/nowhere")
+
+
 def test_a_run_that_is_watched_has_a_folder() -> None:
     """Without one there is nothing to look at."""
     with pytest.raises(InputError, match="needs --out"), opening_beside(None):
