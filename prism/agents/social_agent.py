@@ -73,7 +73,7 @@ class SocialAgent(StatechartMixin):
     if TYPE_CHECKING:
         state: AgentState
 
-    interests = _Interests()
+    interests: _Interests = _Interests()
     """Topics that interest the agent; to change them, assign a new list."""
 
     def __init__(
