@@ -21,6 +21,8 @@ from shutil import which
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from polars import selectors as cs
+
 from prism import Agent, Run
 from prism.agents import opening_posts, synthetic_population
 from prism.analysis import read_log
@@ -189,7 +191,9 @@ def apart(folder: Path) -> str:
     path = folder / "divergence.svg"
     path.write_text(draw(styled(divergence_figure(table))), encoding="utf-8")
 
-    return _shown(path, table.write_csv().encode())
+    # the last digits depend on the processor; adding 0 makes -0 equal to 0
+    rounded = table.with_columns(cs.float().round(6) + 0.0)
+    return _shown(path, rounded.write_csv().encode())
 
 
 def phone(_folder: Path) -> str:

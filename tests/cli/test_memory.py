@@ -173,7 +173,7 @@ def test_edit_changes_nothing(prism: Prism, memory: Path) -> None:
         ("text = text.replace('\"note\":', '\"note\"')", "line 9, is not valid JSON"),
         ('text = text.replace(\'"executing"\', "1")', "key 'state', must be text"),
         ("text = ''", "is empty"),
-        ("text = '[]'", "must be a JSON object"),
+        ("text = '[]'", "line 1, must be a mapping of keys, got []"),
         ('text = text.replace("alice", "\\udcff", 1)', "line 3, is not UTF-8"),
     ],
 )
