@@ -92,10 +92,10 @@ def test_transitions_that_no_agent_has_made_yet_are_drawn(day: httpx.Client) -> 
 
 
 def test_a_kept_run_of_a_users_world_has_its_whole_chart_without_the_code(
-    shown: Show, visit: Visit, tmp_path: Path
+    shown: Show, visit: Visit, own_modules: Path
 ) -> None:
     """Arrows that nobody took are drawn from the folder alone; what is damaged there is not."""
-    file, folder = tmp_path / "mine.py", tmp_path / "real"
+    file, folder = own_modules / "mine.py", own_modules / "real"
     file.write_text(Path(rumour.__file__).read_text())
     Run(f"{file}:Rumour", 12, rounds=1, seed=3).keep(folder)
     file.unlink()

@@ -68,14 +68,14 @@ class Game:
 
 @pytest.fixture
 def game(
-    tmp_path: Path, visit: Visit, monkeypatch: pytest.MonkeyPatch
+    own_modules: Path, visit: Visit, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Callable[..., Any]]:
     """Return a function that plays a world from a folder of the user's."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "mine.py").write_text(WORLD)
+    monkeypatch.chdir(own_modules)
+    (own_modules / "mine.py").write_text(WORLD)
     # others play at the same time, too
-    (tmp_path / "played").mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "played"))
+    (own_modules / "played").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(own_modules / "played"))
 
     @contextmanager
     def played(**given: Any) -> Iterator[Game]:
