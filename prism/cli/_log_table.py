@@ -99,20 +99,40 @@ class LogTable:
             table = forms.of_round(table, round_)
         if by is not None:
             table = forms.sorted_by(table, by)
-        columns: Sequence[str] = () if is_other else self.shown.split()
-        if self.shown_by and not is_other:
-            columns = getattr(forms, self.shown_by)(table, given)
-        hint = None
+        columns = () if is_other else self._columns(table, given)
         if chosen is TableFormat.TABLE:
-            table, hint = getattr(forms, self.drawn)(table, given) if self.drawn else (table, None)
-            table = forms.in_chart_order(table, runs)
-            if self.if_empty is not None and not table.height:
-                self.if_empty(runs, given)
-                return
+            self._draw(table, columns, runs, out, given)
+        else:
+            write(table, chosen, out, columns or _names_of(table), None, reads=runs)
 
-        columns = columns or table.collect_schema().names()
-        write(table, chosen, out, columns, hint, below=self.below, reads=runs)
-        if self.after is not None and chosen is TableFormat.TABLE and out is None:
+    def _columns(self, table: Any, given: Given) -> Sequence[str]:
+        """Return the columns to draw of a table of its own; none for all."""
+        from prism.cli import _log_forms as forms
+
+        found: Sequence[str] = self.shown.split()
+        if self.shown_by:
+            found = getattr(forms, self.shown_by)(table, given)
+        return found
+
+    def _draw(
+        self,
+        table: Any,
+        columns: Sequence[str],
+        runs: list[Path],
+        out: Path | None,
+        given: Given,
+    ) -> None:
+        from prism.cli import _log_forms as forms
+
+        table, hint = getattr(forms, self.drawn)(table, given) if self.drawn else (table, None)
+        table = forms.in_chart_order(table, runs)
+        if self.if_empty is not None and not table.height:
+            self.if_empty(runs, given)
+            return
+
+        columns = columns or _names_of(table)
+        write(table, TableFormat.TABLE, out, columns, hint, below=self.below, reads=runs)
+        if self.after is not None and out is None:
             self.after(runs)
 
     def _made(self, runs: list[Path], given: Given) -> tuple[Any, bool]:
@@ -138,6 +158,11 @@ class LogTable:
                 raise
 
         return make(runs, made), function != usual
+
+
+def _names_of(table: Any) -> Sequence[str]:
+    names: Sequence[str] = table.collect_schema().names()
+    return names
 
 
 def in_order(agent: str, runs: list[Path]) -> tuple[str, list[Path]]:

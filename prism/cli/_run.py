@@ -346,6 +346,17 @@ def replay(
 # a new run
 
 
+def _who_answers(new: NewRun) -> tuple[Any, Any]:
+    """Return who decides and who writes, None for those of a run that says nothing of them."""
+    asked = new.asked
+    if not (new.model or new.writer or "policy" in asked or asked["reasoner"] != "policy"):
+        return None, None
+
+    from prism.cli._answers import who_answers
+
+    return who_answers(asked["reasoner"], asked.get("policy"), new.model, new.writer)
+
+
 def _made(new: NewRun, world: Any, given: Given) -> Any:
     """Return the run that a command line describes."""
     from prism.worlds import Run
@@ -358,11 +369,7 @@ def _made(new: NewRun, world: Any, given: Given) -> Any:
 
     asked = new.asked
     _refuse(new.alone, "is for single agents, in YAML or thinking: leave it out")
-    decides = writes = None
-    if new.model or new.writer or "policy" in asked or asked["reasoner"] != "policy":
-        from prism.cli._answers import who_answers
-
-        decides, writes = who_answers(asked["reasoner"], asked.get("policy"), new.model, new.writer)
+    decides, writes = _who_answers(new)
     plain = ("agents", "rounds", "ticks", "seed", "columns", "log_agents", "log")
 
     return Run(

@@ -226,16 +226,12 @@ def _draw(
     frame = table.lazy().slice(0, most and most + 1).collect()
     rows = frame[:most]
     with _screen(out, reads) as screen:
-        columns = _columns_of(rows, shown)
-        fitting = _fitting(columns, screen.width)
-        screen.print(_drawing(fitting))
-        while repeated and (rest := columns[len(fitting) :]):
-            columns = [*(each for each in columns if each.name in repeated), *rest]
-            fitting = _fitting(columns, screen.width, least=len(columns) - len(rest) + 1)
-            screen.print(_drawing(fitting))
+        parts = _parts(_columns_of(rows, shown), screen.width, repeated)
+        for part in parts:
+            screen.print(_drawing(part))
 
         total = total or getattr(table, "height", None)
-        drawn = frame.width if repeated else len(fitting)
+        drawn = frame.width if repeated else len(parts[0])
         for line in (hint or _left_out(frame, rows.height, drawn, total), below):
             if line:
                 screen.print(Text(line))
@@ -267,6 +263,19 @@ class _Column:
 def _columns_of(rows: pl.DataFrame, shown: Sequence[str]) -> list[_Column]:
     """Return the columns to draw; that of the run is always one."""
     return [_Column(rows[name]) for name in rows.columns if name in shown or name == "run"]
+
+
+def _parts(columns: list[_Column], width: int, repeated: Sequence[str]) -> list[list[_Column]]:
+    """Return the columns that fit, then the others in as many parts as they take.
+
+    Without columns to repeat in each part, there are no others.
+    """
+    parts = [_fitting(columns, width)]
+    while repeated and (rest := columns[len(parts[-1]) :]):
+        columns = [*(each for each in columns if each.name in repeated), *rest]
+        parts.append(_fitting(columns, width, least=len(columns) - len(rest) + 1))
+
+    return parts
 
 
 def _fitting(columns: list[_Column], width: int, *, least: int = 1) -> list[_Column]:

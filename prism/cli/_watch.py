@@ -166,18 +166,19 @@ def names_a_world(text: str) -> bool:
     """
     from prism.worlds._addresses import known_worlds
 
-    path, file = Path(text), Path(text.partition(":")[0])
+    file, exists = Path(text.partition(":")[0]), Path(text).exists()
     is_named = text in known_worlds()
     is_file = file.suffix == ".py" and file.is_file()
     is_module = ":" in text and all(map(str.isidentifier, text.replace(":", ".").split(".")))
-    if (is_named or is_module) and path.exists():
+    is_world = is_named or is_file or is_module
+    if (is_named or is_module) and exists:
         raise InputError(
             f"is both a path and the name of a world: write ./{text} for the path, or "
             "package.module:Name for the world",
             path=text,
         )
 
-    if not (is_named or is_file or is_module or path.exists()):
+    if not (is_world or exists):
         # as it loads pydantic, which a viewer needs only for its error messages
         from prism.files._declarations import meant
 
@@ -185,4 +186,4 @@ def names_a_world(text: str) -> bool:
             problem = f"there is no such run, folder or world; did you mean {near}?"
             raise InputError(problem, path=text)
 
-    return is_named or is_file or is_module
+    return is_world

@@ -120,26 +120,28 @@ def _lines(about: Mapping[str, Any]) -> Iterable[str]:
         yield f"kind {kind['kind']}"
         yield from _indented([*kind["doc"].splitlines(), *_chart_lines(kind["chart"])])
         yield from _indented(map(field_line, kind["fields"]))
-    steps = (
-        f"{each['step']}: during {', '.join(each['states'])}"
-        + (f", at the rate {each['rate']}" if each["rate"] else "")
-        for each in about["steps"]
-    )
     measures = [f"{each['measure']}: {each['doc']}" for each in about["measures"]]
     measures += [
         f"{name} of each {kind['kind']}" for kind in about["kinds"] for name in kind["measures"]
     ]
-    treatments = (
-        each["treatment"]
-        + (f" (automatically in round {each['round']})" if each["round"] else "")
-        + f": {each['doc']}"
-        for each in about["treatments"]
-    )
-    yield from _section("steps", steps)
+    yield from _section("steps", map(_step_line, about["steps"]))
     if about["until"] is not None:
         yield from _section("ends earlier", [f"until: {about['until']}".removesuffix(": ")])
-    yield from _section("treatments (--treat NAME@ROUND)", treatments)
+    yield from _section(
+        "treatments (--treat NAME@ROUND)", map(_treatment_line, about["treatments"])
+    )
     yield from _section("measures", measures)
+
+
+def _step_line(step: Mapping[str, Any]) -> str:
+    rate = f", at the rate {step['rate']}" if step["rate"] else ""
+    return f"{step['step']}: during {', '.join(step['states'])}{rate}"
+
+
+def _treatment_line(treatment: Mapping[str, Any]) -> str:
+    round_ = treatment["round"]
+    when = f" (automatically in round {round_})" if round_ else ""
+    return f"{treatment['treatment']}{when}: {treatment['doc']}"
 
 
 def _chart_lines(chart: Mapping[str, Any] | None) -> Iterable[str]:

@@ -36,13 +36,7 @@ def draw_curves(groups: Mapping[str, Sequence[Curve]], *, title: str, across: st
     Raises:
         DefinitionError: If there is nothing to draw, or the curves differ in length.
     """
-    curves = [curve for group in groups.values() for curve in group]
-    lengths = {len(curve) for curve in curves}
-    if len(lengths) != 1 or min(lengths) < 2 or not 1 <= len(groups) <= len(_COLOURS):
-        problem = "needs one to three groups of curves, all of the same length, 2 or more"
-        raise DefinitionError(f"a picture of curves {problem}")
-
-    plot = _Plot(lengths.pop(), max(max(curve) for curve in curves) or 1.0)
+    plot = _plot_of(groups)
     size = f'width="{_WIDTH:.0f}" height="{_HEIGHT:.0f}"'
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" class="prism-curves" role="img" {size} '
@@ -61,6 +55,16 @@ def draw_curves(groups: Mapping[str, Sequence[Curve]], *, title: str, across: st
         parts.append(f'<path class="mean c{place}" d="{plot.path(mean)}"/>')
 
     return "\n".join([*parts, "</svg>"]) + "\n"
+
+
+def _plot_of(groups: Mapping[str, Sequence[Curve]]) -> _Plot:
+    curves = [curve for group in groups.values() for curve in group]
+    lengths = {len(curve) for curve in curves}
+    if len(lengths) != 1 or min(lengths) < 2 or not 1 <= len(groups) <= len(_COLOURS):
+        problem = "needs one to three groups of curves, all of the same length, 2 or more"
+        raise DefinitionError(f"a picture of curves {problem}")
+
+    return _Plot(lengths.pop(), max(max(curve) for curve in curves) or 1.0)
 
 
 class _Plot:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from prism.errors import DefinitionError
@@ -73,11 +73,7 @@ class Diagram:
 
     def __post_init__(self) -> None:
         """Check that everything can be drawn."""
-        ends = [end for arrow in self.arrows for end in (arrow.source, arrow.target)]
-        kinds = [*sorted(self.decision_states), *sorted(self.final_states)]
-        boxed = [name for box in self.boxes.values() for name in (*box.inside, *box.initial)]
-        told = [*self.timeouts, *self.boxes, *boxed, *self.notes, *self.marks]
-        named = dict.fromkeys([*ends, self.initial, *kinds, *told])
+        named = dict.fromkeys(self._named())
         unknown = [repr(state) for state in named if state is not None and state not in self.states]
         if unknown:
             raise DefinitionError(
@@ -88,3 +84,14 @@ class Diagram:
             raise DefinitionError(
                 f"diagram {self.name!r}: give at least one state, and each only once"
             )
+
+    def _named(self) -> Iterator[str | None]:
+        """Yield the states that are named beside the list of states."""
+        for arrow in self.arrows:
+            yield from (arrow.source, arrow.target)
+        yield self.initial
+        yield from (*sorted(self.decision_states), *sorted(self.final_states))
+        yield from (*self.timeouts, *self.boxes)
+        for box in self.boxes.values():
+            yield from (*box.inside, *box.initial)
+        yield from (*self.notes, *self.marks)

@@ -174,13 +174,7 @@ def to_mermaid(diagram: Diagram) -> str:
     if diagram.initial is not None:
         lines.append(f"    [*] --> {ids[diagram.initial]}")
 
-    lines += [
-        f"    {_mermaid_arrow(ids, arrow)}"
-        for arrow in diagram.arrows
-        if _common(arrow, within) is None
-    ]
-    ends = diagram.final_states.intersection(_outermost(diagram))
-    lines += [f"    {node} --> [*]" for node in _nodes(diagram, ids, ends)]
+    lines += _mermaid_arrows(diagram, ids, within)
     if decisions := _nodes(diagram, ids, diagram.decision_states):
         lines += [
             "    classDef decision stroke-width:3px",
@@ -188,6 +182,19 @@ def to_mermaid(diagram: Diagram) -> str:
         ]
 
     return "\n".join(lines) + "\n"
+
+
+def _mermaid_arrows(
+    diagram: Diagram, ids: Mapping[str | None, str], within: Mapping[str, Sequence[str]]
+) -> Iterator[str]:
+    """Yield the arrows between the outermost states, and from these to the end."""
+    for arrow in diagram.arrows:
+        if _common(arrow, within) is None:
+            yield f"    {_mermaid_arrow(ids, arrow)}"
+
+    ends = diagram.final_states.intersection(_outermost(diagram))
+    for node in _nodes(diagram, ids, ends):
+        yield f"    {node} --> [*]"
 
 
 def _mermaid_state(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
+from itertools import takewhile
 from typing import TypeVar
 
 from prism.drawing._diagram import Arrow, Diagram
@@ -36,9 +37,8 @@ class Levels:
     def _add(self, arrow: Arrow) -> None:
         source, target = arrow.source or arrow.target, arrow.target
         from_top, to_top = self._path(source), self._path(target)
-        depth = 0
-        while depth < min(len(from_top), len(to_top)) - 1 and from_top[depth] == to_top[depth]:
-            depth += 1
+        pairs = zip(from_top[:-1], to_top[:-1], strict=False)
+        depth = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
         level = from_top[depth - 1] if depth else None
         if level is not None and self.diagram.boxes[level].is_parallel:
             # no arrow leads from region to region: it starts at the enclosing state

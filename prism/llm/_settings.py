@@ -583,13 +583,15 @@ def filled_in(given: Mapping[str, Any]) -> RequestSettings:
             raise FieldValueError(f"{name} {problem}")
         found[name] = value  # type: ignore[literal-required]
 
-    if found["window"] is not None and (found["reply_tokens"] or 0) >= found["window"]:
-        raise FieldValueError(
-            f"reply_tokens must be below the window of {found['window']}, "
-            f"got {found['reply_tokens']}"
-        )
-
+    _check_room(found["window"], found["reply_tokens"] or 0)
     return found
+
+
+def _check_room(window: int | None, reply_tokens: int) -> None:
+    if window is not None and reply_tokens >= window:
+        raise FieldValueError(
+            f"reply_tokens must be below the window of {window}, got {reply_tokens}"
+        )
 
 
 def reply_room(settings: RequestSettings) -> int | None:

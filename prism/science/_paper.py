@@ -211,16 +211,10 @@ def _odd_lines(about: Mapping[str, Any], network: str) -> Iterator[str]:
     rounds, ticks = counted(about["rounds"], "round"), counted(about["ticks"], "tick")
     yield f"Time: {rounds} of {ticks}, unless a run says otherwise."
     process = "together" if about["together"] else about["activation"]
-    steps = [
-        f"`{each['step']}` in {', '.join(each['states'])}"
-        + (f", at the rate {each['rate']}" if each["rate"] else "")
-        + f": {each['doc'] or _IN_DOCSTRING}"
-        for each in about["steps"]
-    ]
     ends = about["until"]
     earlier = "" if ends is None else f" A run ends earlier by `until`: {ends or _IN_DOCSTRING}"
     yield from _section("3. Process overview and scheduling", [_PROCESSES[process] + earlier])
-    yield from _listed("Steps", steps)
+    yield from _listed("Steps", [_step(each) for each in about["steps"]])
     yield from _section(
         "4. Design concepts",
         [
@@ -280,6 +274,11 @@ def _listed(title: str, items: Sequence[str]) -> Iterator[str]:
         yield ""
         yield from (f"- {item}" for item in items)
         yield ""
+
+
+def _step(step: Mapping[str, Any]) -> str:
+    rate = f", at the rate {step['rate']}" if step["rate"] else ""
+    return f"`{step['step']}` in {', '.join(step['states'])}{rate}: {step['doc'] or _IN_DOCSTRING}"
 
 
 def _parameter(parameter: Mapping[str, Any]) -> str:

@@ -112,13 +112,12 @@ def _picture(named: Mapping[str, Any], told: Mapping[str, Any]) -> Picture:
     agents = [str(agent) for agent in named["agent_ids"]]
     count, names = len(agents), told["state_names"]
     states = [None if place is None else str(names[place]) for place in told["agent_states"]]
-    space = told.get("space") or ""
-    width, height = float(told.get("width") or 1), float(told.get("height") or 1)
+    width, height = (float(told.get(side) or 1) for side in ("width", "height"))
     edges = told["edges"] if "edges" in told else named.get("edges", ())
 
     return Picture(
         round=int(told["round"]),
-        space=space,
+        space=told.get("space") or "",
         width=width,
         height=height,
         agents=agents,

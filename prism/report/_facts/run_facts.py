@@ -312,14 +312,6 @@ class RunFacts:
 
         The initial state is the first if no chart is known.
         """
-        columns = (
-            self.met["state"],
-            self.transitions["from_state"],
-            self.transitions["to_state"],
-            self.states["state"],
-            self.chosen["chosen"],
-        )
-        seen = pl.concat(columns).drop_nulls().unique(maintain_order=True).to_list()
         known = [self.charts[name] for name in self.chart_names if name and name in self.charts]
         # in a chart with nested states, only the log shows where agents are
         defined = [state for chart in known if not chart.boxes for state in chart.states]
@@ -329,7 +321,18 @@ class RunFacts:
         trees = [pair for inside in self.run.charts.values() for pair in inside.items()]
         around = [name for composite, inside in trees for name in (composite, *inside)]
 
-        return list(dict.fromkeys([*defined, *initial, *seen, *around]))
+        return list(dict.fromkeys([*defined, *initial, *self._states_seen(), *around]))
+
+    def _states_seen(self) -> list[str]:
+        columns = (
+            self.met["state"],
+            self.transitions["from_state"],
+            self.transitions["to_state"],
+            self.states["state"],
+            self.chosen["chosen"],
+        )
+        seen: list[str] = pl.concat(columns).drop_nulls().unique(maintain_order=True).to_list()
+        return seen
 
     def in_order(self, table: pl.DataFrame, *columns: str) -> pl.DataFrame:
         """Sort a table by the order of states, keeping the order of rows with the same state.

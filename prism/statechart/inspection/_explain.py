@@ -197,8 +197,9 @@ def _tried(
             if is_last or (outcome == "raised" and strict):
                 break
 
-    rest = {each.number: Candidate(each.written, "not asked") for each in chain(*groups)}
-    return found | {number: each for number, each in rest.items() if number not in found}
+    for each in chain(*groups):
+        found.setdefault(each.number, Candidate(each.written, "not asked"))
+    return found
 
 
 def _is_shared(group: Sequence[Any], asked: Any) -> bool:

@@ -125,12 +125,16 @@ class _Ways:
                     if target != state and self._allows(state, target)
                 ]
 
-        self._reached = {definition.initial}
-        waiting = [definition.initial]
+        self._reached = self._reached_from(definition.initial)
+
+    def _reached_from(self, initial: str) -> set[str]:
+        reached, waiting = {initial}, [initial]
         while waiting:
-            fresh = [target for target in self._out[waiting.pop()] if target not in self._reached]
-            self._reached.update(fresh)
+            fresh = [target for target in self._out[waiting.pop()] if target not in reached]
+            reached.update(fresh)
             waiting += fresh
+
+        return reached
 
     def _allows(self, source: str, target: str) -> bool:
         pairs = {(source, target), (ANY_STATE, target)}

@@ -58,6 +58,7 @@ State: {state}. Last result: {last_action_result}"""
 _AnyFile = AgentDeclaration | NamedWorkflowDeclaration
 _GivenT = TypeVar("_GivenT")
 _MadeT = TypeVar("_MadeT")
+_UsualT = TypeVar("_UsualT")
 
 
 def read_workflow(
@@ -162,21 +163,18 @@ class _Reader:
         self._prompt_characters = 0
         # what goes for the whole workflow stands in it, or beside it
         self._levels: dict[Where, Any] = {self._problems.top: self._workflow, (): file}
-        policies = [
-            each
-            for level in self._levels.values()
-            for each in (level.error_handling, level)
-            if each is not None
-        ]
-        policy = (each.default_on_failure for each in policies if each.default_on_failure)
-        self._on_failure = next(policy, DEFAULT_ON_FAILURE)
-        retries = (
-            getattr(each, name, None)
-            for each in policies
-            for name in ("max_retries", "default_max_retries")
-        )
-        known = (number for number in retries if number is not None)
-        self._max_retries = next(known, DEFAULT_MAX_RETRIES)
+        self._on_failure = self._usual(DEFAULT_ON_FAILURE, "default_on_failure")
+        self._max_retries = self._usual(DEFAULT_MAX_RETRIES, "max_retries", "default_max_retries")
+
+    def _usual(self, otherwise: _UsualT, *names: str) -> _UsualT:
+        """Return what holds for all steps by one of some names: the nearest that is declared."""
+        for level in self._levels.values():
+            for declared in (level.error_handling, level):
+                for name in names:
+                    if (found := getattr(declared, name, None)) is not None:
+                        return cast("_UsualT", found)
+
+        return otherwise
 
     def definition(
         self, name: str, folder: Path | None, components_folder: Path | None
@@ -260,22 +258,6 @@ class _Reader:
         for state in sorted(in_state or ()):
             self._require_state(state, (*where, "in_state"))
 
-        own: dict[str, Any] = {}
-        match declared:
-            case CodeStepDeclaration():
-                require_monty()  # without its sandbox it is not loaded: it would have to fail
-                own["code"] = self._made(Program, declared.code, (*where, "code"), "the code")
-            case LlmStepDeclaration():
-                own["prompt"] = self._prompt(declared.prompt, declared.name, where)
-                own["output"] = declared.output
-                if isinstance(declared.output, dict):
-                    place = (*where, "output")
-                    self._made(require_schema, declared.output, place, "the output schema")
-            case TransitionStepDeclaration():
-                prompt = declared.prompt or _DEFAULT_TRANSITION_PROMPT
-                own["prompt"] = self._prompt(prompt, declared.name, where)
-                own["transition_map"] = self._map(declared, where)
-
         return Step(
             name=declared.name,
             kind=cast("StepKind", getattr(declared, "type", "code")),
@@ -284,8 +266,29 @@ class _Reader:
             transition_to=declared.transition_to,
             on_failure=declared.on_failure or self._on_failure,
             max_retries=self._max_retries if declared.max_retries is None else declared.max_retries,
-            **own,
+            **self._of_kind(declared, where),
         )
+
+    def _of_kind(self, declared: StepDeclaration, where: Where) -> dict[str, Any]:
+        """Return what only a step of this kind has."""
+        match declared:
+            case CodeStepDeclaration():
+                require_monty()  # without its sandbox it is not loaded: it would have to fail
+                return {"code": self._made(Program, declared.code, (*where, "code"), "the code")}
+            case LlmStepDeclaration():
+                asked = self._prompt(declared.prompt, declared.name, where)
+                if isinstance(declared.output, dict):
+                    place = (*where, "output")
+                    self._made(require_schema, declared.output, place, "the output schema")
+                return {"prompt": asked, "output": declared.output}
+            case TransitionStepDeclaration():
+                prompt = declared.prompt or _DEFAULT_TRANSITION_PROMPT
+                return {
+                    "prompt": self._prompt(prompt, declared.name, where),
+                    "transition_map": self._map(declared, where),
+                }
+
+        return {}
 
     def _prompt(self, prompt: str, step: str, where: Where) -> Template:
         """Return a step's prompt: its own text, then the components that join it, line by line."""
