@@ -8,7 +8,7 @@ import signal
 import sys
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from contextvars import copy_context
 from dataclasses import dataclass
 from functools import partial
@@ -250,8 +250,8 @@ def carry_out(
         results = run.run(_after_rounds(run, folder, every, on_round, observer))
         spent = spent_by(*_askers(run), models=models)
         outcome = {"results": results.to_dict(), **spent}
-        held.keep()
         if folder is not None:
+            held.keep()
             folder.complete(outcome)
 
     summary = describe_run(config, outcome, charts)
@@ -264,8 +264,10 @@ def _documents_of(
     """Collect the documents of a run's agents; one that repeats another changes no other file."""
     decides = getattr(options, "reasoner", None)
     recorded = decides.run if isinstance(decides, ReplayOptions) else None
-    path = None if folder is None else folder.path
+    if folder is None and recorded is None:
+        return nullcontext(Documents())
 
+    path = None if folder is None else folder.path
     return documents(path, recorded, is_trial=recorded is not None)
 
 
