@@ -8,7 +8,7 @@ import signal
 import sys
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from contextvars import copy_context
 from dataclasses import dataclass
 from functools import partial
@@ -25,6 +25,7 @@ from prism.runlog._prompts import PRIVATE
 from prism.runs._assigned import NO_LATER, Later
 from prism.runs._checkpoints import DEFAULT_SECONDS_BETWEEN
 from prism.runs._config import naming
+from prism.runs._documents import Documents, documents
 from prism.runs._folder import (
     SUMMARY_NAME,
     RunFolder,
@@ -226,17 +227,20 @@ def carry_out(
     """
     observer = observer or Observer()
     logger = None if folder is None else LateLogger()
-    run = options.prepare(logger)
     models = list(models_of(options))
-    if folder is None:
-        _require_no_record(models)
-
-    # before a round has changed anything
-    config = options.to_config() if told else {}
-    charts = getattr(options, "charts", ()) if told else ()
     with ExitStack() as stack:
+        held = stack.enter_context(_documents_of(options, folder))
+        run = options.prepare(logger)
+        if folder is None:
+            _require_no_record(models)
+
+        # before a round has changed anything
+        config = options.to_config() if told else {}
+        charts = getattr(options, "charts", ()) if told else ()
         if folder is not None and logger is not None:
             _begin_keeping(run, logger, config, charts, options, models, folder, stack, observer)
+            if not run.finished:
+                held.keep_before()
         elif models:
             _close_caches(run, stack, observer)
         if models:
@@ -247,10 +251,24 @@ def carry_out(
         spent = spent_by(*_askers(run), models=models)
         outcome = {"results": results.to_dict(), **spent}
         if folder is not None:
+            held.keep()
             folder.complete(outcome)
 
     summary = describe_run(config, outcome, charts)
     return Outcome(results, summary, getattr(folder, "path", None))
+
+
+def _documents_of(
+    options: RunOptions[Any], folder: RunFolder | None
+) -> AbstractContextManager[Documents]:
+    """Collect the documents of a run's agents; one that repeats another changes no other file."""
+    decides = getattr(options, "reasoner", None)
+    recorded = decides.run if isinstance(decides, ReplayOptions) else None
+    if folder is None and recorded is None:
+        return nullcontext(Documents())
+
+    path = None if folder is None else folder.path
+    return documents(path, recorded, is_trial=recorded is not None)
 
 
 def _require_no_record(models: Iterable[Model]) -> None:
