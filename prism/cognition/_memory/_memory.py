@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any, Self
 
 from prism.cognition._memory._beside import Backups, Lock
-from prism.cognition._memory._contents import Contents, StorageKind
+from prism.cognition._memory._contents import Contents, StorageKind, misspelt_state
 from prism.cognition._memory._opening import AnyStorage, new_storage, open_storage, place_of
 from prism.cognition._memory._search import Match
 from prism.cognition._memory._storage import STEPS, JsonStorage
@@ -179,6 +179,8 @@ class Memory:
 
     @state.setter
     def state(self, state: str) -> None:
+        if problem := misspelt_state(state):
+            raise FieldValueError(f"the state {state!r} {problem}")
         self._contents.state = whole_characters(state)
 
     @property

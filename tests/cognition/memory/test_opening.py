@@ -53,6 +53,9 @@ SLIPS = {
     "not a number": b'{"storage": {"a": NaN}}',
     "endless number": b'{"storage": {"a": 1' + b"0" * 5000 + b"}}",
     "deep": b'{"storage": {"a": ' + b"[" * 200 + b"]" * 200 + b"}}",
+    "a key misspelt": WHOLE.replace(b"storage", b"storrage"),
+    "a key of prism's misspelt": b'{"prism": {"cylce": 1}}',
+    "a state misspelt": WHOLE.replace(b"thinking", b"thinkin"),
     "a comma too many": WHOLE.replace(b"}}", b"},}").replace(b'"d"}', b'"d",}'),
 }
 
@@ -108,6 +111,9 @@ def test_a_slip_has_its_line(tmp_path: Path) -> None:
         ('{\n "working_memory": {},\n\n "storage": []\n}', 4),
         ('{\n "storage": {},\n "prism": {\n  "used": {"storage": "x"}}}', 4),
         ('{\n "storage": {"a": 1,\n "a": 2}}', 3),
+        ('{\n "working_memory": {},\n "storrage": {}}', 3),
+        ('{\n "state": "thinkin"}', 2),
+        ('{\n "prism": {\n  "version": {}}}', 3),
     ):
         path.write_text(text)
         with pytest.raises(InputError) as caught:
