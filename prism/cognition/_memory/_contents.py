@@ -35,7 +35,7 @@ class Own(Declaration):
         outdated: The tags of working memory under which storage has had a newer value since.
         last_action: The last action and its result, empty before the first.
         news: What the agent has been told and has not answered yet.
-        versions: Old values of memories in storage, oldest first, by tag.
+        versions: Old values of memories, oldest first, by tag.
         thought_prefixes: What the keys of thoughts begin with.
     """
 
