@@ -9,7 +9,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
-from prism.cognition._chart import CognitiveState
 from prism.cognition._memory._values import as_tag, numbered, plain_value
 from prism.errors import InputError
 from prism.files._declarations import Declaration, meant, read_document
@@ -18,6 +17,9 @@ from prism.files._source import Source, Where
 StorageKind = Literal["json", "sqlite"]
 
 SCHEMA = 2
+
+STATES = ("thinking", "executing", "paging")
+"""The states of a thinking agent."""
 
 # below what a number of JSON holds exactly, with room to count on
 _NUMBER = re.compile(r"\d{3,15}", re.ASCII)
@@ -196,7 +198,7 @@ class Contents:
 
 def misspelt_state(state: str) -> str | None:
     """Return what to say of a state that is nearly one of the chart's; None of any other."""
-    near = meant(state, map(str, CognitiveState))
+    near = meant(state, STATES)
     # an agent starts over in thinking from another case, as from a state of another program
     is_other = near is None or near == state.strip().lower()
     return None if is_other else f"is unknown; did you mean {near!r}?"

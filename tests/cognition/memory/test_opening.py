@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.cognition import Memory
+from prism.cognition import CognitiveState, Memory
+from prism.cognition._memory._contents import STATES
 from prism.cognition._memory._values import to_json
 from prism.errors import InputError
 from tests.cognition.memory.living import live
@@ -101,6 +102,11 @@ def test_a_slip_of_an_editor_is_named_and_left_alone(content: bytes, tmp_path: P
             opening(path)
     assert path.read_bytes() == content
     assert sorted(each.name for each in tmp_path.iterdir()) == before
+
+
+def test_the_states_of_a_memory_are_those_of_the_chart() -> None:
+    """What a misspelt state is compared with are the states of a thinking agent."""
+    assert tuple(CognitiveState) == STATES
 
 
 def test_a_slip_has_its_line(tmp_path: Path) -> None:
