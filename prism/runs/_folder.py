@@ -7,7 +7,7 @@ import os
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from shutil import copyfileobj
+from shutil import copyfileobj, rmtree
 from typing import Any, Self
 
 from prism._version import __version__
@@ -20,6 +20,7 @@ from prism.runlog._prompts import PROMPTS_NAME, PromptLog
 from prism.runlog._reader import LOG_NAME, LOG_NAMES
 from prism.runlog._recorded import UnfinishedAnswers
 from prism.runs._checkpoints import DEFAULT_SECONDS_BETWEEN, FOLDER_NAME, Checkpoint, Checkpoints
+from prism.runs._documents import DOCUMENTS_NAME
 from prism.runs._runnable import Runnable
 from prism.telemetry._loggers import EventLogger
 from prism.telemetry.events import SCHEMA_VERSION
@@ -342,6 +343,7 @@ def _set_prompts_aside(path: Path, *, is_damaged: bool) -> None:
 def _forget(folder: Path) -> None:
     for name in (*LOG_NAMES, SUMMARY_NAME, PROMPTS_NAME):
         (folder / name).unlink(missing_ok=True)
+    rmtree(folder / DOCUMENTS_NAME, ignore_errors=True)
 
     # if the folder holds anything else, it stays
     with suppress(OSError):
@@ -459,7 +461,7 @@ def _unwritable(path: Path, error: OSError) -> InputError:
     return InputError(f"cannot be written to: {error.strerror}", path=path)
 
 
-_OWN = (*LOG_NAMES, SUMMARY_NAME, FOLDER_NAME, PROMPTS_NAME)
+_OWN = (*LOG_NAMES, SUMMARY_NAME, FOLDER_NAME, PROMPTS_NAME, DOCUMENTS_NAME)
 
 
 def refuse_own_file(out: Path, reads: Iterable[Path] = ()) -> None:

@@ -23,6 +23,7 @@ from prism.cognition._memory._values import (
 )
 from prism.errors import FieldValueError, InputError
 from prism.files._source import Source
+from prism.runs._documents import may_change
 from prism.statechart.reasoner._texts import whole_characters
 
 DEFAULT_BACKUPS = 3
@@ -78,7 +79,8 @@ class Memory:
         """Open a memory for writing, which locks out other processes.
 
         A missing file is an empty memory. A damaged one is restored from its newest good backup,
-        with a warning, and is kept beside it.
+        with a warning, and is kept beside it. In a rehearsal, a dry run or a repeated run, the
+        memory is a copy without a file, as none of them may change it.
 
         Args:
             path: The file.
@@ -93,6 +95,9 @@ class Memory:
             OSError: If it cannot be read or written.
         """
         place = place_of(path)
+        if not may_change(place):
+            return cls._copied(place)
+
         lock = Lock(place)
         try:
             opened = open_storage(place, storage, Backups(place, backups), writes=True)
@@ -136,6 +141,9 @@ class Memory:
         """
         place = place_of(path)
         contents = Contents(Source.of(data))
+        if not may_change(place):
+            return cls.in_memory(data)
+
         lock = Lock(place)
         try:
             kept = Backups(place, backups)
@@ -150,6 +158,14 @@ class Memory:
             raise
 
         return memory
+
+    @classmethod
+    def _copied(cls, place: Path) -> Self:
+        """Return a copy of a memory, for what may not change it; of a missing one, an empty one."""
+        if not (place.exists() or Backups(place, 0).paths()):
+            return cls.in_memory()
+        with cls.read(place) as memory:
+            return cls.in_memory(memory.to_dict())
 
     @classmethod
     def in_memory(cls, data: Mapping[str, Any] | None = None) -> Self:
