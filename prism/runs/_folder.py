@@ -372,6 +372,8 @@ def read_summary(path: Path) -> dict[str, Any]:
         summary = parse_json(file.read_bytes().decode(), path=file)
     except FileNotFoundError:
         raise _no_run(path) from None
+    except NotADirectoryError:
+        raise InputError("is a file: name the folder of a run", path=path) from None
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", path=path) from None
     except InputError as error:
@@ -397,6 +399,10 @@ def read_summary(path: Path) -> dict[str, Any]:
 def _no_run(path: Path) -> InputError:
     if not path.exists():
         return InputError("there is no such folder", path=path)
+    if below := sorted(each.parent.name for each in path.glob(f"*/{SUMMARY_NAME}")):
+        listed = ", ".join(below[:_MOST_NAMED]) + ", ..." * (len(below) > _MOST_NAMED)
+        problem = f"holds several runs, and is none itself: name one of them ({listed})"
+        return InputError(problem, path=path)
 
     lost = "it is missing, and no run can be resumed without it: begin a new run in another folder"
     hint = lost if (path / FOLDER_NAME).exists() else "begin one there"
