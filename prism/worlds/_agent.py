@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Awaitable, Coroutine, Generator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from operator import attrgetter
@@ -804,6 +804,56 @@ def _begin_waiting(waiting: Waited, doing: str, instead: str) -> None:
     waiting.answer = None
     caller = sys._getframe(_TO_CALLER)
     waiting.called_at = caller.f_code, caller.f_lasti
+
+
+def continued(
+    host: Any,
+    owner: Any,
+    running: Running,
+    value: Any,
+    takes: Callable[[Any, Running, Any], bool] = lambda _owner, _running, _wanted: False,
+) -> Waited | None:
+    """Continue a step, and return what it waits for; None if it has ended, or waits elsewhere.
+
+    Args:
+        host: The run, as its agents see it.
+        owner: The agent whose step it is.
+        running: The step.
+        value: What it gets for what it waited for.
+        takes: Takes what a step awaits of the event loop, if it may.
+
+    Raises:
+        SimulationError: If the step awaits anything else, or has not awaited its last request.
+    """
+    host.acting = owner
+    try:
+        wanted = running.send(value)
+    except StopIteration:
+        if host.unawaited is not None:
+            refuse_unawaited(host)
+        return None
+    except AttributeError:
+        if not hasattr(running, "send"):
+            raise SimulationError(
+                f"the step of {owner!r} returned {running!r}, which is ignored: return nothing"
+            ) from None
+        raise
+
+    if host.unawaited is not None:
+        running.close()
+        refuse_unawaited(host)
+    if isinstance(wanted, Waited):
+        wanted.owner, wanted.running = owner, running
+        return wanted
+    if takes(owner, running, wanted):
+        return None
+
+    running.close()
+    raise SimulationError(
+        f"the step of {owner!r} awaits {wanted!r}: a step may await only decide, write "
+        "and receive of an agent; make whatever takes longer than a tick a state of the "
+        "chart"
+    )
 
 
 def refuse_unawaited(host: Any) -> None:

@@ -15,24 +15,16 @@ from typing import Any
 from prism.errors import SimulationError
 from prism.statechart import Decision
 from prism.telemetry._loggers import EventLogger
-from prism.worlds._agent import Agent, Asked, Message, Waited, refuse_unawaited
+from prism.worlds._agent import Agent, Asked, Message, Running, Waited, continued, refuse_unawaited
 from prism.worlds._asking import Answer, Answerers, Asking, AsTheyCome, Put
 from prism.worlds._fields import derived, slot_of
 from prism.worlds._guest import Proxy
 from prism.worlds._host import RunHost
 from prism.worlds._kinds import Step
 from prism.worlds._phase import OVERLAP_RULE, Phase
-from prism.worlds._ticks import Elsewhere, Ticks
+from prism.worlds._ticks import Ticks
 from prism.worlds._turns import InTurn
 from prism.worlds._world import World
-
-
-class Nowhere(Elsewhere):
-    """No guest awaits the event loop where agents do not wait for each other."""
-
-    def takes(self, *_turn: Any) -> bool:
-        """Return that this class waits for nothing."""
-        return False
 
 
 class OverlapTicks(Ticks):
@@ -55,7 +47,6 @@ class OverlapTicks(Ticks):
         asking: Asking,
     ) -> None:
         super().__init__(world, host, answerers, logger)
-        self._elsewhere = Nowhere()
         # if agents continue while others wait, a policy is asked like any reasoner
         host.draws = None
         asking.apply = self._answered
@@ -220,6 +211,12 @@ class OverlapTicks(Ticks):
         value = self._value_of(waiting)
 
         self._advance(waiting.owner, waiting.running, value)
+
+    def _advance(self, owner: Any, running: Running, value: Any) -> None:
+        """Continue a step until it waits or ends; no guest awaits the event loop here."""
+        waited = continued(self._host, owner, running, value)
+        if waited is not None:
+            self._waiting.append(waited)
 
     def _asked_next(self) -> Put | None:
         """Return the question of the step that just continued."""

@@ -24,6 +24,7 @@ from prism.worlds._agent import (
     Waited,
     Writing,
     begin_streams,
+    continued,
     refuse_unawaited,
 )
 from prism.worlds._asking import Answerers
@@ -227,39 +228,10 @@ class Ticks:
         """Carry out what was deferred to the end of the tick."""
 
     def _advance(self, owner: Any, running: Running, value: Any) -> None:
-        """Continue a step until it waits or ends.
-
-        Raises:
-            SimulationError: If it awaits anything but the run, or has not awaited its last request.
-        """
-        host = self._host
-        host.acting = owner
-        try:
-            wanted = running.send(value)
-        except StopIteration:
-            if host.unawaited is not None:
-                refuse_unawaited(host)
-            return
-        except AttributeError:
-            if not hasattr(running, "send"):
-                raise SimulationError(
-                    f"the step of {owner!r} returned {running!r}, which is ignored: return nothing"
-                ) from None
-            raise
-
-        if host.unawaited is not None:
-            running.close()
-            refuse_unawaited(host)
-        if isinstance(wanted, Waited):
-            wanted.owner, wanted.running = owner, running
-            self._waiting.append(wanted)
-        elif not self._elsewhere.takes(owner, running, wanted):
-            running.close()
-            raise SimulationError(
-                f"the step of {owner!r} awaits {wanted!r}: a step may await only decide, write "
-                "and receive of an agent; make whatever takes longer than a tick a state of the "
-                "chart"
-            )
+        """Continue a step until it waits or ends."""
+        waited = continued(self._host, owner, running, value, self._elsewhere.takes)
+        if waited is not None:
+            self._waiting.append(waited)
 
     async def _waves(self) -> None:
         for _ in range(MOST_WAVES):
