@@ -11,7 +11,6 @@ from prism.cognition._memory._memory import Memory
 from prism.cognition._memory._values import to_json
 from prism.errors import ReplayError
 from prism.files._durable import write_durably
-from prism.runs._dry_run import is_dry_run
 
 
 class Keeper:
@@ -62,10 +61,7 @@ class Keeper:
 
         if self._is_repeated:
             return Memory.in_memory(self._recorded(None))
-        if not is_dry_run():
-            return Memory.open(self._path, storage=self._storage)
-        # which may change nothing
-        return Memory.in_memory(_document(self._path) if self._path.exists() else None)
+        return Memory.open(self._path, storage=self._storage)
 
     def keep(self, memory: Memory, after: int | None) -> None:
         """Keep a copy of the memory, if the run is kept.

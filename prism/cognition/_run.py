@@ -24,7 +24,7 @@ from prism.llm import Model
 from prism.runlog import ReplayWriter, SimulatedClock
 from prism.runlog._recorded import _events
 from prism.runs._config import REASONER_KINDS, require_writable
-from prism.runs._dry_run import is_dry_run
+from prism.runs._lent import Lent
 from prism.runs._makers import make_writer
 from prism.statechart.reasoner._spending import Cost
 from prism.statechart.reasoner._texts import BaseWriter
@@ -69,6 +69,10 @@ class Thinker(CognitiveAgent):
 
     last: Cycle | None = None
     kept: Mapping[str, Any]
+
+    def join(self, lent: Lent) -> None:
+        """Use what the run lends; its `Keeper` keeps the memory."""
+        self._use(lent)
 
     async def act(self, world: Any) -> None:  # noqa: ARG002 - there is nobody else in it
         """Run a cycle; the memory is committed once it is in the log and in a checkpoint."""
@@ -319,8 +323,7 @@ class CognitiveRun(AloneRun):
     def _sources(self, config: Config) -> tuple[BaseWriter, Keeper]:
         """Return who writes, and where the memory is."""
         if isinstance(self.reasoner, Model):
-            if not is_dry_run():
-                self._require_memory()
+            self._require_memory()
             model = with_window(self.reasoner, config, _counter_of(self.count))
             writer = make_writer(model, self.seed, chart=CHART_NAME)
             return writer, Keeper(self.memory, self.storage)

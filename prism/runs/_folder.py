@@ -7,7 +7,7 @@ import os
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from shutil import copyfileobj
+from shutil import copyfileobj, rmtree
 from typing import Any, Self
 
 from prism._version import __version__
@@ -20,6 +20,7 @@ from prism.runlog._prompts import PROMPTS_NAME, PromptLog
 from prism.runlog._reader import LOG_NAME, LOG_NAMES
 from prism.runlog._recorded import UnfinishedAnswers
 from prism.runs._checkpoints import DEFAULT_SECONDS_BETWEEN, FOLDER_NAME, Checkpoint, Checkpoints
+from prism.runs._documents import DOCUMENTS_NAME
 from prism.runs._runnable import Runnable
 from prism.telemetry._loggers import EventLogger
 from prism.telemetry.events import SCHEMA_VERSION
@@ -342,6 +343,7 @@ def _set_prompts_aside(path: Path, *, is_damaged: bool) -> None:
 def _forget(folder: Path) -> None:
     for name in (*LOG_NAMES, SUMMARY_NAME, PROMPTS_NAME):
         (folder / name).unlink(missing_ok=True)
+    rmtree(folder / DOCUMENTS_NAME, ignore_errors=True)
 
     # if the folder holds anything else, it stays
     with suppress(OSError):
@@ -370,6 +372,8 @@ def read_summary(path: Path) -> dict[str, Any]:
         summary = parse_json(file.read_bytes().decode(), path=file)
     except FileNotFoundError:
         raise _no_run(path) from None
+    except NotADirectoryError:
+        raise InputError("is a file: name the folder of a run", path=path) from None
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", path=path) from None
     except InputError as error:
@@ -395,6 +399,10 @@ def read_summary(path: Path) -> dict[str, Any]:
 def _no_run(path: Path) -> InputError:
     if not path.exists():
         return InputError("there is no such folder", path=path)
+    if below := sorted(each.parent.name for each in path.glob(f"*/{SUMMARY_NAME}")):
+        listed = ", ".join(below[:_MOST_NAMED]) + ", ..." * (len(below) > _MOST_NAMED)
+        problem = f"holds several runs, and is none itself: name one of them ({listed})"
+        return InputError(problem, path=path)
 
     lost = "it is missing, and no run can be resumed without it: begin a new run in another folder"
     hint = lost if (path / FOLDER_NAME).exists() else "begin one there"
@@ -459,7 +467,7 @@ def _unwritable(path: Path, error: OSError) -> InputError:
     return InputError(f"cannot be written to: {error.strerror}", path=path)
 
 
-_OWN = (*LOG_NAMES, SUMMARY_NAME, FOLDER_NAME, PROMPTS_NAME)
+_OWN = (*LOG_NAMES, SUMMARY_NAME, FOLDER_NAME, PROMPTS_NAME, DOCUMENTS_NAME)
 
 
 def refuse_own_file(out: Path, reads: Iterable[Path] = ()) -> None:

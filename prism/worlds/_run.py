@@ -27,7 +27,7 @@ from prism.errors import DefinitionError, FieldValueError, InputError, PrismErro
 from prism.llm import Model
 from prism.llm._assignments import ModelAssignment
 from prism.runlog import SimulatedClock
-from prism.runlog._reader import zstd
+from prism.runlog._reader import LOG_NAMES, zstd
 from prism.runs import Observer, Outcome, ReplayOptions, WriterOptions
 from prism.runs._config import (
     DECIDER_KINDS,
@@ -711,7 +711,7 @@ def replay(
     """
     # the path of a log means its folder
     path = Path(recorded)
-    path = path if path.is_dir() or not path.exists() else path.parent
+    path = path.parent if path.name in LOG_NAMES and path.is_file() else path
     return repeat(
         path,
         _kind(read_summary(path)["config"]),

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any, Self
 
 from prism.cognition._memory._beside import Backups, Lock
-from prism.cognition._memory._contents import Contents, StorageKind
+from prism.cognition._memory._contents import Contents, StorageKind, misspelt_state
 from prism.cognition._memory._opening import AnyStorage, new_storage, open_storage, place_of
 from prism.cognition._memory._search import Match
 from prism.cognition._memory._storage import STEPS, JsonStorage
@@ -23,6 +23,7 @@ from prism.cognition._memory._values import (
 )
 from prism.errors import FieldValueError, InputError
 from prism.files._source import Source
+from prism.runs._documents import may_change
 from prism.statechart.reasoner._texts import whole_characters
 
 DEFAULT_BACKUPS = 3
@@ -35,8 +36,8 @@ class Memory:
     """The memory of an agent; open one with `open` or `in_memory`.
 
     Only `commit` writes the file: later changes are lost if the process ends without one. A
-    replaced value in storage is kept as a version of its memory; search, loading and paging always
-    use the current value.
+    replaced value is kept as a version of its memory, unless storage still has it; search, loading
+    and paging always use the current value.
 
     Attributes:
         path: The file; None for a memory without one.
@@ -78,7 +79,8 @@ class Memory:
         """Open a memory for writing, which locks out other processes.
 
         A missing file is an empty memory. A damaged one is restored from its newest good backup,
-        with a warning, and is kept beside it.
+        with a warning, and is kept beside it. In a rehearsal, a dry run or a repeated run, the
+        memory is a copy without a file, as none of them may change it.
 
         Args:
             path: The file.
@@ -93,6 +95,9 @@ class Memory:
             OSError: If it cannot be read or written.
         """
         place = place_of(path)
+        if not may_change(place):
+            return cls._copied(place)
+
         lock = Lock(place)
         try:
             opened = open_storage(place, storage, Backups(place, backups), writes=True)
@@ -136,6 +141,9 @@ class Memory:
         """
         place = place_of(path)
         contents = Contents(Source.of(data))
+        if not may_change(place):
+            return cls.in_memory(data)
+
         lock = Lock(place)
         try:
             kept = Backups(place, backups)
@@ -152,6 +160,14 @@ class Memory:
         return memory
 
     @classmethod
+    def _copied(cls, place: Path) -> Self:
+        """Return a copy of a memory, for what may not change it; of a missing one, an empty one."""
+        if not (place.exists() or Backups(place, 0).paths()):
+            return cls.in_memory()
+        with cls.read(place) as memory:
+            return cls.in_memory(memory.to_dict())
+
+    @classmethod
     def in_memory(cls, data: Mapping[str, Any] | None = None) -> Self:
         """Return a memory without a file, for tests and simulations."""
         return cls(JsonStorage(Contents(Source.of(data or {}))))
@@ -163,6 +179,8 @@ class Memory:
 
     @state.setter
     def state(self, state: str) -> None:
+        if problem := misspelt_state(state):
+            raise FieldValueError(f"the state {state!r} {problem}")
         self._contents.state = whole_characters(state)
 
     @property
@@ -208,7 +226,7 @@ class Memory:
         return self._storage.next_revision(self._contents) if self._has_changed() else self.revision
 
     def add(self, tag: str, value: Any) -> None:
-        """Put a value into working memory, replacing any value with the same tag.
+        """Put a value into working memory, where another one with its tag becomes a version.
 
         Raises:
             FieldValueError: If the tag is empty, or the value is not JSON data.
@@ -236,23 +254,22 @@ class Memory:
         is_stored = self._storage.get(tag) is not MISSING
         if is_stored:
             self._storage.write("remove", tag)
-        if was_working or is_stored:
+        has_versions = bool(self._storage.versions(tag))
+        if has_versions:
             self._storage.write("put_versions", {tag: []})
 
-        return was_working or is_stored
+        return was_working or is_stored or has_versions
 
     def load(self, tag: str) -> bool:
         """Copy a value from storage to working memory; return False if there is none.
 
-        A different value with this tag in working memory becomes a version.
+        Another value with this tag in working memory becomes a version.
         """
         tag = as_tag(tag)
         value = self._storage.get(tag)
         if value is MISSING:
             return False
 
-        if tag in self._contents.working and not _is_same(self._contents.working[tag], value):
-            self._keep_version(tag, self._contents.working[tag], value)
         self._show(tag, value)
         return True
 
@@ -282,7 +299,7 @@ class Memory:
         return None if value is MISSING else value
 
     def versions(self, tag: str) -> list[Any]:
-        """Return the old values of a memory in storage, oldest first."""
+        """Return the old values of a memory, oldest first."""
         return self._storage.versions(as_tag(tag))
 
     def think(self, entry: str, *, key_prefix: str, max_entries: int) -> str:
@@ -507,6 +524,9 @@ class Memory:
         return bool(self._storage.steps) or self._rendered() != self._committed
 
     def _show(self, tag: str, value: Any) -> None:
+        old = self._contents.working.get(tag, value)
+        if not _is_same(old, value) and not self._is_stored(tag, old):
+            self._keep_version(tag, old, value)
         self._contents.working[tag] = value
         self._contents.own["used"][tag] = self.cycle
         self._note_outdated(tag, is_outdated=False)
@@ -514,6 +534,10 @@ class Memory:
     def _note_outdated(self, tag: str, *, is_outdated: bool) -> None:
         others = [each for each in self.outdated if each != tag]
         self._contents.own["outdated"] = [*others, tag] if is_outdated else others
+
+    def _is_stored(self, tag: str, value: Any) -> bool:
+        stored = self._storage.get(tag)
+        return stored is not MISSING and _is_same(stored, value)
 
     def _store(self, tag: str, value: Any) -> bool:
         """Put a value into storage; return whether another one became a version by it."""
