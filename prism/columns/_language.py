@@ -199,6 +199,7 @@ class Language:
         parts: The texts of functions that expressions needed.
         written: Fields that steps write.
         is_apart: Whether steps look at and change their own agents alone.
+        may_be_endless: Whether a step may never end.
     """
 
     def __init__(
@@ -208,6 +209,7 @@ class Language:
         self.parts: list[str] = []
         self.written: dict[str, None] = {}
         self.is_apart = True
+        self.may_be_endless = False
         self.scope = Scope(None, {}, "")
         self._compile = call
 

@@ -256,11 +256,11 @@ class Writer:
     def _while(self, node: ast.While) -> None:
         _require_plain(node)
         self._line(f"while {self._language.value_as(types.CONDITION, node.test)}:")
-        self._loop(node.body)
+        self._loop(node.body, endless=node)
 
     def _for(self, node: ast.For) -> None:
         _require_plain(node)
-        target, source = node.target, node.iter
+        target, source, counts = node.target, node.iter, None
         if not isinstance(target, ast.Name):
             raise RefusedError(node, "a loop has one name")
         if isinstance(source, ast.Call) and self._language.outside(source.func) is range:
@@ -268,6 +268,7 @@ class Writer:
                 raise RefusedError(node, "range takes one or two numbers here")
             ends = ", ".join(self._language.value_as(types.INT, each) for each in source.args)
             self._line(f"for {self._bind(target, types.INT)} in range({ends}):")
+            counts = node
         else:
             value = self._language.value(source)
             if value.type is not types.NEIGHBOURS:
@@ -277,13 +278,20 @@ class Writer:
             self._line(f"{of} = {value.text}")
             self._line(f"for {number} in range(degree(run, {of})):")
             self._line(f"    {self._bind(target, types.AGENT)} = neighbour(run, {of}, {number})")
-        self._loop(node.body, target.id)
+        self._loop(node.body, target.id, endless=counts)
 
-    def _loop(self, nodes: Sequence[ast.stmt], name: str | None = None) -> None:
+    def _loop(
+        self, nodes: Sequence[ast.stmt], name: str | None = None, endless: ast.stmt | None = None
+    ) -> None:
+        """Write the body of a loop; one that may never end looks whether it is interrupted."""
         before = set(self._scope.defined)
         if name is not None:
             self._scope.defined.add(name)
-        self._block(nodes)
+        with self._indented():
+            if endless is not None:
+                self._language.may_be_endless = True
+                self._line(f"end_if_interrupted(run, {endless.lineno})")
+            self._statements(nodes)
         self._scope.defined = before
 
     def _block(self, nodes: Sequence[ast.stmt]) -> None:

@@ -43,6 +43,7 @@ class Unit:
         uses_waits: Whether a step awaits something.
         has_limits: Whether a state times out.
         is_apart: Whether agents may have their turns in any order.
+        may_be_endless: Whether a step may never end.
         files: The files of what was compiled; lines of the second begin at `LINES`, and so on.
     """
 
@@ -53,6 +54,7 @@ class Unit:
     uses_waits: bool = False
     has_limits: bool = False
     is_apart: bool = False
+    may_be_endless: bool = False
     files: list[str] = field(default_factory=list)
 
 
@@ -155,6 +157,7 @@ class _Builder:
             self._guard(guard, number)
 
         unit.files = list(self._files)
+        unit.may_be_endless = self._language.may_be_endless
         unit.has_limits = bool(_limits_of(self._agent))
         unit.is_apart = self._language.is_apart and not cls.together and cls.activation == "all"
         unit.text = "\n\n".join(

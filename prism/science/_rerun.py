@@ -12,6 +12,7 @@ from typing import Any, Literal
 import polars as pl
 
 from prism.analysis import RunLogs, read_log
+from prism.analysis._reading.scanning import columns_of_schema
 from prism.errors import InputError
 from prism.files import make_folder, parse_json, write_durably
 from prism.llm import Model
@@ -21,6 +22,7 @@ from prism.runs._checkpoints import DEFAULT_SECONDS_BETWEEN
 from prism.runs._folder import RERUN_NAME, SUMMARY_NAME, RunFolder, read_summary
 from prism.runs._options import DeciderOptions
 from prism.telemetry.events import (
+    AGENT_JOINED,
     COGNITION_ACTION,
     DECISION,
     TEXT_WRITTEN,
@@ -349,13 +351,27 @@ def require_same_agents(was: RunLogs, now: RunLogs) -> None:
         InputError: If they are, or hold no agents at all.
     """
     of_was, of_now = ([run.logged_agents for run in logs.runs] for logs in (was, now))
-    if of_was and (of_was != of_now or 0 in of_was):
-        told = [" and ".join(map(_sample, each)) or "nothing" for each in (of_was, of_now)]
-        problem = f"has {told[0]}, the other log {told[1]}: there is nothing to compare"
-        raise InputError(problem, path=was.runs[0].path)
+    if not of_was or (of_was == of_now and set(of_was) == {None}):
+        return
+
+    told = [" and ".join(map(_sample, each)) or "nothing" for each in (of_was, of_now)]
+    if of_was == of_now and 0 not in of_was:
+        if _joined(was).equals(_joined(now)):
+            return
+        told[1] = f"{told[1]}, but not the same"
+    problem = f"has {told[0]}, the other log {told[1]}: there is nothing to compare"
+    raise InputError(problem, path=was.runs[0].path)
+
+
+def _joined(logs: RunLogs) -> pl.Series:
+    """Return the agents that were there from the beginning."""
+    joined = logs.scan_columns(AGENT_JOINED, columns_of_schema(AGENT_JOINED))
+    return joined.filter(pl.col("round") == 0).collect()["agent_id"].unique().sort()
 
 
 def _sample(logged: int | None) -> str:
+    if logged == 0:
+        return "the rounds only"
     return "all agents" if logged is None else f"{logged:,} agents"
 
 

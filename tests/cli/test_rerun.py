@@ -49,14 +49,16 @@ def test_what_is_missing_is_said(prism: Prism) -> None:
 
 def test_logs_of_other_samples_are_not_held_against_each_other(prism: Prism) -> None:
     """``log diff`` refuses logs of one run with other agents, and logs without any."""
-    logged = {"all": (), "five": ("--log-agents", "5"), "none": ("--log", "rounds")}
+    five = ("--log-agents", "5")
+    logged = {"all": (), "five": five, "six": (*five, "--seed", "6"), "none": ("--log", "rounds")}
     for folder, more in logged.items():
         given = ("--agents", "20", "--rounds", "2", "--out", folder)
         assert prism("run", "rumour", *given, *more).status == 0
 
     refused = {
         ("all", "five"): "has all agents, the other log 5 agents: there is nothing to compare",
-        ("none", "none"): "has 0 agents, the other log 0 agents: there is nothing to compare",
+        ("five", "six"): "has 5 agents, the other log 5 agents, but not the same: there is",
+        ("none", "none"): "has the rounds only, the other log the rounds only: there is nothing",
     }
     for runs, said in refused.items():
         differ = prism("log", "diff", *runs)

@@ -543,7 +543,7 @@ In memory they take three times as much as polars reports, and in files a thirti
 
 _NOT_SHOWN = (
     *("host", "traceback", "exception"),
-    *("prompt_hash", "unknown_variables"),
+    *("prompt_hash", "unknown_variables", "timeouts", "fallbacks"),
 )
 _SHOWN = tuple(
     dict.fromkeys(
