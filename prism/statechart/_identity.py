@@ -7,6 +7,8 @@ posts alive.
 
 from __future__ import annotations
 
+import logging
+import os
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,7 +16,9 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from enum import Enum
 from functools import lru_cache
+from itertools import count
 from typing import Any
+from weakref import WeakSet, ref
 
 from prism.statechart.states import state_text
 from prism.telemetry._loggers import (
@@ -38,6 +42,10 @@ _CONTAINERS = (Mapping, list, tuple, deque, set, frozenset)
 _DEEPEST = 8
 _LEAF_MODULES = ("datetime", "decimal", "fractions", "ipaddress", "pathlib", "uuid")
 _id_names: dict[type, tuple[str, str]] = {}
+_count = count(1)
+_numbers: dict[int, tuple[ref[object], str]] = {}
+_nameless: WeakSet[Any] = WeakSet()
+_LOGGER = logging.getLogger("prism.statechart")
 
 
 def identify(context: object) -> dict[str, Any] | None:
@@ -209,8 +217,7 @@ def _identity(value: object) -> dict[str, Any]:
 
 
 def _find_id_name(value: object) -> tuple[str, str] | None:
-    snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", type(value).__name__).lower().strip("_")
-    key = f"{snake}_id"
+    key = _own_key(type(value).__name__)
     for attribute in (key, "post_id", "agent_id", "id", "unique_id"):
         if hasattr(value, attribute):
             recorded_as = key if attribute in ("id", "unique_id") else attribute
@@ -219,8 +226,14 @@ def _find_id_name(value: object) -> tuple[str, str] | None:
     return None
 
 
+@lru_cache(maxsize=256)
+def _own_key(name: str) -> str:
+    """Return the attribute that a class names after itself, such as ``ticket_id`` of a Ticket."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower().strip("_") + "_id"
+
+
 def agent_name(agent: object) -> str:
-    """Return what logs and messages call an agent: its id or name, else its class and address.
+    """Return what logs and messages call an agent: its id or name, else its class and a number.
 
     Raises:
         Exception: What a property of the user's raises, such as that of a detached database row.
@@ -230,20 +243,25 @@ def agent_name(agent: object) -> str:
     if type(name) is str:
         return name
 
-    return given_name(agent) or _address(agent)
+    found = given_name(agent)
+    if not found:
+        found = _numbered(agent)
+        _warn_once(type(agent), found)
+
+    return found
 
 
-def name_or_address(agent: object) -> str:
-    """Return the `agent_name`, or class and address of an agent whose name cannot be read."""
+def name_or_number(agent: object) -> str:
+    """Return the `agent_name`, or class and number of an agent whose name cannot be read."""
     try:
         return agent_name(agent)
     except Exception:
-        return _address(agent)
+        return _numbered(agent)
 
 
 def given_name(agent: object) -> str | None:
     """Return an agent's id or name, or None if it has neither."""
-    for attribute in ("agent_id", "unique_id", "id", "name"):
+    for attribute in ("agent_id", "unique_id", "id", _own_key(type(agent).__name__), "name"):
         value = getattr(agent, attribute, None)
         if value is not None:
             return str(value)
@@ -251,8 +269,32 @@ def given_name(agent: object) -> str | None:
     return None
 
 
-def _address(agent: object) -> str:
-    return f"{type(agent).__name__}@{id(agent):x}"
+def _numbered(agent: object) -> str:
+    """Return a name that no other agent has, though another may later have the same address."""
+    known = _numbers.get(id(agent))
+    if known is not None and known[0]() is agent:
+        return known[1]
+
+    name = f"{type(agent).__name__}@{os.getpid()}.{next(_count)}"
+    try:
+        _numbers[id(agent)] = (ref(agent), name)
+    except TypeError:
+        # one that weak references cannot follow has to be told by its address
+        return f"{type(agent).__name__}@{id(agent):x}"
+
+    return name
+
+
+def _warn_once(cls: type, name: str) -> None:
+    if cls not in _nameless:
+        _nameless.add(cls)
+        _LOGGER.warning(
+            "a %s has no agent_id, unique_id, id, %s or name, so logs and prompts call it %s: "
+            "give it one of these, by which it can be found again",
+            cls.__name__,
+            _own_key(cls.__name__),
+            name,
+        )
 
 
 def id_text(agent: Any) -> str:
@@ -384,7 +426,7 @@ def announce(
     if active is None and source != "fallback":
         return
 
-    name, told = name_or_address(agent), {**how, "context": identified(context)}
+    name, told = name_or_number(agent), {**how, "context": identified(context)}
     if more:
         told.update(more)
     tell = getattr(type(active), "_prism_tell", None)

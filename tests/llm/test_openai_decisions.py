@@ -90,3 +90,14 @@ async def test_questions_of_one_agent_are_asked_in_as_many_slots() -> None:
     assert {decision.source for decision in decisions} == {"model"}
     # the one whose reply was of no use is asked once more
     assert sorted(one.cost.attempts for one in decisions if one.cost) == [1, 1, 2]
+
+
+@pytest.mark.parametrize("busy_first", [True, False])
+async def test_a_busy_server_holds_up_no_server_that_can_only_chat(busy_first: bool) -> None:
+    """Mode auto chats where that is possible, instead of waiting for one that is too busy."""
+    with FakeOpenAI(models=["tiny"]) as busy, FakeOpenAI(models=["tiny"], logprobs=False) as free:
+        busy.fail_always(Fault.status(429, headers={"Retry-After": "1"}))
+        hosts = [busy.host, free.host] if busy_first else [free.host, busy.host]
+        async with Model("tiny", hosts, server="openai").as_client() as pool:
+            decisions = await Reasoner(pool, timeout=4).decide_many(crowd(8))
+    assert [decision.source for decision in decisions] == ["model"] * 8

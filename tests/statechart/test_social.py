@@ -203,7 +203,8 @@ def test_guards_use_nothing_that_is_not_declared() -> None:
     """An agent that has exactly what the chart needs goes through every transition of it."""
     chart = social_media_chart(strict=True)
     for move in chart.transitions:
-        agent = SimpleNamespace(state=move.source, **dict.fromkeys(chart.needs, None))
+        needs = dict.fromkeys(chart.needs, None)
+        agent = SimpleNamespace(state=move.source, ticks_in_state=0, **needs)
         agent.should_engage = bool
         assert chart.fits(agent) == []
         chart.enabled_targets(agent, move.trigger, 1)

@@ -392,6 +392,11 @@ class Interpreter(Running[StateT]):
             self._require_known_state(agent)
             self._writer_of(agent)
             ticks = count_tick(agent, ticks)
+        elif self._definition.timeouts:
+            kind = type(agent).__name__
+            problem = f"agents of {kind} have no 'ticks_in_state', so they never time out"
+            adds = "give the class one that begins at 0"
+            self._warn_once(kind, f"chart {self._definition.name!r}: {problem}: {adds}")
 
         own_limit = getattr(agent, "timeout_threshold", None)
         return ticks or 0, self._limits.get(self._state_of(agent)) or own_limit

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from prism.errors import AgentError
 from prism.statechart._engine.writing import IF_FROZEN
-from prism.statechart._identity import name_or_address
+from prism.statechart._identity import name_or_number
 
 if TYPE_CHECKING:
     from prism.statechart._tree.numbers import Notes, Tree
@@ -33,14 +33,14 @@ def memory_of(chart: str, agent: Any) -> dict[str, Any]:
             setattr(agent, FIELD, memory)
     except AttributeError as error:
         raise AgentError(
-            f"chart {chart!r} remembers histories or times of agent {name_or_address(agent)!r}, "
+            f"chart {chart!r} remembers histories or times of agent {name_or_number(agent)!r}, "
             f"which has no room for them ({error}): give its class a field  {FIELD} = None , call "
             f"chart.adopt(obj), or derive it from prism.agents.StatechartMixin; {IF_FROZEN}"
         ) from None
 
     if not isinstance(memory, dict):
         raise AgentError(
-            f"chart {chart!r}: {FIELD} of agent {name_or_address(agent)!r} must be a dict or None, "
+            f"chart {chart!r}: {FIELD} of agent {name_or_number(agent)!r} must be a dict or None, "
             f"got {memory!r}"
         )
     return memory
@@ -58,7 +58,7 @@ def random_of(chart: str, agent: Any) -> Any:
             return found
 
     raise AgentError(
-        f"chart {chart!r} has rates or probabilities, but agent {name_or_address(agent)!r} has no "
+        f"chart {chart!r} has rates or probabilities, but agent {name_or_number(agent)!r} has no "
         "random numbers: set  agent.random = random.Random(seed) , or any object with random()"
     )
 

@@ -13,7 +13,7 @@ from prism.errors import RunawayError
 from prism.statechart._definition import Definition
 from prism.statechart._engine.machine import Candidate
 from prism.statechart._engine.writing import Reporter
-from prism.statechart._identity import awaiting_announcement, name_or_address
+from prism.statechart._identity import awaiting_announcement, name_or_number
 from prism.statechart._nesting import Configuration, leaf_texts
 from prism.statechart.states import state_text
 from prism.statechart.transitions import Edge, StateTransition
@@ -200,7 +200,7 @@ class QueuedFire(NamedTuple):
 def runaway(chart: str, agent: object, trigger: str) -> RunawayError:
     """Return the error for actions that go on firing without end."""
     return RunawayError(
-        f"chart {chart!r}: the actions of agent {name_or_address(agent)!r} "
+        f"chart {chart!r}: the actions of agent {name_or_number(agent)!r} "
         f"fired {MOST_QUEUED_FIRES} more events without coming to rest; the last was "
         f"{trigger!r}: make one of the actions stop firing"
     )
@@ -209,7 +209,7 @@ def runaway(chart: str, agent: object, trigger: str) -> RunawayError:
 def restless(chart: str, agent: Any) -> RunawayError:
     """Return the error for eventless transitions, or raised events, that go on without end."""
     return RunawayError(
-        f"chart {chart!r}: agent {name_or_address(agent)!r} did not settle within "
+        f"chart {chart!r}: agent {name_or_number(agent)!r} did not settle within "
         f"{MOST_QUEUED_FIRES} steps; it is now in {state_text(agent.state)!r}: give the "
         "eventless transitions there a guard that ends them"
     )
@@ -227,6 +227,6 @@ def note_dropped(
     more = sum(1 for _ in waiting)
     listing = ", ".join(named) + (f" and {more} more" if more else "")
     error.add_note(
-        f"chart {chart!r} dropped the events that agent {name_or_address(agent)!r} had queued "
+        f"chart {chart!r} dropped the events that agent {name_or_number(agent)!r} had queued "
         f"behind this one: {listing}"
     )

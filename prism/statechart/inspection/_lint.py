@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from prism.errors import AgentError
 from prism.statechart._definition import TIMEOUT, Definition
 from prism.statechart._engine.memory import FIELD
-from prism.statechart._identity import name_or_address
+from prism.statechart._identity import name_or_number
 from prism.statechart.states import state_text
 from prism.statechart.transitions import Transition
 
@@ -216,7 +216,7 @@ def require_fit(agents: Iterable[object], chart: Definition[Any], more: Iterable
 
 def _named(agents: list[object]) -> str:
     more = len(agents) - 1
-    return f"agent {name_or_address(agents[0])!r}" + (f" and {more} more" if more else "")
+    return f"agent {name_or_number(agents[0])!r}" + (f" and {more} more" if more else "")
 
 
 def _has(agent: object, name: str) -> bool:

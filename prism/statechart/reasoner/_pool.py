@@ -65,6 +65,8 @@ class Question(Generic[ReplyT]):
             was.
         is_guilty: Whether it was the host's; None while that is unknown.
         is_last: Whether another useless answer ends it.
+        may_chat: Whether the caller chats if no host decides, and would rather do that than wait
+            for busy hosts that have never decided anything.
     """
 
     put: Callable[[Host, Cost], Awaitable[ReplyT]]
@@ -80,6 +82,7 @@ class Question(Generic[ReplyT]):
     doubted: UnusableError | None = None
     is_guilty: bool | None = None
     is_last: bool = False
+    may_chat: bool = False
 
     def may_ask(self, more: int = 1) -> bool:
         """Return True if this many further requests may be sent."""
@@ -215,6 +218,7 @@ class Pool(Generic[HostT]):
         cost: Cost | None = None,
         lacks: Callable[[DecisionReply], int] | None = None,
         variation: int = 0,
+        may_chat: bool = False,
     ) -> DecisionReply:
         """Ask a decision model choice questions.
 
@@ -224,6 +228,7 @@ class Pool(Generic[HostT]):
             cost: Collects the cost, however it ends.
             lacks: As for `chat`.
             variation: As for `chat`.
+            may_chat: As for `Question`.
 
         Raises:
             DecisionsUnsupportedError: If no server supports decision questions.
@@ -237,6 +242,7 @@ class Pool(Generic[HostT]):
             lacks,
             _deciding,
             self.decision_pace,
+            may_chat=may_chat,
         )
         try:
             return await self._ask(question)
@@ -432,6 +438,11 @@ class Pool(Generic[HostT]):
         """Ask the least busy host, and a second one if the first is slow."""
         question.tries += 1
         hosts = question.prefer(question.left)
+        refusing = [host for host in self.servers if host.known_to_decide is False]
+        if question.may_chat and refusing and all(map(_has_only_refused, hosts)):
+            more = ", and the others are too busy to say"
+            raise self._takes_none(refusing, DecisionsUnsupportedError(), more)
+
         rank = Rank.USUAL if question.doubted is None else Rank.URGENT
         lease = await self.slots.take(hosts, question.cost, question.asked, rank)
         patience = None if question.pace is None else question.pace.straggles_after()
@@ -636,6 +647,11 @@ def _is_coming(host: Host, error: BaseException) -> bool:
     """Return True if the pool waits for a host to have its model again."""
     is_without = isinstance(error, ModelMissingError) or lacks_files(error)
     return is_without and host.has_answered and host.breaker.patience > 0
+
+
+def _has_only_refused(host: Host) -> bool:
+    """Return True if a host is too busy to say whether it supports decision questions."""
+    return host.known_to_decide is None and host.traffic.throttle.is_refusing
 
 
 def _deciding(hosts: Hosts) -> Hosts:

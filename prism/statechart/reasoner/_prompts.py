@@ -180,17 +180,23 @@ Respond with JSON only:
 
 
 def format_context(context: Any) -> str:
-    """Describe a context: a post by author, text and topics, anything else by its fields."""
+    """Describe a context: a post by author, text and topics, anything else by its fields.
+
+    A mapping with other keys than those of a post is no post.
+    """
     if context is None:
         return "There are no further details."
     if isinstance(context, str):
         return context
 
     texts = [text for name in ("text", "content") if (text := _field(context, name)) is not None]
-    if not texts:
+    if not texts or (isinstance(context, Mapping) and context.keys() - _OF_POSTS):
         return "\n".join(f"{key}: {value}" for key, value in (identify(context) or {}).items())
 
     return _post(context, next((str(text) for text in texts if text != ""), "(no text)"))
+
+
+_OF_POSTS = {"text", "content", "author_id", "author", "topics", "post_id", "id"}
 
 
 def _post(context: Any, text: str) -> str:

@@ -16,7 +16,7 @@ from prism.statechart._identity import (
     chart_asking,
     is_heard,
     known,
-    name_or_address,
+    name_or_number,
 )
 from prism.statechart._nesting import Configuration
 from prism.statechart.reasoner._spending import COST_KEYS, KNOWN_COST_KEYS, Cost
@@ -83,7 +83,7 @@ class Question:
         """Refuse a question without options."""
         if not self.options:
             raise ReasonerError(
-                f"agent {name_or_address(self.agent)!r} was asked what to do on {self.trigger!r} "
+                f"agent {name_or_number(self.agent)!r} was asked what to do on {self.trigger!r} "
                 "with no options: ask only when chart.enabled_targets() is not empty"
             )
 

@@ -205,6 +205,7 @@ class AsksModel:
     def __init__(
         self, client: Any, *, only_decides: bool = False, **limits: Unpack[Limits]
     ) -> None:
+        _check(limits)
         client, model, patience = opened(client, limits.get("model"), limits.get("patience"))
         concurrency, attempts = limits.get("concurrency"), limits.get("attempts")
         cache, seed = limits.get("cache"), limits.get("seed", 0)
@@ -235,6 +236,8 @@ class AsksModel:
         self._depends_on = depends_on(client, model, seed)
         self._flights: SingleFlight[Reply] = SingleFlight()
         self._says_no_tokens = False
+        # to waiting for a busy server that may never decide
+        self._prefers_chat = False
 
     async def close(self) -> None:
         """Close the client's connections, if it opens new ones later (``client.reopens``)."""
@@ -313,7 +316,12 @@ class AsksModel:
             def lacks(decided: ChoiceReply) -> int:
                 return int(problem_in(chances_of(decided), asked) is not None)
 
-            more = _taken(self._taken_by_decisions, lacks=lacks, variation=asked.variation)
+            more = _taken(
+                self._taken_by_decisions,
+                lacks=lacks,
+                variation=asked.variation,
+                may_chat=self._prefers_chat,
+            )
             return chances_of(await self.pool.systemone(asked.text, questions, cost=cost, **more))
 
         chat = request if isinstance(request, TextRequest) else choosing(request)
@@ -338,6 +346,35 @@ class AsksModel:
             f" at {cost.host}" if cost.host else "",
             limit,
         )
+
+
+_NEEDED = {
+    "budget": ("a Budget, such as Budget(max_calls=300)", {"take", "reserve", "release"}),
+    "record": ("a record of prompts, such as a PromptLog", {"new_id", "keep"}),
+    "cache": ("a store of answers, such as an AnswerCache", {"get", "put"}),
+    "logger": ("a logger of structlog", {"info", "warning", "error"}),
+}
+"""What must be given for a limit, and the methods that it is asked for."""
+
+
+def _check(limits: Mapping[str, Any]) -> None:
+    """Refuse limits that are unknown, or could not be used when the first question is asked."""
+    for name in limits.keys() - Limits.__annotations__.keys():
+        from difflib import get_close_matches
+
+        near = get_close_matches(name, Limits.__annotations__, 1)
+        guess = f" (did you mean {near[0]!r}?)" if near else ""
+        known = ", ".join(Limits.__annotations__)
+        raise TypeError(
+            f"there is no option {name!r}{guess}: the options of asking are {known}; limits of "
+            "calls and tokens are those of a Budget, and what a server is told, such as a "
+            "temperature, belongs to a Model"
+        )
+
+    for name, (what, methods) in _NEEDED.items():
+        value = limits.get(name)
+        if value is not None and not all(hasattr(value, method) for method in methods):
+            raise FieldValueError(f"{name} must be {what}, got {value!r}")
 
 
 def _taken(names: Container[str], **offered: Any) -> dict[str, Any]:
@@ -469,7 +506,7 @@ class Reasoner(AsksModel, BaseReasoner):
         BaseReasoner.__init__(self, logger)
         AsksModel.__init__(self, client, only_decides=mode == "decision", **limits)
         _refuse_own_limits(self.client, limits.get("concurrency"), limits.get("attempts"))
-        self._mode = mode
+        self._mode, self._prefers_chat = mode, mode == "auto"
         self._kind: Kind | None = kind_by(mode, self.client)
         self._mode_finder = ModeFinder(self.pool, logger)
         self._pick = pick

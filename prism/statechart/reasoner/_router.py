@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, overload
 
 from prism.errors import BudgetSpentError, FieldValueError, ReasonerError, TooManyFallbacksError
-from prism.statechart._identity import name_or_address
+from prism.statechart._identity import name_or_number
 from prism.statechart.reasoner._questions import BaseReasoner, Decision, Question
 from prism.statechart.reasoner._spending import Budget
 from prism.statechart.reasoner._texts import BaseWriter, TextCall, Written
@@ -188,7 +188,7 @@ class Router(BaseReasoner, BaseWriter):
             return name
 
         raise ReasonerError(
-            f"agent {name_or_address(agent)!r} was given to {name!r}, which is not one of "
+            f"agent {name_or_number(agent)!r} was given to {name!r}, which is not one of "
             f"{', '.join(self.parts)}"
         )
 
@@ -212,7 +212,7 @@ class Router(BaseReasoner, BaseWriter):
         if not self._switched:
             return None
 
-        return self._switched.get(agent if isinstance(agent, str) else name_or_address(agent))
+        return self._switched.get(agent if isinstance(agent, str) else name_or_number(agent))
 
     def _part_for(self, agent: Any) -> Any:
         return self.parts[self.name_for(agent)]

@@ -188,6 +188,11 @@ class Throttle:
         self._busy_since: float | None = None
         self._hold_until = 0.0
 
+    @property
+    def is_refusing(self) -> bool:
+        """Whether the host has refused questions since its last answer."""
+        return self._busy_since is not None
+
     def allows(self, in_flight: int) -> bool:
         """Return True if one more question may be asked besides the open ones."""
         if in_flight >= self._limit:

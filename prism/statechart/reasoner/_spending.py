@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
 from math import inf
+from numbers import Real
 from time import monotonic, perf_counter
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -435,7 +436,8 @@ def loop_time() -> float:
 def require_positive(**limits: float | None) -> None:
     """Raise FieldValueError for the first limit that is given and not above 0."""
     for name, value in limits.items():
-        if value is not None and not value > 0:
+        is_number = isinstance(value, Real) and not isinstance(value, bool)
+        if value is not None and not (is_number and value > 0):
             raise FieldValueError(f"{name} must be above 0, got {value!r}")
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from prism.statechart._identity import name_or_address
+from prism.statechart._identity import name_or_number
 from prism.statechart.reasoner._questions import cost_told, hash_of
 from prism.statechart.reasoner._spending import Cost, require_positive
 from prism.telemetry._loggers import EventLogger, active_logger, report_warning
@@ -72,7 +72,7 @@ class TextCall:
     @property
     def agent_id(self) -> str:
         """Name of the agent, as in the log."""
-        return self.agent if isinstance(self.agent, str) else name_or_address(self.agent)
+        return self.agent if isinstance(self.agent, str) else name_or_number(self.agent)
 
     @property
     def prompt_hash(self) -> str:

@@ -372,3 +372,19 @@ def test_a_chart_does_not_warn_of_its_own_time_out(caplog: pytest.LogCaptureFixt
     caplog.set_level(logging.WARNING)
     assert [chart.tick(agent) for _ in range(4)] == [None] * 4
     assert warnings_of(caplog) == []
+
+
+def test_agents_that_cannot_time_out_are_told_of_once(caplog: pytest.LogCaptureFixture) -> None:
+    """A tick of one without a count of its ticks warns, and `fits` lists what it lacks."""
+    chart = Statechart(
+        Light,
+        [Transition("timeout", Light.OFF, Light.ON)],
+        Light.OFF,
+        timeouts={Light.OFF: 2},
+    )
+    agent = SimpleNamespace(state=Light.OFF)
+    assert [chart.tick(agent) for _ in range(5)] == [None] * 5
+    (told,) = warnings_of(caplog)
+    assert "agents of SimpleNamespace have no 'ticks_in_state', so they never time out" in told
+    assert chart.fits(agent) == ["ticks_in_state"]
+    assert chart.fits(SimpleNamespace(state=Light.OFF, ticks_in_state=0)) == []

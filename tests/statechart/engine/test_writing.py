@@ -1,5 +1,6 @@
 """Writing a move into an agent."""
 
+import re
 import tracemalloc
 from collections import deque
 from dataclasses import dataclass, field
@@ -450,6 +451,7 @@ def test_an_object_without_room_is_refused() -> None:
         (SimpleNamespace(agent_id="a1", unique_id=2, id=3, name="x"), "a1"),
         (SimpleNamespace(unique_id=2, id=3, name="x"), "2"),
         (SimpleNamespace(id=0, name="x"), "0"),
+        (type("HelpTicket", (), {"help_ticket_id": "t7", "name": "x"})(), "t7"),
         (SimpleNamespace(agent_id=None, name="x"), "x"),
     ],
 )
@@ -458,7 +460,28 @@ def test_an_agent_is_called_by_its_identifier(agent: Any, name: str) -> None:
     assert agent_name(agent) == name
 
 
-def test_an_agent_without_identifier_is_called_by_its_class() -> None:
-    """An agent without any identifier is called by its class and its address."""
-    agent = Bare()
-    assert agent_name(agent) == f"Bare@{id(agent):x}"
+def test_an_agent_without_identifier_has_a_name_that_no_other_has(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """It is called by its class and a number, even where another has its address later."""
+
+    class Ticket:
+        state = S.IDLE
+
+    names = [agent_name(Ticket()) for _ in range(100)]
+    agent = Ticket()
+    assert len({*names, agent_name(agent)}) == 101
+    assert agent_name(agent) == agent_name(agent)
+    assert re.fullmatch(r"Ticket@\d+\.\d+", names[0])
+    (told,) = (record.getMessage() for record in caplog.records)
+    assert "a Ticket has no agent_id, unique_id, id, ticket_id or name" in told
+
+
+def test_an_agent_that_cannot_be_followed_is_called_by_its_address() -> None:
+    """One of a class with slots alone is called by its class and its address."""
+
+    class Slotted:
+        __slots__ = ("state",)
+
+    agent = Slotted()
+    assert agent_name(agent) == f"Slotted@{id(agent):x}"

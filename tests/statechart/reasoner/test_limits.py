@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.statechart.reasoner import Budget, Reasoner
+from prism.errors import FieldValueError
+from prism.statechart.reasoner import Budget, Reasoner, Writer
 from prism.statechart.reasoner._foreign import adapt
 from prism.testing import FakeOllama, Fault
 from tests.kit.clients import Model
@@ -337,3 +338,25 @@ async def test_what_the_server_did_is_logged(
     else:
         assert event["total_duration"] > event["eval_duration"] > event["load_duration"] == 0
         assert event["done_reason"] == "stop"
+
+
+@pytest.mark.parametrize("kind", [Reasoner, Writer])
+@pytest.mark.parametrize(
+    ("given", "error", "said"),
+    [
+        ({"timout": 3}, TypeError, r"no option 'timout' \(did you mean 'timeout'\?\)"),
+        ({"max_calls": 1}, TypeError, "limits of calls and tokens are those of a Budget"),
+        ({"temperature": 0.7}, TypeError, "belongs to a Model"),
+        ({"timeout": "30"}, FieldValueError, "timeout must be above 0, got '30'"),
+        ({"budget": 300}, FieldValueError, r"budget must be a Budget, .*, got 300"),
+        ({"record": "p.jsonl"}, FieldValueError, "record must be a record of prompts"),
+        ({"cache": "answers.db"}, FieldValueError, "cache must be a store of answers"),
+        ({"logger": "prism"}, FieldValueError, "logger must be a logger of structlog"),
+    ],
+)
+def test_options_that_limit_nothing_are_refused(
+    kind: type[Reasoner | Writer], given: dict[str, Any], error: type[Exception], said: str
+) -> None:
+    """An unknown option, or one of another kind, is refused before a question is asked."""
+    with pytest.raises(error, match=said):
+        kind(Model("calm"), model="tiny", **given)

@@ -72,8 +72,8 @@ trust: 0.1235
 
 You are in the "calm" state, and the event "hears" has occurred.
 
-Post:
-Rain.
+text: Rain.
+loud: True
 """
 
 

@@ -105,6 +105,7 @@ def test_states_without_description_are_told_by_their_text() -> None:
             "Post by a2:\nHello\nTopics: chess, go",
         ),
         ({"content": "Hello"}, "Post:\nHello"),
+        ({"text": "My lamp is broken", "angry": True}, "text: My lamp is broken\nangry: True"),
         ({"post_id": "p1", "rank": 2}, "post_id: p1\nrank: 2"),
         (SimpleNamespace(id=4), "simple_namespace_id: 4"),
         (7, "value: 7"),
@@ -121,7 +122,7 @@ def test_states_without_description_are_told_by_their_text() -> None:
     ],
 )
 def test_a_context_is_described_in_words(context: Any, text: str) -> None:
-    """A post is described by author, text and topics, a text by itself, all else by its fields."""
+    """A post is described by author, text and topics, a text by itself, all else by all fields."""
     assert format_context(context) == text
 
 
