@@ -21,7 +21,14 @@ from prism.runs import Observer, Outcome, ReplayOptions
 from prism.runs._checkpoints import DEFAULT_SECONDS_BETWEEN
 from prism.runs._folder import RERUN_NAME, SUMMARY_NAME, RunFolder, read_summary
 from prism.runs._options import DeciderOptions
-from prism.telemetry.events import AGENT_JOINED, DECISION, TRANSITION
+from prism.telemetry.events import (
+    AGENT_JOINED,
+    COGNITION_ACTION,
+    DECISION,
+    TEXT_WRITTEN,
+    TRANSITION,
+    WORKFLOW_ACTION,
+)
 from prism.worlds import Run, SwitchModel, Treatment, resume
 from prism.worlds._treatment_tables import read_treatment_file
 from prism.worlds._treatments import later_models
@@ -31,6 +38,12 @@ _COMPARED: Mapping[str, Sequence[str]] = {
     DECISION: (*_WHEN, "state", "trigger", "options", "context", "chosen"),
     TRANSITION: (*_WHEN, "from_state", "to_state", "trigger", "context"),
 }
+_WRITTEN: Mapping[str, tuple[str, Sequence[str]]] = {
+    TEXT_WRITTEN: ("text", (*_WHEN, "key", "text")),
+    WORKFLOW_ACTION: ("action of a workflow", (*_WHEN, "step", "key", "action", "result")),
+    COGNITION_ACTION: ("action", (*_WHEN, "type", "tags", "outcome", "fields", "answer")),
+}
+"""What agents wrote and did otherwise, as it is called, and the keys in which it may differ."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,11 +308,31 @@ def _told(outcome: Outcome[Any] | None, folder: Path, run: Path, from_round: int
     return found
 
 
-def first_difference(was: RunLogs, now: RunLogs, event: str) -> Parted | None:
+def differences(was: RunLogs, now: RunLogs) -> dict[str, Parted | None]:
+    """Return the first decision, transition, text and action that only one of two logs has.
+
+    Texts and actions are left out where neither log has any.
+    """
+    found = {
+        "decision": first_difference(was, now, DECISION),
+        "transition": first_difference(was, now, TRANSITION),
+    }
+    for event, (name, keys) in _WRITTEN.items():
+        if any(logs.scan(event).select(pl.len()).collect().item() for logs in (was, now)):
+            found[name] = first_difference(was, now, event, keys)
+
+    return found
+
+
+def first_difference(
+    was: RunLogs, now: RunLogs, event: str, names: Sequence[str] | None = None
+) -> Parted | None:
     """Return the first event of a kind that only one of two logs has."""
-    names = _COMPARED[event]
+    names = names or _COMPARED[event]
     frames = [logs.scan(event).select(names).collect() for logs in (was, now)]
     frames = [frame.with_columns(pl.col(pl.List).list.join(", ")) for frame in frames]
+    # a key may have other types in the other log
+    frames = [frame.with_columns(pl.exclude("round", "tick").cast(pl.String)) for frame in frames]
     place = _first_unequal(*frames)
     rows = [frame.row(place, named=True) if place < frame.height else None for frame in frames]
     found = [row for row in rows if row is not None]

@@ -650,7 +650,8 @@ def resume(
     Args:
         folder: The folder of the run.
         hosts: Addresses of its servers with names and passwords, which no run keeps. Missing ones
-            are taken from the environment variable ``OLLAMA_HOST``.
+            are taken from the environment variable ``OLLAMA_HOST``. Other addresses are where the
+            servers are now, and are kept.
         model: The client of another library that the run asks. No run keeps it.
         application: What the application provides for a single agent. No run keeps it.
         on_round: Called with every round as it ends, after it has been kept.
