@@ -108,15 +108,6 @@ class RandomStream(Distributions):
         self._key = self._at = key
         self._put_back: list[Taken] | None = None
 
-    def begin_epoch(self, key: int, epoch: int) -> None:
-        """Turn this into one of the numbered streams of a 64-bit key."""
-        # `mixed`, written out, as a call would cost a third more
-        number = (key + epoch * GOLDEN) & WORD
-        number = ((number ^ (number >> 30)) * ONE) & WORD
-        number = ((number ^ (number >> 27)) * OTHER) & WORD
-        self._key = self._at = number ^ (number >> 31)
-        self._put_back = None
-
     def random(self) -> float:
         """Draw a float, uniform in [0, 1), with 53 random bits."""
         if self._put_back:

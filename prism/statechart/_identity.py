@@ -13,10 +13,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from enum import Enum
+from functools import lru_cache
 from typing import Any
 
 from prism.statechart.states import state_text
-from prism.telemetry._loggers import EventLogger, active_logger, report_warning
+from prism.telemetry._loggers import (
+    EventLogger,
+    Frame,
+    active_logger,
+    report_warning,
+)
 from prism.telemetry.events import DECISION
 
 Scalar = str | int | float | bool | None
@@ -378,21 +384,38 @@ def announce(
     if active is None and source != "fallback":
         return
 
-    keys = {
-        "agent_id": name_or_address(agent),
+    name, told = name_or_address(agent), {**how, "context": identified(context)}
+    if more:
+        told.update(more)
+    tell = getattr(type(active), "_prism_tell", None)
+    if tell is not None and source != "fallback":
+        frame = _frame_of(state, trigger, tuple(options), chosen, source)
+        tell(active, DECISION, name, frame, told)
+        return
+
+    keys = {"agent_id": name, **_shared(state, trigger, options, chosen, source), **told}
+    if source == "fallback":
+        report_warning(given, DECISION, **keys)
+    elif active is not None:
+        active.info(DECISION, **keys)
+
+
+def _shared(
+    state: Any, trigger: str, options: Iterable[Any], chosen: Any, source: str
+) -> dict[str, Any]:
+    """Return what decisions with one outcome have in common."""
+    return {
         "state": state_text(state),
         "trigger": trigger,
         "options": [state_text(option) for option in options],
         "chosen": state_text(chosen),
         "source": source,
-        **how,
-        "context": identified(context),
-        **(more or {}),
     }
-    if source == "fallback":
-        report_warning(given, DECISION, **keys)
-    elif active is not None:
-        active.info(DECISION, **keys)
+
+
+@lru_cache(maxsize=1024)
+def _frame_of(*outcome: Any) -> Frame:
+    return Frame({}, _shared(*outcome))
 
 
 def known(**values: Any) -> dict[str, Any]:

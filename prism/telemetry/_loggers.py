@@ -12,7 +12,7 @@ cannot have configured it.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from sys import modules
 from typing import Any, Protocol
 
@@ -38,6 +38,28 @@ class EventLogger(Protocol):
 
     def error(self, event: str, **keys: Any) -> Any:
         """Record a fault in the user's code."""
+
+
+class Frame:
+    """The keys that many events of agents share, with their values.
+
+    The class of a run log's own logger has ``_prism_tell``, which takes logger, event, the agent's
+    id, a frame and the other keys. Every other logger gets each event with all its keys.
+
+    Args:
+        before: Those that stand before the agent's id.
+        after: Those that stand after it.
+
+    Attributes:
+        written: Both, as a log writes them, once it has.
+    """
+
+    __slots__ = ("after", "before", "written")
+
+    def __init__(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
+        self.before = before
+        self.after = after
+        self.written: tuple[bytes, bytes] | None = None
 
 
 class StandardLogger:
@@ -99,16 +121,16 @@ class LateLogger:
 
     Attributes:
         followers: Others that are opened with it.
-        is_open: Whether it has been opened.
+        opened: The logger to which it has been opened, if it has.
     """
 
     def __init__(self) -> None:
         self.followers: list[LateLogger] = []
-        self.is_open: bool = False
+        self.opened: EventLogger | None = None
 
     def open(self, logger: EventLogger) -> None:
         """Send events to another logger from now on."""
-        self.is_open = True
+        self.opened = logger
         # its own methods stand here, so that no event passes through this class
         for name in ("info", "warning", "error"):
             setattr(self, name, getattr(logger, name))
@@ -171,8 +193,8 @@ def active_logger(given: EventLogger | None) -> EventLogger | None:
     Args:
         given: The chart's or reasoner's own logger, if it has one.
     """
-    logger = given
-    if given is None or (type(given) is LateLogger and not given.is_open):
+    logger = given.opened if type(given) is LateLogger else given
+    if logger is None:
         logger = _own_logger()
 
     # a logger that relays events is observed when it passes them on, in the order of the log

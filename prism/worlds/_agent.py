@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, overload
 from prism._faults import place_in
 from prism.errors import AgentError, DefinitionError, SimulationError, UnknownTriggerError
 from prism.randomness import RandomStream, Taken
-from prism.randomness._stream import GOLDEN, ONE, OTHER, TO_UNIT, WORD
+from prism.randomness._stream import GOLDEN, ONE, OTHER, TO_UNIT, WORD, all_mixed
 from prism.statechart import Configuration, Statechart, TextCall, Wording, Written
 from prism.statechart._engine.writing import make_record
 from prism.statechart.reasoner._questions import DEFAULT_PULL
@@ -110,13 +110,14 @@ class AgentStream(RandomStream):
         place: The place of the stream's key among the agent's own: `STEPS` or `DECISIONS`.
     """
 
-    __slots__ = ("_agent", "_begun_in", "_current", "_host", "_place")
+    __slots__ = ("_agent", "_begun_in", "_current", "_first", "_host", "_place")
 
     def __init__(self, agent: Any, place: int) -> None:
         self._agent = agent
         self._host = agent._host
         self._place = place
         self._begun_in = -1
+        self._first = 0.0
         # the part of the run if its next number follows on the last one, else none
         self._current = -1
         self.begin_at(0)
@@ -132,6 +133,9 @@ class AgentStream(RandomStream):
             if self._put_back:
                 return super().random()
             self._current = self._begun_in
+            if self._at == self._key:
+                self._at = (self._at + GOLDEN) & WORD
+                return self._first
 
         # as in `RandomStream`, written out, as a call would cost a fifth more
         number = self._at = (self._at + GOLDEN) & WORD
@@ -151,14 +155,30 @@ class AgentStream(RandomStream):
 
     def _begin_if_due(self) -> None:
         """Turn to the sequence of the current part of the run."""
-        host, agent = self._host, self._agent
-        if self._begun_in == host.epoch:
-            return
+        if self._host.refusing is not None:
+            self._host.require_drawing(f"agent {self._agent.agent_id!r}")
+        if self._begun_in != self._host.epoch:
+            begin_streams([self])
 
-        if host.refusing is not None:
-            host.require_drawing(f"agent {agent.agent_id!r}")
-        self.begin_epoch((agent._keys or host.keys_of(agent))[self._place], host.epoch)
-        self._begun_in = host.epoch
+
+def begin_streams(streams: Sequence[AgentStream]) -> None:
+    """Turn streams to their sequences of the current part of a run, and draw a number for each.
+
+    All at once, this takes a quarter of the time.
+    """
+    if not streams:
+        return
+
+    host = streams[0]._host
+    epoch = host.epoch
+    due = [each for each in streams if each._begun_in != epoch]
+    keys = [(each._agent._keys or host.keys_of(each._agent))[each._place] for each in due]
+    begun = all_mixed(keys, epoch * GOLDEN)
+    for stream, key, first in zip(due, begun, all_mixed(begun, GOLDEN), strict=True):
+        stream._key = stream._at = key
+        stream._first = (first >> 11) * TO_UNIT
+        stream._put_back = None
+        stream._begun_in = epoch
 
 
 class _Parts:

@@ -23,6 +23,7 @@ from prism.worlds._agent import (
     Running,
     Waited,
     Writing,
+    begin_streams,
     continued,
     refuse_unawaited,
 )
@@ -268,6 +269,7 @@ class Ticks:
         """Have the policy draw all decisions of a wave."""
         self._host.acting = None
         asked = [each for each in wave if type(each) is Asked and each.is_open]
+        begin_streams([each.agent._decision_random for each in asked])
         drawn = policy.choose([each.question or each for each in asked], self._logger)
         for each, chosen in zip(asked, drawn, strict=True):
             each.answer = chosen

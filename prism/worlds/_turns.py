@@ -14,6 +14,7 @@ from typing import Any, Protocol
 from prism.randomness import RandomStream
 from prism.randomness._stream import GOLDEN, all_mixed, mixed
 from prism.statechart import Configuration
+from prism.worlds._agent import begin_streams
 from prism.worlds._guest import Proxy
 from prism.worlds._host import RunHost
 from prism.worlds._kinds import NEVER, Kind, Step
@@ -153,6 +154,7 @@ class Roster:
         # `place_of`, for all at once
         found = list(agents)
         keys = [(agent._keys or agent._host.keys_of(agent))[0] for agent in found]
+        begin_streams([agent._random for agent in found])
         places = all_mixed(keys, self._salt)
         return sorted(zip(places, [agent.agent_id for agent in found], found, strict=True))
 

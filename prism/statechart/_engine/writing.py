@@ -17,6 +17,7 @@ import inspect
 import logging
 from collections import deque
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, Literal
 
 from prism.errors import AgentError, DefinitionError
@@ -31,7 +32,13 @@ from prism.statechart._identity import (
 )
 from prism.statechart.states import state_text
 from prism.statechart.transitions import Edge, StateTransition
-from prism.telemetry._loggers import EventLogger, active_logger, report_fault, report_warning
+from prism.telemetry._loggers import (
+    EventLogger,
+    Frame,
+    active_logger,
+    report_fault,
+    report_warning,
+)
 from prism.telemetry.events import ACTION_FAILED, ANSWER_DISCARDED, GUARD_FAILED, TRANSITION
 
 DEFAULT_TIMEOUT_THRESHOLD = 5
@@ -327,6 +334,12 @@ def is_pydantic(cls: type) -> bool:
     return any(base.__module__.partition(".")[0] == "pydantic" for base in cls.__mro__)
 
 
+@lru_cache(maxsize=1024)
+def _frame_of(chart: str, source: str, target: str, trigger: str) -> Frame:
+    """Return what the events of a transition share."""
+    return Frame({"chart": chart}, {"from_state": source, "to_state": target, "trigger": trigger})
+
+
 class Reporter:
     """Writes a chart's events to its log.
 
@@ -361,17 +374,24 @@ class Reporter:
     def moved(self, agent: Any, edge: Edge, dwell: int | None, context: Any) -> None:
         """Report a transition, with the ticks that the agent spent in the state it left."""
         logger = active_logger(self.logger)
-        if logger is not None:
-            logger.info(
-                TRANSITION,
-                chart=self._chart,
-                agent_id=agent_name(agent),
-                from_state=edge.from_text,
-                to_state=edge.to_text,
-                trigger=edge.trigger,
-                ticks_in_state=dwell,
-                context=identify(context),
-            )
+        if logger is None:
+            return
+
+        name, told = agent_name(agent), {"ticks_in_state": dwell, "context": identify(context)}
+        if (tell := getattr(type(logger), "_prism_tell", None)) is not None:
+            frame = _frame_of(self._chart, edge.from_text, edge.to_text, edge.trigger)
+            tell(logger, TRANSITION, name, frame, told)
+            return
+
+        logger.info(
+            TRANSITION,
+            chart=self._chart,
+            agent_id=name,
+            from_state=edge.from_text,
+            to_state=edge.to_text,
+            trigger=edge.trigger,
+            **told,
+        )
 
     def decided(
         self,

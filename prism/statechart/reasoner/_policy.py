@@ -233,7 +233,7 @@ class PolicyReasoner(BaseReasoner):
 def _rounded(question: Any, weights: Sequence[float]) -> dict[str, float]:
     """Return the rounded probabilities for a log, which are proportional to weights."""
     total = sum(weights)
-    shares = (rounded(weight / total) for weight in weights)
+    shares = [rounded(weight / total) for weight in weights]
     return dict(zip(map(state_text, question.options), shares, strict=True))
 
 
