@@ -14,7 +14,6 @@ from prism.analysis._reading.scanning import read_object
 from prism.errors import InputError
 from prism.runlog._keys import WORLD_EVENTS
 from prism.runlog._words import in_words, words_of
-from prism.runlog._writer import SECONDS_PER_TICK
 from prism.telemetry import events
 
 _KEYS = (
@@ -141,6 +140,9 @@ def _with_times(
     story: Iterable[dict[str, Any]], logs: RunLogs, agent_id: str
 ) -> Iterator[dict[str, Any]]:
     """Add to transitions of worlds whose events happen at rates the time in rounds before them."""
+    # a page tells no times, and needs no writer
+    from prism.runlog._writer import SECONDS_PER_TICK
+
     since: dict[int, datetime] = {}
     for event in story:
         run, now = event["run"], event["timestamp"]
