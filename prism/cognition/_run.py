@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -180,6 +181,8 @@ class Cycles(Alone):
             memory.commit()
         elif memory.revision != known["next_revision"] and self.round not in self._keeper.changed:
             self._tell_changed(known["cycle"])
+            problem = f"{memory.path}: has changed since the run stopped, which goes on with it"
+            warnings.warn(f"{problem} and keeps a copy in its folder", RuntimeWarning, stacklevel=2)
 
     def _tell_changed(self, cycle: int) -> None:
         """Go on with a memory that somebody else has changed, and keep a copy of it."""
