@@ -302,7 +302,8 @@ class CognitiveRun(AloneRun):
             InputError: If a file cannot be read.
         """
         # a repeated run stores its own memory alike
-        return {**super().to_config(), "storage": self._stored_as()}
+        found = kind_of(self.memory) if self.memory.is_file() else "json"
+        return {**super().to_config(), "storage": self.storage or found}
 
     def _number_of_cycles(self, config: Config) -> int:
         try:
@@ -316,12 +317,6 @@ class CognitiveRun(AloneRun):
             Memory.open(self.memory, storage=self.storage).close()
         except OSError as error:
             raise InputError(f"cannot be opened: {error.strerror}", path=self.memory) from None
-
-    def _stored_as(self) -> str:
-        """Return how the memory is stored."""
-        if self.storage is not None:
-            return self.storage
-        return kind_of(self.memory) if self.memory.is_file() else "json"
 
     def _sources(self, config: Config) -> tuple[BaseWriter, Keeper]:
         """Return who writes, and where the memory is."""
