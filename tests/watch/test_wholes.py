@@ -10,6 +10,7 @@ import pytest
 
 from prism.analysis import agent_measures, read_log, state_counts
 from prism.watch import Watching
+from prism.watch._watched import Watched
 from prism.worlds import Run
 from tests.kit.lamps import Street
 from tests.kit.worlds import run_in
@@ -81,3 +82,22 @@ def test_an_agent_has_its_fields_and_what_was_measured_of_it_in_the_round(
     assert "round 2" in words(browser, "#agent-fields thead")
     assert measured["measure"][0] in words(browser, "#agent-fields tbody")
     assert browser.console() == []
+
+
+def test_an_interruption_while_news_are_made_is_no_fault(
+    shown: Show,
+    visit: Visit,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A stream that polars interrupts ends, and nothing is logged as a failure of the server."""
+
+    def interrupted(_watched: Watched) -> None:
+        raise KeyboardInterrupt
+
+    client = visit(shown(folder))
+    monkeypatch.setattr(Watched, "head", interrupted)
+    with client.stream("GET", "/events", params={"run": "real"}) as news:
+        assert list(news.iter_lines()) == []
+    assert [each.getMessage() for each in caplog.records if each.levelname == "ERROR"] == []
