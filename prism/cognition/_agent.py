@@ -13,7 +13,7 @@ from prism.cognition._actions import ActionResult
 from prism.cognition._chart import CHART_NAME, CognitiveState, cognitive_chart
 from prism.cognition._config._config import Config
 from prism.cognition._cycle import Cycle, CycleUnderWay, reason_to_stop, state_of
-from prism.cognition._memory._memory import Memory
+from prism.cognition._memory._memory import Memory, document_of
 from prism.cognition._memory._values import to_json
 from prism.cognition._own_actions import ActionRefusedError, OwnAction, actions_of
 from prism.cognition._paging import Pager
@@ -173,10 +173,8 @@ class CognitiveAgent:
     def join(self, lent: Lent) -> None:
         """Use the writer, the log and the time of a world's run, which keeps the memory."""
         self._use(lent)
-        before = hold(self.agent_id, lambda: to_json(self.memory.to_dict()))
-        if before is not None:
-            with Memory.read(before) as memory:
-                self.memory.replace(memory.to_dict())
+        if (before := hold(self.agent_id, lambda: to_json(self.memory.to_dict()))) is not None:
+            self.memory.replace(document_of(before))
 
     def _use(self, lent: Lent) -> None:
         self._writer, self._logger = lent.writer, lent.logger

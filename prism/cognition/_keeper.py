@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from prism.cognition._memory._contents import StorageKind
-from prism.cognition._memory._memory import Memory
+from prism.cognition._memory._memory import Memory, document_of
 from prism.cognition._memory._values import to_json
 from prism.errors import ReplayError
 from prism.files._durable import write_durably
@@ -105,12 +105,7 @@ class Keeper:
                 "complete folder of a run of cycles"
             )
 
-        return _document(path)
-
-
-def _document(path: Path) -> Mapping[str, Any]:
-    with Memory.read(path) as memory:
-        return memory.to_dict()
+        return document_of(path)
 
 
 def _name(after: int | None) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -180,6 +181,8 @@ class Cycles(Alone):
             memory.commit()
         elif memory.revision != known["next_revision"] and self.round not in self._keeper.changed:
             self._tell_changed(known["cycle"])
+            problem = f"{memory.path}: has changed since the run stopped, which goes on with it"
+            warnings.warn(f"{problem} and keeps a copy in its folder", RuntimeWarning, stacklevel=2)
 
     def _tell_changed(self, cycle: int) -> None:
         """Go on with a memory that somebody else has changed, and keep a copy of it."""
@@ -299,7 +302,8 @@ class CognitiveRun(AloneRun):
             InputError: If a file cannot be read.
         """
         # a repeated run stores its own memory alike
-        return {**super().to_config(), "storage": self._stored_as()}
+        found = kind_of(self.memory) if self.memory.is_file() else "json"
+        return {**super().to_config(), "storage": self.storage or found}
 
     def _number_of_cycles(self, config: Config) -> int:
         try:
@@ -313,12 +317,6 @@ class CognitiveRun(AloneRun):
             Memory.open(self.memory, storage=self.storage).close()
         except OSError as error:
             raise InputError(f"cannot be opened: {error.strerror}", path=self.memory) from None
-
-    def _stored_as(self) -> str:
-        """Return how the memory is stored."""
-        if self.storage is not None:
-            return self.storage
-        return kind_of(self.memory) if self.memory.is_file() else "json"
 
     def _sources(self, config: Config) -> tuple[BaseWriter, Keeper]:
         """Return who writes, and where the memory is."""

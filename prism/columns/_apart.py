@@ -8,9 +8,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from queue import SimpleQueue
+from threading import Lock, Thread
+from time import sleep
+from typing import Any
 
-_SECONDS_BETWEEN = 0.5
+_SECONDS_BETWEEN = 0.2
+_SECONDS_TO_END = 0.001
 
 
 class Apart:
@@ -22,37 +26,51 @@ class Apart:
 
     def __init__(self, interrupt: Callable[[], None]) -> None:
         self._interrupt = interrupt
-        self._pool = ThreadPoolExecutor(1, "prism-columns")
+        # a queue and a lock, since futures cost more than a tick of a few agents
+        self._calls: SimpleQueue[Any] = SimpleQueue()
+        self._running = Lock()
+        self._running.acquire()
+        self._ended: Any = None
+        self._thread = Thread(target=self._serve, name="prism-columns", daemon=True)
+        self._thread.start()
 
     def call(self, compiled: Callable[..., int], *given: int) -> int:
-        """Call compiled code, and wait for it."""
-        running = self._pool.submit(compiled, *given)
-        try:
-            # a wait without an end is never left in a thread that is not the main one
-            while not wait([running], _SECONDS_BETWEEN).done:
-                pass
-        except BaseException:
-            self._end(running)
-            raise
-        return running.result()
+        """Call compiled code, and wait for it.
 
-    async def acall(self, compiled: Callable[..., int], *given: int) -> int:
-        """Call compiled code, and wait for it in the event loop; the async twin of `call`."""
-        loop, done = asyncio.get_running_loop(), asyncio.Event()
-        running = self._pool.submit(compiled, *given)
-        running.add_done_callback(lambda _: loop.call_soon_threadsafe(done.set))
+        Raises:
+            CancelledError: If the run is cancelled meanwhile.
+        """
+        self._ended = None
+        self._calls.put((compiled, given))
         try:
-            await done.wait()
+            self._wait()
         except BaseException:
-            self._end(running)
+            self._interrupt()
+            # the columns must not change behind the back of whoever looks at them now
+            while self._ended is None:
+                sleep(_SECONDS_TO_END)
             raise
-        return running.result()
+        if isinstance(self._ended, BaseException):
+            raise self._ended
+        found: int = self._ended
+        return found
 
-    def _end(self, running: Future[int]) -> None:
-        self._interrupt()
-        # the columns must not change behind the back of whoever looks at them now
-        running.exception()
+    def _wait(self) -> None:
+        while not self._running.acquire(timeout=_SECONDS_BETWEEN):
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise asyncio.CancelledError
+
+    def _serve(self) -> None:
+        while (call := self._calls.get()) is not None:
+            compiled, given = call
+            try:
+                self._ended = compiled(*given)
+            except BaseException as error:
+                self._ended = error
+            self._running.release()
 
     def close(self) -> None:
         """End the thread."""
-        self._pool.shutdown()
+        self._calls.put(None)
+        self._thread.join()

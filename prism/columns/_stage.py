@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from asyncio import CancelledError
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import blake2b
 from linecache import getline
@@ -323,11 +323,7 @@ class ColumnStage(AgentStage):
 
             self._refresh()
             with self._told():
-                address = self._columns.address
-                if self._apart is None:
-                    self._machine.tick(address)
-                else:
-                    await self._apart.acall(self._machine.tick, address)
+                self._call(self._machine.tick, self._columns.address)
             run["phase"] = T.OVER
             host.acting = None
             if self._has_end:
@@ -344,6 +340,9 @@ class ColumnStage(AgentStage):
             if value is not self._passed.get(name):
                 run[stored.name] = number_in(stored, value, f"{type(world).__name__}.{name}")
                 self._passed[name] = value
+
+    def _call(self, compiled: Callable[..., int], *given: int) -> int:
+        return compiled(*given) if self._apart is None else self._apart.call(compiled, *given)
 
     @contextmanager
     def _told(self) -> Iterator[None]:
@@ -413,10 +412,9 @@ class ColumnStage(AgentStage):
         place = context._place if is_row(context, self._rows) else -1
         self._about = None if place >= 0 else context
         given = self._columns.address, agent._place, layout.triggers.index(trigger), place
-        fire = self._machine.fire
         try:
             with self._told():
-                state = fire(*given) if self._apart is None else self._apart.call(fire, *given)
+                state = self._call(self._machine.fire, *given)
         finally:
             self._about = None
         return None if state < 0 else layout.states[state]

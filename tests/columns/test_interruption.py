@@ -61,16 +61,15 @@ def interruptible() -> Iterator[None]:
     signal.signal(signal.SIGINT, before)
 
 
-def press_soon(times: int = 1) -> bool:
+def press_soon() -> bool:
     """Interrupt the main thread soon, as a terminal does."""
-    for number in range(times):
-        Timer(0.4 * (number + 1), signal.pthread_kill, (main_thread().ident, signal.SIGINT)).start()
+    Timer(0.4, signal.pthread_kill, (main_thread().ident, signal.SIGINT)).start()
     return True
 
 
-def pressing(cls: Any, times: int = 1) -> Any:
+def pressing(cls: Any) -> Any:
     """Give a world's file what presses Ctrl-C."""
-    cls.tick_begins.__globals__["PRESS"] = lambda: press_soon(times)
+    cls.tick_begins.__globals__["PRESS"] = press_soon
     return cls
 
 
@@ -97,12 +96,10 @@ def test_an_endless_step_is_ended_by_ctrl_c(step: str, tmp_path: Path, capsys: A
     require_interrupted(pressing(town(step, tmp_path, kind="def", more=MORE)), tmp_path, capsys)
 
 
-def test_an_endless_guard_of_a_hook_is_ended_by_a_second_ctrl_c(
-    tmp_path: Path, capsys: Any
-) -> None:
-    """Where a hook fires an event whose guard never ends, the second Ctrl-C ends it."""
+def test_an_endless_guard_of_a_hook_is_ended_by_ctrl_c(tmp_path: Path, capsys: Any) -> None:
+    """Where a hook fires an event whose guard never ends, one Ctrl-C ends it, too."""
     with pytest.raises(KeyboardInterrupt):
-        Run(pressing(world(GUARD, tmp_path), times=2), 20, columns=True).run()
+        Run(pressing(world(GUARD, tmp_path)), 20, columns=True).run()
     assert "while agent.seen < 1.0:" in capsys.readouterr().err
 
 

@@ -263,7 +263,9 @@ def state_counts(logs: RunLogs, *, depth: int | None = None) -> pl.DataFrame:
         at its end. Transitions without a round, in a run where others have one, count in round 0.
         Transitions without a time count from the beginning, unless the agent's last one is later.
     """
-    table = with_everybody(logs, states_by_number(logs))
+    table = states_by_number(logs)
+    if any(run.logged_agents is not None for run in logs.runs):
+        table = with_everybody(logs, table)
     charts = ["chart"] if table.select("run", "chart").n_unique() > table["run"].n_unique() else []
     moments = [name for name in _MOMENT if name in table.columns]
     if depth is not None:

@@ -196,14 +196,6 @@ class Contents:
         self._top = {each: self._top.get(each) for each in keys}
 
 
-def misspelt_state(state: str) -> str | None:
-    """Return what to say of a state that is nearly one of the chart's; None of any other."""
-    near = meant(state, STATES)
-    # an agent starts over in thinking from another case, as from a state of another program
-    is_other = near is None or near == state.strip().lower()
-    return None if is_other else f"is unknown; did you mean {near!r}?"
-
-
 def _slips(document: Document) -> Iterator[tuple[Where, str]]:
     """Yield what is probably misspelt; other unknown keys may be those of another program."""
     parts: dict[Where, Declaration] = {(): document, ("prism",): document.prism}
@@ -213,8 +205,10 @@ def _slips(document: Document) -> Iterator[tuple[Where, str]]:
         for key in part.model_extra or ():
             if near := meant(key, missing):
                 yield (*where, key), f"is unknown; did you mean {near!r}?"
-    if problem := misspelt_state(document.state):
-        yield ("state",), problem
+    # an agent starts over in thinking from another case, as from a state of another program
+    near = meant(document.state, STATES)
+    if near not in (None, document.state.strip().lower()):
+        yield ("state",), f"is unknown; did you mean {near!r}?"
 
 
 def _with_tags(found: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,17 +10,11 @@ from types import MappingProxyType
 from typing import Any, Self
 
 from prism.cognition._memory._beside import Backups, Lock
-from prism.cognition._memory._contents import Contents, StorageKind, misspelt_state
+from prism.cognition._memory._contents import Contents, StorageKind
 from prism.cognition._memory._opening import AnyStorage, new_storage, open_storage, place_of
 from prism.cognition._memory._search import Match
 from prism.cognition._memory._storage import STEPS, JsonStorage
-from prism.cognition._memory._values import (
-    MISSING,
-    as_tag,
-    plain_value,
-    to_json,
-    to_text,
-)
+from prism.cognition._memory._values import MISSING, as_tag, plain_value, to_json, to_text
 from prism.errors import FieldValueError, InputError
 from prism.files._source import Source
 from prism.runs._documents import may_change
@@ -96,16 +90,11 @@ class Memory:
         """
         place = place_of(path)
         if not may_change(place):
-            return cls._copied(place)
+            return cls.in_memory(document_of(place))
 
-        lock = Lock(place)
-        try:
+        with Lock(place) as lock:
             opened = open_storage(place, storage, Backups(place, backups), writes=True)
             memory = cls(*opened, lock)
-        except BaseException:
-            lock.release()
-            raise
-
         memory._warn()
         return memory
 
@@ -144,8 +133,7 @@ class Memory:
         if not may_change(place):
             return cls.in_memory(data)
 
-        lock = Lock(place)
-        try:
+        with Lock(place) as lock:
             kept = Backups(place, backups)
             if place.exists() or kept.paths():
                 raise InputError("already exists: name another file", path=place)
@@ -153,19 +141,8 @@ class Memory:
             memory = cls(new_storage(place, storage, kept), lock=lock)
             memory._become(contents)
             memory.commit()
-        except BaseException:
-            lock.release()
-            raise
 
         return memory
-
-    @classmethod
-    def _copied(cls, place: Path) -> Self:
-        """Return a copy of a memory, for what may not change it; of a missing one, an empty one."""
-        if not (place.exists() or Backups(place, 0).paths()):
-            return cls.in_memory()
-        with cls.read(place) as memory:
-            return cls.in_memory(memory.to_dict())
 
     @classmethod
     def in_memory(cls, data: Mapping[str, Any] | None = None) -> Self:
@@ -179,8 +156,6 @@ class Memory:
 
     @state.setter
     def state(self, state: str) -> None:
-        if problem := misspelt_state(state):
-            raise FieldValueError(f"the state {state!r} {problem}")
         self._contents.state = whole_characters(state)
 
     @property
@@ -525,7 +500,7 @@ class Memory:
 
     def _show(self, tag: str, value: Any) -> None:
         old = self._contents.working.get(tag, value)
-        if not _is_same(old, value) and not self._is_stored(tag, old):
+        if not (_is_same(old, value) or _is_same(self._storage.get(tag), old)):
             self._keep_version(tag, old, value)
         self._contents.working[tag] = value
         self._contents.own["used"][tag] = self.cycle
@@ -534,10 +509,6 @@ class Memory:
     def _note_outdated(self, tag: str, *, is_outdated: bool) -> None:
         others = [each for each in self.outdated if each != tag]
         self._contents.own["outdated"] = [*others, tag] if is_outdated else others
-
-    def _is_stored(self, tag: str, value: Any) -> bool:
-        stored = self._storage.get(tag)
-        return stored is not MISSING and _is_same(stored, value)
 
     def _store(self, tag: str, value: Any) -> bool:
         """Put a value into storage; return whether another one became a version by it."""
@@ -558,9 +529,17 @@ class Memory:
         self._storage.write("put_versions", {tag: newest})
 
 
+def document_of(path: Path) -> dict[str, Any]:
+    """Return the data of a memory as they were committed last; nothing of a missing one."""
+    if not (path.exists() or Backups(path, 0).paths()):
+        return {}
+    with Memory.read(path) as memory:
+        return memory.to_dict()
+
+
 def _is_same(one: Any, other: Any) -> bool:
     # to Python, 1 and True are equal
-    return to_text(one) == to_text(other) and type(one) is type(other)
+    return type(one) is type(other) and to_text(one) == to_text(other)
 
 
 def _required(tag: str) -> str:
