@@ -15,6 +15,7 @@ from prism.randomness._stream import GOLDEN, keys_of, mixed
 from prism.statechart import Question, Statechart
 from prism.statechart.reasoner._prompts import chat_prompt, decision_question, decision_state
 from prism.worlds import Agent, World, during, measure
+from prism.worlds._agent import STEPS, begin_streams
 
 
 def question_of(prompt: str | None) -> Question:
@@ -154,3 +155,15 @@ def test_a_measure_cannot_draw_from_an_agents_stream() -> None:
     """Who draws where nothing may be drawn is told so."""
     with pytest.raises(SimulationError, match="'drawer_1' cannot draw random numbers"):
         Run(Looking(), 1, rounds=1).run()
+
+
+@pytest.mark.parametrize("number", [3, 40])
+def test_streams_begun_together_give_what_each_gives_alone(number: int) -> None:
+    """Streams that are begun all at once draw the numbers of their keys, one after another."""
+    agents = Run(Rumour(), 60, seed=4).agents
+    begin_streams([agent._random for agent in agents[:number]])
+    for agent in agents:
+        host = agent._host
+        key = mixed(host.keys_of(agent)[STEPS] + host.epoch * GOLDEN)
+        alone = RandomStream.of_key(key)
+        assert [agent.random.random() for _ in range(3)] == [alone.random() for _ in range(3)]
