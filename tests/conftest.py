@@ -47,7 +47,9 @@ ssl.create_default_context = cache(ssl.create_default_context)
 # nothing that collecting makes is garbage before its end
 gc.disable()
 
+# pytest rewrites the asserts of those that no earlier one has imported
 pytest_plugins = [
+    "tests.kit.modules",
     "tests.kit.chart_files",
     "tests.kit.browsers",
     "tests.kit.charts",
@@ -55,7 +57,6 @@ pytest_plugins = [
     "tests.kit.commands",
     "tests.kit.files",
     "tests.kit.logs",
-    "tests.kit.modules",
     "tests.kit.proxies",
     "tests.kit.runs",
     "tests.kit.servers",

@@ -126,6 +126,7 @@ SUB_ROOMS = {
         "_unit",
         "_module",
         "_columns",
+        "_apart",
         "_networks",
         "_rows",
         "_stage",

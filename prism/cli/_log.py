@@ -538,7 +538,7 @@ def diff(
     run: Annotated[Path, typer.Argument(metavar="RUN", show_default=False)],
     other: Annotated[Path, typer.Argument(metavar="OTHER", show_default=False)],
 ) -> None:
-    """Show the first decision and the first transition in which a run differs from another.
+    """Show the first decision, transition, text and action in which a run differs from another.
 
     The exit status is 0 if there are none, and 1 if there are some.
 
@@ -553,13 +553,12 @@ def diff(
     was, now = (make([each], lambda opened: opened) for each in (run, other))
 
     from prism.cli._rerun import tell_difference
-    from prism.science._rerun import first_difference, require_same_agents
-    from prism.telemetry.events import DECISION, TRANSITION
+    from prism.science._rerun import differences, require_same_agents
 
     require_same_agents(was, now)
-    parted = [first_difference(was, now, event) for event in (DECISION, TRANSITION)]
-    tell_difference(run, *parted)
-    if any(parted):
+    parted = differences(was, now)
+    tell_difference(run, parted)
+    if any(parted.values()):
         raise typer.Exit(1)
 
 

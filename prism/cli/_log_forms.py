@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -154,14 +154,24 @@ def of_round(table: pl.DataFrame, number: int) -> pl.DataFrame:
     return found
 
 
-def sorted_by(table: pl.DataFrame, column: str) -> pl.DataFrame:
+def sorted_by(table: pl.DataFrame, column: str, usual: Callable[[], pl.DataFrame]) -> pl.DataFrame:
     """Return a table with the largest values of a column first.
 
+    Args:
+        table: The table.
+        column: The column, which is added if it is one of the usual table alone.
+        usual: Makes the table that a command shows without its options.
+
     Raises:
-        InputError: If it has no such column.
+        InputError: If neither has such a column.
     """
     if column not in table.columns:
-        raise InputError(f"no column {column!r} to sort by: use one of {', '.join(table.columns)}")
+        whole = usual()
+        if column not in whole.columns:
+            known = ", ".join(dict.fromkeys([*table.columns, *whole.columns]))
+            raise InputError(f"no column {column!r} to sort by: use one of {known}")
+        keys = [name for name in ("run", "agent_id") if name in table.columns]
+        table = table.join(whole.select(*keys, column), on=keys, how="left")
 
     return table.sort(column, descending=True, nulls_last=True, maintain_order=True)
 

@@ -98,7 +98,8 @@ class LogTable:
         if round_ is not None:
             table = forms.of_round(table, round_)
         if by is not None:
-            table = forms.sorted_by(table, by)
+            usual = {**given, **dict.fromkeys(self.instead, False)}
+            table = forms.sorted_by(table, by, lambda: self._made(runs, usual)[0])
         columns = () if is_other else self._columns(table, given)
         if chosen is TableFormat.TABLE:
             self._draw(table, columns, runs, out, given)

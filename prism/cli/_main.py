@@ -7,6 +7,7 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from difflib import get_close_matches
 from functools import cache, wraps
 from importlib import import_module
 from inspect import Parameter, cleandoc
@@ -24,6 +25,7 @@ from prism.errors import LLMError, PrismError, TooManyFallbacksError
 
 _INTERRUPTED = 130
 _MOST_NAMED = 8
+_ALIKE = 0.7
 _TRACEBACK = "--traceback"
 """An option that is allowed anywhere."""
 
@@ -84,6 +86,8 @@ class _Group(TyperGroup):
             problem = f"{ctx.command_path} needs a command before {path}: {known}"
             raise typer.TyperException(problem)
 
+        # typer would suggest a name that only has some letters in common
+        self.suggest_commands = bool(get_close_matches(path, names, n=1, cutoff=_ALIKE))
         return super().resolve_command(ctx, args)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from prism.science import Parted, Rerun
 
 _COMMAND = "prism rerun"
+_ALWAYS_TOLD = ("decision", "transition")
+_BEFORE, _MOST_SHOWN = 40, 160
 
 
 def rerun(
@@ -95,26 +97,44 @@ def _print(found: Rerun, *, as_json: bool) -> None:
 
         print_results(found.outcome.results, found.outcome.folder)
 
-    tell_difference(found.run, found.decision, found.transition)
+    parted = {"decision": found.decision, "transition": found.transition}
+    tell_difference(found.run, parted)
 
 
-def tell_difference(run: Path, decision: Parted | None, transition: Parted | None) -> None:
-    """Print where another run parts from a run, or that it does not."""
-    if decision is None and transition is None:
-        say(f"Every decision and transition is the same as in {run}.")
+def tell_difference(run: Path, found: Mapping[str, Parted | None]) -> None:
+    """Print where another run parts from a run in each respect, or that it does not."""
+    if not any(found.values()):
+        *others, last = found
+        say(f"Every {', '.join(others)} and {last} is the same as in {run}.")
         return
 
-    for what, parted in (("decision", decision), ("transition", transition)):
-        told = "none"
+    for what, parted in found.items():
         if parted is not None:
             when = f"round {parted.round}, tick {parted.tick}: " if parted.round is not None else ""
-            told = f"{when}was {_event(parted.was)}, is now {_event(parted.is_now)}"
-        say(f"The first {what} that differs from {run}: {told}")
+            was, now = _from_where_they_differ(_event(parted.was), _event(parted.is_now))
+            say(f"The first {what} that differs from {run}: {when}was {was}, is now {now}")
+        elif what in _ALWAYS_TOLD:
+            say(f"The first {what} that differs from {run}: none")
+
+
+def _from_where_they_differ(*texts: str) -> Iterator[str]:
+    """Shorten long texts to the part in which they first differ."""
+    pairs = enumerate(zip(*texts, strict=False))
+    same = next((number for number, (was, now) in pairs if was != now), len(min(texts, key=len)))
+    start = max(0, same - _BEFORE)
+    for text in texts:
+        end = start + _MOST_SHOWN
+        is_long = len(max(texts, key=len)) > _MOST_SHOWN
+        cut = "…" * (start > 0) + text[start:end] + "…" * (len(text) > end)
+        yield cut if is_long else text
 
 
 def _event(row: Any) -> str:
     if row is None:
         return "nothing"
+    if "trigger" not in row:
+        values = (value for name, value in row.items() if name not in ("round", "tick"))
+        return " ".join(repr(value)[1:-1] for value in values if value is not None)
 
     target = row.get("chosen") or row.get("to_state")
     source = row.get("state") or row.get("from_state")

@@ -14,6 +14,7 @@ from rich.table import Table
 
 from prism.cli._screen import (
     Screen,
+    counted,
     evenly,
     plain,
     plain_table,
@@ -46,7 +47,8 @@ def print_results(results: AnyResults, folder: Path | None, treatments: Iterable
     """
     treated = _treated(treatments)
     shown = _shown_rounds(results, Screen().width, treated)
-    print_heading(f"Agents in each state at the end of a round ({results.agents:,} agents)")
+    agents = counted(results.agents, "agent")
+    print_heading(f"Agents in each state at the end of a round ({agents})")
     _print_rounds(results, shown, "states")
     if results.rounds[0].measures:
         print_heading("Measures at the end of a round")

@@ -123,6 +123,8 @@ def print_results(results: WorkflowResults, folder: Path | None) -> None:
         print_table(refused, "refused step", "from", "to", "times", "why", numbers=("times",))
     if results.context:
         print_table(map(_variable, results.context.items()), "variable", "value")
+    if results.last_skipped is not None:
+        note(f"the last step that was skipped: {results.last_skipped}")
     if results.action_failure is not None:
         note(f"the last action that failed: {results.action_failure}")
 

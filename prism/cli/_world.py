@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Annotated, Any
@@ -206,6 +207,9 @@ def check(
 
     import_from_here()
     look = _in_both_engines if columns else rehearse
+    if sys.stderr.isatty():  # it takes a while, without anything to show
+        how = "with objects and in columns" if columns else "in fresh processes, and resumed"
+        note(f"running the world {how}, to compare the runs")
     with naming_options(_ARGUMENTS):
         found = look(
             world,

@@ -13,12 +13,14 @@ from prism.cognition._actions import ActionResult
 from prism.cognition._chart import CHART_NAME, CognitiveState, cognitive_chart
 from prism.cognition._config._config import Config
 from prism.cognition._cycle import Cycle, CycleUnderWay, reason_to_stop, state_of
-from prism.cognition._memory._memory import Memory
+from prism.cognition._memory._memory import Memory, document_of
+from prism.cognition._memory._values import to_json
 from prism.cognition._own_actions import ActionRefusedError, OwnAction, actions_of
 from prism.cognition._paging import Pager
 from prism.cognition._replies import AskedAction
 from prism.errors import FieldValueError
 from prism.llm import Model
+from prism.runs._documents import hold
 from prism.runs._lent import Lent, writer_of
 from prism.statechart import Statechart
 from prism.statechart.reasoner._texts import BaseWriter
@@ -169,7 +171,12 @@ class CognitiveAgent:
         return _shared_chart(*self.actions)
 
     def join(self, lent: Lent) -> None:
-        """Use the writer, the log and the time of a world's run."""
+        """Use the writer, the log and the time of a world's run, which keeps the memory."""
+        self._use(lent)
+        if (before := hold(self.agent_id, lambda: to_json(self.memory.to_dict()))) is not None:
+            self.memory.replace(document_of(before))
+
+    def _use(self, lent: Lent) -> None:
         self._writer, self._logger = lent.writer, lent.logger
         self._chart = self.chart.bound(CHART_NAME, lent.logger, lent.clock)
 

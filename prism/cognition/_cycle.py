@@ -10,15 +10,7 @@ from functools import partial
 from typing import Any, Literal, Self
 
 from prism.cognition._actions import ActionResult, carry_out, problem_of
-from prism.cognition._chart import (
-    ACTED,
-    EXECUTE,
-    FAULT,
-    OVERFLOW,
-    PAGED,
-    THINK,
-    CognitiveState,
-)
+from prism.cognition._chart import ACTED, EXECUTE, FAULT, OVERFLOW, PAGED, THINK, CognitiveState
 from prism.cognition._memory._memory import Memory
 from prism.cognition._own_actions import ActionRefusedError
 from prism.cognition._paging import Fitted, Paged, PagingReason
@@ -460,7 +452,9 @@ class CycleUnderWay:
         # the next prompt says where memories are that the last one showed
         if moved := _moved(self.told.paged):
             self._memory.note_action({**(self._memory.last_action or {}), **moved})
-        self._say(COGNITION_PAGED, **_as_event(paged))
+        told: dict[str, Any] = asdict(paged)
+        lists = {key: [*value] for key, value in told.items() if isinstance(value, tuple)}
+        self._say(COGNITION_PAGED, **(told | lists))
 
     def _announce(self, *, is_warning: bool) -> None:
         told, pager, cost = self.told, self._agent._pager, self.told.cost or Cost()
@@ -496,11 +490,6 @@ class CycleUnderWay:
 def state_of(memory: Memory) -> CognitiveState | None:
     """Return the state that a memory says its agent is in; None if there is no such state."""
     return next((state for state in CognitiveState if state == memory.state), None)
-
-
-def _as_event(paged: Paged) -> dict[str, Any]:
-    told = asdict(paged).items()
-    return {key: list(value) if isinstance(value, tuple) else value for key, value in told}
 
 
 def _moved(paged: Sequence[Paged]) -> dict[str, list[str]]:

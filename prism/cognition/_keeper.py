@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from prism.cognition._memory._contents import StorageKind
-from prism.cognition._memory._memory import Memory
+from prism.cognition._memory._memory import Memory, document_of
 from prism.cognition._memory._values import to_json
 from prism.errors import ReplayError
 from prism.files._durable import write_durably
-from prism.runs._dry_run import is_dry_run
 
 
 class Keeper:
@@ -62,10 +61,7 @@ class Keeper:
 
         if self._is_repeated:
             return Memory.in_memory(self._recorded(None))
-        if not is_dry_run():
-            return Memory.open(self._path, storage=self._storage)
-        # which may change nothing
-        return Memory.in_memory(_document(self._path) if self._path.exists() else None)
+        return Memory.open(self._path, storage=self._storage)
 
     def keep(self, memory: Memory, after: int | None) -> None:
         """Keep a copy of the memory, if the run is kept.
@@ -109,12 +105,7 @@ class Keeper:
                 "complete folder of a run of cycles"
             )
 
-        return _document(path)
-
-
-def _document(path: Path) -> Mapping[str, Any]:
-    with Memory.read(path) as memory:
-        return memory.to_dict()
+        return document_of(path)
 
 
 def _name(after: int | None) -> str:

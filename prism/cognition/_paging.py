@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from prism.cognition._actions import tag_in
 from prism.cognition._config._config import Config, crowded_limits
+from prism.cognition._memory._contents import STATES
 from prism.cognition._memory._memory import Memory
 from prism.cognition._memory._values import as_tag, to_text
 from prism.cognition._prompts import LEAST, Prompt, Seen, build_prompt, without
@@ -21,7 +22,6 @@ from prism.statechart.reasoner._tokens import TokenCounter
 PagingReason = Literal["soft_limit", "hard_limit", "asked"]
 PagedBy = Literal["lru", "model"]
 
-_STATES = ("thinking", "executing", "paging")
 _MOST_MATCHES = 10
 """Memories that are looked at to come back."""
 
@@ -151,7 +151,7 @@ class Pager:
             raise InputError(message, field=f"{limit}.max_tokens")
 
         # by use, nobody is asked in the state paging
-        asked_in = _STATES if config.paging.policy == "model" else _STATES[:2]
+        asked_in = STATES if config.paging.policy == "model" else STATES[:2]
         self._largest = max(asked_in, key=lambda state: self._prompt(state, LEAST).tokens)
 
     def tokens_of_memory(self, memory: Memory) -> int:

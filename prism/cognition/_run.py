@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ from prism.llm import Model
 from prism.runlog import ReplayWriter, SimulatedClock
 from prism.runlog._recorded import _events
 from prism.runs._config import REASONER_KINDS, require_writable
-from prism.runs._dry_run import is_dry_run
+from prism.runs._lent import Lent
 from prism.runs._makers import make_writer
 from prism.statechart.reasoner._spending import Cost
 from prism.statechart.reasoner._texts import BaseWriter
@@ -69,6 +70,10 @@ class Thinker(CognitiveAgent):
 
     last: Cycle | None = None
     kept: Mapping[str, Any]
+
+    def join(self, lent: Lent) -> None:
+        """Use what the run lends; its `Keeper` keeps the memory."""
+        self._use(lent)
 
     async def act(self, world: Any) -> None:  # noqa: ARG002 - there is nobody else in it
         """Run a cycle; the memory is committed once it is in the log and in a checkpoint."""
@@ -176,6 +181,8 @@ class Cycles(Alone):
             memory.commit()
         elif memory.revision != known["next_revision"] and self.round not in self._keeper.changed:
             self._tell_changed(known["cycle"])
+            problem = f"{memory.path}: has changed since the run stopped, which goes on with it"
+            warnings.warn(f"{problem} and keeps a copy in its folder", RuntimeWarning, stacklevel=2)
 
     def _tell_changed(self, cycle: int) -> None:
         """Go on with a memory that somebody else has changed, and keep a copy of it."""
@@ -295,7 +302,8 @@ class CognitiveRun(AloneRun):
             InputError: If a file cannot be read.
         """
         # a repeated run stores its own memory alike
-        return {**super().to_config(), "storage": self._stored_as()}
+        found = kind_of(self.memory) if self.memory.is_file() else "json"
+        return {**super().to_config(), "storage": self.storage or found}
 
     def _number_of_cycles(self, config: Config) -> int:
         try:
@@ -310,17 +318,10 @@ class CognitiveRun(AloneRun):
         except OSError as error:
             raise InputError(f"cannot be opened: {error.strerror}", path=self.memory) from None
 
-    def _stored_as(self) -> str:
-        """Return how the memory is stored."""
-        if self.storage is not None:
-            return self.storage
-        return kind_of(self.memory) if self.memory.is_file() else "json"
-
     def _sources(self, config: Config) -> tuple[BaseWriter, Keeper]:
         """Return who writes, and where the memory is."""
         if isinstance(self.reasoner, Model):
-            if not is_dry_run():
-                self._require_memory()
+            self._require_memory()
             model = with_window(self.reasoner, config, _counter_of(self.count))
             writer = make_writer(model, self.seed, chart=CHART_NAME)
             return writer, Keeper(self.memory, self.storage)

@@ -50,6 +50,7 @@ class Columns:
             self.agents["decided_in"] = -1
         for name, length in (
             *(("state", size), ("logged", size), ("offsets", 1), ("neighbours", 1)),
+            ("interrupted", 1),
             *(("counts", self.states), ("timed_out", self.states)),
             ("due", size if unit.has_limits else 0),
         ):

@@ -11,7 +11,7 @@ import ast
 import builtins
 import inspect
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from copy import copy
 from enum import Enum
@@ -123,10 +123,15 @@ _ELSEWHERE = "run this world without columns"
 IN_THE_MIDDLE = "an answer in the middle of something: give it a name first, name = await ..."
 
 _AGENTS_OWN: Mapping[str, str] = {
-    **dict.fromkeys(("send", "receive", "inbox"), "messages have no column"),
-    **dict.fromkeys(("write", "agent_id", "name", "persona", "meanings"), "texts have no column"),
-    "remember": "notes have no column",
-    "state_history": "histories are not kept",
+    **dict.fromkeys(
+        ("send", "receive", "inbox"), f"messages have no column: set a field, or {_ELSEWHERE}"
+    ),
+    **dict.fromkeys(
+        ("write", "agent_id", "name", "persona", "meanings"),
+        f"texts have no column: use a number, an enum or one_of(...), or {_ELSEWHERE}",
+    ),
+    "remember": f"notes have no column: set a field, or {_ELSEWHERE}",
+    "state_history": "histories are not kept: keep what you need in a field",
     "decision_random": "it is for reasoners: use random",
     "attributes": "columns of a table have none here: keep them as fields",
     "begin_in": "it belongs in setup",
@@ -199,6 +204,7 @@ class Language:
         parts: The texts of functions that expressions needed.
         written: Fields that steps write.
         is_apart: Whether steps look at and change their own agents alone.
+        may_be_endless: Whether a step may never end.
     """
 
     def __init__(
@@ -208,6 +214,7 @@ class Language:
         self.parts: list[str] = []
         self.written: dict[str, None] = {}
         self.is_apart = True
+        self.may_be_endless = False
         self.scope = Scope(None, {}, "")
         self._compile = call
 
@@ -225,6 +232,22 @@ class Language:
         if method is None:
             raise _unsupported(node)
         found: Value = method(node)
+        return found
+
+    def values(self, nodes: Iterable[ast.expr]) -> list[Value]:
+        """Translate several expressions.
+
+        Raises:
+            RefusedError: If any cannot be; it has the others.
+        """
+        found, refused = [], []
+        for each in nodes:
+            try:
+                found.append(self.value(each))
+            except RefusedError as error:
+                refused.append(error)
+        if refused:
+            raise RefusedError(ast.Pass(), "", refused)
         return found
 
     def value_as(self, wanted: Type, node: ast.expr) -> str:
@@ -354,14 +377,14 @@ class Language:
         if name in others:
             raise RefusedError(node, others[name])
         if name in own or hasattr(base, name):
-            why = own.get(name, "it is not supported in columns")
-            raise RefusedError(node, f"{_shown(node)}: {why}: {_ELSEWHERE}")
+            why = own.get(name, f"it is not supported in columns: {_ELSEWHERE}")
+            raise RefusedError(node, f"{_shown(node)}: {why}")
         return inspect.getattr_static(cls, name, _UNKNOWN)
 
     # Operations
 
     def _binop(self, node: ast.BinOp) -> Value:
-        return self._operated(node.op, [self.value(node.left), self.value(node.right)], node)
+        return self._operated(node.op, self.values([node.left, node.right]), node)
 
     def _unaryop(self, node: ast.UnaryOp) -> Value:
         if isinstance(node.op, ast.Not):
@@ -382,7 +405,7 @@ class Language:
         return self._formed(_OPERATIONS[type(op)], given, node)
 
     def _boolop(self, node: ast.BoolOp) -> Value:
-        values = [self.value(each) for each in node.values]
+        values = self.values(node.values)
         word = " and " if isinstance(node.op, ast.And) else " or "
         text = word.join(self.as_type(types.CONDITION, each, node) for each in values)
         # Python returns one of the operands, which is a bool if all are
@@ -390,8 +413,8 @@ class Language:
         return Value(f"({text})", kind)
 
     def _ifexp(self, node: ast.IfExp) -> Value:
-        test = self.value_as(types.CONDITION, node.test)
-        one, other = self.value(node.body), self.value(node.orelse)
+        asked, one, other = self.values([node.test, node.body, node.orelse])
+        test = self.as_type(types.CONDITION, asked, node.test)
         if one.type != other.type:
             raise RefusedError(
                 node, f"{one.type.name} or {other.type.name}: give both the same type"
@@ -416,27 +439,31 @@ class Language:
 
     def _alike(self, nodes: Sequence[ast.expr], node: ast.AST) -> tuple[list[str], bool]:
         """Translate values that are compared, and return whether they are numbers."""
-        values = [self.value(each) for each in nodes]
+        values = self.values(nodes)
         if all(each.type.is_number for each in values):
             kind = INT if all(each.type is INT for each in values) else NUMBER
             return [self.as_type(kind, each, node) for each in values], True
 
-        options = next((each.type for each in values if each.type.options), types.TEXT)
-        if options.options:
+        options = next((each.type for each in values if each.type.options), None)
+        if options is not None:
             values = [
                 as_option(each, options, node) if each.type is types.TEXT else each
                 for each in values
             ]
-        kinds = {self._family(each.type) for each in values}
-        among = kinds - {types.NONE}
-        is_alike = len(among) == 1 and (
-            among <= {types.AGENT, types.STATE}
-            or (among == kinds and (among == {BOOL} or all(each.options for each in among)))
-        )
-        if not is_alike:
+        if not self._can_be_equal({each.type for each in values}):
             told = " compared with ".join(each.type.name for each in values)
             raise RefusedError(node, f"{told}: compare values of the same type")
         return [each.text for each in values], False
+
+    def _can_be_equal(self, kinds: Set[Type]) -> bool:
+        """Return whether values of some types, which are no numbers, can be compared."""
+        among = {self._family(each) for each in kinds if each is not types.NONE}
+        if len(among) != 1:
+            return False
+        (kind,) = among
+        if kind in (types.AGENT, types.STATE):
+            return True
+        return types.NONE not in kinds and (kind is BOOL or bool(kind.options))
 
     def _family(self, kind: Type) -> Type:
         """Return the type of agents or states, if a value can be compared with these."""
@@ -511,7 +538,7 @@ class Language:
     def _arguments(self, node: ast.Call) -> list[Value]:
         if node.keywords or any(isinstance(each, ast.Starred) for each in node.args):
             raise RefusedError(node, "keyword arguments and *: use positional ones")
-        return [self.value(each) for each in node.args]
+        return self.values(node.args)
 
     def _called(self, function: Any, given: Sequence[Value], node: ast.AST) -> Value:
         """Translate a call of a function that is also compiled; the world is always available."""
@@ -530,7 +557,7 @@ class Language:
         if inspect.isfunction(called):
             return self._called(called, self._arguments(node), node)
 
-        raise _unsupported(node, f"{_shown(node.func)}(...)")
+        raise _unsupported(node, f"{_shown(node.func)}(...)", called)
 
     # Loops in expressions
 
@@ -645,9 +672,33 @@ def _listed(kinds: Sequence[Type]) -> str:
     return " and ".join(kind.name for kind in kinds) or "nothing"
 
 
-def _unsupported(node: ast.AST, what: str = "") -> RefusedError:
+_THROUGH = "go through neighbours, with a loop, sum, any or all"
+_INSTEAD: Mapping[type, str] = {
+    **dict.fromkeys((ast.List, ast.Dict, ast.Set, ast.ListComp), _THROUGH),
+    **dict.fromkeys((ast.SetComp, ast.DictComp, ast.GeneratorExp), _THROUGH),
+    ast.Subscript: f"draw one, with random.choice, or {_THROUGH}",
+    ast.Tuple: "use one value at a time",
+    ast.JoinedStr: "texts have no column: let a hook write them, such as tick_ends",
+    ast.Lambda: "make it a method of the world",
+    ast.NamedExpr: "give it a name in a line before",
+}
+"""What to do instead of expressions that no step may have."""
+
+_INSTEAD_OF_CALLS: Mapping[Any, str] = {
+    print: "print in a hook, such as tick_ends",
+    **dict.fromkeys((sorted, list, tuple, set, dict, enumerate, zip, map, filter), _THROUGH),
+    round: "use math.floor(x + 0.5)",
+    str: "texts have no column",
+    isinstance: "all agents are of one kind",
+}
+
+
+def _unsupported(node: ast.AST, what: str = "", called: Any = None) -> RefusedError:
     told = what or _shown(node)
-    return RefusedError(node, f"{told} is not supported in columns: {_ELSEWHERE}")
+    instead = _INSTEAD.get(type(node), _ELSEWHERE)
+    if called in _INSTEAD_OF_CALLS:
+        instead = _INSTEAD_OF_CALLS[called]
+    return RefusedError(node, f"{told} is not supported in columns: {instead}")
 
 
 def _shown(node: ast.AST) -> str:

@@ -93,6 +93,19 @@ def _fetch(typing: Any, address: Any) -> Any:  # noqa: ARG001
 fetch: Any = intrinsic(_fetch)
 
 
+def _glance(typing: Any, address: Any) -> Any:  # noqa: ARG001
+    """Read a number that another thread may set, anew each time."""
+
+    def read(_context: Any, builder: Any, _signature: Any, given: Any) -> Any:
+        place = builder.inttoptr(given[0], _WORD.as_pointer())
+        return builder.load_atomic(place, "monotonic", 8)
+
+    return types.int64(types.int64), read
+
+
+glance: Any = intrinsic(_glance)
+
+
 def _opaque(typing: Any, number: Any) -> Any:  # noqa: ARG001
     """Return a number of which the optimizer knows nothing.
 

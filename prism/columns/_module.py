@@ -31,8 +31,8 @@ from numba import njit
 from prism.columns import _table as T
 from prism.columns._compiler import PartCompiler, WholeCompiler
 from prism.columns._memory import (
-    fetch, get_f8, get_i4, get_i8, get_u1, get_u8, opaque, put_f8, put_i4, put_i8, put_u1, put_u8,
-    records, run_at
+    fetch, get_f8, get_i4, get_i8, get_u1, get_u8, glance, opaque, put_f8, put_i4, put_i8, put_u1,
+    put_u8, records, run_at
 )
 
 # only compiled code calls these: what Python would call them by is half as much again to compile
@@ -41,7 +41,7 @@ jit = njit(error_model="numpy", pipeline_class=PartCompiler, **wrappers)
 whole = np.int64
 """
 _DOORS = """
-door = dict(error_model="numpy", cache={cached}, pipeline_class=WholeCompiler)
+door = dict(error_model="numpy", cache={cached}, nogil=True, pipeline_class=WholeCompiler)
 
 
 @njit("int64(int64)", **door)

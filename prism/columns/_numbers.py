@@ -30,6 +30,12 @@ def fault(run: Any, code: int, line: int) -> None:
     raise RuntimeError("a fault in a step")
 
 
+def end_if_interrupted(run: Any, line: int) -> None:
+    """End the tick if it is interrupted."""
+    if W.glance(run.interrupted):
+        fault(run, T.INTERRUPTED, line)
+
+
 # Drawn
 
 

@@ -7,7 +7,7 @@ what comes before the await, and takes the same ways.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from copy import copy
 from typing import Any
@@ -18,6 +18,17 @@ from prism.columns._types import RefusedError, Stored, Type, Value
 from prism.worlds._charts import never_reached, targets_of
 
 _NAMES = (types.TEXT, types.NONE)
+_BLOCKS = ("body", "orelse", "finalbody")
+_CHECKED = "check it in a hook, such as tick_ends, or in a test"
+_INSTEAD: Mapping[type, str] = {
+    **dict.fromkeys((ast.Assert, ast.Raise), _CHECKED),
+    ast.Try: "ask with if before something can fail",
+    ast.With: "let a hook do it, such as tick_begins",
+    **dict.fromkeys((ast.Import, ast.ImportFrom), "import it at the top of the file"),
+    **dict.fromkeys((ast.Global, ast.Nonlocal), "keep it in a field of the world, set in a hook"),
+    **dict.fromkeys((ast.FunctionDef, ast.AsyncFunctionDef), "make it a method of the world"),
+}
+"""What to do instead of statements that no step may have."""
 _WRITTEN_OUT = "weights are written out: {State.A: 0.3, State.B: 0.7}"
 
 
@@ -85,19 +96,21 @@ class Writer:
                 with nullcontext() if _waits(node) else self._guarded():
                     self._statement(node)
             except RefusedError as problem:
-                if problem.problem:
-                    self.problems.append(problem)
+                self.problems.extend(problem.told())
                 for each in ast.walk(node):
                     if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store):
                         self._scope.lost.add(each.id)
+                # a block whose head is refused has problems of its own
+                for block in _BLOCKS:
+                    self._statements(getattr(node, block, ()))
 
     def _statement(self, node: ast.stmt) -> None:
         method = getattr(self, f"_{type(node).__name__.lower()}", None)
         if method is None:
+            head = ast.unparse(node).split("\n")[0].rstrip(":")
+            instead = _INSTEAD.get(type(node), "run this world without columns")
             raise RefusedError(
-                node,
-                f"{ast.unparse(node).split(chr(10))[0]}: steps in columns cannot have such a "
-                "statement: run this world without columns",
+                node, f"{head}: steps in columns cannot have such a statement: {instead}"
             )
         method(node)
 
@@ -256,11 +269,11 @@ class Writer:
     def _while(self, node: ast.While) -> None:
         _require_plain(node)
         self._line(f"while {self._language.value_as(types.CONDITION, node.test)}:")
-        self._loop(node.body)
+        self._loop(node.body, endless=node)
 
     def _for(self, node: ast.For) -> None:
         _require_plain(node)
-        target, source = node.target, node.iter
+        target, source, counts = node.target, node.iter, None
         if not isinstance(target, ast.Name):
             raise RefusedError(node, "a loop has one name")
         if isinstance(source, ast.Call) and self._language.outside(source.func) is range:
@@ -268,6 +281,7 @@ class Writer:
                 raise RefusedError(node, "range takes one or two numbers here")
             ends = ", ".join(self._language.value_as(types.INT, each) for each in source.args)
             self._line(f"for {self._bind(target, types.INT)} in range({ends}):")
+            counts = node
         else:
             value = self._language.value(source)
             if value.type is not types.NEIGHBOURS:
@@ -277,13 +291,20 @@ class Writer:
             self._line(f"{of} = {value.text}")
             self._line(f"for {number} in range(degree(run, {of})):")
             self._line(f"    {self._bind(target, types.AGENT)} = neighbour(run, {of}, {number})")
-        self._loop(node.body, target.id)
+        self._loop(node.body, target.id, endless=counts)
 
-    def _loop(self, nodes: Sequence[ast.stmt], name: str | None = None) -> None:
+    def _loop(
+        self, nodes: Sequence[ast.stmt], name: str | None = None, endless: ast.stmt | None = None
+    ) -> None:
+        """Write the body of a loop; one that may never end looks whether it is interrupted."""
         before = set(self._scope.defined)
         if name is not None:
             self._scope.defined.add(name)
-        self._block(nodes)
+        with self._indented():
+            if endless is not None:
+                self._language.may_be_endless = True
+                self._line(f"end_if_interrupted(run, {endless.lineno})")
+            self._statements(nodes)
         self._scope.defined = before
 
     def _block(self, nodes: Sequence[ast.stmt]) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from asyncio import CancelledError
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from hashlib import blake2b
 from linecache import getline
 from types import SimpleNamespace
@@ -13,6 +15,7 @@ import numpy as np
 
 from prism._faults import Place
 from prism.columns import _table as T  # noqa: N812
+from prism.columns._apart import Apart
 from prism.columns._columns import Columns, number_in
 from prism.columns._module import Machine, machine_of
 from prism.columns._networks import TWINS, ColumnNetwork
@@ -21,6 +24,7 @@ from prism.columns._types import FLOAT
 from prism.columns._unit import LINES, Unit, problems_of, unit_of
 from prism.errors import AgentError, DefinitionError, FieldValueError, InputError, SimulationError
 from prism.randomness import RandomStream
+from prism.runs._running import tell_place
 from prism.statechart import PolicyReasoner
 from prism.statechart._identity import announce, identify
 from prism.statechart.states import state_text
@@ -137,6 +141,7 @@ class ColumnStage(AgentStage):
         super().__init__(setting)
         self.unit: Unit = unit_of(type(setting.world))
         self._machine: Machine
+        self._apart: Apart | None = None
         self._about: Any = None
         self._passed: dict[str, Any] = {}
         self._has_beginning = defines(type(setting.world), "tick_begins")
@@ -253,6 +258,8 @@ class ColumnStage(AgentStage):
         """Compile the steps, and prepare the ticks, after the world's `setup`."""
         columns = self._columns
         self._machine = machine_of(self.unit)
+        if self.unit.may_be_endless:
+            self._apart = Apart(lambda: columns["interrupted"].fill(1))
         columns.run["phase"] = T.OVER
         self._set_due(0)
         most = self.logged_agents()
@@ -315,7 +322,8 @@ class ColumnStage(AgentStage):
                     world.tick_begins()
 
             self._refresh()
-            self._call(self._machine.tick, self._columns.address)
+            with self._told():
+                self._call(self._machine.tick, self._columns.address)
             run["phase"] = T.OVER
             host.acting = None
             if self._has_end:
@@ -333,16 +341,24 @@ class ColumnStage(AgentStage):
                 run[stored.name] = number_in(stored, value, f"{type(world).__name__}.{name}")
                 self._passed[name] = value
 
-    def _call(self, compiled: Any, *given: int) -> int:
-        """Run compiled code, and write what happened to the log."""
+    def _call(self, compiled: Callable[..., int], *given: int) -> int:
+        return compiled(*given) if self._apart is None else self._apart.call(compiled, *given)
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Write to the log what compiled code does inside the block, and say what ends it."""
         run = self._columns.run
         run["fault"] = 0
         try:
-            found: int = compiled(*given)
+            yield
         except RuntimeError:
             if not run["fault"]:
                 raise
             raise self._fault() from None
+        except (CancelledError, KeyboardInterrupt):
+            if run["fault"] and (place := self._place_of_fault()) is not None:
+                tell_place("interrupted", place, f"in {self._turn_of_fault()}")
+            raise
         finally:
             self._tell()
 
@@ -351,21 +367,29 @@ class ColumnStage(AgentStage):
         counts.decisions_asked = counts.decisions_answered = int(run["decided"])
         if self.unit.has_limits:
             counts.timeouts = +Counter(self._by_state("timed_out"))
-        return found
 
     def _fault(self) -> Exception:
         """Return the fault in a step, with its line."""
         run = self._columns.run
-        fault, line = int(run["fault"]), int(run["line"])
-        agent = self.host.acting = self._rows.at(int(run["acting"]))
+        fault = int(run["fault"])
+        self.host.acting = self._rows.at(int(run["acting"]))
         python: Any = {T.DIVISION: ZeroDivisionError, T.EMPTY: IndexError}
         kind = python.get(fault, SimulationError)
-        error: Exception = kind(f"{T.FAULTS[fault]}, in the step of {agent.agent_id!r}")
-        if line:
-            file = self.unit.files[line // LINES]
-            place = Place(file, line % LINES, self._step_at(file, line % LINES), "")
-            error.add_note(f"{place}: {getline(file, line % LINES).strip()}")
+        error: Exception = kind(f"{T.FAULTS[fault]}, in {self._turn_of_fault()}")
+        if (place := self._place_of_fault()) is not None:
+            error.add_note(f"{place}: {place.text}")
         return error
+
+    def _turn_of_fault(self) -> str:
+        return f"the step of {self._rows.id_of(int(self._columns.run['acting']))!r}"
+
+    def _place_of_fault(self) -> Place | None:
+        """Return the line of a fault, if it has one."""
+        number, line = divmod(int(self._columns.run["line"]), LINES)
+        if not line:
+            return None
+        file = self.unit.files[number]
+        return Place(file, line, self._step_at(file, line), getline(file, line).strip())
 
     def _step_at(self, file: str, line: int) -> str:
         """Return the name of the world's function that contains a line, if there is one."""
@@ -387,11 +411,10 @@ class ColumnStage(AgentStage):
         self._refresh()
         place = context._place if is_row(context, self._rows) else -1
         self._about = None if place >= 0 else context
+        given = self._columns.address, agent._place, layout.triggers.index(trigger), place
         try:
-            state = self._call(
-                self._machine.fire,
-                *(self._columns.address, agent._place, layout.triggers.index(trigger), place),
-            )
+            with self._told():
+                state = self._call(self._machine.fire, *given)
         finally:
             self._about = None
         return None if state < 0 else layout.states[state]
@@ -480,7 +503,9 @@ class ColumnStage(AgentStage):
             )
 
     async def close(self) -> None:
-        """Do nothing, as nothing is left running."""
+        """End the thread of compiled code, if there is one."""
+        if self._apart is not None:
+            self._apart.close()
 
     # Keeping
 

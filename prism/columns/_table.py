@@ -26,7 +26,7 @@ COLUMNS: Mapping[str, str] = {
     **dict.fromkeys(("spare_items", "buckets", "heap", "wait_list", "wait_next"), "i4"),
     **dict.fromkeys(("deed_order", "options"), "i4"),
     **dict.fromkeys(("places", "spare_keys", "heap_places", "deed_places"), "u8"),
-    **dict.fromkeys(("offsets", "counts", "timed_out"), "i8"),
+    **dict.fromkeys(("offsets", "counts", "timed_out", "interrupted"), "i8"),
     **dict.fromkeys(("weights", "chances"), "f8"),
     **dict.fromkeys(("slots", "deeds", "events"), ""),
 }
@@ -70,7 +70,7 @@ ASKED = -2
 """The result of asking if there is a question to wait for."""
 
 DIVISION, WHOLE, EXACT, DOMAIN, EMPTY, WEIGHTS, NOBODY, EVENTS, FIRES, OTHERS, WAVES = range(1, 12)
-UNDECIDED = 12
+UNDECIDED, INTERRUPTED = 12, 13
 FAULTS: Mapping[int, str] = {
     DIVISION: "division by zero",
     WHOLE: "a whole number of more than 64 bits, which a column cannot hold",
@@ -85,6 +85,7 @@ FAULTS: Mapping[int, str] = {
     FIRES: "too many events are fired in one tick: run this world without columns",
     OTHERS: "in a together world, agents change only themselves, and draw only from their own "
     "random numbers",
+    INTERRUPTED: "interrupted",
     WAVES: "a step still waits after 10,000 answers in one tick: end it, and continue in the next",
 }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Literal, TypeGuard, get_args, get_origin
@@ -117,13 +117,22 @@ class RefusedError(Exception):
 
     Args:
         node: The place in the source.
-        problem: A description, and what to do.
+        problem: A description, and what to do; empty if it follows from another problem.
+        others: What else cannot be, in the same statement.
     """
 
-    def __init__(self, node: ast.AST, problem: str) -> None:
+    def __init__(self, node: ast.AST, problem: str, others: Sequence[RefusedError] = ()) -> None:
         super().__init__(problem)
         self.line: int = getattr(node, "lineno", 0)
         self.problem = problem
+        self.others = others
+
+    def told(self) -> Iterator[RefusedError]:
+        """Yield what is to be told: this problem and the others."""
+        if self.problem:
+            yield self
+        for each in self.others:
+            yield from each.told()
 
 
 def is_word(value: Any) -> TypeGuard[int]:

@@ -43,6 +43,7 @@ class Unit:
         uses_waits: Whether a step awaits something.
         has_limits: Whether a state times out.
         is_apart: Whether agents may have their turns in any order.
+        may_be_endless: Whether a step may never end.
         files: The files of what was compiled; lines of the second begin at `LINES`, and so on.
     """
 
@@ -53,19 +54,28 @@ class Unit:
     uses_waits: bool = False
     has_limits: bool = False
     is_apart: bool = False
+    may_be_endless: bool = False
     files: list[str] = field(default_factory=list)
 
 
 def problems_of(cls: type[World[Any]]) -> list[str]:
     """Return why a world cannot run in columns, by file and line, or nothing if it can."""
     problems = list(_class_problems(cls))
-    return problems or list(unit_of(cls).problems)
+    return [*problems, *unit_of(cls).problems] if _has_steps(cls) else problems
 
 
 @lru_cache(maxsize=64)
 def unit_of(cls: type[World[Any]]) -> Unit:
     """Return a world's class as text, and what of it cannot be compiled."""
     return _Builder(cls).built()
+
+
+def _has_steps(cls: Any) -> bool:
+    """Return whether a world has what its steps are compiled for: one kind, with a flat chart."""
+    kinds = kinds_of(cls)
+    chart = getattr(kinds[0], "chart", None) if len(kinds) == 1 else None
+    is_flat = isinstance(chart, Statechart) and chart.definition.tree is None
+    return is_flat and not cls._prism_arguments and not issubclass(kinds[0], Proxy)
 
 
 def _class_problems(cls: Any) -> Iterator[str]:
@@ -77,15 +87,13 @@ def _class_problems(cls: Any) -> Iterator[str]:
     if len(kinds) != 1:
         listed = " | ".join(each.__name__ for each in kinds) or "no kind that is named"
         yield f"{where} is a world of {listed}; columns support only one kind of agents: {_WITHOUT}"
-        return
     if cls.overlap:
         yield f"{where} has overlap = True, which is only for agents that ask a model: leave it out"
     if cls.activation == "rate":
         yield f"{where} has activation = 'rate', which columns do not support: {_WITHOUT}"
 
-    agent = kinds[0]
-    about = f"{_place(agent)}: {agent.__name__}"
-    yield from _agent_problems(agent, about)
+    for agent in kinds:
+        yield from _agent_problems(agent, f"{_place(agent)}: {agent.__name__}")
 
 
 def _agent_problems(agent: Any, about: str) -> Iterator[str]:
@@ -132,6 +140,8 @@ class _Builder:
         self._language = Language(self._layout, self._called)
         self._functions: list[str] = []
         self._helpers: dict[Any, tuple[str, Type | None]] = {}
+        # functions of which it is not known what they return, as that was refused
+        self._lost: set[Any] = set()
         self._guards: dict[Any, int] = {}
         self._slot: dict[str, str] = dict(T.SLOT)
         self._files: dict[str, int] = {}
@@ -155,6 +165,7 @@ class _Builder:
             self._guard(guard, number)
 
         unit.files = list(self._files)
+        unit.may_be_endless = self._language.may_be_endless
         unit.has_limits = bool(_limits_of(self._agent))
         unit.is_apart = self._language.is_apart and not cls.together and cls.activation == "all"
         unit.text = "\n\n".join(
@@ -235,6 +246,8 @@ class _Builder:
         name, returned = self._helpers[key]
         if returned is None:
             raise RefusedError(node, f"{function.__qualname__} calls itself: use a loop")
+        if key in self._lost:
+            raise RefusedError(node, "")
         return name, returned
 
     def _helper(self, name: str, function: Any, kinds: Sequence[Type], node: ast.AST) -> Type:
@@ -254,7 +267,9 @@ class _Builder:
         scope = Scope(function, _named(source, values), own)
         texts = [each.text for each in values if each.type is not types.WORLD]
         head = f"{name}({', '.join(['run', 'me', *texts])})"
-        self._write(scope, source, head)
+        writer = self._write(scope, source, head)
+        if scope.returned is None and writer.problems:
+            self._lost.add((function, tuple(kinds)))
         return scope.returned or types.NONE
 
     def _write(

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from prism.errors import InputError
-from prism.llm._addresses import check_address, credentials, server_key, shown_address
+from prism.llm._addresses import (
+    DEFAULT_HOST,
+    check_address,
+    credentials,
+    server_key,
+    shown_address,
+)
 
 _HOST_VARIABLE = "OLLAMA_HOST"
+
+_Change = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
 
 class Address(str):
@@ -46,7 +54,7 @@ def without_credentials(config: Mapping[str, Any]) -> dict[str, Any]:
         config: The run's configuration, as plain data.
     """
     secured = [shown_address(host) for host in _hosts_of(config) if _has_credentials(host)]
-    kept = _with_hosts(config, lambda host: shown_address(str(host)))
+    kept = _changed(config, lambda group: _on_hosts(group, lambda host: shown_address(str(host))))
     if secured:
         kept["credentials"] = list(dict.fromkeys(secured))
 
@@ -76,11 +84,45 @@ def with_credentials(
 
     full = {host: given.get(server_key(host), host) for host in own}
     _require_credentials(full.values(), secured, path)
-    found = _with_hosts(config, full.__getitem__)
-    for name, part in further.items():
-        found[name] = {**part, "model": _with_hosts(part["model"], full.__getitem__)}
+    return _everywhere(config, lambda group: _on_hosts(group, full.__getitem__))
 
-    return found
+
+def moved(config: Mapping[str, Any], hosts: Sequence[str]) -> tuple[dict[str, Any], str] | None:
+    """Return a run's configuration with its servers at other addresses, and the earlier addresses.
+
+    Args:
+        config: The configuration in its ``run.json``.
+        hosts: The addresses that are given when it is resumed.
+
+    Returns:
+        None if all of them are the run's, or its models have different servers, so that it is not
+        clear which of them moved.
+    """
+    parts = [config, *(each["model"] for each in _parts_with_models(config).values())]
+    groups = [each for part in parts for each in _groups_of(part)]
+    own = {tuple(group["host"]) for group in groups if group.get("host")} or {(DEFAULT_HOST,)}
+    known = set(map(server_key, next(iter(own))))
+    for host in hosts:
+        check_address(host)
+    if len(own) > 1 or known.issuperset(map(server_key, hosts)):
+        return None
+
+    now, is_named = [shown_address(host) for host in hosts], any(g.get("host") for g in groups)
+
+    def there(group: Mapping[str, Any]) -> Mapping[str, Any]:
+        asks = group.get("host") if is_named else isinstance(group.get("model"), str)
+        left = {name: each for name, each in group.items() if name != "credentials"}
+        return {**left, "host": now} if asks else left
+
+    return _everywhere(config, there), ", ".join(next(iter(own)))
+
+
+def without_hosts(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a run's configuration without the addresses of its servers."""
+    left_out = ("host", "credentials")
+    return _everywhere(
+        config, lambda group: {name: group[name] for name in group if name not in left_out}
+    )
 
 
 def _parts_with_models(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -101,23 +143,34 @@ def _require_credentials(hosts: Iterable[str], secured: Container[str], path: Pa
 
 def _hosts_of(config: Mapping[str, Any]) -> list[str]:
     """Return all hosts of a run, including those for only some agents."""
-    groups = [config, *config.get("models", {}).get("assigned", ())]
-    return [host for group in groups for host in group.get("host") or ()]
+    return [host for group in _groups_of(config) for host in group.get("host") or ()]
 
 
-def _with_hosts(config: Mapping[str, Any], change: Callable[[str], str]) -> dict[str, Any]:
-    """Return a run's configuration with other addresses of its hosts."""
+def _groups_of(config: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return [config, *config.get("models", {}).get("assigned", ())]
 
-    def changed(group: Mapping[str, Any]) -> dict[str, Any]:
-        hosts = group.get("host")
-        return {**group, "host": [change(host) for host in hosts]} if hosts else dict(group)
 
-    models = config.get("models")
-    if not models:
-        return changed(config)
+def _on_hosts(group: Mapping[str, Any], change: Callable[[str], str]) -> Mapping[str, Any]:
+    hosts = group.get("host")
+    return {**group, "host": [change(host) for host in hosts]} if hosts else group
 
-    assigned = [changed(group) for group in models.get("assigned", ())]
-    return {**changed(config), "models": {**models, "assigned": assigned}}
+
+def _changed(config: Mapping[str, Any], change: _Change) -> dict[str, Any]:
+    """Return a configuration with a change of its model's settings, and those of some agents."""
+    found, models = {**change(config)}, config.get("models")
+    if models:
+        found["models"] = {**models, "assigned": [*map(change, models.get("assigned", ()))]}
+
+    return found
+
+
+def _everywhere(config: Mapping[str, Any], change: _Change) -> dict[str, Any]:
+    """Return a configuration with a change of the settings of all its models."""
+    found = _changed(config, change)
+    for name, part in _parts_with_models(config).items():
+        found[name] = {**part, "model": _changed(part["model"], change)}
+
+    return found
 
 
 def _by_address(hosts: Iterable[str], own: Iterable[str]) -> dict[tuple[Any, ...], str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gzip
 import json
 import os
@@ -86,6 +87,7 @@ class PromptLog:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="prism-prompts")
         self._waiting: list[Future[None]] = []
         self._failure: OSError | None = None
+        atexit.register(self._write_rest)
         if go_on is None:
             header = {"prism": __version__, "prompts": _VERSION, "private": PRIVATE}
             self._lines += orjson.dumps(header, option=_OPTIONS)
@@ -128,6 +130,7 @@ class PromptLog:
             if not self._file.closed:
                 self.flush()
         finally:
+            atexit.unregister(self._write_rest)
             self._thread.shutdown()
             self._file.close()
 
@@ -147,6 +150,11 @@ class PromptLog:
 
         # so that a disk that is slower than the run does not fill the memory
         self._settle(_MOST_WAITING)
+
+    def _write_rest(self) -> None:
+        """Write what a program that ends without closing the file has left; its thread is over."""
+        if self._lines:
+            self._write(bytes(self._lines))
 
     def _settle(self, most: int) -> None:
         """Wait until at most a number of blocks are left.

@@ -7,19 +7,20 @@ import os
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from shutil import copyfileobj
+from shutil import copyfileobj, rmtree
 from typing import Any, Self
 
 from prism._version import __version__
 from prism.errors import InputError, PrismError, SimulationError, TooManyFallbacksError
 from prism.files import parse_json
 from prism.files._durable import make_folder, replacing, write_durably
-from prism.llm._credentials import without_credentials
+from prism.llm._credentials import without_hosts
 from prism.runlog import RunLog, SimulatedClock
 from prism.runlog._prompts import PROMPTS_NAME, PromptLog
 from prism.runlog._reader import LOG_NAME, LOG_NAMES
 from prism.runlog._recorded import UnfinishedAnswers
 from prism.runs._checkpoints import DEFAULT_SECONDS_BETWEEN, FOLDER_NAME, Checkpoint, Checkpoints
+from prism.runs._documents import DOCUMENTS_NAME
 from prism.runs._runnable import Runnable
 from prism.telemetry._loggers import EventLogger
 from prism.telemetry.events import SCHEMA_VERSION
@@ -268,20 +269,22 @@ class RunFolder:
 
     def _find_last_checkpoint(self) -> int:
         """Return the length of the log up to the checkpoint from which the run continues."""
-        if _RESULTS in read_summary(self.path):
+        summary = read_summary(self.path)
+        if _RESULTS in summary:
             raise InputError("was just completed by another process", path=self.path)
-
         self._checkpoint, self.faults = self._checkpoints.newest_sound()
         if not self._is_repeatable:
             kept = 0 if self._checkpoint is None else self._checkpoint.log_bytes
             self.unfinished = UnfinishedAnswers.behind(self._checkpoints.log, kept)
+        begun = summary if self._checkpoint is None else {"config": self._checkpoint.config}
+        if without_hosts(begun["config"]) != without_hosts(self._config):
+            problem = "has changed since the run began: restore it"
+            raise InputError(problem, path=self.path / SUMMARY_NAME, field="config")
+        if summary["config"] != self._config:  # its servers have moved
+            self._write_summary({})
         if self._checkpoint is None:
             self._set_log_aside()
             return 0
-
-        if without_credentials(self._checkpoint.config) != self._config:
-            problem = "has changed since the run began: restore it"
-            raise InputError(problem, path=self.path / SUMMARY_NAME, field="config")
 
         return self._checkpoint.log_bytes
 
@@ -342,6 +345,7 @@ def _set_prompts_aside(path: Path, *, is_damaged: bool) -> None:
 def _forget(folder: Path) -> None:
     for name in (*LOG_NAMES, SUMMARY_NAME, PROMPTS_NAME):
         (folder / name).unlink(missing_ok=True)
+    rmtree(folder / DOCUMENTS_NAME, ignore_errors=True)
 
     # if the folder holds anything else, it stays
     with suppress(OSError):
@@ -370,6 +374,8 @@ def read_summary(path: Path) -> dict[str, Any]:
         summary = parse_json(file.read_bytes().decode(), path=file)
     except FileNotFoundError:
         raise _no_run(path) from None
+    except NotADirectoryError:
+        raise InputError("is a file: name the folder of a run", path=path) from None
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", path=path) from None
     except InputError as error:
@@ -395,6 +401,10 @@ def read_summary(path: Path) -> dict[str, Any]:
 def _no_run(path: Path) -> InputError:
     if not path.exists():
         return InputError("there is no such folder", path=path)
+    if below := sorted(each.parent.name for each in path.glob(f"*/{SUMMARY_NAME}")):
+        listed = ", ".join(below[:_MOST_NAMED]) + ", ..." * (len(below) > _MOST_NAMED)
+        problem = f"holds several runs, and is none itself: name one of them ({listed})"
+        return InputError(problem, path=path)
 
     lost = "it is missing, and no run can be resumed without it: begin a new run in another folder"
     hint = lost if (path / FOLDER_NAME).exists() else "begin one there"
@@ -459,7 +469,7 @@ def _unwritable(path: Path, error: OSError) -> InputError:
     return InputError(f"cannot be written to: {error.strerror}", path=path)
 
 
-_OWN = (*LOG_NAMES, SUMMARY_NAME, FOLDER_NAME, PROMPTS_NAME)
+_OWN = (*LOG_NAMES, SUMMARY_NAME, FOLDER_NAME, PROMPTS_NAME, DOCUMENTS_NAME)
 
 
 def refuse_own_file(out: Path, reads: Iterable[Path] = ()) -> None:

@@ -7,8 +7,8 @@ import logging
 import signal
 import sys
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from contextvars import copy_context
 from dataclasses import dataclass
 from functools import partial
@@ -17,14 +17,16 @@ from threading import Event, Thread, current_thread, main_thread
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from prism._faults import calling_place
+from prism._faults import Place, calling_place
 from prism.errors import InputError
 from prism.llm import Model
-from prism.llm._credentials import with_credentials
+from prism.llm._addresses import shown_address
+from prism.llm._credentials import moved, with_credentials
 from prism.runlog._prompts import PRIVATE
 from prism.runs._assigned import NO_LATER, Later
 from prism.runs._checkpoints import DEFAULT_SECONDS_BETWEEN
 from prism.runs._config import naming
+from prism.runs._documents import Documents, documents
 from prism.runs._folder import (
     SUMMARY_NAME,
     RunFolder,
@@ -142,7 +144,7 @@ def go_on(
     Args:
         folder: The folder of the run.
         kind: Reads the run's options.
-        hosts: Addresses of its servers with names and passwords.
+        hosts: Addresses of its servers with names and passwords, or where they are now.
         model: The client of another library that it asks.
         application: What the application provides to a single agent.
         on_round: Called with every round when it ends.
@@ -159,6 +161,11 @@ def go_on(
 
     summary = path / SUMMARY_NAME
     kind.from_config(config, summary)  # reports damage first
+    observer = observer or Observer()
+    if elsewhere := moved(config, hosts):
+        config, before = elsewhere
+        now = ", ".join(map(shown_address, hosts))
+        observer.note(f"{path}: the model is asked at {now} from now on, no longer at {before}")
     options = kind.from_config(with_credentials(config, hosts, summary), summary)
     if model is not None:
         options = with_client(options, model)
@@ -226,17 +233,20 @@ def carry_out(
     """
     observer = observer or Observer()
     logger = None if folder is None else LateLogger()
-    run = options.prepare(logger)
     models = list(models_of(options))
-    if folder is None:
-        _require_no_record(models)
-
-    # before a round has changed anything
-    config = options.to_config() if told else {}
-    charts = getattr(options, "charts", ()) if told else ()
     with ExitStack() as stack:
+        held = stack.enter_context(_documents_of(options, folder))
+        run = options.prepare(logger)
+        if folder is None:
+            _require_no_record(models)
+
+        # before a round has changed anything
+        config = options.to_config() if told else {}
+        charts = getattr(options, "charts", ()) if told else ()
         if folder is not None and logger is not None:
             _begin_keeping(run, logger, config, charts, options, models, folder, stack, observer)
+            if not run.finished:
+                held.keep_before()
         elif models:
             _close_caches(run, stack, observer)
         if models:
@@ -247,10 +257,24 @@ def carry_out(
         spent = spent_by(*_askers(run), models=models)
         outcome = {"results": results.to_dict(), **spent}
         if folder is not None:
+            held.keep()
             folder.complete(outcome)
 
     summary = describe_run(config, outcome, charts)
     return Outcome(results, summary, getattr(folder, "path", None))
+
+
+def _documents_of(
+    options: RunOptions[Any], folder: RunFolder | None
+) -> AbstractContextManager[Documents]:
+    """Collect the documents of a run's agents; one that repeats another changes no other file."""
+    decides = getattr(options, "reasoner", None)
+    recorded = decides.run if isinstance(decides, ReplayOptions) else None
+    if folder is None and recorded is None:
+        return nullcontext(Documents())
+
+    path = None if folder is None else folder.path
+    return documents(path, recorded, is_trial=recorded is not None)
 
 
 def _require_no_record(models: Iterable[Model]) -> None:
@@ -536,7 +560,7 @@ def _hosts_of(pools: Sequence[Pool[Any]]) -> list[dict[str, Any]]:
 
 ResultT = TypeVar("ResultT")
 
-_Running = tuple[asyncio.AbstractEventLoop, "asyncio.Task[Any] | None"]
+_Running = tuple[asyncio.AbstractEventLoop, "asyncio.Task[Any] | None", "int | None"]
 
 
 def run_to_end(main: Coroutine[Any, Any, ResultT]) -> ResultT:
@@ -564,30 +588,51 @@ QUIET_SECONDS = 2.0
 """Seconds after Ctrl-C until a run that still goes on says where it is."""
 
 
+def tell_place(what: str, place: Place | None, more: str = "") -> None:
+    """Say, after Ctrl-C, where in the user's code a run is.
+
+    Args:
+        what: What it does there.
+        place: The line; nothing is said if it is not known.
+        more: What follows the line.
+    """
+    if place is not None:
+        sys.stderr.write(f"prism: {what} at {place}: {place.text}{more and '; '}{more}\n")
+
+
+def _tell_still_at(thread: int | None) -> None:
+    place = calling_place(sys._current_frames().get(thread or 0))
+    tell_place("still", place, _ENDS_SOON)
+
+
+_ENDS_SOON = "the run ends after this step, or at once if you press Ctrl-C again"
+
+
 @contextmanager
 def _telling_where() -> Iterator[None]:
     """Say, some time after Ctrl-C, which line of the user's code a run is still in.
 
-    asyncio ends a run where it waits next, and code that never waits does not let it come there.
+    asyncio ends a run where it waits next, and code that never waits does not let it come there. A
+    second Ctrl-C ends it at once, and is told with the line, too.
     """
     before, ended = signal.getsignal(signal.SIGINT), Event()
     if current_thread() is not main_thread() or not callable(before):
         yield
         return
 
-    def tell() -> None:
-        if ended.wait(QUIET_SECONDS):
-            return
+    telling: list[Thread] = []
 
-        place = calling_place(sys._current_frames().get(main_thread().ident or 0))
-        if place is not None:
-            sys.stderr.write(
-                f"prism: still at {place}: {place.text}; the run ends after this step, or at once "
-                "if you press Ctrl-C again\n"
-            )
+    def tell() -> None:
+        if not ended.wait(QUIET_SECONDS):
+            _tell_still_at(main_thread().ident)
 
     def interrupted(number: int, frame: FrameType | None) -> None:
-        Thread(target=tell, name="prism-interruption", daemon=True).start()
+        if telling:
+            ended.set()
+            tell_place("interrupted", calling_place(frame))
+        else:
+            telling.append(Thread(target=tell, name="prism-interruption", daemon=True))
+            telling[0].start()
         before(number, frame)
 
     signal.signal(signal.SIGINT, interrupted)
@@ -607,10 +652,12 @@ def _is_looping() -> bool:
 
 
 def _run_apart(main: Coroutine[Any, Any, ResultT]) -> ResultT:
+    """Run a coroutine in a thread, which is not the one that receives an interruption."""
     running: Future[_Running] = Future()
 
     async def noted() -> ResultT:
-        running.set_result((asyncio.get_running_loop(), asyncio.current_task()))
+        thread = current_thread().ident
+        running.set_result((asyncio.get_running_loop(), asyncio.current_task(), thread))
         return await main
 
     with ThreadPoolExecutor(1, "prism-run") as pool:
@@ -618,9 +665,32 @@ def _run_apart(main: Coroutine[Any, Any, ResultT]) -> ResultT:
         try:
             return done.result()
         except KeyboardInterrupt:
-            # leaving the block waits for the thread, which has not received the interruption
             if not done.done():
-                loop, task = running.result()
-                if task is not None:
-                    loop.call_soon_threadsafe(task.cancel)
+                _interrupt(done, *running.result())
             raise
+
+
+def _interrupt(
+    done: Future[Any],
+    loop: asyncio.AbstractEventLoop,
+    task: asyncio.Task[Any] | None,
+    thread: int | None,
+) -> None:
+    """Cancel a run in another thread, and wait until it has ended; say where it is if it goes on.
+
+    A second Ctrl-C is raised inside the run, since code that never waits is not cancelled.
+    """
+    if task is not None:
+        loop.call_soon_threadsafe(task.cancel)
+    try:
+        if not wait([done], QUIET_SECONDS).done:
+            _tell_still_at(thread)
+        wait([done])
+    except KeyboardInterrupt:
+        place = calling_place(sys._current_frames().get(thread or 0))
+        tell_place("interrupted", place)
+        # loaded only here, as hardly a run needs it
+        from ctypes import c_ulong, py_object, pythonapi
+
+        pythonapi.PyThreadState_SetAsyncExc(c_ulong(thread or 0), py_object(KeyboardInterrupt))
+        raise

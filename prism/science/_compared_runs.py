@@ -160,7 +160,17 @@ def _add_agents(measured: Measured, table: pl.DataFrame) -> None:
         found = rows.drop_nulls("quantile")
         values = (found if found.height else rows)["value"].drop_nulls()
         if values.len():
-            measured.distributions[f"{name}_of_{str(kind).lower()}"] = _counts(values)
+            measured.distributions[distribution_of(str(name), str(kind))] = _counts(values)
+
+
+def distribution_of(measure: str, kind: str) -> str:
+    """Return the name of the values that a measure of agents has.
+
+    Args:
+        measure: The measure.
+        kind: The class of the agents.
+    """
+    return f"{measure}_of_{kind.lower()}"
 
 
 def _counts(values: pl.Series) -> dict[float, int]:

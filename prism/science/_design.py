@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, TypeVar
 
-from prism.analysis import arms, read_log
+from prism.analysis import agent_measures, arms, read_log
 from prism.errors import InputError
 from prism.runlog._reader import LOG_NAMES
 from prism.science._batch import Batch, read_batch
@@ -17,7 +17,7 @@ from prism.science._batch_child import COMPLETE
 from prism.science._batch_door import BatchRun
 from prism.science._batch_folder import BatchFolder
 from prism.science._batch_tables import all_results
-from prism.science._compared_runs import measure_run
+from prism.science._compared_runs import distribution_of, measure_run
 from prism.science._comparison import ComparedRun, Measured
 from prism.science._measure_names import OF_POSTS
 from prism.science._plan_file import VARIED_SETTINGS
@@ -142,7 +142,11 @@ def design_of_batch(
     measured = _measured(folder, runs, measures, from_round, to_round)
     wanted = tuple(batch.plan.data.get("measures", ()))
 
-    return Design(names, tuple(map(Cell, levels, measured)), wanted, _left_out(batch), folder)
+    notes = _left_out(batch)
+    if measures is None and not wanted:
+        notes += _of_agents_left_out(folder / runs[0].name)
+
+    return Design(names, tuple(map(Cell, levels, measured)), wanted, notes, folder)
 
 
 def _in_own_arms(
@@ -267,6 +271,17 @@ def text_of(setting: Mapping[str, Any]) -> str:
 def _assigns(run: Path) -> bool:
     """Return whether a run has assigned posts to arms, according to its log."""
     return _has_log(run) and arms(read_log(run)).height > 0
+
+
+def _of_agents_left_out(run: Path) -> tuple[str, ...]:
+    """Return a note on measures of agents, which the tables of a batch do not have, if any."""
+    table = agent_measures(read_log(run)) if _has_log(run) else None
+    if table is None or table.is_empty():
+        return ()
+
+    pairs = table.select("measure", "kind").unique(maintain_order=True).iter_rows()
+    names = ", ".join(distribution_of(*pair) for pair in pairs)
+    return (f"measures of agents are compared only if they are named: {names}",)
 
 
 def _has_log(run: Path) -> bool:

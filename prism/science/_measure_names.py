@@ -32,7 +32,8 @@ def unknown_measure(name: str, cls: type[World[Any]], *, only_tables: bool) -> s
     """
     own = parts_of(cls).measures
     known = [*own, *_columns_of(cls)]
-    in_logs = [] if only_tables else [*_in_logs(cls)]
+    of_agents = [] if only_tables else [*_of_agents(cls)]
+    in_logs = [] if only_tables else [*_in_logs(cls), *of_agents]
     prefixes = _IN_TABLES if only_tables else (*_IN_TABLES, *_OF_LOGS)
     if name in (*known, *in_logs) or name.startswith(prefixes):
         return None
@@ -41,7 +42,8 @@ def unknown_measure(name: str, cls: type[World[Any]], *, only_tables: bool) -> s
     guess = "" if close is None else f" (did you mean {close!r}?)"
     others = ", and those of prism.analysis.run_measures" if in_logs else ""
 
-    return f"{name!r} is not a measure of the runs{guess}; there are {', '.join(known)}{others}"
+    listed = ", ".join([*known, *of_agents])
+    return f"{name!r} is not a measure of the runs{guess}; there are {listed}{others}"
 
 
 def _columns_of(cls: type[World[Any]]) -> Iterator[str]:
@@ -60,6 +62,10 @@ def _in_logs(cls: type[World[Any]]) -> Iterator[str]:
     yield from (f"{name}_mean" for name in parts_of(cls).measures)
     yield from OF_POSTS
     yield from ("posts_of_cascade", "posts_of_agent")
+
+
+def _of_agents(cls: type[World[Any]]) -> Iterator[str]:
+    """Yield the measures of agents, whose values are compared as distributions."""
     for kind in kinds_of(cls):
         yield from (f"{name}_of_{kind.__name__.lower()}" for name in measures_of(kind))
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import product
@@ -89,7 +91,10 @@ class Plan:
         """
         found = plan_path(path)
         file = Source.read(found, "toml")
-        plan = cls(file.value, file)
+        try:
+            plan = cls(file.value, file)
+        except DocumentError as error:
+            raise _with_those_of_runs(error, cls, file, found.parent) from None
 
         return replace(plan, data=placed(plan.data, found.parent))
 
@@ -204,7 +209,7 @@ class Plan:
             InputError: If there are problems; the message names lines and keys if the plan is a
                 file.
         """
-        problems = Problems(self.source)
+        problems = _PlanProblems(self.source)
         tried: set[str] = set()
         for each in configurations or self.configurations():
             is_new = (kind := _kind_of(each)) not in tried
@@ -231,6 +236,59 @@ class Plan:
     def source(self) -> Source:
         """Its contents, with the line of each part if it was read from a file."""
         return Source.of(self.data) if self.file is None else replace(self.file, value=self.data)
+
+
+class _PlanError(DocumentError):
+    """A plan cannot be carried out."""
+
+    def __str__(self) -> str:
+        """Return a single problem of a file in the form that several have."""
+        (first, *others) = self.problems
+        return super().__str__() if others or not first.path else str(first)
+
+
+class _PlanProblems(Problems):
+    error_class = _PlanError
+
+
+def _with_those_of_runs(
+    error: DocumentError, cls: type[Plan], file: Source, folder: Path
+) -> DocumentError:
+    """Return an error about a plan with the problems of its runs, as far as these can be tried."""
+    rest = deepcopy(file.value)
+    problems = _PlanProblems(file)
+    for each in error.problems:
+        problems.take(each)
+        _leave_out(rest, [name or int(number) for name, number in _KEY.findall(each.key)])
+
+    # without these, other problems may be consequences
+    if all(file.value.get(key) == rest.get(key) for key in ("world", "preset", "rounds")):
+        with suppress(PrismError):
+            plan = cls(rest, file)
+            try:
+                replace(plan, data=placed(plan.data, folder)).check()
+            except DocumentError as more:
+                for each in more.problems:
+                    problems.take(each)
+
+    return _PlanError(problems.errors)
+
+
+_KEY = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
+"""A part of a problem's key: a name, or a number in brackets."""
+
+
+def _leave_out(data: Any, where: Sequence[str | int]) -> None:
+    """Remove the value at a place of a document; of one in a list, the list."""
+    if where and isinstance(where[-1], int):
+        where = where[:-1]
+    for part in where[:-1]:
+        try:
+            data = data[part]
+        except (KeyError, IndexError, TypeError):
+            return
+    if where and isinstance(data, dict):
+        data.pop(where[-1], None)
 
 
 def is_of_feed(plan: Plan) -> bool:

@@ -12,6 +12,7 @@ from typing import Any, Literal
 import polars as pl
 
 from prism.analysis import RunLogs, read_log
+from prism.analysis._reading.scanning import columns_of_schema
 from prism.errors import InputError
 from prism.files import make_folder, parse_json, write_durably
 from prism.llm import Model
@@ -20,7 +21,14 @@ from prism.runs import Observer, Outcome, ReplayOptions
 from prism.runs._checkpoints import DEFAULT_SECONDS_BETWEEN
 from prism.runs._folder import RERUN_NAME, SUMMARY_NAME, RunFolder, read_summary
 from prism.runs._options import DeciderOptions
-from prism.telemetry.events import DECISION, TRANSITION
+from prism.telemetry.events import (
+    AGENT_JOINED,
+    COGNITION_ACTION,
+    DECISION,
+    TEXT_WRITTEN,
+    TRANSITION,
+    WORKFLOW_ACTION,
+)
 from prism.worlds import Run, SwitchModel, Treatment, resume
 from prism.worlds._treatment_tables import read_treatment_file
 from prism.worlds._treatments import later_models
@@ -30,6 +38,12 @@ _COMPARED: Mapping[str, Sequence[str]] = {
     DECISION: (*_WHEN, "state", "trigger", "options", "context", "chosen"),
     TRANSITION: (*_WHEN, "from_state", "to_state", "trigger", "context"),
 }
+_WRITTEN: Mapping[str, tuple[str, Sequence[str]]] = {
+    TEXT_WRITTEN: ("text", (*_WHEN, "key", "text")),
+    WORKFLOW_ACTION: ("action of a workflow", (*_WHEN, "step", "key", "action", "result")),
+    COGNITION_ACTION: ("action", (*_WHEN, "type", "tags", "outcome", "fields", "answer")),
+}
+"""What agents wrote and did otherwise, as it is called, and the keys in which it may differ."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,11 +308,31 @@ def _told(outcome: Outcome[Any] | None, folder: Path, run: Path, from_round: int
     return found
 
 
-def first_difference(was: RunLogs, now: RunLogs, event: str) -> Parted | None:
+def differences(was: RunLogs, now: RunLogs) -> dict[str, Parted | None]:
+    """Return the first decision, transition, text and action that only one of two logs has.
+
+    Texts and actions are left out where neither log has any.
+    """
+    found = {
+        "decision": first_difference(was, now, DECISION),
+        "transition": first_difference(was, now, TRANSITION),
+    }
+    for event, (name, keys) in _WRITTEN.items():
+        if any(logs.scan(event).select(pl.len()).collect().item() for logs in (was, now)):
+            found[name] = first_difference(was, now, event, keys)
+
+    return found
+
+
+def first_difference(
+    was: RunLogs, now: RunLogs, event: str, names: Sequence[str] | None = None
+) -> Parted | None:
     """Return the first event of a kind that only one of two logs has."""
-    names = _COMPARED[event]
+    names = names or _COMPARED[event]
     frames = [logs.scan(event).select(names).collect() for logs in (was, now)]
     frames = [frame.with_columns(pl.col(pl.List).list.join(", ")) for frame in frames]
+    # a key may have other types in the other log
+    frames = [frame.with_columns(pl.exclude("round", "tick").cast(pl.String)) for frame in frames]
     place = _first_unequal(*frames)
     rows = [frame.row(place, named=True) if place < frame.height else None for frame in frames]
     found = [row for row in rows if row is not None]
@@ -317,13 +351,27 @@ def require_same_agents(was: RunLogs, now: RunLogs) -> None:
         InputError: If they are, or hold no agents at all.
     """
     of_was, of_now = ([run.logged_agents for run in logs.runs] for logs in (was, now))
-    if of_was and (of_was != of_now or 0 in of_was):
-        told = [" and ".join(map(_sample, each)) or "nothing" for each in (of_was, of_now)]
-        problem = f"has {told[0]}, the other log {told[1]}: there is nothing to compare"
-        raise InputError(problem, path=was.runs[0].path)
+    if not of_was or (of_was == of_now and set(of_was) == {None}):
+        return
+
+    told = [" and ".join(map(_sample, each)) or "nothing" for each in (of_was, of_now)]
+    if of_was == of_now and 0 not in of_was:
+        if _joined(was).equals(_joined(now)):
+            return
+        told[1] = f"{told[1]}, but not the same"
+    problem = f"has {told[0]}, the other log {told[1]}: there is nothing to compare"
+    raise InputError(problem, path=was.runs[0].path)
+
+
+def _joined(logs: RunLogs) -> pl.Series:
+    """Return the agents that were there from the beginning."""
+    joined = logs.scan_columns(AGENT_JOINED, columns_of_schema(AGENT_JOINED))
+    return joined.filter(pl.col("round") == 0).collect()["agent_id"].unique().sort()
 
 
 def _sample(logged: int | None) -> str:
+    if logged == 0:
+        return "the rounds only"
     return "all agents" if logged is None else f"{logged:,} agents"
 
 

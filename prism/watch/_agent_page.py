@@ -50,12 +50,8 @@ class AgentPage:
     number: int | None
     unit: str
 
-    def sections(self, so_far: str) -> Iterator[Section]:
-        """Yield its sections, those of the round first.
-
-        Args:
-            so_far: How much of the log was read, in words.
-        """
+    def sections(self) -> Iterator[Section]:
+        """Yield its sections, those of the round first."""
         story = self.doings.story
         is_here = pl.col("round").eq_missing(pl.lit(self.number, pl.Int64))
         then, passed = story.filter(is_here), self.doings.passed.filter(is_here)
@@ -68,7 +64,7 @@ class AgentPage:
             ("way", "Its path on the chart", "", self._way(story)),
             ("dwell", "How long it stayed in each state", _IN_TICKS, self._dwelling(story)),
             ("others", "What else it was asked", "The last first.", self._asked(others[::-1])),
-            ("story", "All that it did", so_far, self._told(story)),
+            ("story", "All that it did", "", self._told(story)),
         ]
         for anchor, heading, explanation, html in parts:
             if html:

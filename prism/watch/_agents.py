@@ -20,7 +20,7 @@ from prism.drawing._levels import Levels
 from prism.errors import InputError
 from prism.runlog._reader import BLOCK_BYTES, Block
 from prism.telemetry import events
-from prism.watch._looking import blocks
+from prism.watch import _looking as looking
 from prism.watch._watched import Watched
 
 MOST_ROWS = 100
@@ -45,13 +45,16 @@ class AgentTable:
         self._lock = Lock()
         self._begin(None, {})
 
-    def page(self, words: str = "", sort: str = "", first: int = 0) -> dict[str, Any]:
+    def page(
+        self, words: str = "", sort: str = "", first: int | None = 0, number: int | None = None
+    ) -> dict[str, Any]:
         """Return some of the agents, as far as the log could be counted in a short time.
 
         Args:
             words: Parts of their ids and states; each must be there.
             sort: The column to sort by, the lowest first, or after ``-`` the highest first.
             first: Agents to pass over.
+            number: The round at whose end the states are told, once all of it was counted.
 
         Returns:
             ``columns``, ``rows``, the number of agents ``found``, and ``read``, the share of the
@@ -63,6 +66,10 @@ class AgentTable:
         with self._lock:
             read = self._count()
             table = self._table()
+            if read == 1.0 and number is not None:
+                places = looking.places_at(self._watched, number)
+                states = pl.Series(map(places.get, table["agent"]), dtype=pl.String)
+                table = table.with_columns(state=states)
 
         columns = {showable(name): name for name in table.columns}
         column = columns.get(sort.removeprefix("-"))
@@ -76,7 +83,7 @@ class AgentTable:
             is_falling = sort.startswith("-")
             table = table.sort(column, descending=is_falling, nulls_last=True, maintain_order=True)
 
-        rows = table.slice(first, MOST_ROWS)
+        rows = table.slice(first or 0, MOST_ROWS)
         names = rows.with_columns(cs.string().map_elements(showable, return_dtype=pl.String))
         return {
             "columns": list(map(showable, table.columns)),
@@ -103,7 +110,7 @@ class AgentTable:
             self._begin(tail, states)
 
         until = monotonic() + _SECONDS
-        for block, position in blocks(self._watched, self._position, end):
+        for block, position in looking.blocks(self._watched, self._position, end):
             self._add(block)
             self._position = position
             if monotonic() > until:

@@ -14,10 +14,11 @@ from typing import Any
 
 import polars as pl
 
-from prism.analysis import RunLogs, agent_story, faults, read_log, reasons
+from prism.analysis import RunLogs, agent_measures, agent_story, agents, faults, read_log, reasons
 from prism.analysis._reading.parsing import parse
 from prism.analysis._reading.scanning import read_object
 from prism.analysis._tables.agent_story import happenings
+from prism.analysis._tables.agents import fields_of
 from prism.analysis._tables.cascades import MISSING, TreePost, grow, posts_below
 from prism.analysis._tables.faults import FAULTY, is_fault
 from prism.analysis._tables.states import closes_round, how_closing
@@ -114,14 +115,26 @@ def agents_in(
 ) -> Sequence[tuple[str, int]]:
     """Return the agents in a state at the end of a round, or of a tick of it, or now.
 
-    Their last moves are looked for from there back, until all agents are found.
-
     Args:
         watched: The run.
         number: The round.
         state: The state, which may lie around those that agents are in.
         charts: The charts of the run.
         tick: The tick of the round.
+    """
+
+    @cache
+    def is_in(where: str) -> bool:
+        return where == state or any(state in chart.active(where) for chart in charts)
+
+    places = places_at(watched, number, tick).items()
+    return [(agent, 1) for agent, where in places if is_in(showable(where))]
+
+
+def places_at(watched: Watched, number: int | None, tick: int | None = None) -> dict[str, str]:
+    """Return the state of each agent at the end of a round, or of a tick of it, or now.
+
+    Their last moves are looked for from there back, until all agents are found.
     """
     _, end = _span(watched, number)
     with watched.reading() as (tally, _):
@@ -145,11 +158,7 @@ def agents_in(
         if len(places) >= joined:
             break
 
-    @cache
-    def is_in(where: str) -> bool:
-        return where == state or any(state in chart.active(where) for chart in charts)
-
-    return [(agent, 1) for agent, where in places.items() if is_in(showable(where))]
+    return places
 
 
 def agents_with(
@@ -196,6 +205,8 @@ class Doings:
         here: Its decisions and texts of the round that is looked at.
         others: The last of all others.
         posts: Author and text of the posts that the round and the decisions are about.
+        fields: Its fields: the name of each, what it was when the agent joined, and what was
+            measured of it at the end of the round, as far as the log has that.
     """
 
     story: pl.DataFrame
@@ -203,6 +214,7 @@ class Doings:
     here: Sequence[Recorded]
     others: Sequence[Recorded]
     posts: Mapping[str, tuple[str, str]]
+    fields: Sequence[tuple[str, Any, Any]]
 
 
 def doings_of(watched: Watched, agent: str, number: int | None) -> Doings:
@@ -222,6 +234,7 @@ def doings_of(watched: Watched, agent: str, number: int | None) -> Doings:
     with as_log(_lines_of(watched, agent)) as part:
         logs = read_log(part)
         story, passed = agent_story(logs, agent), reasons(logs, agent)
+        joined = agents(logs).filter(agent_id=agent)
         every = list(asked_in(part, _ignore, agent, beside=folder))
 
     here = [each for each in every if each.event.get("round") == number][:MOST_DECISIONS]
@@ -229,8 +242,12 @@ def doings_of(watched: Watched, agent: str, number: int | None) -> Doings:
     then = story.filter(pl.col("round").eq_missing(pl.lit(number)))
     named = [*then.iter_rows(named=True), *(each.event for each in (*here, *others))]
     posts = _posts(watched, {post for event in named for post in post_ids(event)})
+    with watched.reading() as (tally, _):
+        names = {events.AGENTS_MEASURED} & tally.events().keys()
+    with _lines_in(watched, number, [*names]) as logs:
+        fields = fields_of(joined, agent_measures(logs).filter(agent_id=agent))
 
-    return Doings(story, passed, _recorded(here, folder), _recorded(others, folder), posts)
+    return Doings(story, passed, _recorded(here, folder), _recorded(others, folder), posts, fields)
 
 
 def _recorded(asked: Sequence[Asked], folder: Path) -> list[Recorded]:
@@ -331,8 +348,8 @@ def _lines_in(
     watched: Watched, number: int | None, names: Sequence[str], most: int = MOST_BYTES
 ) -> Iterator[RunLogs]:
     """Open the last lines of a round with events of some names as a log of their own."""
-    begin, end = _span(watched, number)
-    begin, found = max(begin, end - MOST_BYTES) if names else end, list[bytes]()
+    begin, end = _span(watched, number) if names else (0, 0)
+    begin, found = max(begin, end - MOST_BYTES), list[bytes]()
     is_named = re.compile(b'"(?:%s)' % b"|".join(re.escape(name.encode()) for name in names))
     for data in blocks_back(watched.read, end, _PIECE_BYTES):
         if end <= begin or len(found) >= most:

@@ -130,18 +130,19 @@ class _Pages:
         """Yield the head of the page whenever it has changed."""
         versions = -1, -1
         while not self.stops:
+            playing = self._runs.playing
             try:
                 views = await run_in_threadpool(self._runs.views, name) if name else None
                 watched = views and views.watched
-            except PrismError:  # it is gone, as the page is told when it asks again
+                now = watched.version if watched else 0, playing.version if playing else 0
+                if now != versions:
+                    versions = now
+                    head = await run_in_threadpool(watched.head) if watched else None
+                    play = await run_in_threadpool(playing.told) if playing else None
+                    yield b"data: " + _json({"head": head, "play": play}) + b"\n\n"
+            # it is gone, as the page is told when it asks again, or the server was interrupted
+            except (PrismError, KeyboardInterrupt):
                 return
-            playing = self._runs.playing
-            now = watched.version if watched else 0, playing.version if playing else 0
-            if now != versions:
-                versions = now
-                head = await run_in_threadpool(watched.head) if watched else None
-                play = await run_in_threadpool(playing.told) if playing else None
-                yield b"data: " + _json({"head": head, "play": play}) + b"\n\n"
 
             await sleep(_SECONDS_BETWEEN if playing else 2 * _SECONDS_BETWEEN)
 
@@ -169,7 +170,9 @@ _ANSWERS: Mapping[str, Answer] = {
     ),
     "/agents": _agents,
     "/table": lambda views, asked: views.agents.page(
-        asked.get("words", ""), asked.get("sort", ""), _number_in(asked, "first") or 0
+        asked.get("words", ""),
+        asked.get("sort", ""),
+        *(_number_in(asked, name) for name in ("first", "round")),
     ),
     "/agent": lambda views, asked: views.of_agent(asked["agent"], _number_in(asked, "round")),
     "/post": lambda views, asked: views.of_post(asked["post"]),

@@ -14,15 +14,15 @@ from markupsafe import Markup
 from prism.drawing import draw_svg, showable
 from prism.drawing._levels import Levels
 from prism.report._facts.run_facts import RunFacts, with_tables
-from prism.report._figures.html_table import html_table, shown
+from prism.report._figures.html_table import html_table
 from prism.report._figures.page_figures import PageFigures
 from prism.report._figures.timeline import are_many
 from prism.report._sections import KINDS, sections_of
 from prism.report._sections.diagram import diagram_of, traffic_of
-from prism.report._sections.faults import FAULTS, cut
+from prism.report._sections.faults import FAULTS
 from prism.report._sections.kinds import Section
 from prism.report._sections.picture import draw_picture
-from prism.runlog._reader import BLOCK_BYTES
+from prism.runlog._words import in_words
 from prism.watch import _facts
 from prism.watch import _looking as looking
 from prism.watch._agent_page import AgentPage, agent_link, happened_list, thread_page, with_links
@@ -36,10 +36,6 @@ _OVER_TIME = tuple(kind for kind in (FAULTS, *KINDS) if kind.anchor not in ("cha
 _OF_COUNTS = ("faults", "measures", "states", "decisions", "costs", "treatments", "events")
 """The sections for which counts are enough."""
 
-_TOLD = (
-    *("agent_ticks", "transitions", "decisions_asked", "decisions_answered"),
-    *("posts", "replies", "reshares", "likes"),
-)
 _EMPTY = Markup("")
 
 
@@ -158,20 +154,18 @@ class Views:
         sections = [
             *self._pictured(number, figures),
             Section("chart", "The chart", _HOW_TO_READ.replace("round", unit), [charts]),
-            Section("numbers", f"Numbers of the {unit}", "", [_numbers(event)]),
             *self._happened(number, kind, here),
         ]
         # a long log may be read now
         self.watched.shown.set()
-        more = {"kinds": ["faults", *looking.kinds_of(counts)], "ended": event is not None}
+        more = {"kinds": ["faults", *looking.kinds_of(counts)], "numbers": _numbers(event or {})}
 
         return View([each for each in sections if each.parts[0]], figures, more)
 
     def _pictured(self, number: int | None, figures: PageFigures) -> Iterator[Section]:
         picture = looking.picture_at(self.watched, number)
         if picture is not None:
-            after = f"After {self.watched.unit} {picture.round:,}."
-            where = f"{after} Choose an agent for all that it did."
+            where = f"After {self.watched.unit} {picture.round:,}. Choose an agent for all it did."
             yield Section("picture", "The world", where, [draw_picture(picture, "now", figures)])
 
     def charts(self) -> list[Levels]:
@@ -188,7 +182,8 @@ class Views:
         """
         doings = looking.doings_of(self.watched, agent, number)
         page = AgentPage(agent, doings, self._counted(), number, self.watched.unit)
-        return View(list(page.sections(self._so_far())), PageFigures(()))
+        fields = [(showable(name), *map(_plain, both)) for name, *both in doings.fields]
+        return View(list(page.sections()), PageFigures(()), {"fields": fields})
 
     def of_post(self, post: str) -> View:
         """Return the thread that a post belongs to.
@@ -206,13 +201,6 @@ class Views:
 
         explanation = _HOW_MANY * (happened.height == looking.MOST_HAPPENINGS)
         yield Section("happened", "What happened", explanation, [_happenings(happened)])
-
-    def _so_far(self) -> str:
-        """Say how much of the log is read; nothing if that is all."""
-        tail = self.watched.tail
-        if tail.size - tail.position < BLOCK_BYTES:
-            return ""
-        return f"So far, {tail.position / tail.size:.0%} of the log has been read."
 
     def _counted(self) -> RunFacts | None:
         with self._lock:
@@ -255,24 +243,18 @@ def _charts(facts: RunFacts, here: RunFacts, states: Mapping[str, int], tally: T
     return _EMPTY.join(parts)
 
 
-def _numbers(event: Mapping[str, Any] | None) -> Markup:
-    if event is None:
-        return _EMPTY
-
-    told = {name: event.get(name) for name in _TOLD}
+def _numbers(event: Mapping[str, Any]) -> dict[str, float]:
+    """Return what the end of a round says in numbers, by what they count."""
+    told = {showable(name): value for name, value in event.items() if name not in ("round", "tick")}
     for kind in ("measures", "timeouts", "fallbacks", "texts"):
         for name, value in _facts.object_in(event, kind).items():
-            told[name if kind == "measures" else f"{kind} {name}"] = value
+            told[showable(name if kind == "measures" else f"{kind} {name}")] = value
 
-    cells = _EMPTY.join(
-        Markup("<div><dt>{}</dt><dd>{}</dd></div>").format(
-            cut(name.replace("_", " ")), shown(value)
-        )
-        for name, value in told.items()
-        if isinstance(value, (int, float))
-    )
+    return {name: value for name, value in told.items() if type(value) in (int, float)}
 
-    return cells and Markup('<dl class="facts">{}</dl>').format(cells)
+
+def _plain(value: Any) -> Any:
+    return value if type(value) in (int, float, type(None)) else showable(in_words(value))
 
 
 def _happenings(rows: pl.DataFrame) -> Markup:

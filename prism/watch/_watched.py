@@ -94,6 +94,7 @@ class Watched:
                 "world": run and run.world,
                 "agents": (run and run.agents) or sum(self.tally.joined().values()) or None,
                 "planned": status.rounds or (run and run.rounds),
+                "logged": run and run.logged_agents,
                 "seed": run and run.seed,
                 "label": self.label,
                 "unit": self.unit,

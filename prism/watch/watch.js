@@ -13,6 +13,7 @@
   const PAUSE_OF_TIME = 4000;
   const PAUSE_OUT_OF_SIGHT = 30000;
   const MOST_PAUSE = 8000;
+  const MOST_IN_NETWORK = 2000;
 
   // What is looked at stands in the fragment of the address, so that it can be kept and sent.
   const looked = () => new URLSearchParams(location.hash.slice(1));
@@ -235,7 +236,6 @@
   const showAsking = (asking) => {
     get("asking").hidden = !asking;
     if (!asking) return;
-    const element = (kind, text) => Object.assign(document.createElement(kind), { textContent: text });
     const taken = asking.hosts.reduce((sum, each) => sum + each.in_flight, 0);
     get("asking").querySelector("summary").textContent = `Asked now: ${counted(taken)} under way, ${counted(asking.waiting)} waiting for a slot`;
     get("hosts").replaceChildren(...asking.hosts.map((each) => element("li", `${each.address}: ${outOf(each.in_flight, each.limit)} slots taken`)));
@@ -271,6 +271,46 @@
 
   const showDark = (id, view) => { get(id).textContent = `@media screen and (prefers-color-scheme: dark) { ${view.dark} }`; };
 
+  const element = (kind, text, more) => Object.assign(document.createElement(kind), { textContent: text, ...more });
+  const plain = (value) => (typeof value === "number" ? value.toLocaleString("en", { maximumSignificantDigits: Number.isInteger(value) ? 15 : 4 }) : value ?? "");
+
+  // What counts of a round the log has, and what it does not have where the reader would look for it.
+  const complete = ({ sections, numbers }) => {
+    const { agents, logged, world } = state.head;
+    const place = sections.findIndex(({ anchor }) => anchor === "chart");
+    if (place < 0 || !numbers) return;
+    const chart = sections[place];
+    if (Object.keys(numbers).length) {
+      const list = element("dl", "", { className: "facts" });
+      for (const [name, value] of Object.entries(numbers)) {
+        const cell = document.createElement("div");
+        cell.append(element("dt", name.replaceAll("_", " ")), element("dd", plain(value)));
+        list.append(cell);
+      }
+      sections.splice(place + 1, 0, { anchor: "numbers", heading: `Numbers of the ${unit()}`, explanation: "", html: list.outerHTML });
+    }
+    if (logged !== null) {
+      const arrows = logged ? "arrows and the agents behind both are of these alone" : "what moved along arrows is not known, nor who is where";
+      chart.explanation = `The log has ${counted(logged)} of ${counted(agents)} agents: the numbers in states count everybody, and ${arrows}. ${chart.explanation}`;
+    }
+    if (world === null || agents <= MOST_IN_NETWORK || sections.some(({ anchor }) => anchor === "picture")) return;
+    const lacking = logged === 0 ? "a log of rounds alone has no pictures." : "a log has no picture of a network of more than 2,000 agents, nor of any world with more than 10,000.";
+    const why = `It is not drawn: ${lacking}`;
+    sections.unshift({ anchor: "picture", heading: "The world", explanation: why, html: "" });
+  };
+
+  // The fields of an agent, as it joined and as far as the world measured them in the round.
+  const fieldsSection = (fields, number) => {
+    const table = document.createElement("table");
+    const columns = ["field", "when it joined", ...(fields.some(([, , now]) => now !== null) ? [`${unit()} ${counted(number)}`] : [])];
+    const head = table.createTHead().insertRow();
+    head.append(...columns.map((name) => element("th", name, { scope: "col" })));
+    const body = table.createTBody();
+    for (const row of fields) body.insertRow().append(...columns.map((_, place) => element("td", plain(row[place]), { className: typeof row[place] === "number" ? "number" : "" })));
+    const explanation = "What has changed since then is in the log as far as the world measures it of each agent.";
+    return { anchor: "fields", heading: "Its fields", explanation, html: `<div class="scroll" tabindex="0">${table.outerHTML}</div>` };
+  };
+
   const loadRound = loader(async () => {
     if (!state.head || !state.run) return;
     const run = state.run;
@@ -280,6 +320,7 @@
     complain(null);
     showDark("dark-round", view);
     showKinds(view.kinds ?? []);
+    complete(view);
     await showSections(get("at"), "at", view);
     const listed = get("at-happened");
     if (listed && listed.children[1].nextSibling !== kindsOfEvents) listed.children[1].after(kindsOfEvents);
@@ -414,7 +455,7 @@
     const when = number === null ? "" : `, ${unit()} ${counted(number)}`;
     if (now.has("agent")) return `${now.get("agent")}${when}`;
     if (now.has("post")) return `Post ${now.get("post")}`;
-    if (now.has("words")) return now.get("words") ? `Agents with ${now.get("words")}` : "All agents";
+    if (now.has("words")) return now.get("words") ? `Agents with ${now.get("words")}${when}` : `All agents${when}`;
     if (now.has("state")) return `Agents in ${now.get("state")}${when}${now.has("tick") ? `, tick ${now.get("tick")}` : ""}`;
     if (now.has("chosen")) return `Agents that chose ${now.get("chosen")}${when}`;
     if (now.has("by")) return `Agents answered by ${now.get("by")}${when}`;
@@ -433,7 +474,7 @@
     }
     const number = wantedRound();
     // an agent that is looked at stays as it is while a run goes on
-    const isSteady = (now.has("agent") && isLive()) || now.has("post") || now.has("words");
+    const isSteady = ((now.has("agent") || now.has("words")) && isLive()) || now.has("post");
     const wanted = `${state.run} ${PANEL.map((name) => now.get(name)).join(" ")} ${isSteady ? "" : number}`;
     if (wanted === shownPanel && panel.open) return;
     const isOther = shownPanel !== "" || !panel.open;
@@ -451,6 +492,9 @@
       if (path === "table") showTable(found, now);
       else if (path === "agents") showNames(found, now.get("state"));
       else {
+        if (found.fields?.length) found.sections.splice(1, 0, fieldsSection(found.fields, number));
+        const { read, size } = state.head;
+        if (path === "agent" && size - read > 1 << 20) found.sections.at(-1).explanation = `So far, ${Math.floor((100 * read) / size)} % of the log has been read.`;
         get("panel-body").replaceChildren();
         await showSections(get("panel-body"), path, found);
         get("panel").scrollTop = 0;

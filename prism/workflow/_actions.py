@@ -245,7 +245,7 @@ async def _carried_out_by(words: list[str], action: Action) -> Any:
     try:
         return parse_json(text) if text else None
     except InputError as error:
-        raise ActionError(f"{words[0]} did not write valid JSON: {error.problem}") from None
+        raise ActionError(f"{words[0]} wrote a result that {error.problem}") from None
 
 
 def _end(process: asyncio.subprocess.Process) -> None:

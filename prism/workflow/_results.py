@@ -45,6 +45,7 @@ class WorkflowResults:
         refused: Refused transitions, the most frequent first.
         actions: How often actions of the application were ``done`` or ``failed``.
         action_failure: Why the latest failed action failed.
+        last_skipped: The latest step that failed and was skipped, and why it failed.
         tokens: Tokens that the model read and wrote, if known.
         context: Its variables at the end.
     """
@@ -61,6 +62,7 @@ class WorkflowResults:
     tokens: int = 0
     context: Mapping[str, Any] = field(default_factory=dict)
     has_finished: bool = False
+    last_skipped: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the results as plain data, for ``run.json``."""
@@ -79,6 +81,7 @@ class WorkflowResults:
             turns: The turns.
         """
         steps = [step for turn in turns for step in turn.steps]
+        skipped = [f"{step.step}: {step.reason}" for step in steps if step.outcome == "skipped"]
         costs = [step.cost for step in steps if step.cost is not None]
 
         return cls(
@@ -94,6 +97,7 @@ class WorkflowResults:
             action_failure=agent.actions.last_failure,
             tokens=sum(cost.tokens for cost in costs),
             context=dict(agent.context),
+            last_skipped=skipped[-1] if skipped else None,
         )
 
 

@@ -147,7 +147,9 @@ def module_at(place: str) -> ModuleType:
     except PrismError:
         raise
     except Exception as error:
-        told = f"{type(error).__name__}: {error}{suggestion(error)}"
+        # Python puts the place of a syntax error into its text, too
+        text = error.msg if isinstance(error, SyntaxError) else error
+        told = f"{type(error).__name__}: {text}{suggestion(error)}"
         problem = f"importing {place} failed: {told} ({_where(error)})"
         raise InputError(problem, field="world") from error
 
@@ -155,7 +157,8 @@ def module_at(place: str) -> ModuleType:
 def _where(error: Exception) -> str:
     """Return the file and the line of the user's code that failed, or else of what it called."""
     if isinstance(error, SyntaxError):
-        return f"{error.filename}, line {error.lineno}"
+        code = f": {error.text.strip()}" if error.text else ""
+        return f"{error.filename}, line {error.lineno}{code}"
     if (users := place_of(error)) is not None:
         return f"{users.file}, line {users.line}"
 

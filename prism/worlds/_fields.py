@@ -565,6 +565,8 @@ def read_field(owner: str, field: Field, hint: Any, value: Any) -> Any:
         return read_value(hint, value)
     except ValueError:
         wanted = words_of_type(hint, field.annotation)
+        if hint is float and str(value).strip("+- ").lower() in ("inf", "infinity", "nan"):
+            wanted = "a finite number"
         raise FieldTypeError(f"{owner}.{field.name} must be {wanted}, got {value!r}") from None
 
 

@@ -457,9 +457,11 @@ def treatments_by_round(
                 f"{type(world).__name__} has no treatment {name!r}: it has {known}"
             )
         if not number.isdecimal():
-            raise FieldValueError(f"treatment {text!r} needs its round: write {name}@12")
+            example = f"{name}@{min(12, rounds)}"
+            raise FieldValueError(f"treatment {text!r} needs its round: write {example}")
         if not 1 <= int(number) <= rounds:
-            raise FieldValueError(f"treatment {text}: the run has the rounds 1 to {rounds}")
+            begins = f": write {name}@1 for one from the beginning" if not int(number) else ""
+            raise FieldValueError(f"treatment {text}: the run has the rounds 1 to {rounds}{begins}")
 
         found.setdefault(int(number), []).append(name)
 

@@ -29,6 +29,7 @@ import orjson
 
 from prism.errors import SimulationError
 from prism.runlog import RunLog
+from prism.runs._documents import documents
 from prism.runs._lent import NobodyWriter
 from prism.statechart import Statechart
 from prism.telemetry._loggers import LOGGER_NAME, LateLogger
@@ -162,7 +163,8 @@ def _padding(number: int) -> list[bytes]:
 def attempt(rehearsal: Rehearsal, first: int, last: int) -> None:
     """Carry out some rounds, and write down what goes wrong."""
     try:
-        rehearsal.rounds(first, last)
+        with documents():
+            rehearsal.rounds(first, last)
     except Exception as error:
         passed = [(each.f_code.co_filename, line) for each, line in walk_tb(error.__traceback__)]
         own = [f"{Path(file).name}:{line}" for file, line in passed if file in rehearsal.files]

@@ -27,7 +27,7 @@ from prism.errors import DefinitionError, FieldValueError, InputError, PrismErro
 from prism.llm import Model
 from prism.llm._assignments import ModelAssignment
 from prism.runlog import SimulatedClock
-from prism.runlog._reader import zstd
+from prism.runlog._reader import LOG_NAMES, zstd
 from prism.runs import Observer, Outcome, ReplayOptions, WriterOptions
 from prism.runs._config import (
     DECIDER_KINDS,
@@ -650,7 +650,8 @@ def resume(
     Args:
         folder: The folder of the run.
         hosts: Addresses of its servers with names and passwords, which no run keeps. Missing ones
-            are taken from the environment variable ``OLLAMA_HOST``.
+            are taken from the environment variable ``OLLAMA_HOST``. Other addresses are where the
+            servers are now, and are kept.
         model: The client of another library that the run asks. No run keeps it.
         application: What the application provides for a single agent. No run keeps it.
         on_round: Called with every round as it ends, after it has been kept.
@@ -711,7 +712,7 @@ def replay(
     """
     # the path of a log means its folder
     path = Path(recorded)
-    path = path if path.is_dir() or not path.exists() else path.parent
+    path = path.parent if path.name in LOG_NAMES and path.is_file() else path
     return repeat(
         path,
         _kind(read_summary(path)["config"]),

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 from math import ceil, hypot, inf
 from operator import attrgetter
+from sys import float_info
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from prism.errors import FieldValueError
@@ -95,6 +96,10 @@ class Space(Thing, Generic[AgentT]):
         return self.taken.get(row * self.width + column)
 
 
+_MOST = {"width": float_info.max, "height": float_info.max, "reach": inf}
+"""Sizes of a plane, and how large each may be."""
+
+
 class Plane(Thing, Generic[AgentT]):
     """A flat space with arbitrary positions, and neighbours within a distance.
 
@@ -126,6 +131,13 @@ class Plane(Thing, Generic[AgentT]):
     reach: float = 0.1
     wraps: bool = False
     positions: dict[AgentT, tuple[float, float]] = state(dict)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Refuse a plane without an area, or without cells."""
+        if name in _MOST and not (value > 0 and value <= _MOST[name]):
+            finite = "" if _MOST[name] == inf else " and finite"
+            raise FieldValueError(f"the {name} of a plane must be above 0{finite}, got {value!r}")
+        super().__setattr__(name, value)
 
     def put(self, agent: AgentT, x: float, y: float) -> None:
         """Put an agent at a position. It leaves its previous one.
@@ -160,7 +172,7 @@ class Plane(Thing, Generic[AgentT]):
             distance: The largest distance.
 
         Raises:
-            FieldValueError: If the distance is no number, or below 0.
+            FieldValueError: If the distance is no finite number, or below 0.
         """
         found = self.around(*self.positions[agent], distance)
         return AgentSet(other for other in found if other is not agent)
@@ -169,10 +181,12 @@ class Plane(Thing, Generic[AgentT]):
         """Return the agents within a distance of a position, in the order of the population.
 
         Raises:
-            FieldValueError: If the distance is no number, or below 0.
+            FieldValueError: If the distance is no finite number, or below 0.
         """
-        if not distance >= 0:
-            raise FieldValueError(f"a distance must be a number, 0 or more, got {distance!r}")
+        if not 0 <= distance < inf:
+            raise FieldValueError(
+                f"a distance must be a finite number, 0 or more, got {distance!r}"
+            )
         if self.wraps:
             x, y = _wrapped(x, self.width), _wrapped(y, self.height)
 
@@ -220,12 +234,6 @@ class Plane(Thing, Generic[AgentT]):
         """Return the agents in each cell, recomputed from the positions when a run is resumed."""
         found: dict[Cell, dict[AgentT, None]] | None = getattr(self, "_cells", None)
         if found is None:
-            if not (0 < self.width < inf and 0 < self.height < inf and self.reach > 0):
-                raise FieldValueError(
-                    "the width, height and reach of a plane must be above 0, got "
-                    f"{self.width!r}, {self.height!r} and {self.reach!r}"
-                )
-
             found = {}
             self._cells = found
             for agent, position in self.positions.items():

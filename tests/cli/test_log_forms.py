@@ -163,6 +163,8 @@ def test_agents_can_be_sorted_by_the_states_they_entered(
     path = write_log([make.started(), *moves, make.move("y", "a", "b")])
     rows = log("agents", path, "--entered", "--sort", "b", "--format", "json").rows
     assert [(row["agent_id"], row["b"]) for row in rows] == [("y", 2), ("x", 1)]
+    rows = log("agents", path, "--entered", "--sort", "transitions", "--format", "json").rows
+    assert [(row["agent_id"], row["transitions"]) for row in rows] == [("y", 3), ("x", 1)]
     refused = log("agents", path, "--sort", "c")
     assert (refused.status, "use one of agent_id" in refused.err) == (2, True)
 

@@ -297,3 +297,9 @@ def test_a_path_in_the_place_of_a_command_is_told(
     ran = prism(*line)
     assert (ran.status, ran.out, ran.err.count("\n")) == (2, "", 1)
     assert named in ran.err
+
+
+def test_only_a_similar_command_is_suggested(prism: Prism) -> None:
+    """A misspelt command has a suggestion, and a word that is like none has none."""
+    assert "Did you mean 'follows'?" in prism("log", "folows").err
+    assert prism("log", "foo").err == "prism: No such command 'foo'. (try --help)\n"

@@ -172,12 +172,14 @@ def test_edit_changes_nothing(prism: Prism, memory: Path) -> None:
     [
         ("text = text.replace('\"note\":', '\"note\"')", "line 9, is not valid JSON"),
         ('text = text.replace(\'"executing"\', "1")', "key 'state', must be text"),
+        ("text = text.replace('storage', 'storrage')", "did you mean 'storage'?"),
+        ("text = text.replace('executing', 'executin')", "did you mean 'executing'?"),
         ("text = ''", "is empty"),
         ("text = '[]'", "line 1, must be a mapping of keys, got []"),
         ('text = text.replace("alice", "\\udcff", 1)', "line 3, is not UTF-8"),
     ],
 )
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(7)
 def test_edit_gives_up(prism: Prism, memory: Path, script: str, place: str) -> None:
     """A broken text is refused with its line or key; who gives up keeps memory and text."""
     before = held(memory)

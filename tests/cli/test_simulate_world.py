@@ -164,7 +164,7 @@ def test_a_replay_writes_the_same_log(mine: Prism) -> None:
         (("--set", "beta"), "--set must be NAME=VALUE, got 'beta'"),
         (("--set", "cap=1", "--set", "cap=2"), "--set has 'cap' twice: '1' and '2'"),
         (("--treat", "hury@2"), "Mine has no treatment 'hury': it has hurry"),
-        (("--treat", "hurry"), "treatment 'hurry' needs its round: write hurry@12"),
+        (("--treat", "hurry"), "treatment 'hurry' needs its round: write hurry@4"),
         (("--treat", "hurry@9"), "the run has the rounds 1 to 4"),
         (("--goal", "x"), "--goal is for single agents, in YAML or thinking"),
         (("--keep", "age"), "--keep needs a file of agents"),

@@ -347,3 +347,14 @@ def test_the_command_line_starts_without_the_extra(prism: Prism) -> None:
     said = ran.stdout.splitlines()
     assert (said[0].startswith("social_media: "), said[-2:]) == (True, ["0", "2"])
     assert "prism.workflow needs the package 'PyYAML'" in ran.stderr
+
+
+def test_the_summary_says_why_a_step_was_skipped(prism: Prism) -> None:
+    """Of steps that fail and are skipped, the last is named with its reason, in one line."""
+    (prism.folder / "agent.yaml").write_text(
+        "name: agent\nstate_machine: {states: [a, b]}\nsteps:\n"
+        "  - {name: boom, type: code, in_state: a, code: x = 1 / 0, on_failure: skip}\n"
+    )
+    ran = prism("run", "agent.yaml", "--rounds", 2)
+    assert ran.status == 0
+    assert "the last step that was skipped: boom: line 1 of the code: ZeroDivisionError" in ran.err

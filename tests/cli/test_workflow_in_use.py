@@ -144,7 +144,7 @@ def test_a_replay_carries_out_nothing(prism: Prism, acting: tuple[object, ...]) 
     ("code", "said"),
     [
         ("raise SystemExit('no lamp')", "ended with status 1: no lamp"),
-        ("print('[1')", "did not write valid JSON"),
+        ("print('[1')", "wrote a result that is not valid JSON: "),
         ("print('1' * 2_000_000)", "wrote more than 1,000,000 bytes"),
         ("", None),
     ],

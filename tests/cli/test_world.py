@@ -145,6 +145,15 @@ def test_findings_are_lines_with_status_1(prism: Prism) -> None:
     assert prism("world", "check", "own_broken.py", "--json").rows[0]["problem"] == ran.out.strip()
 
 
+def test_on_a_terminal_a_check_says_what_it_does(prism: Prism) -> None:
+    """A check shows nothing until it ends, so on a terminal it begins with what it does."""
+    (prism.folder / "own_broken.py").write_text(BROKEN)
+    said = prism.on_terminal("world", "check", "own_broken.py").out.splitlines()
+    assert (
+        said[0] == "prism: running the world in fresh processes, and resumed, to compare the runs"
+    )
+
+
 def test_wrong_input_is_refused(prism: Prism) -> None:
     """No such world, parameter or value: one line, and status 2."""
     for line, problem in (

@@ -131,6 +131,61 @@ def test_a_step_is_refused_by_its_line(step: str, tmp_path: Path) -> None:
     assert all("written.py:" in each and "Town." in each for each in found), found
 
 
+SEVERAL = """
+if self.random.random() < self.time:
+    self.total = 1.0
+for other in self.agents:
+    self.log("seen")
+    x = other.money
+x = self.lost(person)
+y = x + 1
+z = person.note and self.books
+try:
+    self.stop()
+except ValueError:
+    pass
+print(len(person.note), person.state_history)
+"""
+LOST = """
+def lost(self, person: Person) -> float:
+    return person.inbox
+"""
+
+
+def test_all_reasons_are_told_and_no_consequences(tmp_path: Path) -> None:
+    """Each part of a statement and of a block has its line; what follows from another has none."""
+    found = problems_of(town(SEVERAL, tmp_path, more=LOST))
+    of_step = [each for each in found if ": Town.step: " in each]
+    first = int(of_step[0].split(":")[1])
+    told = [(int(each.split(":")[1]) - first, each.split(": ", 2)[2]) for each in of_step]
+    wanted = [
+        (0, "self.random: the world's random numbers depend on who draws first"),
+        (0, "self.time: use round and tick"),
+        (1, "self.total is set in a step"),
+        (2, "self.agents: a step that goes through everybody"),
+        (3, "self.log: a step logs nothing"),
+        (7, "Person.note is str"),
+        (7, "self.books is not a number"),
+        (8, "try: steps in columns cannot have such a statement: ask with if"),
+        (9, "self.stop: let until say when the run ends"),
+        (12, "print(...) is not supported in columns: print in a hook"),
+    ]
+    assert [line for line, _ in told] == [line for line, _ in wanted], found
+    assert all(text in why for (_, why), (_, text) in zip(told, wanted, strict=True)), found
+    assert len(found) == len(told) + 1
+    assert sum("person.inbox: messages have no column" in each for each in found) == 1
+
+
+def test_a_class_and_its_steps_are_refused_together(tmp_path: Path) -> None:
+    """What is wrong with a class stands beside what its steps cannot have."""
+    cls = town("self.stop()", tmp_path)
+    cls.overlap = True
+    assert [each.split(": ", 1)[1].split(" ")[0] for each in problems_of(cls)] == [
+        "Town",
+        "Town.step:",
+    ]
+
+
 @pytest.mark.parametrize("text", CLASSES)
 def test_a_class_is_refused(text: str, tmp_path: Path) -> None:
     """What a class has that no column holds is told before anything is made."""

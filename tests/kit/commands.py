@@ -18,6 +18,7 @@ from typing import Any, TextIO
 import pytest
 
 from prism.cli import main
+from tests.kit.modules import forgotten_modules
 from tests.kit.processes import ROOT
 from tests.kit.processes import start as fork
 
@@ -97,7 +98,12 @@ class Prism:
         logger = logging.getLogger("prism")
         handlers = list(logger.handlers)
 
-        with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+        with (
+            pytest.MonkeyPatch.context() as patch,
+            forgotten_modules(self.folder),
+            redirect_stdout(out),
+            redirect_stderr(err),
+        ):
             patch.chdir(self.folder)
             patch.setattr(sys, "argv", ["prism", *self._line(arguments)])
             for name in set(os.environ) - set(KEPT):

@@ -82,6 +82,7 @@ def machine_of(unit: Unit) -> Machine:
     names = {f"get_{kind}": _get(kind) for kind in _KINDS}
     names |= {f"put_{kind}": _put(kind) for kind in _KINDS}
     names |= {"run_at": _run_at, "records": _records, "opaque": float, "fetch": lambda _: None}
+    names["glance"] = lambda address: names["get_i8"](address, 0)
     vars(module).update(names, Any=Any, math=math, np=np, T=_table)
     exec(compile(body, "<interpreted>", "exec"), vars(module))
 

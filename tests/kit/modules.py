@@ -3,6 +3,7 @@
 import importlib
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -11,11 +12,19 @@ import pytest
 @pytest.fixture
 def own_modules(tmp_path: Path) -> Iterator[Path]:
     """Return a folder to write modules in, which are forgotten after the test, as is the path."""
-    path = list(sys.path)
-    importlib.invalidate_caches()
-    yield tmp_path
+    with forgotten_modules(tmp_path):
+        yield tmp_path
 
-    sys.path[:] = path
-    for name, module in list(sys.modules.items()):
-        if str(getattr(module, "__file__", None) or "").startswith(str(tmp_path)):
-            del sys.modules[name]
+
+@contextmanager
+def forgotten_modules(folder: Path) -> Iterator[None]:
+    """Forget in the end the modules that were imported from a folder meanwhile, and the path."""
+    path, known = list(sys.path), set(sys.modules)
+    importlib.invalidate_caches()
+    try:
+        yield
+    finally:
+        sys.path[:] = path
+        for name in sys.modules.keys() - known:
+            if str(getattr(sys.modules[name], "__file__", None) or "").startswith(str(folder)):
+                del sys.modules[name]

@@ -2,6 +2,8 @@
 
 import gzip
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -156,3 +158,25 @@ def test_a_run_without_prompts_is_refused_by_name(tmp_path: Path) -> None:
     """Where nothing was recorded, the message says how to record."""
     with pytest.raises(InputError, match="--record-prompts"):
         read_prompts(tmp_path)
+
+
+_UNCLOSED = """
+import sys
+from prism.runlog import PromptLog
+
+log = PromptLog(sys.argv[1])
+for number in range(3):
+    log.keep({"id": log.new_id("ada"), "kind": "text", "prompt": f"prompt {number}"})
+if sys.argv[2] == "fails":
+    raise SystemExit(3)
+"""
+
+
+@pytest.mark.parametrize("how", ["ends", "fails"])
+def test_a_record_that_nobody_closes_is_whole_at_the_end(tmp_path: Path, how: str) -> None:
+    """A program that ends without closing its record leaves every prompt in the file."""
+    path = tmp_path / "prompts.jsonl.gz"
+    line = [sys.executable, "-c", _UNCLOSED, str(path), how]
+    ended = subprocess.run(line, check=False, capture_output=True, text=True)
+    assert (ended.returncode, ended.stderr) == (0 if how == "ends" else 3, "")
+    assert [each["prompt"] for each in read_prompts(path)] == ["prompt 0", "prompt 1", "prompt 2"]

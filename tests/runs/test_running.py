@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from concurrent.futures import Future
 from contextvars import ContextVar
 from pathlib import Path
-from threading import Event, current_thread, main_thread
+from threading import Event, Thread, Timer, current_thread, main_thread
 from time import monotonic
 from typing import Any
 
@@ -333,7 +333,7 @@ def press_ctrl_c() -> None:
 def test_a_step_that_does_not_end_is_named_and_a_second_interruption_ends_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The first Ctrl-C names the line that the run is still at, the second one ends it there."""
+    """The first Ctrl-C names the line that the run is still at, the second where it ended it."""
     monkeypatch.setattr(_running, "QUIET_SECONDS", 0.01)
     monkeypatch.setattr(sys, "stderr", io.StringIO())
     latest = monotonic() + MOST_SECONDS
@@ -349,11 +349,69 @@ def test_a_step_that_does_not_end_is_named_and_a_second_interruption_ends_it(
     with pytest.raises(KeyboardInterrupt):
         run_to_end(endless())
 
-    said = sys.stderr.getvalue()  # type: ignore[attr-defined]
-    assert "prism: still at " in said
-    assert "endless: while monotonic() < latest" in said
-    assert said.endswith("or at once if you press Ctrl-C again\n")
-    assert said.count("\n") == 1
+    still, ended = sys.stderr.getvalue().splitlines()  # type: ignore[attr-defined]
+    assert still.startswith("prism: still at ")
+    assert "endless: while monotonic() < latest" in still
+    assert still.endswith("or at once if you press Ctrl-C again")
+    assert ended.startswith("prism: interrupted at ")
+    assert "test_running.py" in ended
+
+
+@pytest.mark.usefixtures("interruptible")
+def test_one_thread_tells_where_a_run_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However often Ctrl-C is pressed, one thread waits to say where the run is."""
+    # a handler of one's own is kept, and may do as it likes
+    signal.signal(signal.SIGINT, lambda *_: None)
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    made: list[Thread] = []
+
+    def noted(**how: Any) -> Thread:
+        made.append(Thread(**how))
+        return made[-1]
+
+    monkeypatch.setattr(_running, "Thread", noted)
+
+    async def pressed() -> None:
+        for _ in range(3):
+            signal.raise_signal(signal.SIGINT)
+
+    run_to_end(pressed())
+    assert len(made) == 1
+
+
+@pytest.mark.usefixtures("interruptible")
+def test_a_step_that_does_not_end_in_a_notebook_is_named_and_ended(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Within an event loop, too, Ctrl-C names the endless line, and a second one ends it."""
+    monkeypatch.setattr(_running, "QUIET_SECONDS", 0.01)
+    latest, is_ended = monotonic() + MOST_SECONDS, Event()
+
+    async def endless() -> None:
+        Timer(0.1, press_ctrl_c).start()
+        Timer(0.5, press_ctrl_c).start()
+        try:
+            while monotonic() < latest:
+                pass
+        except KeyboardInterrupt:
+            is_ended.set()
+            raise
+
+    async def cell() -> None:
+        run_to_end(endless())
+
+    loop = asyncio.new_event_loop()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            loop.run_until_complete(cell())
+    finally:
+        loop.close()
+
+    assert is_ended.is_set()
+    still, ended = capsys.readouterr().err.splitlines()
+    assert still.startswith("prism: still at ")
+    assert "endless: " in still
+    assert ended.startswith("prism: interrupted at ")
 
 
 def test_nothing_is_said_of_a_run_that_ends_at_once(capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,6 +9,7 @@ import pytest
 import prism
 from prism.errors import InputError
 from prism.runs import RunFolder
+from tests.kit.commands import Prism
 from tests.kit.dice import (
     tree,
 )
@@ -22,11 +23,28 @@ def test_folder_without_a_run_cannot_be_resumed(tmp_path: Path) -> None:
     for path, problem in (
         (tmp_path, r"holds no run to resume \(no run.json\): begin one there"),
         (tmp_path / "nowhere", "there is no such folder"),
-        (tmp_path / "file", "cannot be read: Not a directory"),
+        (tmp_path / "file", "is a file: name the folder of a run"),
     ):
         with pytest.raises(InputError, match=problem) as refused:
             RunFolder.to_resume(path)
         assert refused.value.path == str(path)
+
+
+@pytest.mark.parametrize("command", ["resume", "replay"])
+def test_what_is_no_folder_of_a_run_is_named(prism: Prism, command: str) -> None:
+    """A file of an agent is told to be one, and a folder of runs names the runs in it."""
+    (prism.folder / "agent.yaml").touch()
+    ended = prism(command, "agent.yaml")
+    assert (ended.status, ended.err) == (
+        2,
+        "prism: agent.yaml: is a file: name the folder of a run\n",
+    )
+    for name in "dacb":
+        (prism.folder / "runs" / name).mkdir(parents=True)
+        (prism.folder / "runs" / name / "run.json").touch()
+    ended = prism(command, "runs")
+    problem = "holds several runs, and is none itself: name one of them (a, b, c, ...)"
+    assert (ended.status, ended.err) == (2, f"prism: runs: {problem}\n")
 
 
 def test_folder_that_lost_its_summary_is_told_of(stopped: Path) -> None:

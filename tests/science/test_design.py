@@ -195,3 +195,40 @@ def test_runs_that_are_not_complete_are_left_out_with_a_note(done: Batch, tmp_pa
     text = f"1 of {len(done.runs)} runs are left out, since they are not complete"
     assert text in found.notes
     assert not any("left out, since" in note for note in compare(done.folder).notes)
+
+
+MEASURED = """
+from prism.examples.rumour import Person, Rumour
+from prism.worlds import World, during, measure
+
+
+class Own(Person):
+    @measure
+    def trusting(self) -> float:
+        return self.trust
+
+
+class Town(World[Own]):
+    rounds = 1
+    rate: float = 0.1
+
+    @measure
+    def everybody(self) -> int:
+        return len(self.agents)
+"""
+
+
+@pytest.mark.slow
+def test_measures_of_agents_are_named_where_they_are_left_out(tmp_path: Path) -> None:
+    """By default a batch compares the measures of worlds, and a note names those of agents."""
+    world = tmp_path / "own_measured.py"
+    world.write_text(MEASURED)
+    plan = {"world": str(world), "agents": 5, "seeds": 2, "vary": {"rate": [0.1, 0.2]}}
+    batch(Plan(plan), tmp_path / "out", workers=1)
+    note = "measures of agents are compared only if they are named: trusting_of_own"
+    found = compare(tmp_path / "out", resamples=19)
+    assert {each.measure for each in found.differences} == {"everybody"}
+    assert note in found.notes
+    named = compare(tmp_path / "out", resamples=19, measures=["trusting_of_own"])
+    assert {each.measure for each in named.differences} == {"trusting_of_own"}
+    assert note not in named.notes

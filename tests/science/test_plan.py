@@ -116,15 +116,15 @@ def test_what_is_wrong_is_said_together_with_lines_and_keys(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("[4, 8]", "[4, 4]", "line 11, field 'vary.friends[1]': has the value 4 twice"),
-        ("friends =", "rewired =", "field 'vary.rewired': is also among [parameters]"),
+        ("[4, 8]", "[4, 4]", "plan.toml:11: vary.friends[1]: has the value 4 twice"),
+        ("friends =", "rewired =", "vary.rewired: is also among [parameters]"),
         (
             '"warned"',
             '"control"',
-            "field 'arm[1].name': is the same as that of another arm, 'control'",
+            "arm[1].name: is the same as that of another arm, 'control'",
         ),
-        ("{tiring", "{friends", "field 'arm[1].parameters.friends': is also varied in [vary]"),
-        ("[3, 5]", "[3, 3]", "field 'seeds': has a seed twice"),
+        ("{tiring", "{friends", "arm[1].parameters.friends: is also varied in [vary]"),
+        ("[3, 5]", "[3, 3]", "seeds: has a seed twice"),
         ("[vary]", "[bounds]\nfriends = [4, 2]\n[vary]", "is also among [parameters] or [vary]"),
     ],
 )
@@ -238,6 +238,36 @@ text = "Listen"
         f"  {path}:3: treatment[0]: treatment remove@7: the run has the rounds 1 to 3\n"
         f"  {path}:11: arm[0].treatment[0]: treatment 'post': there is no agent 'nobody' in the run"
     )
+
+
+def test_mistakes_of_a_plan_and_of_its_runs_are_one_lot(tmp_path: Path) -> None:
+    """Keys that no plan has stand beside parameters that the world lacks; one has the same form."""
+    text = """\
+world = "rumour"
+agentz = 3
+measures = ["nope"]
+[vary]
+friendz = [1, 2]
+ticks = [0]
+[[arm]]
+name = "a"
+treatmentz = 1
+treatments = ["warned@1"]
+"""
+    with pytest.raises(InputError) as caught:
+        Plan.from_file(written(tmp_path, text))
+    assert re.findall(r"plan\.toml:(\d+): ([^:]*):", str(caught.value)) == [
+        ("2", "agentz"),
+        ("3", "measures[0]"),
+        ("5", "vary.friendz"),
+        ("6", "vary.ticks[0]"),
+        ("9", "arm[0].treatmentz"),
+        ("10", "arm[0].treatments[0]"),
+    ]
+    with pytest.raises(
+        InputError, match=r"plan\.toml:2: agentz: is unknown; did you mean 'agents'"
+    ):
+        Plan.from_file(written(tmp_path, 'world = "rumour"\nagentz = 3\n'))
 
 
 def test_files_that_are_not_there_are_named_with_their_lines(tmp_path: Path) -> None:

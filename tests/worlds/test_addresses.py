@@ -50,7 +50,7 @@ def test_the_name_may_be_left_out_where_there_is_one_world(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("def f(:\n", r"SyntaxError: .*own_bad.py, line 1\)"),
+        ("def f(:\n", r"failed: SyntaxError: [^(]* \([^(]*own_bad.py, line 1: def f\(:\)$"),
         ("\n1 / 0\n", r"ZeroDivisionError: division by zero \(.*own_bad.py, line 2\)"),
         ("import own_missing\n", "No module named 'own_missing'"),
     ],

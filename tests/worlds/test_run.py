@@ -265,6 +265,7 @@ def test_a_treatment_changes_parameters_from_its_round_on(tmp_path: Path) -> Non
     [
         (["warnign@7"], "has no treatment 'warnign': it has warning"),
         (["warning"], "needs its round: write warning@12"),
+        (["warning@0"], "the run has the rounds 1 to 40: write warning@1 for one from the begin"),
         (["warning@99"], "the run has the rounds 1 to 40"),
     ],
 )

@@ -192,13 +192,15 @@ def test_a_distance_that_is_none_is_refused(distance: float) -> None:
     lamp = Run(Sky(), 1).world.agents[0]
     plane: Plane[Lamp] = Plane()
     plane.put(lamp, 1, 1)
-    with pytest.raises(FieldValueError, match="a distance must be a number, 0 or more, got"):
+    with pytest.raises(FieldValueError, match="a distance must be a finite number, 0 or more, got"):
         plane.within(lamp, distance)
 
 
 def test_a_plane_has_a_size() -> None:
-    """A plane without an area, or cells, is refused when somebody is put there."""
-    lamp = Run(Sky(), 1).world.agents[0]
-    for wrong in (Plane(width=0.0), Plane(height=inf), Plane(reach=0.0)):
-        with pytest.raises(FieldValueError, match="must be above 0"):
-            wrong.put(lamp, 0, 0)
+    """A plane without an area, or cells, is refused when it is made, or given another size."""
+    for name, wrong in (("width", 0.0), ("height", inf), ("reach", 0.0), ("reach", -1.0)):
+        with pytest.raises(FieldValueError, match=f"the {name} of a plane must be above 0"):
+            Plane(**{name: wrong})
+    plane: Plane[Lamp] = Plane()
+    with pytest.raises(FieldValueError, match="the width of a plane must be above 0 and finite"):
+        plane.width = nan

@@ -111,6 +111,7 @@ def test_only_those_who_come_into_question_are_treated(tmp_path: Path) -> None:
     [
         (SetParameters(1, {"tirng": 1}), "'set': Rumour has no parameter 'tirng'"),
         (SetParameters(1, {"tiring": "fast"}), "Rumour.tiring must be float, got 'fast'"),
+        (SetParameters(1, {"tiring": "inf"}), "Rumour.tiring must be a finite number, got 'inf'"),
         (SetParameters(99, {"tiring": 1}), "set@99: the run has the rounds 1 to 40"),
         (Silence(1, agents=("nobody",)), "there is no agent 'nobody'"),
         (Silence(1, where={"age": 3}), "no agent has an attribute 'age'"),

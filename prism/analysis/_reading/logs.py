@@ -56,7 +56,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
 
 # No table reads the other keys of these events.
 COLUMNS |= {
-    events.ROUND_ENDED: ("measures",),
+    events.ROUND_ENDED: ("measures", "states", "timeouts", "fallbacks"),
     events.AGENTS_MEASURED: ("kind", "measure", "values", "quantiles"),
     events.TREATMENT_APPLIED: ("treatment", "parameters"),
 }

@@ -151,10 +151,7 @@ class FileSurvey:
                 yield self._note("newer_schema", _newer(run))
 
             if run.agents is not None and run.logged_agents is not None:
-                text = (
-                    f"has only {run.logged_agents:,} of {run.agents:,} agents, and tables of "
-                    "agents, states and transitions have no others; measures of rounds are of all"
-                )
+                text = _sampled(run.logged_agents, run.agents)
                 yield self._note("sampled", text)
 
             if run.started and not run.ended:
@@ -330,6 +327,18 @@ def _describe(foreign: Counter[str]) -> str:
     more = len(foreign) - _MOST_EVENTS_NAMED
     kinds = f", and {more} kinds more" if more > 0 else ""
     return f"{foreign.total():,} events that are not prism's are left out: {named}{kinds}"
+
+
+def _sampled(logged: int, agents: int) -> str:
+    if not logged:
+        return (
+            f"has only the rounds, and none of {agents:,} agents: `prism log states`, `measures` "
+            "and `run-measures` have what all of them did"
+        )
+    return (
+        f"has only {logged:,} of {agents:,} agents: states, measures and totals of rounds are of "
+        "all, and all other tables of these alone"
+    )
 
 
 def _newer(run: Run) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime
 from typing import Any
 
 import polars as pl
@@ -55,9 +56,10 @@ def agent_story(logs: RunLogs, agent_id: str) -> pl.DataFrame:
         InputError: If the logs have no such agent.
     """
     story = _events_of(logs, agent_id)
-    sentences = [_sentence(event, agent_id) for event in story.iter_rows(named=True)]
-    what = pl.Series("what", sentences, dtype=pl.String)
-    table = story.with_columns(what, timestamp=parse_time("timestamp"))
+    table = story.with_columns(parse_time("timestamp"))
+    dated = [*_with_times(table.iter_rows(named=True), logs, agent_id)]
+    sentences = [_sentence(event, agent_id) for event in dated]
+    table = table.with_columns(pl.Series("what", sentences, dtype=pl.String))
 
     return logs.labelled(table.select("run", "line", *STAMP, "event", "what", *_KEYS))
 
@@ -134,14 +136,39 @@ def _sentence(event: Mapping[str, Any], agent_id: str) -> str:
     return _SENTENCES.get(event["event"], _says("{event}"))(event, agent_id)
 
 
+def _with_times(
+    story: Iterable[dict[str, Any]], logs: RunLogs, agent_id: str
+) -> Iterator[dict[str, Any]]:
+    """Add to transitions of worlds whose events happen at rates the time in rounds before them."""
+    # a page tells no times, and needs no writer
+    from prism.runlog._writer import SECONDS_PER_TICK
+
+    since: dict[int, datetime] = {}
+    for event in story:
+        run, now = event["run"], event["timestamp"]
+        about = logs.runs[run]
+        has_moved = event["event"] == events.TRANSITION and event["agent_id"] == agent_id
+        if now is not None and has_moved and run in since and about.ticks_per_round:
+            length = now - since[run]
+            # ticks end at whole seconds
+            if about.world and length.microseconds:
+                seconds = SECONDS_PER_TICK * about.ticks_per_round
+                event["rounds_in_state"] = length.total_seconds() / seconds
+        if now is not None and (has_moved or event["event"] == events.AGENT_JOINED):
+            since[run] = now
+        yield event
+
+
 def _joins(event: Mapping[str, Any], _agent_id: str) -> str:
     kind = f" as a {event['archetype']}" if event["archetype"] else ""
     return f"joins{kind}, {event['state']}"
 
 
 def _moves(event: Mapping[str, Any], _agent_id: str) -> str:
-    ticks = event["ticks_in_state"]
+    ticks, rounds = event["ticks_in_state"], event.get("rounds_in_state")
     after = "" if ticks is None else f" after {ticks} {'tick' if ticks == 1 else 'ticks'}"
+    if rounds is not None:
+        after = f" after {rounds:.3g} rounds"
     ends = f"{event['from_state']} to {event['to_state']}"
     return f"{ends} on {event['trigger']}{after}{_about(event)}"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import polars as pl
 
@@ -85,6 +86,23 @@ def fields_in(columns: Sequence[str]) -> list[str]:
     """Return the columns of a table of agents that are their own fields, as agents joined."""
     begin, end = columns.index("agent_id"), columns.index("state")
     return [name for name in columns[begin + 1 : end] if name not in _DESCRIBED]
+
+
+def fields_of(described: pl.DataFrame, measured: pl.DataFrame) -> list[tuple[str, Any, Any]]:
+    """Return the fields of one agent: the value of each when it joined, and as it was measured.
+
+    Args:
+        described: Its row of `agents`.
+        measured: Its rows of `agent_measures`, of one round.
+    """
+    joined = described.select(described.columns[1 : described.columns.index("state")])
+    values = {name: [value, None] for row in joined.to_dicts() for name, value in row.items()}
+    for name, value in measured.select("measure", "value").iter_rows():
+        values.setdefault(name, [None, None])[1] = value
+
+    return [
+        (name, then, now) for name, (then, now) in values.items() if (then, now) != (None, None)
+    ]
 
 
 def _in_natural_order(name: str) -> pl.Expr:

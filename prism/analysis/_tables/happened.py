@@ -10,6 +10,7 @@ import polars as pl
 
 from prism.analysis._reading.logs import RunLogs
 from prism.analysis._reading.merging import COUNT, TableMerger, merge_by_first, merge_by_sum
+from prism.analysis._tables.everybody import totals_of_everybody
 from prism.errors import FieldValueError
 from prism.statechart.social import SEES_POST
 from prism.telemetry import events
@@ -55,6 +56,8 @@ class Happened:
             opened a post; ``transitions`` and ``decisions`` with the ``count`` of equal ones;
             ``measures`` of worlds as JSON, with the ``agent_ticks`` of each round.
         started: Numbers of the runs that begin with ``run.started``.
+        totals: What all agents did in each round of the runs whose logs cover only a
+            sample, with the measures of rounds.
         from_round: First round to include.
     """
 
@@ -62,6 +65,7 @@ class Happened:
     rounds: pl.DataFrame
     tables: dict[Part, pl.DataFrame]
     started: tuple[int, ...]
+    totals: pl.DataFrame
     from_round: int = 1
 
     def counting(self, part: Part) -> pl.DataFrame:
@@ -113,6 +117,9 @@ def what_happened(
         post_id = pl.col("context").str.json_path_match("$.post_id")
         tables["views"] = tables["views"].with_columns(post_id=post_id).drop("context")
 
+    totals = pl.DataFrame()
+    if "measures" in tables:
+        totals = totals_of_everybody(logs).filter(pl.col("round") >= from_round, ~is_late)
     started = tuple(number for number, run in enumerate(logs.runs) if run.started)
 
     return Happened(
@@ -120,6 +127,7 @@ def what_happened(
         _with_length(rounds.table(), logs).sort(IN_ALL),
         tables,
         started,
+        totals,
         from_round,
     )
 

@@ -116,7 +116,8 @@ def measured_of(happened: Happened, runs: int) -> pl.DataFrame:
 
     # a round without a single event must still have its zeros
     counted = table.with_columns(pl.col(_COUNTS).fill_null(0))
-    table = _browsing(counted).sort(IN_ALL, nulls_last=True).select(*IN_ALL, *MEASURES)
+    table = _of_everybody(_browsing(counted), happened).select(*IN_ALL, *MEASURES)
+    table = table.sort(IN_ALL, nulls_last=True)
 
     return _with_own_measures(table, happened)
 
@@ -255,6 +256,16 @@ def _rhythm(happened: Happened) -> pl.DataFrame:
     return table.select(
         *IN_ALL, "intervals", pl.col("mean").alias("interval"), "burstiness", "memory"
     )
+
+
+def _of_everybody(table: pl.DataFrame, happened: Happened) -> pl.DataFrame:
+    """Put what everybody did in place of what a sample did, as far as rounds were counted."""
+    names = [name for name in happened.totals.columns if name not in IN_ALL]
+    summed = pl.exclude("agents", *IN_ALL).sum()
+    totals = and_in_all(happened.totals).group_by(IN_ALL).agg(pl.col("agents").first(), summed)
+    both = table.join(totals, on=IN_ALL, how="left", nulls_equal=True, suffix=" of all")
+
+    return both.with_columns(pl.coalesce(f"{name} of all", name).alias(name) for name in names)
 
 
 def _browsing(table: pl.DataFrame) -> pl.DataFrame:

@@ -10,6 +10,7 @@ import polars as pl
 from prism.analysis._reading.logs import STAMP, RunLogs, parse_time
 from prism.analysis._reading.merging import COUNT, TableMerger, merge_by_first, merge_by_sum
 from prism.analysis._reading.runs import Note, NoteKind, Run
+from prism.analysis._tables.everybody import with_everybody
 from prism.analysis._tables.levels import Level
 from prism.statechart.social import ACTION_DONE, COMPOSE_DONE, ROUND_ENDS
 from prism.telemetry.events import AGENT_JOINED, AGENT_REMOVED, RUN_STARTED, TRANSITION
@@ -244,6 +245,9 @@ def state_counts(logs: RunLogs, *, depth: int | None = None) -> pl.DataFrame:
     ``compose_done`` and ``action_done`` of agents that entered their state in the same tick;
     otherwise no agent makes two transitions in a tick.
 
+    If the log covers only a sample of the agents, or none, everybody is counted nevertheless, at
+    the end of each round, as its ``round.ended`` does: all charts together.
+
     Args:
         logs: The logs, from `read_log`.
         depth: The level to count, in charts with nested states: 1 for the outermost states. An
@@ -260,6 +264,8 @@ def state_counts(logs: RunLogs, *, depth: int | None = None) -> pl.DataFrame:
         Transitions without a time count from the beginning, unless the agent's last one is later.
     """
     table = states_by_number(logs)
+    if any(run.logged_agents is not None for run in logs.runs):
+        table = with_everybody(logs, table)
     charts = ["chart"] if table.select("run", "chart").n_unique() > table["run"].n_unique() else []
     moments = [name for name in _MOMENT if name in table.columns]
     if depth is not None:

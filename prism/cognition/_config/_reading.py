@@ -10,14 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
-from prism.cognition._settings import (
-    BLOCKS,
-    HARD_LIMIT,
-    KEY_PREFIX,
-    KEY_PREFIX_WORDS,
-    MOST,
-    Limit,
-)
+from prism.cognition._settings import BLOCKS, HARD_LIMIT, KEY_PREFIX, KEY_PREFIX_WORDS, MOST, Limit
 from prism.errors import InputError
 from prism.files._declarations import (
     Declaration,

@@ -56,6 +56,15 @@ class Lock:
         os.close(self._descriptor)
         self._descriptor = None
 
+    def __enter__(self) -> Lock:
+        """Return the lock itself."""
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_error: object) -> None:
+        """Let others take the lock of what could not be opened."""
+        if kind is not None:
+            self.release()
+
     def _take(self, memory: Path) -> int:
         while True:
             descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Annotated, Any, Literal
 
@@ -11,12 +11,15 @@ from pydantic import ConfigDict, Field
 
 from prism.cognition._memory._values import as_tag, numbered, plain_value
 from prism.errors import InputError
-from prism.files._declarations import Declaration, read_document
-from prism.files._source import Source
+from prism.files._declarations import Declaration, meant, read_document
+from prism.files._source import Source, Where
 
 StorageKind = Literal["json", "sqlite"]
 
 SCHEMA = 2
+
+STATES = ("thinking", "executing", "paging")
+"""The states of a thinking agent."""
 
 # below what a number of JSON holds exactly, with room to count on
 _NUMBER = re.compile(r"\d{3,15}", re.ASCII)
@@ -34,7 +37,7 @@ class Own(Declaration):
         outdated: The tags of working memory under which storage has had a newer value since.
         last_action: The last action and its result, empty before the first.
         news: What the agent has been told and has not answered yet.
-        versions: Old values of memories in storage, oldest first, by tag.
+        versions: Old values of memories, oldest first, by tag.
         thought_prefixes: What the keys of thoughts begin with.
     """
 
@@ -97,7 +100,7 @@ class Contents:
 
     def __init__(self, source: Source) -> None:
         document = _plain(source)
-        found: Document = read_document(Document, replace(source, value=document))
+        found: Document = read_document(Document, replace(source, value=document), checks=[_slips])
         given = document.get("prism", {})
         others = {key: value for key, value in given.items() if key not in _SELDOM}
         # old values are in storage
@@ -191,6 +194,21 @@ class Contents:
         places = [place for place, each in enumerate(keys, 1) if each in self.thoughts]
         keys.insert(places[-1] if places else keys.index("prism"), key)
         self._top = {each: self._top.get(each) for each in keys}
+
+
+def _slips(document: Document) -> Iterator[tuple[Where, str]]:
+    """Yield what is probably misspelt; other unknown keys may be those of another program."""
+    parts: dict[Where, Declaration] = {(): document, ("prism",): document.prism}
+    for where, part in parts.items():
+        fields = type(part).model_fields.items()
+        missing = [each.alias or name for name, each in fields if name not in part.model_fields_set]
+        for key in part.model_extra or ():
+            if near := meant(key, missing):
+                yield (*where, key), f"is unknown; did you mean {near!r}?"
+    # an agent starts over in thinking from another case, as from a state of another program
+    near = meant(document.state, STATES)
+    if near not in (None, document.state.strip().lower()):
+        yield ("state",), f"is unknown; did you mean {near!r}?"
 
 
 def _with_tags(found: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,15 +14,10 @@ from prism.cognition._memory._contents import Contents, StorageKind
 from prism.cognition._memory._opening import AnyStorage, new_storage, open_storage, place_of
 from prism.cognition._memory._search import Match
 from prism.cognition._memory._storage import STEPS, JsonStorage
-from prism.cognition._memory._values import (
-    MISSING,
-    as_tag,
-    plain_value,
-    to_json,
-    to_text,
-)
+from prism.cognition._memory._values import MISSING, as_tag, plain_value, to_json, to_text
 from prism.errors import FieldValueError, InputError
 from prism.files._source import Source
+from prism.runs._documents import may_change
 from prism.statechart.reasoner._texts import whole_characters
 
 DEFAULT_BACKUPS = 3
@@ -35,8 +30,8 @@ class Memory:
     """The memory of an agent; open one with `open` or `in_memory`.
 
     Only `commit` writes the file: later changes are lost if the process ends without one. A
-    replaced value in storage is kept as a version of its memory; search, loading and paging always
-    use the current value.
+    replaced value is kept as a version of its memory, unless storage still has it; search, loading
+    and paging always use the current value.
 
     Attributes:
         path: The file; None for a memory without one.
@@ -78,7 +73,8 @@ class Memory:
         """Open a memory for writing, which locks out other processes.
 
         A missing file is an empty memory. A damaged one is restored from its newest good backup,
-        with a warning, and is kept beside it.
+        with a warning, and is kept beside it. In a rehearsal, a dry run or a repeated run, the
+        memory is a copy without a file, as none of them may change it.
 
         Args:
             path: The file.
@@ -93,14 +89,12 @@ class Memory:
             OSError: If it cannot be read or written.
         """
         place = place_of(path)
-        lock = Lock(place)
-        try:
+        if not may_change(place):
+            return cls.in_memory(document_of(place))
+
+        with Lock(place) as lock:
             opened = open_storage(place, storage, Backups(place, backups), writes=True)
             memory = cls(*opened, lock)
-        except BaseException:
-            lock.release()
-            raise
-
         memory._warn()
         return memory
 
@@ -136,8 +130,10 @@ class Memory:
         """
         place = place_of(path)
         contents = Contents(Source.of(data))
-        lock = Lock(place)
-        try:
+        if not may_change(place):
+            return cls.in_memory(data)
+
+        with Lock(place) as lock:
             kept = Backups(place, backups)
             if place.exists() or kept.paths():
                 raise InputError("already exists: name another file", path=place)
@@ -145,9 +141,6 @@ class Memory:
             memory = cls(new_storage(place, storage, kept), lock=lock)
             memory._become(contents)
             memory.commit()
-        except BaseException:
-            lock.release()
-            raise
 
         return memory
 
@@ -208,7 +201,7 @@ class Memory:
         return self._storage.next_revision(self._contents) if self._has_changed() else self.revision
 
     def add(self, tag: str, value: Any) -> None:
-        """Put a value into working memory, replacing any value with the same tag.
+        """Put a value into working memory, where another one with its tag becomes a version.
 
         Raises:
             FieldValueError: If the tag is empty, or the value is not JSON data.
@@ -236,23 +229,22 @@ class Memory:
         is_stored = self._storage.get(tag) is not MISSING
         if is_stored:
             self._storage.write("remove", tag)
-        if was_working or is_stored:
+        has_versions = bool(self._storage.versions(tag))
+        if has_versions:
             self._storage.write("put_versions", {tag: []})
 
-        return was_working or is_stored
+        return was_working or is_stored or has_versions
 
     def load(self, tag: str) -> bool:
         """Copy a value from storage to working memory; return False if there is none.
 
-        A different value with this tag in working memory becomes a version.
+        Another value with this tag in working memory becomes a version.
         """
         tag = as_tag(tag)
         value = self._storage.get(tag)
         if value is MISSING:
             return False
 
-        if tag in self._contents.working and not _is_same(self._contents.working[tag], value):
-            self._keep_version(tag, self._contents.working[tag], value)
         self._show(tag, value)
         return True
 
@@ -282,7 +274,7 @@ class Memory:
         return None if value is MISSING else value
 
     def versions(self, tag: str) -> list[Any]:
-        """Return the old values of a memory in storage, oldest first."""
+        """Return the old values of a memory, oldest first."""
         return self._storage.versions(as_tag(tag))
 
     def think(self, entry: str, *, key_prefix: str, max_entries: int) -> str:
@@ -507,6 +499,9 @@ class Memory:
         return bool(self._storage.steps) or self._rendered() != self._committed
 
     def _show(self, tag: str, value: Any) -> None:
+        old = self._contents.working.get(tag, value)
+        if not (_is_same(old, value) or _is_same(self._storage.get(tag), old)):
+            self._keep_version(tag, old, value)
         self._contents.working[tag] = value
         self._contents.own["used"][tag] = self.cycle
         self._note_outdated(tag, is_outdated=False)
@@ -534,9 +529,17 @@ class Memory:
         self._storage.write("put_versions", {tag: newest})
 
 
+def document_of(path: Path) -> dict[str, Any]:
+    """Return the data of a memory as they were committed last; nothing of a missing one."""
+    if not (path.exists() or Backups(path, 0).paths()):
+        return {}
+    with Memory.read(path) as memory:
+        return memory.to_dict()
+
+
 def _is_same(one: Any, other: Any) -> bool:
     # to Python, 1 and True are equal
-    return to_text(one) == to_text(other) and type(one) is type(other)
+    return type(one) is type(other) and to_text(one) == to_text(other)
 
 
 def _required(tag: str) -> str:

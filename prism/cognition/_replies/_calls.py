@@ -18,7 +18,7 @@ _MOST_WRAPPED = 3
 _CALLS = ("tool_calls", "tool_call", "function_call", "function")
 _NAMES = ("name", "function", "tool", "tool_name")
 _ARGUMENTS = ("arguments", "parameters", "params", "args", "input", "kwargs")
-_OF_AGENT = frozenset({"next_state", "thinking_log", "action"})
+OF_AGENT = frozenset({"next_state", "thinking_log", "action"})
 
 _PREFIX = re.compile(r"\A\s*+(?:<\|python_tag\|>|\[TOOL_CALLS\]|```\w*+|<tool_call>)\s*+")
 _SUFFIX = re.compile(r"\s*+(?:```|</tool_call>|<\|eo[mt]_id\|>|</s>)\s*+\Z")
@@ -51,7 +51,7 @@ def call_in(data: Pairs, *, depth: int = 0) -> Pairs | None:
     if name is None or not isinstance(given, Pairs):
         return None
 
-    return given if _OF_AGENT & given.keys() else _agent_of(name, given)
+    return given if OF_AGENT & given.keys() else _agent_of(name, given)
 
 
 def _first(data: Pairs, keys: Sequence[str], kind: type) -> Any:

@@ -15,7 +15,7 @@ from prism.cognition._replies._answer import (
     reply_of,
     written,
 )
-from prism.cognition._replies._calls import MOST_CALL, call_in, rewritten
+from prism.cognition._replies._calls import MOST_CALL, OF_AGENT, call_in, rewritten
 from prism.cognition._replies._data import Pairs, found_in, is_balanced, loaded, valid_objects
 from prism.cognition._replies._elements import Element, Elements
 from prism.cognition._replies._tags import Markup, TooManyTagsError, resolved
@@ -30,7 +30,6 @@ _MOST_DEPTH = 3
 """How often one language may hold the other, escaped XML, or an object around the answer."""
 _MOST_KEYS = 100
 _MOST_SIGNS_OF_CALL = 200
-_OF_AGENT = frozenset({"next_state", "thinking_log", "action"})
 
 _SAID = re.compile(r"</(?:think|thinking|thoughts?|reasoning)>", re.IGNORECASE)
 # thoughts that no tags enclose: those of servers that drop special tokens, or print
@@ -248,13 +247,13 @@ def _agent_in(data: Any, depth: int) -> Pairs | str | None:
         return None
 
     known = leaves_of(data, [])
-    if not known.keys() & {"agent", *_OF_AGENT} and (call := call_in(data)) is not None:
+    if not known.keys() & {"agent", *OF_AGENT} and (call := call_in(data)) is not None:
         return _agent_in(call, depth + 1)
     if "agent" in known:
         inner = known["agent"]
         agent = _agent_in(inner, depth + 1)
         return inner if agent is None and isinstance(inner, Pairs) else agent
-    if known.keys() & _OF_AGENT or known.keys() >= {"type", "tags"}:
+    if known.keys() & OF_AGENT or known.keys() >= {"type", "tags"}:
         return data
 
     # an answer in something around it

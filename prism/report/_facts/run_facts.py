@@ -250,7 +250,8 @@ class RunFacts:
         found = self.met if self.traffic.is_empty() else self.traffic
         names: list[str | None] = found["chart"].unique(maintain_order=True).to_list()
         # agents of a run with a single chart join without its name
-        is_of_one = found is self.met and names == [None]
+        has_rounds_only = self.run.logged_agents == 0 and not names
+        is_of_one = has_rounds_only or (found is self.met and names == [None])
         return [self.run.chart] if is_of_one else names
 
     @property
@@ -543,7 +544,7 @@ In memory they take three times as much as polars reports, and in files a thirti
 
 _NOT_SHOWN = (
     *("host", "traceback", "exception"),
-    *("prompt_hash", "unknown_variables"),
+    *("prompt_hash", "unknown_variables", "timeouts", "fallbacks"),
 )
 _SHOWN = tuple(
     dict.fromkeys(

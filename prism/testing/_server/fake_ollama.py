@@ -42,6 +42,7 @@ class FakeOllama(ModelServer):
             4.0}``. ``slots`` is the number of simultaneous answers, and ``queue_limit`` the number
             of questions that may wait before the next is refused with 503. None means no limit.
             ``remember`` is the number of questions to keep, the latest ones; all by default.
+            ``port`` is the port to listen on; any free one by default.
 
     Raises:
         FieldValueError: If there are no slots, or the models are one text instead of a list.

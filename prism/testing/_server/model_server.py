@@ -46,6 +46,7 @@ class ServerSettings(TypedDict, total=False):
     slots: int | None
     queue_limit: int | None
     remember: int | None
+    port: int
 
 
 class ModelServer(ABC):
@@ -65,6 +66,7 @@ class ModelServer(ABC):
         queue_limit: Number of waiting questions beyond which the next is refused with 503. None for
             no limit.
         remember: Number of questions to keep, the latest ones; all by default.
+        port: Port to listen on; by default any free one.
 
     Raises:
         FieldValueError: If there is no slot.
@@ -98,6 +100,7 @@ class ModelServer(ABC):
         slots: int | None = None,
         queue_limit: int | None = None,
         remember: int | None = None,
+        port: int = 0,
     ) -> None:
         if slots is not None and slots < 1:
             raise FieldValueError(f"slots must be 1 or more, or None for no limit, got {slots}")
@@ -125,7 +128,7 @@ class ModelServer(ABC):
         self._running = 0
         self._waiting = 0
 
-        self._port = 0
+        self._port = port
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._orders: asyncio.Queue[float | None] = asyncio.Queue()

@@ -10,6 +10,8 @@ import pytest
 
 from prism.analysis import agent_story, read_log
 from prism.errors import InputError
+from prism.worlds import Run
+from tests.kit.textbook import Moran
 
 WriteLog = Callable[..., Path]
 
@@ -156,6 +158,21 @@ def test_same_agent_in_two_runs_has_two_stories(write_log: WriteLog, make: Simpl
         ("one", 1),
         ("two", 2),
     ]
+
+
+def test_a_world_by_rates_tells_times_in_rounds(tmp_path: Path) -> None:
+    """How long an agent was in a state is the time between two events, not whole ticks."""
+    Run(Moran, 9, seed=1, rounds=4, ticks=2).keep(tmp_path / "run")
+    lines = map(orjson.loads, (tmp_path / "run" / "events.jsonl").read_bytes().splitlines())
+    moved = next(line["agent_id"] for line in lines if line["event"] == "statechart.transition")
+    story = agent_story(read_log(tmp_path / "run"), moved)
+    moves = story.filter(event="statechart.transition")
+    joined = story.filter(event="agent.joined")["timestamp"][0]
+    for now, before, what in zip(
+        moves["timestamp"], [joined, *moves["timestamp"]], moves["what"], strict=False
+    ):
+        # a round of two ticks takes two minutes
+        assert f" after {(now - before).total_seconds() / 120:.3g} rounds" in what
 
 
 def test_unknown_agent_is_refused(folder: Path) -> None:

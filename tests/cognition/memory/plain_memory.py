@@ -26,6 +26,9 @@ class PlainMemory:
 
     def add(self, tag: str, value: Any) -> None:
         """Put a value into working memory."""
+        old = self.working.get(tag, value)
+        if repr(old) != repr(value) and repr(self.storage.get(tag, self)) != repr(old):
+            self.keep(tag, old, value)
         self.working[tag] = value
         self.used[tag] = self.cycle
         self.is_present(tag)
@@ -39,14 +42,12 @@ class PlainMemory:
     def forget(self, tag: str) -> bool:
         """Remove a value wherever it is, with its versions."""
         is_there = self.remove(tag)
-        self.versions.pop(tag, None)
-        return self.storage.pop(tag, self) is not self or is_there
+        had_versions = self.versions.pop(tag, None) is not None
+        return self.storage.pop(tag, self) is not self or is_there or had_versions
 
     def load(self, tag: str) -> bool:
         """Copy a value from storage."""
         if tag in self.storage:
-            if tag in self.working:
-                self.keep(tag, self.working[tag], self.storage[tag])
             self.add(tag, self.storage[tag])
         return tag in self.storage
 

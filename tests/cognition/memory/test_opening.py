@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.cognition import Memory
+from prism.cognition import CognitiveState, Memory
+from prism.cognition._memory._contents import STATES
 from prism.cognition._memory._values import to_json
 from prism.errors import InputError
 from tests.cognition.memory.living import live
@@ -53,6 +54,9 @@ SLIPS = {
     "not a number": b'{"storage": {"a": NaN}}',
     "endless number": b'{"storage": {"a": 1' + b"0" * 5000 + b"}}",
     "deep": b'{"storage": {"a": ' + b"[" * 200 + b"]" * 200 + b"}}",
+    "a key misspelt": WHOLE.replace(b"storage", b"storrage"),
+    "a key of prism's misspelt": b'{"prism": {"cylce": 1}}',
+    "a state misspelt": WHOLE.replace(b"thinking", b"thinkin"),
     "a comma too many": WHOLE.replace(b"}}", b"},}").replace(b'"d"}', b'"d",}'),
 }
 
@@ -100,6 +104,11 @@ def test_a_slip_of_an_editor_is_named_and_left_alone(content: bytes, tmp_path: P
     assert sorted(each.name for each in tmp_path.iterdir()) == before
 
 
+def test_the_states_of_a_memory_are_those_of_the_chart() -> None:
+    """What a misspelt state is compared with are the states of a thinking agent."""
+    assert tuple(CognitiveState) == STATES
+
+
 def test_a_slip_has_its_line(tmp_path: Path) -> None:
     """Broken JSON is told with its line, and so are a value of the wrong type and a key twice."""
     path = tmp_path / "memory.json"
@@ -108,6 +117,9 @@ def test_a_slip_has_its_line(tmp_path: Path) -> None:
         ('{\n "working_memory": {},\n\n "storage": []\n}', 4),
         ('{\n "storage": {},\n "prism": {\n  "used": {"storage": "x"}}}', 4),
         ('{\n "storage": {"a": 1,\n "a": 2}}', 3),
+        ('{\n "working_memory": {},\n "storrage": {}}', 3),
+        ('{\n "state": "thinkin"}', 2),
+        ('{\n "prism": {\n  "version": {}}}', 3),
     ):
         path.write_text(text)
         with pytest.raises(InputError) as caught:

@@ -17,7 +17,7 @@ import pytest
 
 from prism.errors import FieldValueError
 from prism.llm import Model
-from prism.testing import Asked, FakeOllama, Fault
+from prism.testing import Asked, FakeOllama, FakeOpenAI, Fault
 from tests.kit import processes
 from tests.kit.clients import bare
 from tests.kit.waiting import until
@@ -391,3 +391,12 @@ def test_connections_that_come_as_the_server_stops_are_closed() -> None:
 def _connect(clients: list[socket.socket], address: Any) -> None:
     for client in clients:
         client.connect_ex(address)
+
+
+def test_a_server_can_have_a_port_of_its_own() -> None:
+    """``port`` is where it listens, which another one may take once it has stopped."""
+    with FakeOllama() as any_port:
+        port = int(any_port.url.rpartition(":")[2])
+    for kind in (FakeOllama, FakeOpenAI):
+        with kind(port=port) as server:
+            assert server.url.rpartition(":")[2] == str(port)

@@ -1,0 +1,101 @@
+"""Logs of a sample of the agents, or of rounds alone, whose rounds count everybody."""
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from prism import Run
+from prism.analysis import (
+    RunLogs,
+    agents,
+    read_log,
+    run_measures,
+    state_counts,
+    transition_counts,
+)
+from prism.science import compare
+
+FORMS: list[dict[str, Any]] = [{"log_agents": 7}, {"log": "rounds"}]
+
+
+def kept(folder: Path, world: str = "epidemic", **form: Any) -> RunLogs:
+    """Keep a run of 90 agents in a folder, and return its log."""
+    Run(world, 90, rounds=4, seed=3, **form).keep(folder)
+    return read_log(folder)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("world", ["epidemic", "market"])
+def test_states_are_those_of_everybody(form: dict[str, Any], world: str, tmp_path: Path) -> None:
+    """States at the end of rounds are those of the log of all agents, even with no agent in it."""
+    whole = state_counts(kept(tmp_path / "whole", world)).group_by("round", "tick", "state")
+    counts = whole.agg(pl.col("agents").sum()).sort("round", "tick", "state")
+    found = state_counts(kept(tmp_path / "some", world, **form))
+    assert found.drop("share").sort("round", "tick", "state").equals(counts)
+    assert found.group_by("round").agg(pl.col("share").sum())["share"].to_list() == [1.0] * 4
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_feed_is_counted_at_the_end_of_its_rounds(form: dict[str, Any], tmp_path: Path) -> None:
+    """Where rounds have ticks, everybody is counted in the last, as in the log of all agents."""
+    whole = state_counts(kept(tmp_path / "whole", "feed")).filter(tick=12)
+    assert state_counts(kept(tmp_path / "some", "feed", **form)).equals(whole)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("world", ["epidemic", "feed"])
+def test_totals_are_those_of_everybody(form: dict[str, Any], world: str, tmp_path: Path) -> None:
+    """Agents, steps, transitions, time-outs and decisions of each round and in all."""
+    names = ("round", "agents", "agent_ticks", "transitions", "timeouts", "decisions", "fallbacks")
+    logs = kept(tmp_path / "whole", world), kept(tmp_path / "some", world, **form)
+    whole, some = (run_measures(each, by_round=True).select(names) for each in logs)
+    assert some.equals(whole)
+    late = [run_measures(each, from_round=3).select(names[1:]) for each in logs]
+    assert late[0].equals(late[1])
+
+
+def test_other_tables_are_of_the_sample(tmp_path: Path) -> None:
+    """Tables of single agents hold those of the sample, and the note says which are of all."""
+    logs = kept(tmp_path / "some", log_agents=7)
+    assert agents(logs).height == 7
+    assert transition_counts(logs)["count"].sum() < run_measures(logs)["transitions"].item()
+    assert "totals of rounds are of all" in logs.notes[0].message
+    (note,) = kept(tmp_path / "none", log="rounds").notes
+    assert "has only the rounds, and none of 90 agents: `prism log states`" in note.message
+
+
+def test_samples_and_whole_logs_stand_side_by_side(tmp_path: Path) -> None:
+    """A table of several runs has each run's counts, and the runs in their order."""
+    forms = {"a": {"log_agents": 7}, "b": {}, "c": {"log": "rounds"}}
+    for name, form in forms.items():
+        kept(tmp_path / name, **form)
+    table = state_counts(read_log(*(tmp_path / name for name in forms)))
+    runs = [part.select("round", "state", "agents", "share") for part in table.partition_by("run")]
+    assert len(runs) == 3
+    assert runs[0].equals(runs[1])
+    assert runs[0].equals(runs[2])
+
+
+def test_a_comparison_holds_everybody_against_everybody(tmp_path: Path) -> None:
+    """Shares of states, agents and transitions of a sampled run equal those of the whole one."""
+    for name, form in {"some": {"log_agents": 7}, "whole": {}}.items():
+        kept(tmp_path / name, **form)
+    table = compare(tmp_path / "some", tmp_path / "whole").table()
+    names = ["agents", "transitions", "share_infected", "share_recovered", "share_susceptible"]
+    found = table.filter(pl.col("measure").is_in(names))
+    assert set(found["measure"]) == set(names)
+    assert found["difference"].to_list() == [0.0] * len(names)
+
+
+def test_a_round_that_did_not_end_is_not_counted(tmp_path: Path) -> None:
+    """A sampled log that was cut off in its first round has no states, rather than a few."""
+    kept(tmp_path / "some", log_agents=7)
+    path = tmp_path / "some" / "events.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    ends = [place for place, line in enumerate(lines) if b'"round.ended"' in line]
+    path.write_bytes(b"".join(lines[: ends[1]]))
+    assert set(state_counts(read_log(path))["round"]) == {1}
+    path.write_bytes(b"".join(lines[: ends[0]]))
+    assert state_counts(read_log(path)).is_empty()

@@ -1,0 +1,103 @@
+"""What the page says of a log that lacks agents, and of one agent or all at a chosen round."""
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from prism.analysis import agent_measures, read_log, state_counts
+from prism.watch import Watching
+from prism.watch._watched import Watched
+from prism.worlds import Run
+from tests.kit.lamps import Street
+from tests.kit.worlds import run_in
+from tests.watch.test_server import ask, counted_table
+
+Show = Callable[[Path], Watching]
+Visit = Callable[[Watching], httpx.Client]
+
+
+def words(browser: Any, place: str) -> str:
+    """Return the text of a place on the page, once it is there."""
+    browser.wait(f"document.querySelector('{place}')?.textContent")
+    return str(browser.run(f"return document.querySelector('{place}').textContent"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("form", "said"),
+    [
+        ({"log_agents": 40}, "The log has 40 of 2,100 agents: the numbers in states count every"),
+        ({"log": "rounds"}, "The log has 0 of 2,100 agents: the numbers in states count everybody"),
+    ],
+)
+def test_a_log_without_everybody_says_whom_its_numbers_count(
+    form: dict[str, Any], said: str, browser: Any, shown: Show, tmp_path: Path
+) -> None:
+    """States of everybody and arrows of the sample have a label, and a missing picture a reason."""
+    Run("epidemic", 2_100, rounds=3, seed=1, **form).keep(tmp_path / "real")
+    browser.visit(shown(tmp_path / "real").url)
+    assert said in words(browser, "#at-chart > p")
+    assert "It is not drawn: a log " in words(browser, "#at-picture > p")
+    last = state_counts(read_log(tmp_path / "real")).filter(round=3)
+    chart = words(browser, "#at-chart svg")
+    assert all(f"{count:,} agent" in chart for count in last["agents"])
+    assert "transitions" in words(browser, "#at-numbers dl")
+
+
+def test_all_agents_stand_with_their_states_at_the_chosen_round(
+    shown: Show, visit: Visit, folder: Path
+) -> None:
+    """The table of agents counts as many in each state as the chart of the chosen round does."""
+    client = visit(shown(folder))
+    counted_table(client)
+    counts = state_counts(read_log(folder)).filter(tick=12)
+    for number in (1, 2, 4):
+        rows = counted_table(client, round=number)["rows"]
+        own = counts.filter(round=number).select("state", "agents").rows()
+        assert Counter(row[1] for row in rows) == {state: count for state, count in own if count}
+        state = rows[0][1]
+        found = counted_table(client, round=number, words=state)["found"]
+        assert found == sum(state in row[1] for row in rows)
+
+
+@pytest.mark.slow
+def test_an_agent_has_its_fields_and_what_was_measured_of_it_in_the_round(
+    browser: Any, shown: Show, visit: Visit, tmp_path: Path
+) -> None:
+    """Beside the fields of an agent when it joined stands what was measured at the chosen round."""
+    run_in(tmp_path / "real", Run(Street, 6, seed=3))
+    measured = agent_measures(read_log(tmp_path / "real")).drop_nulls("agent_id")
+    agent = measured["agent_id"][0]
+    client = visit(shown(tmp_path / "real"))
+    for number in (1, 2):
+        then = measured.filter(agent_id=agent, round=number).select("measure", "value")
+        fields = ask(client, "/agent", agent=agent, round=number)["fields"]
+        assert {name: now for name, _, now in fields if now is not None} == dict(then.rows())
+
+    browser.visit(f"{shown(tmp_path / 'real').url}#run=real&round=2&agent={agent}")
+    assert "round 2" in words(browser, "#agent-fields thead")
+    assert measured["measure"][0] in words(browser, "#agent-fields tbody")
+    assert browser.console() == []
+
+
+def test_an_interruption_while_news_are_made_is_no_fault(
+    shown: Show,
+    visit: Visit,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A stream that polars interrupts ends, and nothing is logged as a failure of the server."""
+
+    def interrupted(_watched: Watched) -> None:
+        raise KeyboardInterrupt
+
+    client = visit(shown(folder))
+    monkeypatch.setattr(Watched, "head", interrupted)
+    with client.stream("GET", "/events", params={"run": "real"}) as news:
+        assert list(news.iter_lines()) == []
+    assert [each.getMessage() for each in caplog.records if each.levelname == "ERROR"] == []
