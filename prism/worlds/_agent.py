@@ -128,8 +128,10 @@ class AgentStream(RandomStream):
         Raises:
             SimulationError: If nothing may be drawn at the moment.
         """
-        if self._current != self._host.epoch:
-            self._begin_if_due()
+        host = self._host
+        if self._current != host.epoch:
+            if self._begun_in != host.epoch or host.refusing is not None:
+                self._begin_if_due()
             if self._put_back:
                 return super().random()
             self._current = self._begun_in

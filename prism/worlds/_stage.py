@@ -410,7 +410,9 @@ class AgentStage:
         told = self._world._prism_joined(agent)
         if told is None:
             names = _own_fields(agent.__class__)
-            own = {name: getattr(agent, name) for name in names} | agent._attributes
+            own = {name: getattr(agent, name) for name in names}
+            if agent._attributes:
+                own |= agent._attributes
             told = {
                 "chart": agent._chart.definition.name,
                 "display_name": agent.name,

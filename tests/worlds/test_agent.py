@@ -105,8 +105,8 @@ class Noted(World[Drawer]):
         drawn.append(taken[1])
 
 
-def _numbers(seed: int, part: int) -> list[float]:
-    key = keys_of(3, seed, "agent", "drawer_1")[1]
+def _numbers(seed: int, part: int, drawer: int = 1) -> list[float]:
+    key = keys_of(3, seed, "agent", f"drawer_{drawer}")[1]
     stream = RandomStream.of_key(mixed(key + part * GOLDEN))
     return [stream.random(), stream.random()]
 
@@ -154,3 +154,12 @@ def test_a_measure_cannot_draw_from_an_agents_stream() -> None:
     """Who draws where nothing may be drawn is told so."""
     with pytest.raises(SimulationError, match="'drawer_1' cannot draw random numbers"):
         Run(Looking(), 1, rounds=1).run()
+
+
+def test_streams_begun_together_give_what_each_gives_alone() -> None:
+    """Among many agents, too, each draws the numbers of its own key, one after another."""
+    drawn.clear()
+    Run(Noted(), 40, seed=5).run()
+
+    expected = [each for part in (2, 4) for one in range(40) for each in _numbers(5, part, one + 1)]
+    assert sorted(drawn) == sorted(expected)

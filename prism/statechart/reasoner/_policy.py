@@ -233,13 +233,14 @@ class PolicyReasoner(BaseReasoner):
 def _rounded(question: Any, weights: Sequence[float]) -> dict[str, float]:
     """Return the rounded probabilities for a log, which are proportional to weights."""
     total = sum(weights)
-    shares = [rounded(weight / total) for weight in weights]
-    return dict(zip(map(state_text, question.options), shares, strict=True))
+    pairs = zip(question.options, weights, strict=True)
+    return {state_text(option): rounded(weight / total) for option, weight in pairs}
 
 
 def rounded(share: float) -> float:
     """Return a share rounded to six digits, as `round` does, which takes five times as long."""
-    whole = int(share * 1e6 + 0.5) if 0 < share <= 1 else 0
+    millionths = share * 1e6 if 0 < share <= 1 else 0.0
+    whole = int(millionths + 0.5)
     # so far from a half that no error of the product counts
-    is_plain = whole > 0 and abs(share * 1e6 - whole) < 0.499999
+    is_plain = whole > 0 and -0.499999 < millionths - whole < 0.499999
     return whole / 1e6 if is_plain else round(share, 6)
