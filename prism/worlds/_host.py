@@ -50,7 +50,11 @@ from prism.worlds._parameters import ParameterView
 from prism.worlds._phase import ALLOWED, OVERLAP_RULE, UNABLE_TO_FIRE, Phase
 
 _EVENT_NAME = re.compile(r"[a-z][a-z0-9_]*(?:\.[a-z0-9_]+)*")
-_NO_ATTRIBUTE = re.compile(r"'(\w+)' object (?:has no )?attribute '(\w+)'(?: is read-only)?$")
+_NO_ATTRIBUTE = re.compile(
+    r"'(\w+)' object (?:has no )?attribute '(\w+)'"
+    # the last words since Python 3.13
+    r"(?: is read-only| and no __dict__ for setting new attributes)?$"
+)
 
 Fires = Callable[[Any, str, Any, Any], Any]
 """Receives an event: the agent that fires it, its trigger and context, and the target if chosen."""

@@ -1,6 +1,7 @@
 """The chart: construction, what is possible in it, copies, and charts as values."""
 
 import copy
+import operator
 import pickle
 from types import SimpleNamespace
 from typing import Any
@@ -207,7 +208,7 @@ OTHERS: dict[str, dict[str, Any]] = {
     "timeouts": {"timeouts": {ANGRY: 3}},
     "strict": {"strict": True},
     "no transition": {"transitions": []},
-    "another guard": {"transitions": [Transition("bumped", CALM, ANGRY, bool)]},
+    "another guard": {"transitions": [Transition("bumped", CALM, ANGRY, operator.gt)]},
     "an action": {"transitions": [Transition("bumped", CALM, ANGRY, is_strong, print)]},
 }
 
