@@ -536,8 +536,7 @@ class Statechart(Written[StateT]):
     def fits(self, agent: object) -> list[str]:
         """Return the attributes that a class or an agent lacks: ``state``, and those in `needs`.
 
-        A chart that remembers histories or times needs ``state_memory``, too, which `adopt` adds,
-        and one with time-outs ``ticks_in_state``.
+        A chart that remembers histories or times needs ``state_memory``, too, which `adopt` adds.
 
         For a class, only its code counts: what it and its bases define, declare as fields, or
         assign to ``self`` in a method. For an agent, the object itself counts; its properties are
@@ -551,9 +550,7 @@ class Statechart(Written[StateT]):
         """
         from prism.statechart.inspection._lint import missing, needed
 
-        # without it an agent never times out
-        counted = ["ticks_in_state"] if self._definition.timeouts else []
-        return missing(agent, [*needed(self._definition), *counted])
+        return missing(agent, needed(self._definition))
 
     def explain(self, agent: Any, trigger: str, context: Any = None) -> Explanation:
         """Explain what an event would do to an agent, without changing or logging anything.

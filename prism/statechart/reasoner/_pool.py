@@ -33,6 +33,9 @@ from prism.statechart.reasoner._slots import (
 )
 from prism.statechart.reasoner._spending import Cost, Outcome, loop_time, random_backoff
 
+_LOOK_AGAIN_SECONDS = 0.5
+"""Seconds after which a question that could be chatted looks again at what it waits for."""
+
 _MOST_EXEMPT = 20
 """Most failures that do not count as attempts; each refusal lowers the host's limit."""
 
@@ -438,18 +441,34 @@ class Pool(Generic[HostT]):
         """Ask the least busy host, and a second one if the first is slow."""
         question.tries += 1
         hosts = question.prefer(question.left)
-        refusing = [host for host in self.servers if host.known_to_decide is False]
-        if question.may_chat and refusing and all(map(_has_only_refused, hosts)):
-            more = ", and the others are too busy to say"
-            raise self._takes_none(refusing, DecisionsUnsupportedError(), more)
-
-        rank = Rank.USUAL if question.doubted is None else Rank.URGENT
-        lease = await self.slots.take(hosts, question.cost, question.asked, rank)
+        lease = await self._slot(question, hosts)
         patience = None if question.pace is None else question.pace.straggles_after()
         if patience is None or not question.may_ask(2):
             return await self._put(question, lease, question.cost)
 
         return await self._put_hedged(question, hosts, lease, patience)
+
+    async def _slot(self, question: Question[ReplyT], hosts: Hosts) -> Lease[Host]:
+        """Wait for a slot on one of the hosts, or until it is clear that none will decide soon.
+
+        Raises:
+            DecisionsUnsupportedError: If a host takes no such questions, so that the caller may
+                chat, and these are too busy to say whether they do.
+        """
+        rank = Rank.USUAL if question.doubted is None else Rank.URGENT
+        while True:
+            refusing = [host for host in self.servers if host.known_to_decide is False]
+            if question.may_chat and refusing and all(map(_has_only_refused, hosts)):
+                more = ", and the others are too busy to say"
+                raise self._takes_none(refusing, DecisionsUnsupportedError(), more)
+
+            may_wait = not (question.may_chat and refusing)
+            try:
+                async with asyncio.timeout(None if may_wait else _LOOK_AGAIN_SECONDS) as timer:
+                    return await self.slots.take(hosts, question.cost, question.asked, rank)
+            except TimeoutError:
+                if not timer.expired():
+                    raise
 
     async def _put_hedged(
         self, question: Question[ReplyT], hosts: Hosts, lease: Lease[Host], patience: float

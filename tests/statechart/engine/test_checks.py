@@ -375,7 +375,7 @@ def test_a_chart_does_not_warn_of_its_own_time_out(caplog: pytest.LogCaptureFixt
 
 
 def test_agents_that_cannot_time_out_are_told_of_once(caplog: pytest.LogCaptureFixture) -> None:
-    """A tick of one without a count of its ticks warns, and `fits` lists what it lacks."""
+    """A tick of one without a count of its ticks warns."""
     chart = Statechart(
         Light,
         [Transition("timeout", Light.OFF, Light.ON)],
@@ -386,5 +386,3 @@ def test_agents_that_cannot_time_out_are_told_of_once(caplog: pytest.LogCaptureF
     assert [chart.tick(agent) for _ in range(5)] == [None] * 5
     (told,) = warnings_of(caplog)
     assert "agents of SimpleNamespace have no 'ticks_in_state', so they never time out" in told
-    assert chart.fits(agent) == ["ticks_in_state"]
-    assert chart.fits(SimpleNamespace(state=Light.OFF, ticks_in_state=0)) == []

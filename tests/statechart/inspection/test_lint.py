@@ -269,7 +269,7 @@ def test_agents_of_prism_fit_the_social_chart() -> None:
     """A social agent fits the social chart, as a class and as an agent."""
     chart = social_media_chart()
     assert chart.fits(SocialAgent) == chart.fits(SocialAgent("ada")) == []
-    assert chart.fits(object) == ["state", "should_engage", "pending_action", "ticks_in_state"]
+    assert chart.fits(object) == ["state", "should_engage", "pending_action"]
 
 
 def test_agents_that_lack_something_are_refused_by_class() -> None:
