@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import escape
 
+import pytest
+
 from prism import Run, resume
 from prism.cognition import CognitiveAgent, Config, Cycle, Memory, Paging
 from prism.cognition._prompts import LEAST, build_prompt
@@ -137,7 +139,8 @@ def interrupted_run(folder: Path) -> Path:
         with Memory.open(memory) as changed:
             changed.add("by_hand", "x")
             changed.commit()
-        resume(folder / "thinking")
+        with pytest.warns(RuntimeWarning, match="has changed since the run stopped"):
+            resume(folder / "thinking")
 
     return folder / "thinking"
 
