@@ -206,6 +206,19 @@ def test_answers_raise_the_limit_one_by_one(throttle: Throttle) -> None:
     assert limits == [2] * 18 + [3] * 8
 
 
+def test_a_host_that_asks_for_a_pause_is_not_tried_with_more_for_a_while(
+    throttle: Throttle, clock: Clock
+) -> None:
+    """One question too many would hold up all others, so the limit stays for half a minute."""
+    throttle.refused(2, asks_pause=True)
+    for _ in range(100):
+        throttle.answered()
+    assert limit_of(throttle) == 2
+    clock.time += 30
+    throttle.answered()
+    assert limit_of(throttle) == 3
+
+
 def test_a_host_that_refuses_a_lone_question_is_on_hold(throttle: Throttle, clock: Clock) -> None:
     """Where nothing else is under way the next may not be put for a while, and then one."""
     throttle.refused(0)

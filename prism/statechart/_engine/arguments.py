@@ -341,6 +341,11 @@ class Checks(Generic[StateT]):
         if is_known and is_own:
             return state
 
+        if isinstance(agent, type):
+            raise UnknownStateError(
+                f"{agent.__name__} is a class: pass an agent, {agent.__name__}()"
+            )
+
         subject = f"agent {agent_name(agent)!r} is in state {state!r}, which"
         if is_known or is_foreign(state, self._definition):
             raise UnknownStateError(f"{subject} is {foreign_problem(state, self._definition)}")

@@ -93,7 +93,7 @@ def _answer_of(reasoner: Decider, question: tuple[Any, ...]) -> Awaitable[Any]:
         TypeError: If it has no ``decide``, or one that is no coroutine function.
     """
     decide = getattr(reasoner, "decide", None)
-    if decide is None:
+    if decide is None or isinstance(reasoner, type):
         raise TypeError(
             f"afire needs a reasoner with a method {_DECIDE}, got {reasoner!r}: pass such an "
             "object, or one of prism's, such as Reasoner(Model(...)) or PolicyReasoner(seed=1)"

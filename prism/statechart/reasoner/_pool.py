@@ -655,7 +655,7 @@ def _works_but_is_busy(host: Host, error: LLMError, others: int) -> bool:
         return False
 
     host.trouble = str(error)
-    if host.traffic.throttle.refused(others):
+    if host.traffic.throttle.refused(others, asks_pause=error.retry_after is not None):
         return False
 
     host.breaker.succeeded()

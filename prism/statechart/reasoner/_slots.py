@@ -38,6 +38,9 @@ LONGEST_BUSY_SECONDS = 30.0
 _ROUNDS_TO_GROW = 5
 """How often the limit must be filled with answers before it is raised by one question."""
 
+_SECONDS_TO_GROW = 30.0
+"""How long the limit stays, in any case, after a refusal that put the host on hold."""
+
 
 class CircuitBreaker:
     """Decides whether a host should be asked (Nygard, "Release It!", 2007).
@@ -164,7 +167,8 @@ class Throttle:
     A refusal sets the limit to the number of other open questions, since the host accepted these.
     Answers raise it again, one by one (additive increase, as in Jacobson, "Congestion avoidance and
     control", 1988). If no other question is open, or the host asks for a pause, it is put on hold:
-    it is not asked for a time that grows with each refusal.
+    it is not asked for a time that grows with each refusal. Where it asks for a pause, one question
+    too many costs that of all questions, so the limit is not raised again for a while.
 
     Args:
         clock: Returns a monotonic time in seconds; by default that of the event loop.
@@ -187,6 +191,7 @@ class Throttle:
         self._refusals = 0
         self._busy_since: float | None = None
         self._hold_until = 0.0
+        self._grows_from = 0.0
 
     @property
     def is_refusing(self) -> bool:
@@ -210,17 +215,21 @@ class Throttle:
 
         self._refusals, self._busy_since = 0, None
         self._answers += 1
-        if self._answers >= _ROUNDS_TO_GROW * self._limit:
+        may_grow = not self._grows_from or self._clock() >= self._grows_from
+        if self._answers >= _ROUNDS_TO_GROW * self._limit and may_grow:
             self._limit += 1
             self._answers = 0
 
-    def refused(self, others: int) -> bool:
+    def refused(self, others: int, *, asks_pause: bool = False) -> bool:
         """Record a refusal; return True if it shows that the host fails.
 
         Args:
             others: Open questions besides the refused one.
+            asks_pause: Whether the host asked for a pause, too.
         """
         now = self._clock()
+        if asks_pause:
+            self._grows_from = now + _SECONDS_TO_GROW
         if self._busy_since is None:
             self._busy_since = now
 

@@ -11,6 +11,7 @@ import pytest
 
 from prism.agents import StatechartMixin
 from prism.errors import AgentError, UnknownStateError
+from prism.statechart.reasoner import Reasoner
 from prism.statechart.statechart import Statechart
 from prism.statechart.states import AgentState
 from prism.statechart.transitions import Transition
@@ -272,3 +273,32 @@ def test_moves_of_every_kind_of_agent_are_announced(make: Any, events: list[Any]
         ("idle", "scrolling"),
     ]
     assert all(type(entry["to_state"]) is str for entry in events)
+
+
+class FrozenModel(pydantic.BaseModel, frozen=True):
+    state: S = S.IDLE
+
+
+def test_a_class_is_no_agent() -> None:
+    """Whoever passes a class is told to pass an agent, whatever its state is."""
+    chart = chart_of(Transition("look", S.IDLE, S.SCROLLING))
+    with pytest.raises(UnknownStateError, match="Slots is a class: pass an agent"):
+        chart.fire(Slots, "look")
+
+
+async def test_a_class_is_no_reasoner() -> None:
+    """Whoever passes the class of a reasoner is told to pass a reasoner."""
+    chart = chart_of(
+        Transition("look", S.IDLE, S.SCROLLING),
+        Transition("look", S.IDLE, S.COMPOSING),
+        decision_states=[S.IDLE],
+    )
+    with pytest.raises(TypeError, match=r"afire needs a reasoner with a method .*, got <class"):
+        await chart.afire(Record(), "look", reasoner=Reasoner)
+
+
+def test_a_frozen_model_is_told_of_as_other_frozen_objects() -> None:
+    """A model of pydantic that takes no new values says in one line what to do."""
+    chart = chart_of(Transition("look", S.IDLE, S.SCROLLING))
+    with pytest.raises(AgentError, match=r"rejects a new state .*frozen.*: keep the frozen value"):
+        chart.fire(FrozenModel(), "look")
