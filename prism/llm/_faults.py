@@ -120,7 +120,7 @@ def _of_status(refused: RefusedError, advice: Advice, host: str, model: str) -> 
     what = f"{host} answered {status}{' with' if is_page else ':'} {said}"
     if status in OVERLOADED:
         wait = read_retry_after(refused.retry_after)
-        error = OverloadedError(what if not wait else f"{what} (asks to wait {wait:g} s)")
+        error = OverloadedError(what if not wait else f"{what} (asks to wait {wait:,.12g} s)")
         error.retry_after = wait
         return error
 

@@ -621,7 +621,9 @@ def _missing(error: AttributeError) -> AttributeError | None:
     while where is not None and where.tb_next is not None:
         where = where.tb_next
     explain = getattr(type(error.obj), "_found", None)
-    if where is None or explain is None or _is_writing(where):
+    # what `setattr` writes has no instruction of its own; since Python 3.13 the message says it
+    is_written = str(error).endswith("setting new attributes")
+    if where is None or explain is None or is_written or _is_writing(where):
         return None
 
     try:

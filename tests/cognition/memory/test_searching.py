@@ -180,6 +180,7 @@ def test_the_first_ten_are_those_of_the_whole_ranking(size: int) -> None:
         query = text(3)
         wanted = [tag for (tag,) in whole.execute(ranking, (" OR ".join(query.split()),))]
         same += tags(memory, query) == wanted
+    whole.close()
     assert same >= 45
 
 
