@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -111,10 +111,7 @@ def compare(
     chosen = choose_format(as_format, out)
     if precision is not None and not precision > 0:
         raise InputError(f"--precision must be above 0, got {precision:g}")
-    if page is not None:
-        if str(page) == "-":
-            raise InputError("--page needs a file: the table goes to standard output", path="-")
-        check_page(page, [Path(group) for group in groups])
+    _check_page(page, groups)
     check_figures(figures)
 
     # imported here, since it takes two seconds and needs an extra
@@ -158,6 +155,15 @@ def _write_beside(
         save_figures(found, figures, figure_format, err=err)
     if paper is not None:
         say(f"{paper}: {len(found.save_paper(paper))} files", err=err)
+
+
+def _check_page(page: Path | None, groups: Sequence[str]) -> None:
+    if page is None:
+        return
+    if str(page) == "-":
+        raise InputError("--page needs a file: the table goes to standard output", path="-")
+
+    check_page(page, [Path(group) for group in groups])
 
 
 def _write_table(

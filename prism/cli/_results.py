@@ -118,13 +118,17 @@ def _shown_rounds(results: AnyResults, width: int, treated: Sequence[tuple[str, 
     )
     shown = evenly(len(rounds), most)
     wanted = {number for _, number in treated}
-    places = [place for place, each in enumerate(rounds) if each.number in wanted]
+    _give_room(shown, [place for place, each in enumerate(rounds) if each.number in wanted])
+
+    return sorted(shown)
+
+
+def _give_room(shown: list[int], places: Sequence[int]) -> None:
+    """Show some places instead of those next to them."""
     for place in places:
         others = [each for each in shown[1:-1] if each not in places]
         if others and place not in shown:
             shown[shown.index(min(others, key=lambda each: abs(each - place)))] = place
-
-    return sorted(shown)
 
 
 def _treated(treatments: Iterable[Any]) -> list[tuple[str, int]]:

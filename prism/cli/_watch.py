@@ -179,11 +179,15 @@ def names_a_world(text: str) -> bool:
         )
 
     if not (is_world or exists):
-        # as it loads pydantic, which a viewer needs only for its error messages
-        from prism.files._declarations import meant
-
-        if (near := meant(text, known_worlds())) is not None:
-            problem = f"there is no such run, folder or world; did you mean {near}?"
-            raise InputError(problem, path=text)
+        _refuse_if_near(text, known_worlds())
 
     return is_world
+
+
+def _refuse_if_near(text: str, worlds: Iterable[str]) -> None:
+    # as it loads pydantic, which a viewer needs only for its error messages
+    from prism.files._declarations import meant
+
+    if (near := meant(text, worlds)) is not None:
+        problem = f"there is no such run, folder or world; did you mean {near}?"
+        raise InputError(problem, path=text)

@@ -257,6 +257,17 @@ def _shortened(text: str) -> str:
     return text if len(text) <= _MOST_REASON else f"{text[:_MOST_REASON]} …"
 
 
+_OF_VALUES = "\n<value>What it says.</value>", ', "value": "..."'
+
+
+def _on_names(with_value: Sequence[str], own: Mapping[str, str]) -> str:
+    note = "is one identifier without spaces."
+    note += f" Only {' and '.join(with_value)} take a value." if with_value else ""
+    if own:
+        note += f" The fields of {', '.join(own)} stand in the place of tags, each by its name."
+    return note
+
+
 def _now(config: PromptTexts, state: str, own: Mapping[str, str]) -> str:
     if state == "thinking":
         # an agent that knows what it can do decides better whether to do it
@@ -268,18 +279,12 @@ def _now(config: PromptTexts, state: str, own: Mapping[str, str]) -> str:
     example, note = "page_out", "names one memory, or several separated by commas."
     if state == "executing":
         example = next(iter(with_value or actions or own), _WITH_VALUE[0])
-        note = "is one identifier without spaces."
-        note += f" Only {' and '.join(with_value)} take a value." if with_value else ""
-        if own:
-            actions |= own
-            note += f" The fields of {', '.join(own)} stand in the place of tags, each by its name."
+        actions |= own
+        note = _on_names(with_value, own)
 
+    value, in_json = _OF_VALUES if with_value else ("", "")
     form = _ACTING.format(
-        state=state,
-        example=example,
-        value="\n<value>What it says.</value>" if with_value else "",
-        note=note,
-        value_in_json=', "value": "..."' if with_value else "",
+        state=state, example=example, value=value, note=note, value_in_json=in_json
     )
     return f"{_section('available_actions', _listed(actions))}\n\n{form}"
 

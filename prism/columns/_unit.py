@@ -260,10 +260,7 @@ class _Builder:
         others = [given.vararg, *given.kwonlyargs, given.kwarg]
         if len(given.args) != len(kinds) or any(others):
             raise RefusedError(node, f"{own} takes other arguments: give all of them, in order")
-        values = [
-            Value("self" if of is types.WORLD else f"v_{each.arg}", of)
-            for each, of in zip(given.args, kinds, strict=True)
-        ]
+        values = _given(given.args, kinds)
         scope = Scope(function, _named(source, values), own)
         texts = [each.text for each in values if each.type is not types.WORLD]
         head = f"{name}({', '.join(['run', 'me', *texts])})"
@@ -433,6 +430,14 @@ def _shadowing(names: Sequence[str]) -> Iterator[str]:
     )
     own = [f"    me.{name} = me.written_{name}" for name in names]
     yield _function("write_own(run, agent)", me, *own)
+
+
+def _given(arguments: Sequence[ast.arg], kinds: Sequence[Type]) -> list[Value]:
+    """Return the values that a helper is given; the world stands for itself."""
+    return [
+        Value("self" if of is types.WORLD else f"v_{each.arg}", of)
+        for each, of in zip(arguments, kinds, strict=True)
+    ]
 
 
 def _named(node: Any, values: Sequence[Value]) -> dict[str, Value]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +87,13 @@ def with_credentials(
     return _everywhere(config, lambda group: _on_hosts(group, full.__getitem__))
 
 
+def _all_groups(config: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield the groups of servers of a run, and of the parts that have models of their own."""
+    yield from _groups_of(config)
+    for part in _parts_with_models(config).values():
+        yield from _groups_of(part["model"])
+
+
 def moved(config: Mapping[str, Any], hosts: Sequence[str]) -> tuple[dict[str, Any], str] | None:
     """Return a run's configuration with its servers at other addresses, and the earlier addresses.
 
@@ -98,8 +105,7 @@ def moved(config: Mapping[str, Any], hosts: Sequence[str]) -> tuple[dict[str, An
         None if all of them are the run's, or its models have different servers, so that it is not
         clear which of them moved.
     """
-    parts = [config, *(each["model"] for each in _parts_with_models(config).values())]
-    groups = [each for part in parts for each in _groups_of(part)]
+    groups = list(_all_groups(config))
     own = {tuple(group["host"]) for group in groups if group.get("host")} or {(DEFAULT_HOST,)}
     known = set(map(server_key, next(iter(own))))
     for host in hosts:

@@ -389,13 +389,16 @@ def read_summary(path: Path) -> dict[str, Any]:
     if not isinstance(summary, dict):
         raise InputError("is damaged: it must hold a JSON object", path=file)
 
+    _require_parts(summary, file)
+    return summary
+
+
+def _require_parts(summary: Mapping[str, Any], file: Path) -> None:
     # only some worlds have charts to tell, and results exist once the run is complete
     for name, kind in {**_SUMMARY_KINDS, **_LATER_KINDS}.items():
         missing = name not in summary and name in _SUMMARY_KINDS
         if missing or type(summary.get(name, kind())) is not kind:
             raise InputError("is missing, or not what prism writes", path=file, field=name)
-
-    return summary
 
 
 def _no_run(path: Path) -> InputError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -344,6 +344,10 @@ def first_difference(
     return Parted(first["round"], first["tick"], *rows)
 
 
+def _samples(logged: Iterable[int | None]) -> str:
+    return " and ".join(map(_sample, logged)) or "nothing"
+
+
 def require_same_agents(was: RunLogs, now: RunLogs) -> None:
     """Refuse two logs that would differ only since they are of other samples of the agents.
 
@@ -351,15 +355,17 @@ def require_same_agents(was: RunLogs, now: RunLogs) -> None:
         InputError: If they are, or hold no agents at all.
     """
     of_was, of_now = ([run.logged_agents for run in logs.runs] for logs in (was, now))
-    if not of_was or (of_was == of_now and set(of_was) == {None}):
+    has_everybody = set(of_was) <= {None}
+    if not of_was or (of_was == of_now and has_everybody):
         return
 
-    told = [" and ".join(map(_sample, each)) or "nothing" for each in (of_was, of_now)]
-    if of_was == of_now and 0 not in of_was:
-        if _joined(was).equals(_joined(now)):
-            return
-        told[1] = f"{told[1]}, but not the same"
-    problem = f"has {told[0]}, the other log {told[1]}: there is nothing to compare"
+    told = [_samples(each) for each in (of_was, of_now)]
+    are_as_many = of_was == of_now and 0 not in of_was
+    if are_as_many and _joined(was).equals(_joined(now)):
+        return
+
+    others = ", but not the same" * are_as_many
+    problem = f"has {told[0]}, the other log {told[1]}{others}: there is nothing to compare"
     raise InputError(problem, path=was.runs[0].path)
 
 

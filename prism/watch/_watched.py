@@ -90,12 +90,15 @@ class Watched:
         """Return what the head of the page shows."""
         with self.lock:
             rounds, status, run = self.tally.rounds(), self.status, self.tally.known_run
+            told = {
+                name: getattr(run, name, None) for name in ("world", "agents", "rounds", "seed")
+            }
             return {
-                "world": run and run.world,
-                "agents": (run and run.agents) or sum(self.tally.joined().values()) or None,
-                "planned": status.rounds or (run and run.rounds),
-                "logged": run and run.logged_agents,
-                "seed": run and run.seed,
+                "world": told["world"],
+                "agents": told["agents"] or sum(self.tally.joined().values()) or None,
+                "planned": status.rounds or told["rounds"],
+                "logged": getattr(run, "logged_agents", None),
+                "seed": told["seed"],
                 "label": self.label,
                 "unit": self.unit,
                 "version": self.version,

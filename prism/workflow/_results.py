@@ -81,7 +81,6 @@ class WorkflowResults:
             turns: The turns.
         """
         steps = [step for turn in turns for step in turn.steps]
-        skipped = [f"{step.step}: {step.reason}" for step in steps if step.outcome == "skipped"]
         costs = [step.cost for step in steps if step.cost is not None]
 
         return cls(
@@ -97,7 +96,7 @@ class WorkflowResults:
             action_failure=agent.actions.last_failure,
             tokens=sum(cost.tokens for cost in costs),
             context=dict(agent.context),
-            last_skipped=skipped[-1] if skipped else None,
+            last_skipped=_last_skipped(steps),
         )
 
 
@@ -108,3 +107,8 @@ def _refused(steps: Iterable[StepRun]) -> tuple[Refusal, ...]:
         if step.outcome == "done" and step.reason is not None
     )
     return tuple(Refusal(*refused, times=times) for refused, times in counts.most_common())
+
+
+def _last_skipped(steps: Iterable[StepRun]) -> str | None:
+    skipped = [f"{step.step}: {step.reason}" for step in steps if step.outcome == "skipped"]
+    return skipped[-1] if skipped else None

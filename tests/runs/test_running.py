@@ -304,9 +304,9 @@ def test_an_interruption_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Future, "result", noted)
 
     async def forever() -> None:
-        await until(is_waiting.is_set)
-        signal.pthread_kill(main_thread().ident or 0, signal.SIGINT)
         try:
+            await until(is_waiting.is_set)
+            signal.pthread_kill(main_thread().ident or 0, signal.SIGINT)
             await asyncio.wait_for(asyncio.Event().wait(), MOST_SECONDS)
         except asyncio.CancelledError:
             ended.append("cancelled")

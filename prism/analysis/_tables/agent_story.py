@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import polars as pl
 
 from prism.analysis._reading.logs import STAMP, RunLogs, parse_time
 from prism.analysis._reading.parsing import OWN_KEYS
+from prism.analysis._reading.runs import Run
 from prism.analysis._reading.scanning import read_object
 from prism.errors import InputError
 from prism.runlog._keys import WORLD_EVENTS
@@ -136,24 +137,29 @@ def _sentence(event: Mapping[str, Any], agent_id: str) -> str:
     return _SENTENCES.get(event["event"], _says("{event}"))(event, agent_id)
 
 
+def _rounds_in(length: timedelta, run: Run) -> float | None:
+    """Return a time in rounds of a world whose events happen at rates; None for other runs."""
+    # a page tells no times, and needs no writer
+    from prism.runlog._writer import SECONDS_PER_TICK
+
+    # ticks end at whole seconds
+    if not (run.world and run.ticks_per_round and length.microseconds):
+        return None
+    return length.total_seconds() / (SECONDS_PER_TICK * run.ticks_per_round)
+
+
 def _with_times(
     story: Iterable[dict[str, Any]], logs: RunLogs, agent_id: str
 ) -> Iterator[dict[str, Any]]:
     """Add to transitions of worlds whose events happen at rates the time in rounds before them."""
-    # a page tells no times, and needs no writer
-    from prism.runlog._writer import SECONDS_PER_TICK
-
     since: dict[int, datetime] = {}
     for event in story:
         run, now = event["run"], event["timestamp"]
         about = logs.runs[run]
         has_moved = event["event"] == events.TRANSITION and event["agent_id"] == agent_id
-        if now is not None and has_moved and run in since and about.ticks_per_round:
-            length = now - since[run]
-            # ticks end at whole seconds
-            if about.world and length.microseconds:
-                seconds = SECONDS_PER_TICK * about.ticks_per_round
-                event["rounds_in_state"] = length.total_seconds() / seconds
+        if now is not None and has_moved and run in since:
+            rounds = _rounds_in(now - since[run], about)
+            event |= {} if rounds is None else {"rounds_in_state": rounds}
         if now is not None and (has_moved or event["event"] == events.AGENT_JOINED):
             since[run] = now
         yield event

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -112,11 +112,7 @@ def what_happened(
         for part, merger in mergers.items():
             merger.add(_found(frame, part))
 
-    tables = {part: merger.table() for part, merger in mergers.items()}
-    if "views" in tables:
-        post_id = pl.col("context").str.json_path_match("$.post_id")
-        tables["views"] = tables["views"].with_columns(post_id=post_id).drop("context")
-
+    tables = _tables(mergers)
     totals = pl.DataFrame()
     if "measures" in tables:
         totals = totals_of_everybody(logs).filter(pl.col("round") >= from_round, ~is_late)
@@ -130,6 +126,15 @@ def what_happened(
         totals,
         from_round,
     )
+
+
+def _tables(mergers: Mapping[Part, TableMerger]) -> dict[Part, pl.DataFrame]:
+    tables = {part: merger.table() for part, merger in mergers.items()}
+    if "views" in tables:
+        post_id = pl.col("context").str.json_path_match("$.post_id")
+        tables["views"] = tables["views"].with_columns(post_id=post_id).drop("context")
+
+    return tables
 
 
 def _check_rounds(first: int, last: int | None) -> None:

@@ -117,10 +117,7 @@ class Contents:
         self._top: dict[str, Any] = {**dict.fromkeys(missing), **document}
         self._top.setdefault("prism", None)
 
-        # somebody may have removed memories by hand
-        used, outdated = self.own["used"], self.own["outdated"]
-        self.own["used"] = {tag: used[tag] for tag in used if tag in self.working}
-        self.own["outdated"] = [tag for tag in outdated if tag in self.working]
+        self._forget_removed()
         self.thoughts: dict[str, str] = {}
         for prefix in self.own["thought_prefixes"]:
             self._adopt(prefix)
@@ -175,6 +172,12 @@ class Contents:
     def drop_thought(self, key: str) -> None:
         """Remove a thought."""
         del self.thoughts[key], self._top[key]
+
+    def _forget_removed(self) -> None:
+        """Keep nothing of memories that somebody may have removed by hand."""
+        used, outdated = self.own["used"], self.own["outdated"]
+        self.own["used"] = {tag: used[tag] for tag in used if tag in self.working}
+        self.own["outdated"] = [tag for tag in outdated if tag in self.working]
 
     def _adopt(self, prefix: str) -> None:
         """Take the entries with this prefix for thoughts, in the order of their numbers."""

@@ -41,8 +41,7 @@ def open_storage(
     """
     if path.exists() and not path.is_file():
         raise InputError("is not a file: name the file of a memory", path=path)
-    others = backups.paths()
-    if not (path.exists() or others):
+    if not (path.exists() or backups.paths()):
         if writes:
             return new_storage(path, kind or "json", backups), ()
         raise InputError("this memory does not exist", path=path)
@@ -53,9 +52,14 @@ def open_storage(
         raise
     except InputError as error:
         _require_no_slip(path, error)
-        damage = error
+        return _restored(path, kind, backups, error, writes=writes)
 
-    for backup in others:
+
+def _restored(
+    path: Path, kind: StorageKind | None, backups: Backups, damage: InputError, *, writes: bool
+) -> tuple[AnyStorage, tuple[str, ...]]:
+    """Restore a damaged memory from its newest good backup, or read that."""
+    for backup in backups.paths():
         try:
             found = _opened(backup, kind, None)
         except NewerSchemaError:

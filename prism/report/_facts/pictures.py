@@ -108,13 +108,17 @@ def read_picture(first: bytes, line: bytes, groups: Sequence[str] = ()) -> Pictu
         return None
 
 
+def _edges(named: Mapping[str, Any], told: Mapping[str, Any], agents: int) -> list[tuple[int, int]]:
+    """Return the edges between known agents, which are told again where they have changed."""
+    edges = told["edges"] if "edges" in told else named.get("edges", ())
+    return [(one, other) for one, other in edges if max(one, other) < agents]
+
+
 def _picture(named: Mapping[str, Any], told: Mapping[str, Any]) -> Picture:
     agents = [str(agent) for agent in named["agent_ids"]]
     count, names = len(agents), told["state_names"]
     states = [None if place is None else str(names[place]) for place in told["agent_states"]]
     width, height = (float(told.get(side) or 1) for side in ("width", "height"))
-    edges = told["edges"] if "edges" in told else named.get("edges", ())
-
     return Picture(
         round=int(told["round"]),
         space=told.get("space") or "",
@@ -123,7 +127,7 @@ def _picture(named: Mapping[str, Any], told: Mapping[str, Any]) -> Picture:
         agents=agents,
         states=_whole(states, count),
         places=_whole([_point(each, width) for each in told.get("places", [])], count),
-        edges=[(one, other) for one, other in edges if max(one, other) < count],
+        edges=_edges(named, told, count),
         colours=_whole(told.get("colours", []), count, None),
         sizes=_whole([_size(each) for each in told.get("sizes", [])], count, 1.0),
         labels=_whole([str(each) for each in told.get("labels", [])], count, ""),

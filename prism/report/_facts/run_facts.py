@@ -313,9 +313,7 @@ class RunFacts:
 
         The initial state is the first if no chart is known.
         """
-        known = [self.charts[name] for name in self.chart_names if name and name in self.charts]
-        # in a chart with nested states, only the log shows where agents are
-        defined = [state for chart in known if not chart.boxes for state in chart.states]
+        defined = self._states_defined()
         initial = [self.initial] if self.initial is not None and not defined else []
 
         # states on other levels, which are also drawn
@@ -323,6 +321,11 @@ class RunFacts:
         around = [name for composite, inside in trees for name in (composite, *inside)]
 
         return list(dict.fromkeys([*defined, *initial, *self._states_seen(), *around]))
+
+    def _states_defined(self) -> list[str]:
+        known = [self.charts[name] for name in self.chart_names if name and name in self.charts]
+        # in a chart with nested states, only the log shows where agents are
+        return [state for chart in known if not chart.boxes for state in chart.states]
 
     def _states_seen(self) -> list[str]:
         columns = (

@@ -80,16 +80,19 @@ def sections_of(
     return [section for kind in kinds for section in _of_kind(kind, runs, figures)]
 
 
+def _part_of(kind: Kind, facts: RunFacts, number: str, figures: PageFigures) -> Markup | None:
+    """Make the part of one run; None if it does not concern the run."""
+    concerns = kind.concerns is None or kind.concerns(facts)
+    return kind.make(facts, number, figures) if concerns else None
+
+
 def _of_kind(kind: Kind, runs: Sequence[RunFacts], figures: PageFigures) -> list[Section]:
     """Make the section of all runs from the parts of each; none if it applies to no run."""
     if kind.is_due is not None and not any(map(kind.is_due, runs)):
         return []
 
     parts = [
-        kind.make(facts, str(number), figures)
-        if kind.concerns is None or kind.concerns(facts)
-        else None
-        for number, facts in enumerate(runs, start=1)
+        _part_of(kind, facts, str(number), figures) for number, facts in enumerate(runs, start=1)
     ]
     has_content = any(part is not None for part in parts)
     if kind.is_due is None and not has_content:

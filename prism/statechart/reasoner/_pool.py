@@ -457,18 +457,28 @@ class Pool(Generic[HostT]):
         """
         rank = Rank.USUAL if question.doubted is None else Rank.URGENT
         while True:
-            refusing = [host for host in self.servers if host.known_to_decide is False]
-            if question.may_chat and refusing and all(map(_has_only_refused, hosts)):
-                more = ", and the others are too busy to say"
-                raise self._takes_none(refusing, DecisionsUnsupportedError(), more)
-
-            may_wait = not (question.may_chat and refusing)
+            seconds = self._seconds_to_wait(question, hosts)
             try:
-                async with asyncio.timeout(None if may_wait else _LOOK_AGAIN_SECONDS) as timer:
+                async with asyncio.timeout(seconds) as timer:
                     return await self.slots.take(hosts, question.cost, question.asked, rank)
             except TimeoutError:
                 if not timer.expired():
                     raise
+
+    def _seconds_to_wait(self, question: Question[ReplyT], hosts: Hosts) -> float | None:
+        """Return after how many seconds to look again at the hosts; None for a question that waits.
+
+        Raises:
+            DecisionsUnsupportedError: As `_slot`.
+        """
+        refusing = [host for host in self.servers if host.known_to_decide is False]
+        if not (question.may_chat and refusing):
+            return None
+        if all(map(_has_only_refused, hosts)):
+            more = ", and the others are too busy to say"
+            raise self._takes_none(refusing, DecisionsUnsupportedError(), more)
+
+        return _LOOK_AGAIN_SECONDS
 
     async def _put_hedged(
         self, question: Question[ReplyT], hosts: Hosts, lease: Lease[Host], patience: float

@@ -189,11 +189,18 @@ def format_context(context: Any) -> str:
     if isinstance(context, str):
         return context
 
-    texts = [text for name in ("text", "content") if (text := _field(context, name)) is not None]
-    if not texts or (isinstance(context, Mapping) and context.keys() - _OF_POSTS):
+    texts = _texts_of_post(context)
+    if not texts:
         return "\n".join(f"{key}: {value}" for key, value in (identify(context) or {}).items())
 
     return _post(context, next((str(text) for text in texts if text != ""), "(no text)"))
+
+
+def _texts_of_post(context: Any) -> list[Any]:
+    """Return what a context has as a post's text; nothing if it is no post."""
+    if isinstance(context, Mapping) and context.keys() - _OF_POSTS:
+        return []
+    return [text for name in ("text", "content") if (text := _field(context, name)) is not None]
 
 
 _OF_POSTS = {"text", "content", "author_id", "author", "topics", "post_id", "id"}

@@ -224,7 +224,7 @@ class _Reader:
         named = [each for each in found.values() if isinstance(each, str)]
         named += [each.folder for each in declared.values() if each.folder is not None]
         if given_folder is None and named:
-            given_folder = Path(named[0]) if folder is None else folder / named[0]
+            given_folder = (folder or Path()) / named[0]
 
         reader = ComponentReader(given_folder or folder, self._problems)
 
