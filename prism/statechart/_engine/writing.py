@@ -228,23 +228,14 @@ def _undo(agent: Any, refused: str, error: Exception, **before: Any) -> None:
         needs = "a list or a deque, with max_history_depth a number or None"
         raise AgentError(f"{kind}.state_history must be {needs}: {error}") from error
 
-    why = _why_frozen(error)
-    if why is not None:
-        raise AgentError(f"{kind} rejects a new {refused} ({why}): {_WAYS_OUT[refused]}") from error
+    if isinstance(error, AttributeError):
+        raise AgentError(
+            f"{kind} rejects a new {refused} ({error}): {_WAYS_OUT[refused]}"
+        ) from error
 
     error.add_note(
         f"{kind} rejected what prism wrote into {refused!r} and is unchanged; {IF_FROZEN}"
     )
-
-
-def _why_frozen(error: Any) -> str | None:
-    """Return why an object takes no new value at all; None if it refuses only this one."""
-    if isinstance(error, AttributeError):
-        return str(error)
-
-    is_pydantics = type(error).__module__.startswith("pydantic_core")
-    told = error.errors() if is_pydantics else ()
-    return next((each["msg"] for each in told if each["type"].startswith("frozen")), None)
 
 
 def writer_of(cls: type) -> Writer:

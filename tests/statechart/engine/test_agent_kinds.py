@@ -275,10 +275,6 @@ def test_moves_of_every_kind_of_agent_are_announced(make: Any, events: list[Any]
     assert all(type(entry["to_state"]) is str for entry in events)
 
 
-class FrozenModel(pydantic.BaseModel, frozen=True):
-    state: S = S.IDLE
-
-
 def test_a_class_is_no_agent() -> None:
     """Whoever passes a class is told to pass an agent, whatever its state is."""
     chart = chart_of(Transition("look", S.IDLE, S.SCROLLING))
@@ -295,10 +291,3 @@ async def test_a_class_is_no_reasoner() -> None:
     )
     with pytest.raises(TypeError, match=r"afire needs a reasoner with a method .*, got <class"):
         await chart.afire(Record(), "look", reasoner=Reasoner)
-
-
-def test_a_frozen_model_is_told_of_as_other_frozen_objects() -> None:
-    """A model of pydantic that takes no new values says in one line what to do."""
-    chart = chart_of(Transition("look", S.IDLE, S.SCROLLING))
-    with pytest.raises(AgentError, match=r"rejects a new state .*frozen.*: keep the frozen value"):
-        chart.fire(FrozenModel(), "look")
