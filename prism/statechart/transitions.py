@@ -472,8 +472,8 @@ class StateTransition:
         """
         try:
             time = datetime.fromisoformat(record["timestamp"])
-            states = [state_of(record[name]) for name in ("from_state", "to_state")]
-            return cls(*states, record["trigger"], time, record["context"])
+            before, after = state_of(record["from_state"]), state_of(record["to_state"])
+            return cls(before, after, record["trigger"], time, record["context"])
         except KeyError as error:
             raise FieldValueError(
                 f"a record of a transition must have {error}, got {dict(record)!r}"

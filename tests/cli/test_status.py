@@ -122,11 +122,13 @@ def test_runs_below_a_folder_are_listed(prism: Prism) -> None:
         ((), ".: is not a run, and holds none"),
         (("empty",), "empty: is not a run, and holds none"),
         (("nowhere",), "nowhere: there is no such file or folder"),
+        (("note.yaml",), "note.yaml: is no log of a run: give its folder or its log"),
     ],
 )
 def test_no_run_is_one_line(given: tuple[str, ...], said: str, prism: Prism) -> None:
     """Where there is no run one line says so, with status 2."""
     (prism.folder / "empty").mkdir()
+    (prism.folder / "note.yaml").write_text("name: desk\nsteps: []\n", encoding="utf-8")
     ended = prism("status", *given)
     assert (ended.status, ended.out, ended.err) == (2, "", f"prism: {said}\n")
 

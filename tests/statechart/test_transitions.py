@@ -37,13 +37,8 @@ async def asked_elsewhere(agent: Any, context: Any) -> bool:
 
 
 def record(**changes: Any) -> StateTransition:
-    fields = {
-        "from_state": S.IDLE,
-        "to_state": S.SCROLLING,
-        "trigger": "go",
-        "timestamp": NOON,
-        "context": None,
-    }
+    fields = {"from_state": S.IDLE, "to_state": S.SCROLLING, "trigger": "go"}
+    fields |= {"timestamp": NOON, "context": None}
     return StateTransition(**{**fields, **changes})
 
 
