@@ -67,6 +67,7 @@ def test_plugin_is_found_by_pytest() -> None:
     assert found.value == "prism.pytest_plugin"
 
 
+@pytest.mark.slow
 def test_an_unused_plugin_imports_nothing_heavy(pytester: pytest.Pytester) -> None:
     """A suite that uses nothing of the plugin imports neither the engine nor any extra."""
     pytester.makepyfile(
@@ -85,6 +86,7 @@ def test_an_unused_plugin_imports_nothing_heavy(pytester: pytest.Pytester) -> No
     result.stdout.no_fnmatch_line("*coverage*")
 
 
+@pytest.mark.slow
 def test_fixtures_work_together(pytester: pytest.Pytester) -> None:
     """The fixtures drive agents, script decisions, log events, stop time and serve a model."""
     pytester.makepyfile(
@@ -139,6 +141,7 @@ def test_fixtures_work_together(pytester: pytest.Pytester) -> None:
     result.assert_outcomes(passed=4)
 
 
+@pytest.mark.slow
 def test_script_fails_the_test(pytester: pytest.Pytester) -> None:
     """Unexpected questions and unused answers fail a test that has not failed already."""
     pytester.makepyfile(
@@ -179,6 +182,7 @@ def test_script_fails_the_test(pytester: pytest.Pytester) -> None:
     )
 
 
+@pytest.mark.slow
 def test_script_of_texts_fails_the_test(pytester: pytest.Pytester) -> None:
     """Unexpected text calls and unused texts fail a test that has not failed already."""
     pytester.makepyfile(
@@ -318,6 +322,7 @@ def assert_covered(
 
 @pytest.mark.parametrize("workers", [None, pytest.param("-n1", marks=SLOW)])
 @pytest.mark.usefixtures("by_itself")
+@pytest.mark.slow
 def test_coverage_below_the_limit_fails(suite: pytest.Pytester, workers: str | None) -> None:
     """A session below the limit fails and says so; one at the limit passes."""
 
@@ -336,6 +341,7 @@ def test_coverage_below_the_limit_fails(suite: pytest.Pytester, workers: str | N
 
 
 @pytest.mark.parametrize(("limit", "status"), [("57.14", 0), ("57.142857", 0), ("57.15", 1)])
+@pytest.mark.sampled(3)
 def test_limit_is_compared_exactly(suite: pytest.Pytester, limit: str, status: int) -> None:
     """The limit is compared with the exact percentage, not with the rounded one."""
     result = suite.runpytest_inprocess(*QUIET, f"--statechart-fail-under={limit}", "-k", "late")
@@ -376,7 +382,7 @@ def test_limit_is_read_as_a_decimal(pytester: pytest.Pytester) -> None:
         "--cache-show",
     ],
 )
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_no_limit_is_applied_if_no_test_runs(suite: pytest.Pytester, option: str) -> None:
     """Where pytest runs no test, no limit is applied and the last report stays."""
     path = suite.path / "report.json"
@@ -417,6 +423,7 @@ def test_crashed_worker_is_reported(suite: pytest.Pytester) -> None:
 
 
 @pytest.mark.parametrize("limit", ["many", "101", "-1", "nan"])
+@pytest.mark.sampled(4)
 def test_limit_must_be_a_percentage(pytester: pytest.Pytester, limit: str) -> None:
     """A limit that is no percentage is a mistake in the command line."""
     result = pytester.runpytest_inprocess(f"--statechart-fail-under={limit}")
