@@ -86,7 +86,6 @@ def test_an_unused_plugin_imports_nothing_heavy(pytester: pytest.Pytester) -> No
     result.stdout.no_fnmatch_line("*coverage*")
 
 
-@pytest.mark.slow
 def test_fixtures_work_together(pytester: pytest.Pytester) -> None:
     """The fixtures drive agents, script decisions, log events, stop time and serve a model."""
     pytester.makepyfile(
@@ -182,7 +181,6 @@ def test_script_fails_the_test(pytester: pytest.Pytester) -> None:
     )
 
 
-@pytest.mark.slow
 def test_script_of_texts_fails_the_test(pytester: pytest.Pytester) -> None:
     """Unexpected text calls and unused texts fail a test that has not failed already."""
     pytester.makepyfile(
@@ -322,7 +320,6 @@ def assert_covered(
 
 @pytest.mark.parametrize("workers", [None, pytest.param("-n1", marks=SLOW)])
 @pytest.mark.usefixtures("by_itself")
-@pytest.mark.slow
 def test_coverage_below_the_limit_fails(suite: pytest.Pytester, workers: str | None) -> None:
     """A session below the limit fails and says so; one at the limit passes."""
 
@@ -341,7 +338,6 @@ def test_coverage_below_the_limit_fails(suite: pytest.Pytester, workers: str | N
 
 
 @pytest.mark.parametrize(("limit", "status"), [("57.14", 0), ("57.142857", 0), ("57.15", 1)])
-@pytest.mark.sampled(3)
 def test_limit_is_compared_exactly(suite: pytest.Pytester, limit: str, status: int) -> None:
     """The limit is compared with the exact percentage, not with the rounded one."""
     result = suite.runpytest_inprocess(*QUIET, f"--statechart-fail-under={limit}", "-k", "late")
@@ -423,7 +419,6 @@ def test_crashed_worker_is_reported(suite: pytest.Pytester) -> None:
 
 
 @pytest.mark.parametrize("limit", ["many", "101", "-1", "nan"])
-@pytest.mark.sampled(4)
 def test_limit_must_be_a_percentage(pytester: pytest.Pytester, limit: str) -> None:
     """A limit that is no percentage is a mistake in the command line."""
     result = pytester.runpytest_inprocess(f"--statechart-fail-under={limit}")

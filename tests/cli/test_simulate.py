@@ -288,7 +288,6 @@ def test_a_run_without_its_server_does_not_begin(prism: Prism) -> None:
     assert not (prism.folder / "run").exists()
 
 
-@pytest.mark.slow
 def test_unreachable_model_does_not_stop_a_run(prism: Prism) -> None:
     """Where nothing listens a run that is told to goes on, and says what fell back and why."""
     with socket.socket() as closed:
@@ -326,7 +325,6 @@ def test_unreachable_model_does_not_stop_a_run(prism: Prism) -> None:
 @pytest.mark.parametrize(
     ("given", "told"), [([], False), (["--think", "true"], True), (["--think", "low"], "low")]
 )
-@pytest.mark.sampled(3)
 def test_a_model_thinks_as_it_is_told(
     given: list[str], told: Any, prism: Prism, server: FakeOllama
 ) -> None:
@@ -379,7 +377,6 @@ def test_defaults_and_extremes_run(given: list[str], prism: Prism) -> None:
         (["--reasons"], "--reasons needs --reasoner ollama or openai\n"),
     ],
 )
-@pytest.mark.sampled(6)
 def test_confusions_are_told_apart(given: list[str], message: str, prism: Prism) -> None:
     """Numbers, files, empty texts and options that contradict each other are told apart."""
     ran = prism("simulate", *given)
@@ -388,7 +385,6 @@ def test_confusions_are_told_apart(given: list[str], message: str, prism: Prism)
     assert len(ran.err.splitlines()) == 1
 
 
-@pytest.mark.slow
 def test_full_disk_is_one_line(prism: Prism) -> None:
     """Output that cannot be written ends the command in one line, without a traceback."""
     with Path("/dev/full").open("w") as full:
@@ -454,7 +450,6 @@ def test_columns_that_cannot_be_kept_are_refused(
     assert not (prism.folder / "run").exists()
 
 
-@pytest.mark.slow
 def test_a_limit_on_tokens_that_cannot_work_is_told(prism: Prism, server: FakeOllama) -> None:
     """Where the server reports no tokens a run with a limit on them says so, once."""
     body = {"message": {"role": "assistant", "content": '{"next_state": "scrolling"}'}}
@@ -470,7 +465,6 @@ def test_a_limit_on_tokens_that_cannot_work_is_told(prism: Prism, server: FakeOl
     ]
 
 
-@pytest.mark.slow
 def test_a_world_is_asked_with_memories_attributes_and_reasons(
     prism: Prism, server: FakeOllama
 ) -> None:

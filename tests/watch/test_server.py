@@ -88,7 +88,6 @@ def test_the_cookie_is_for_no_script_and_no_other_site(watching: Watching) -> No
         {"Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "no-cors"},
     ],
 )
-@pytest.mark.sampled(5)
 def test_other_pages_and_other_names_get_nothing(
     client: httpx.Client, headers: dict[str, str]
 ) -> None:
@@ -128,7 +127,6 @@ def test_pages_are_only_read(client: httpx.Client) -> None:
 @pytest.mark.parametrize(
     "name", ["", "..", "../real", "/etc", "real/..", "./real", "real\x00", "%2e%2e", "real/events"]
 )
-@pytest.mark.sampled(4)
 def test_no_path_is_made_of_a_request(client: httpx.Client, name: str) -> None:
     """No path is made of a request."""
     for path in ("/head", "/time", "/round", "/agents", "/report", "/events"):
