@@ -189,7 +189,6 @@ def test_laws_of_final_size_agree() -> None:
 
 
 @on_fixed_seeds
-@pytest.mark.slow
 def test_final_size_in_households(seeds: range) -> None:
     """Households of six have the final sizes of Ball's recursion, infectious for geometric times.
 
