@@ -137,6 +137,7 @@ def test_agents_in_a_round_that_goes_on_are_counted_from_the_last_end(
 
 
 @pytest.mark.parametrize("cuts", [[], [3, 6, 9]])
+@pytest.mark.sampled(2)
 def test_agents_of_a_loop_of_ones_own_are_counted_as_in_the_analysis(
     cuts: list[int], write_log: Callable[..., Path], make: Any
 ) -> None:
@@ -235,6 +236,7 @@ def test_a_log_that_grows_fast_is_read_whole_once_its_run_has_ended(
         watched.close()
 
 
+@pytest.mark.slow
 def test_a_long_log_is_read_once_its_last_counts_are_shown(
     write_log: Callable[..., Path], make: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
