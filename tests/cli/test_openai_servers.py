@@ -45,6 +45,7 @@ def decisions_in(folder: Path) -> list[dict[str, Any]]:
     return [event for event in events if event["event"] == "reasoner.decision"]
 
 
+@pytest.mark.slow
 def test_decisions_have_the_probabilities_that_a_server_gives(prism: Prism, serve: Serve) -> None:
     """Where log-probabilities come back, each decision has those of its options, and is drawn."""
     server = serve()

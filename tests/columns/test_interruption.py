@@ -91,6 +91,7 @@ def require_interrupted(cls: Any, folder: Path, capsys: Any) -> None:
 
 
 @pytest.mark.parametrize("step", [ENDLESS, COUNTING], ids=["while", "range"])
+@pytest.mark.sampled(2)
 def test_an_endless_step_is_ended_by_ctrl_c(step: str, tmp_path: Path, capsys: Any) -> None:
     """One Ctrl-C ends a step that would never end, and its line and agent are told."""
     require_interrupted(pressing(town(step, tmp_path, kind="def", more=MORE)), tmp_path, capsys)

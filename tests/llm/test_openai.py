@@ -192,7 +192,7 @@ async def test_other_refusals_are_raised(
     ("fault", "kind", "message"),
     [pytest.param(*row, id=name) for name, *row, _ in FAULTS],
 )
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(10)
 async def test_every_fault_has_its_class(
     fault: Fault,
     kind: type,

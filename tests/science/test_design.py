@@ -74,6 +74,7 @@ def test_what_is_not_within_is_averaged_by_seed(done: Batch) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_measure_that_only_the_seed_changes_has_no_effects() -> None:
     """What factors and seeds leave over is rounding then, against which any effect looks large."""
     cells = [

@@ -317,6 +317,7 @@ def fickle_population() -> tuple[list[SocialAgent], Sequence[SeedPost]]:
 
 
 @pytest.mark.parametrize("make", [PolicyReasoner, lambda: LateReasoner(most_turns=59)])
+@pytest.mark.sampled(2)
 def test_a_refused_decision_is_logged_as_discarded(
     make: Callable[[], Any], run_logged: Callable[..., Any]
 ) -> None:

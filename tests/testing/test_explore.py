@@ -113,7 +113,7 @@ def test_a_planted_fault_is_found_by_its_shortest_path() -> None:
 
 
 @pytest.mark.parametrize("number", range(8))
-@pytest.mark.sampled(9)
+@pytest.mark.slow
 def test_loops_are_left_out_of_the_path(number: int) -> None:
     """A failure is shown by its direct path, without the loops by which it was found."""
     machine = short(

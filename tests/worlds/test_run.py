@@ -47,7 +47,7 @@ def address(cls: type[World[Any]]) -> str:
 
 
 @pytest.mark.parametrize(("world", "agents"), WORLDS)
-@pytest.mark.sampled(len(WORLDS))
+@pytest.mark.slow
 def test_any_process_writes_the_same_bytes(
     world: type[World[Any]], agents: int, tmp_path: Path
 ) -> None:

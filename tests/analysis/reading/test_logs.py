@@ -169,6 +169,7 @@ def test_logs_of_many_blocks_are_read_whole(write_log: WriteLog, make: SimpleNam
     assert [(note.kind, note.line) for note in logs.notes] == [("corrupt", 151)]
 
 
+@pytest.mark.slow
 def test_without_polars_the_room_names_its_extra() -> None:
     """Without polars the import says what to install."""
     code = "import sys; sys.modules['polars'] = None; import prism.analysis"

@@ -340,6 +340,7 @@ def test_another_prefix_of_thoughts(kind: Any, tmp_path: Path) -> None:
         pytest.param("sqlite", 100, marks=pytest.mark.slow),
     ],
 )
+@pytest.mark.sampled(2)
 def test_restarts_end_where_one_run_ends(kind: Any, cycles: int, tmp_path: Path) -> None:
     """A memory that is closed and opened after each cycle ends with the same bytes."""
     together = tmp_path / "together"
