@@ -211,7 +211,6 @@ def test_final_size_in_households(seeds: range) -> None:
 
 
 @on_fixed_seeds
-@pytest.mark.slow
 def test_final_size_in_communities(seeds: range) -> None:
     """Communities of 100 in which everybody mixes have the mean final size of the exact chain."""
     n = COMMUNITY - FIRST
