@@ -341,7 +341,7 @@ def test_one_agent_is_told_from_its_own_lines_alone(
     whole = read_log(folder)
     joined = [event["agent_id"] for event in events if event["event"] == "agent.joined"]
     watched = Watched(folder, "real")
-    wait_until(lambda: watched.tail.position == watched.tail.size > 0)
+    wait_until(lambda: watched.counted == watched.tail.size > 0)
     for agent in joined[:agents]:
         story = doings_of(watched, agent, None).story
         assert_frame_equal(story.drop("line"), agent_story(whole, agent).drop("line"))
