@@ -143,6 +143,7 @@ async def test_what_a_server_refuses_is_told_once_and_left_out(
     assert told.startswith(f"tiny at {server.host} refuses {part}, so it is asked without: ")
 
 
+@pytest.mark.slow
 async def test_all_that_is_refused_is_left_out(
     serve: Serve, connect: Connect, caplog: pytest.LogCaptureFixture
 ) -> None:

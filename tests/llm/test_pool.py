@@ -179,7 +179,7 @@ async def test_no_waiter_is_forgotten(serve: Serve, connect: Connect, seed: int)
 
 
 @BOTH
-@pytest.mark.sampled(8)
+@pytest.mark.slow
 async def test_a_server_without_the_model_loses_no_answer(serve: Serve, connect: Connect) -> None:
     """A question goes on from a server without the model, which counts; soon it is not asked."""
     lacking, good = serve(models=[]), serve()

@@ -127,6 +127,7 @@ def tick_of(event: dict[str, Any]) -> tuple[int, int]:
     return event["round"], event["tick"]
 
 
+@pytest.mark.slow
 def test_decisions_of_a_tick_are_asked_together_and_applied_in_order(
     run_logged: Callable[..., Any],
 ) -> None:

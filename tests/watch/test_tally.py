@@ -176,6 +176,7 @@ def test_a_damaged_line_is_left_out_and_nothing_else(
     assert tally.ends == sound.ends
 
 
+@pytest.mark.slow
 def test_a_growing_log_is_read_whole_again_after_a_rest(
     write_log: Callable[..., Path], make: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -186,7 +186,7 @@ async def test_a_client_that_keeps_failing_is_left_alone(server: FakeOllama, cli
     assert str(decisions[-1].reason).startswith("CircuitOpenError")
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.slow
 async def test_with_patience_a_client_that_is_away_is_waited_for(
     server: FakeOllama, client: Any
 ) -> None:

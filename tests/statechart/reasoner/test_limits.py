@@ -62,7 +62,7 @@ async def test_no_request_of_a_client_without_retries_is_sent_beyond_the_budget(
 
 
 @pytest.mark.parametrize("max_calls", [30, 37])
-@pytest.mark.sampled(2)
+@pytest.mark.slow
 async def test_no_hedge_is_sent_beyond_the_budget(
     max_calls: int, serve: Serve, connect: Connect, loop_clock: Clock
 ) -> None:

@@ -266,6 +266,7 @@ async def test_without_slots_all_are_answered_at_once() -> None:
 
 
 @pytest.mark.parametrize(("limit", "refused"), [(0, 5), (2, 3), (None, 0)])
+@pytest.mark.sampled(3)
 async def test_beyond_the_queue_limit_it_is_busy(limit: int | None, refused: int) -> None:
     """While the slot is in use as many as the limit says wait, and the others are refused."""
     with FakeOllama(slots=1, queue_limit=limit) as server:
