@@ -61,7 +61,9 @@ class Tail:
             InputError: If it is gone, or cannot be read.
         """
         self._check()
-        yield from iter(self._next, None)
+        # what comes meanwhile waits for the next look: each block costs, however few its lines
+        while self.position < self.size and (block := self._next()) is not None:
+            yield block
 
     def read(self, begin: int, end: int) -> bytes:
         """Return some bytes of the log, fewer where it ends before."""

@@ -36,6 +36,9 @@ _OVER_TIME = tuple(kind for kind in (FAULTS, *KINDS) if kind.anchor not in ("cha
 _OF_COUNTS = ("faults", "measures", "states", "decisions", "costs", "treatments", "events")
 """The sections for which counts are enough."""
 
+_FAST = 250_000
+"""Bytes a second: making all tables of a report takes a second of CPU for some 10 MB of a log."""
+
 _EMPTY = Markup("")
 
 
@@ -96,16 +99,23 @@ class Views:
 
     def over_time(self) -> View:
         """Return what a report shows, up to the present round."""
-        is_long = self.watched.tail.size > MOST_READ_WHOLE
-        whole, seconds = (None, 0.0) if is_long else self._as_reported()
+        told = self._only_counted()
+        whole, seconds = (None, 0.0) if told else self._as_reported()
         facts = whole or self._counted()
         if facts is None:
             return View([], PageFigures(()))
 
         kinds = [each for each in _OVER_TIME if whole or each.anchor in _OF_COUNTS]
         figures = _figures(facts)
-        more = {"counted": is_long, "due": seconds}
+        more = {"counted": told, "due": seconds}
         return View(sections_of(kinds, [facts], figures), figures, more)
+
+    def _only_counted(self) -> str:
+        """Return why the log is not read whole for figures over time; "" if it is."""
+        if self.watched.tail.size > MOST_READ_WHOLE:
+            return "long"
+        is_running = self.watched.status.state == "running"
+        return "fast" if is_running and self.watched.bytes_per_second > _FAST else ""
 
     def _as_reported(self) -> tuple[RunFacts | None, float]:
         """Return what the report is made from, and the seconds until it is all up to date.

@@ -34,6 +34,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return simulated(tmp_path_factory.mktemp("checked") / "run", "--agents", "24", "--rounds", "3")
 
 
+@pytest.mark.slow
 def test_check_of_a_sound_run_passes(run: Path, log: Prism) -> None:
     """A run agrees with its chart: status 0, no output, and the number of steps checked."""
     said = log("check", run, "--chart", "social_feed")

@@ -97,6 +97,7 @@ def test_an_interrupted_run_says_where_it_stopped(prism: Prism) -> None:
     assert re.match(r"run: stopped at round \d of 3 tick \d+ of 12\n", prism("status", "run").out)
 
 
+@pytest.mark.slow
 def test_runs_below_a_folder_are_listed(prism: Prism) -> None:
     """Without a run the runs below are listed, each in a line, a damaged one among them."""
     for name in ("a/one", "two"):

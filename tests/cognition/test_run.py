@@ -114,7 +114,7 @@ def assert_same_memory(one: Path, other: Path) -> None:
         assert one.read_bytes() == other.read_bytes()
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.slow
 def test_every_event_of_a_run_is_of_the_schema(complete: Complete) -> None:
     """The log of a run of cycles holds events of the published schema only, with all their keys."""
     events = events_of(complete.folder)
@@ -132,6 +132,7 @@ def test_every_event_of_a_run_is_of_the_schema(complete: Complete) -> None:
     }
 
 
+@pytest.mark.sampled(2)
 def test_results_say_what_came_of_the_run(complete: Complete) -> None:
     """Cycles, outcomes, actions, pagings, tokens and sizes are in run.json."""
     options, folder, results = complete.options, complete.folder, complete.results
@@ -147,6 +148,7 @@ def test_results_say_what_came_of_the_run(complete: Complete) -> None:
         assert memory.unknown == {"mine": {"kept": [1]}}
 
 
+@pytest.mark.sampled(2)
 def test_a_run_is_repeated_without_its_model(
     complete: Complete, server: FakeOllama, tmp_path: Path
 ) -> None:
@@ -169,7 +171,7 @@ def test_a_replay_needs_no_folder(complete: Complete) -> None:
     assert complete.options.memory.read_bytes() == before
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.slow
 def test_a_replay_is_replayed(complete: Complete, tmp_path: Path) -> None:
     """A repeated run can be repeated in its turn."""
     replay(complete.folder, tmp_path / "again")
@@ -203,7 +205,7 @@ def _without_time(event: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("stopped", [1, 5, CYCLES - 1])
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_a_stopped_run_goes_on(
     complete: Complete, options: Any, tmp_path: Path, stopped: int
 ) -> None:
@@ -221,7 +223,7 @@ def test_a_stopped_run_goes_on(
 
 
 @pytest.mark.parametrize("stopped", [1, 6, CYCLES])
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_a_stopped_replay_is_resumed_to_the_same_bytes(
     complete: Complete, tmp_path: Path, stopped: int
 ) -> None:
@@ -264,7 +266,7 @@ def test_a_memory_that_was_changed_is_gone_on_from(options: Any, tmp_path: Path)
     }
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.slow
 def test_a_second_run_goes_on_with_the_memory(options: Any, tmp_path: Path) -> None:
     """A memory is used by one run after another, and each is repeated from where it began."""
     short = options.replace(rounds=5)

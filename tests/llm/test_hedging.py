@@ -195,6 +195,7 @@ async def test_a_hedge_takes_only_a_slot_that_nobody_wants(
 
 
 @BOTH
+@pytest.mark.sampled(2)
 async def test_a_hedge_that_fails_leaves_the_question_to_the_first(
     serve: Serve, connect: Connect, loop_clock: Clock
 ) -> None:

@@ -224,7 +224,7 @@ def test_another_format_is_refused(report: Report, tmp_path: Path) -> None:
     ],
     ids=["truncated", "corrupt", "newer", "mixed", "unfinished", "foreign"],
 )
-@pytest.mark.sampled(6)
+@pytest.mark.slow
 def test_damaged_logs_give_a_report_that_says_so(
     folder: Path,
     tmp_path: Path,
@@ -262,6 +262,7 @@ def test_an_empty_log_gives_no_report(tmp_path: Path) -> None:
         make_report(read_log(log))
 
 
+@pytest.mark.slow
 def test_a_run_in_which_nothing_happens(
     write_log: Callable[..., Path], make: Any, parse: Callable[[str], Any]
 ) -> None:

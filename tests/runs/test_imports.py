@@ -38,6 +38,7 @@ def test_a_run_without_a_model_loads_nothing_that_asks_one() -> None:
     assert not loaded & (HEAVY | unused)
 
 
+@pytest.mark.slow
 def test_structlog_knows_the_round_as_soon_as_it_is_imported() -> None:
     """A world that imports structlog in its second round finds round and tick in its context."""
     loaded_by(

@@ -180,7 +180,7 @@ def test_stopping_after_any_round_changes_nothing(
 
 
 @pytest.mark.parametrize("feed", ["chronological", "popular", "random", "collaborative", "mixed"])
-@pytest.mark.sampled(5)
+@pytest.mark.slow
 def test_every_feed_goes_on(feed: str, runs: Runs) -> None:
     """What was seen, liked and ranked is made again from the log, whatever the feed."""
     changed = Parameters(

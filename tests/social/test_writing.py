@@ -50,6 +50,7 @@ def simulated(run_logged: Any, **options: Any) -> LoggedRun:
     return done
 
 
+@pytest.mark.slow
 def test_words_move_nobody(run_logged: Any) -> None:
     """With a writer the same seed makes the same transitions, posts and decisions."""
     plain = simulated(run_logged)

@@ -164,7 +164,7 @@ def test_a_chart_is_found_after_its_equal_is_gone() -> None:
     [{"guard": exceeds(9)}, {"decision_states": [Mood.CALM]}, {"strict": True}],
     ids=lambda each: next(iter(each)),
 )
-@pytest.mark.sampled(4)
+@pytest.mark.slow
 def test_charts_that_differ_in_what_they_allow_are_ambiguous(settings: Any) -> None:
     """If living charts of the same name differ in what they allow, none is chosen."""
     guard = exceeds(3)

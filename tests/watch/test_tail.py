@@ -53,6 +53,17 @@ def test_only_what_was_added_is_read(follow: Follow, log: Path) -> None:
     assert (block.data, block.first_line, block.lines) == (b"three\n", 3, 1)
 
 
+def test_what_comes_while_it_is_read_waits_for_the_next_look(follow: Follow, log: Path) -> None:
+    """A log that grows while it is read is not read again for each few lines of it."""
+    tail = follow(log)
+    found = []
+    for block in tail.blocks():
+        found.append(block.data)
+        append(log, b"more\n")
+    assert found == [b"one\ntwo\n"]
+    assert read(tail) == b"more\n"
+
+
 def test_a_line_without_an_end_is_read_once_it_has_one(follow: Follow, log: Path) -> None:
     """A line without an end is read once it has one."""
     tail = follow(log)

@@ -202,6 +202,7 @@ async def test_a_client_that_keeps_failing_is_left_alone(server: FakeOllama, cli
     assert str(decisions[-1].reason).startswith("CircuitOpenError")
 
 
+@pytest.mark.slow
 async def test_with_patience_a_client_that_is_away_is_waited_for(
     server: FakeOllama, client: Any
 ) -> None:
@@ -216,6 +217,7 @@ async def test_with_patience_a_client_that_is_away_is_waited_for(
 @pytest.mark.parametrize(
     ("said", "told", "waits"), [(None, {}, False), (60, {}, True), (60, {"patience": 0}, False)]
 )
+@pytest.mark.sampled(3)
 async def test_patience_is_that_of_the_model_or_the_reasoner(
     said: float | None, told: Any, waits: bool, server: FakeOllama, bare: Any
 ) -> None:

@@ -67,6 +67,7 @@ FAILURES = [
         ("scrolling", S.SCROLLING),
     ],
 )
+@pytest.mark.sampled(6)
 async def test_a_failure_is_a_fallback(
     client: Any, reason: str, fallback: Any, chosen: S, logger: Any, capture: Any, no_pauses: None
 ) -> None:
@@ -97,6 +98,7 @@ async def test_a_fallback_is_never_silent(caplog: pytest.LogCaptureFixture) -> N
     assert "reasoner.decision" in caplog.text
 
 
+@pytest.mark.slow
 def test_a_fallback_is_heard_without_structlog() -> None:
     """In a program that knows neither structlog nor logging a fallback stands on standard error."""
     script = (

@@ -39,6 +39,7 @@ async def test_concurrency_is_that_of_the_reasoner_or_of_its_client(
 
 
 @pytest.mark.parametrize(("mode", "model"), [("chat", "tiny"), ("decision", "nimble")])
+@pytest.mark.sampled(2)
 async def test_equal_questions_under_way_are_one_request(
     mode: Any, model: str, server: FakeOllama, connect: Connect, events: Any
 ) -> None:
@@ -90,6 +91,7 @@ async def test_cancelling_one_of_two_equal_questions_leaves_the_other(
 
 @pytest.mark.parametrize("kind", ["prism", "pool", "ollama"])
 @pytest.mark.parametrize(("mode", "model"), [("chat", "tiny"), ("decision", "nimble")])
+@pytest.mark.sampled(6)
 async def test_cancelling_all_equal_questions_cancels_the_request(
     kind: str, mode: Any, model: str, server: FakeOllama, connect: Connect
 ) -> None:
@@ -261,6 +263,7 @@ async def test_the_time_for_an_answer_begins_anew_when_others_are_served(
 
 
 @pytest.mark.parametrize("kind", ["prism", "ollama"])
+@pytest.mark.sampled(2)
 async def test_a_cancelled_request_comes_out_of_the_budget(
     kind: str, server: FakeOllama, connect: Connect
 ) -> None:
