@@ -59,6 +59,7 @@ class Short(World[Calm]):
 
 
 @pytest.mark.parametrize("log", ["plain", "zstd"])
+@pytest.mark.sampled(2)
 def test_a_run_that_ended_itself_says_in_which_round(prism: Prism, log: str) -> None:
     """A world that stopped before its last round is complete, and not as long as was asked."""
     (prism.folder / f"{log}_short.py").write_text(ENDS)

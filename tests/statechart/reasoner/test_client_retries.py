@@ -94,7 +94,7 @@ def client(request: pytest.FixtureRequest, bare: ollama.AsyncClient) -> Any:
 
 
 @pytest.mark.parametrize("fault", PASSING, ids=lambda fault: fault.name)
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(12)
 async def test_what_passes_is_retried(fault: Fault, client: Any, server: FakeOllama) -> None:
     """A busy server and a broken connection cost attempts, three at most, but not the answer."""
     server.fail(fault, fault)
