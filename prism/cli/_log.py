@@ -118,7 +118,10 @@ def transitions(depth: Depth = None) -> None:
 
 
 @_table(
-    _STATES, "dwell_times", shown="round chart state visits complete cut open mean median p90 p"
+    _STATES,
+    "dwell_times",
+    shown="round chart state visits complete cut open mean median p90 p",
+    below="Lengths are in ticks, which chart.tick counts: where nobody calls it, they are 0.",
 )
 def dwell(by_round: ByRound = False, depth: Depth = None) -> None:
     """Describe how many ticks agents stay in each state, with a geometric fit.
