@@ -365,7 +365,7 @@ def test_a_processor_that_raises_breaks_no_transition(caplog: pytest.LogCaptureF
         Transition("on", S.SCROLLING, S.IDLE, None, raises),
     ]
     chart = Statechart(S, moves, S.IDLE)
-    agent = SimpleNamespace(state=S.IDLE)
+    agent = SimpleNamespace(state=S.IDLE, agent_id="ada")
     structlog.configure(processors=[broken])
     try:
         assert [chart.fire(agent, name) for name in ("go", "on", "go")] == [
