@@ -326,6 +326,7 @@ def test_limit_in_the_log_overrides_the_given_one(folder: Path) -> None:
 
 
 @pytest.mark.usefixtures("small_blocks")
+@pytest.mark.slow
 def test_first_violations_are_returned_and_all_counted(
     write_log: WriteLog, make: SimpleNamespace
 ) -> None:

@@ -115,6 +115,7 @@ def test_drawn_transitions_say_what_their_probability_is_of(run: Path, log: Pris
     assert "leave the state" not in log("transitions", run, "--format", "csv").out
 
 
+@pytest.mark.slow
 def test_states_are_drawn_by_tick_or_time(run: Path, log: Prism) -> None:
     """One round is drawn by tick, a log without rounds by time, both together in a long table."""
     events = [json.loads(line) for line in (run / "events.jsonl").read_bytes().splitlines()]
@@ -399,6 +400,7 @@ def test_file_that_cannot_be_written_is_one_line(run: Path, log: Prism) -> None:
     assert said.err == "prism: nowhere/table.csv: cannot be written to: No such file or directory\n"
 
 
+@pytest.mark.slow
 def test_help_names_every_table(log: Prism) -> None:
     """``prism log --help`` lists the tables, and each explains its options."""
     said = log("--help")

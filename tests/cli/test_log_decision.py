@@ -88,6 +88,7 @@ def test_json_has_everything(recorded: Path, log: Prism) -> None:
     assert body["messages"][0]["content"] == found["record"]["prompt"]
 
 
+@pytest.mark.slow
 def test_decisions_are_listed_by_agent_and_round(recorded: Path, log: Prism) -> None:
     """The list has one line for each, of one agent or round where asked, and fits 80 columns."""
     rows = log("decision", recorded, "--json").rows

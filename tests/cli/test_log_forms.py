@@ -95,6 +95,7 @@ def test_faults_are_said_with_every_table(
     assert "guard_failed" in log("faults", path).out
 
 
+@pytest.mark.slow
 def test_an_edge_list_is_read_by_networkx(folder: Path, log: Prism) -> None:
     """Edges, printed or in a file of that name, are the pairs of the table, with their totals."""
     said = log("interactions", folder, "--format", "edges")

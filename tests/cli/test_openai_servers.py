@@ -83,6 +83,7 @@ def test_several_servers_share_the_questions(prism: Prism, serve: Serve) -> None
     assert hosts == {server.host for server in servers}
 
 
+@pytest.mark.slow
 def test_what_a_server_refuses_is_said_once(prism: Prism, serve: Serve) -> None:
     """A note says what a server does not take, and the run goes on without it."""
     server = serve(refuses=["seed"])

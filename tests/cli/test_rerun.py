@@ -92,7 +92,7 @@ ESSAY = Path(__file__).parents[2] / "docs" / "workflows" / "essay.yaml"
 
 
 @pytest.mark.parametrize("kind", ["thinking", "yaml"])
-@pytest.mark.sampled(2)
+@pytest.mark.slow
 def test_texts_and_actions_are_held_against_each_other(prism: Prism, kind: str) -> None:
     """``log diff`` of single agents names the first text and action, from where they differ."""
     (prism.folder / "config.json").write_text(Config().to_json())

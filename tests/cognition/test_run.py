@@ -114,7 +114,7 @@ def assert_same_memory(one: Path, other: Path) -> None:
         assert one.read_bytes() == other.read_bytes()
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.slow
 def test_every_event_of_a_run_is_of_the_schema(complete: Complete) -> None:
     """The log of a run of cycles holds events of the published schema only, with all their keys."""
     events = events_of(complete.folder)
@@ -305,6 +305,7 @@ def test_the_options_are_in_run_json(complete: Complete) -> None:
     assert read == complete.options.replace(storage=complete.storage)
 
 
+@pytest.mark.sampled(2)
 def test_a_run_whose_configuration_changed_is_not_resumed(options: Any, tmp_path: Path) -> None:
     """The configuration has to be what it was when the run began."""
     with pytest.raises(StopError):

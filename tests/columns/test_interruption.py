@@ -97,6 +97,7 @@ def test_an_endless_step_is_ended_by_ctrl_c(step: str, tmp_path: Path, capsys: A
     require_interrupted(pressing(town(step, tmp_path, kind="def", more=MORE)), tmp_path, capsys)
 
 
+@pytest.mark.slow
 def test_an_endless_guard_of_a_hook_is_ended_by_ctrl_c(tmp_path: Path, capsys: Any) -> None:
     """Where a hook fires an event whose guard never ends, one Ctrl-C ends it, too."""
     with pytest.raises(KeyboardInterrupt):

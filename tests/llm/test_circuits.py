@@ -31,7 +31,7 @@ from tests.kit.waiting import until
 
 
 @BOTH
-@pytest.mark.sampled(2)
+@pytest.mark.slow
 async def test_a_failing_server_opens_its_circuit_and_is_probed_once(
     server: FakeOllama, connect: Connect, loop_clock: Clock
 ) -> None:

@@ -162,7 +162,7 @@ def test_backoff_grows_and_is_random(attempt: int, longest: float) -> None:
 
 @BOTH
 @pytest.mark.parametrize(("slots", "queue_limit"), [(2, 1), (1, 0)])
-@pytest.mark.sampled(4)
+@pytest.mark.slow
 async def test_a_busy_server_opens_no_circuit(
     serve: Serve, connect: Connect, slots: int, queue_limit: int
 ) -> None:

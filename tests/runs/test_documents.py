@@ -54,7 +54,7 @@ def files_of(folder: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("kind", ["check", "dry run"])
-@pytest.mark.sampled(2)
+@pytest.mark.slow
 def test_a_trial_changes_no_memory_of_the_user(
     prism: Prism, asking: tuple[str, ...], kind: str
 ) -> None:

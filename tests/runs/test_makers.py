@@ -128,6 +128,7 @@ def test_a_run_waits_a_minute_for_a_server_that_fails(given: Any, patience: floa
     assert part.client.servers[0].settings["patience"] == patience
 
 
+@pytest.mark.slow
 async def test_all_models_of_a_run_are_counted_together() -> None:
     """Where agents have models of their own, the share is that of all their decisions."""
     assigned = (ModelAssignment("agent", "n1*", model="large"),)

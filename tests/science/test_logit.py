@@ -124,6 +124,7 @@ def test_separated_choices_have_no_logit(write_log: Write) -> None:
     assert found.basis == "markov"
 
 
+@pytest.mark.slow
 def test_what_a_logit_cannot_use_is_told(write_log: Write) -> None:
     """Constant and unknown covariates, and groups that never chose an option, are left out."""
     rows = [

@@ -126,6 +126,7 @@ def test_a_feed_of_ones_own_is_a_world(tmp_path: Path) -> None:
     assert len(composed) == sum(post["kind"] == "reply" for post in posts)
 
 
+@pytest.mark.slow
 def test_a_warning_is_heeded(tmp_path: Path) -> None:
     """What a treatment changes holds from its round on, and for nothing before it."""
     plain, treated = (
@@ -144,6 +145,7 @@ def test_a_warning_is_heeded(tmp_path: Path) -> None:
     assert len(weighed(treated, 3, 4)) < len(weighed(plain, 3, 4))
 
 
+@pytest.mark.slow
 def test_without_parameters_a_feed_has_their_defaults(tmp_path: Path) -> None:
     """Whether none, all defaults, or their preset are given: the log is the same."""
     worlds = (Feed(), Feed(parameters=Parameters()), Feed(preset="conversation"))

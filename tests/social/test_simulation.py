@@ -127,6 +127,7 @@ def tick_of(event: dict[str, Any]) -> tuple[int, int]:
     return event["round"], event["tick"]
 
 
+@pytest.mark.slow
 def test_decisions_of_a_tick_are_asked_together_and_applied_in_order(
     run_logged: Callable[..., Any],
 ) -> None:
@@ -176,6 +177,7 @@ def test_failing_reasoner_ends_the_run(error: Exception, run_logged: Callable[..
 
 
 @pytest.mark.parametrize("chosen", [S.RESTING, None, "nonsense"])
+@pytest.mark.sampled(3)
 def test_choice_outside_the_options_ends_the_run(
     chosen: Any, run_logged: Callable[..., Any]
 ) -> None:

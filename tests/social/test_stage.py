@@ -49,6 +49,7 @@ def two_agents(**fields: Any) -> list[SocialAgent]:
 # What a run leaves behind
 
 
+@pytest.mark.slow
 def test_only_moves_of_the_chart_are_made(logged: Any) -> None:
     """Every move in the log starts where the agent was, and is one that the chart allows."""
     chart = social_media_chart()

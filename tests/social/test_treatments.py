@@ -84,7 +84,7 @@ def test_votes_stand_in_the_log_and_count(run_logged: Any) -> None:
 
 
 @pytest.mark.parametrize(("options", "rounds"), [({"until": 2}, {1, 2}), ({}, {1, 2, 3, 4})])
-@pytest.mark.sampled(2)
+@pytest.mark.slow
 def test_votes_end_with_their_last_round(
     run_logged: Any, options: dict[str, Any], rounds: set[int]
 ) -> None:

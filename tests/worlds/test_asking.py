@@ -124,6 +124,7 @@ def test_the_reasoner_limits_how_many_questions_are_under_way() -> None:
     assert slow.most_at_once > 2 * slow.concurrency
 
 
+@pytest.mark.slow
 def test_events_stand_in_the_order_of_ticks(run_logged: Callable[..., Any]) -> None:
     """Rounds and ticks never go back in the log, and decisions precede their transitions."""
     run = run_logged(reasoner=slow_reasoner(), rounds=3)

@@ -46,6 +46,7 @@ def test_real_run_has_one_run_and_no_notes(folder: Path) -> None:
     assert logs.notes == ()
 
 
+@pytest.mark.slow
 def test_compressed_log_reads_the_same(folder: Path, tmp_path: Path) -> None:
     """A gzip copy gives the same tables."""
     packed = tmp_path / "events.jsonl.gz"

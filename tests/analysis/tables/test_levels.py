@@ -117,6 +117,7 @@ def test_visits_to_a_composite_go_on_while_agents_are_inside(log: Any) -> None:
     assert described["agent_ticks"] == counted["agents"].sum()
 
 
+@pytest.mark.slow
 def test_visits_of_one_region_do_not_end_with_those_of_another(log: Any) -> None:
     """Agents visit a state in each region, and are at work while they look at the phone."""
     found = dwell_times(read_log(log[0]), depth=3, by_round=True)

@@ -135,6 +135,7 @@ def test_long_and_broken_texts_are_cut(hostile: Report) -> None:
     assert not any("\x00" in text or "\ufffe" in text for text in texts)
 
 
+@pytest.mark.slow
 def test_facts_take_any_names(write_log: Callable[..., Path], make: Any) -> None:
     """Names and contexts may have quotes, backslashes and line feeds; notes are kept."""
     name = 'say "hi" \\ \n'

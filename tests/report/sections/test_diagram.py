@@ -142,6 +142,7 @@ def test_runs_side_by_side_are_drawn_alike(
 TREE = {"awake": ["place", "phone"], "place": ["work", "home"], "phone": ["pocket", "feed"]}
 
 
+@pytest.mark.slow
 def test_states_in_states_are_boxes(write_log: Callable[..., Path], make: SimpleNamespace) -> None:
     """What a log says lies inside of what is drawn so, with regions where agents were in two."""
     moves = [

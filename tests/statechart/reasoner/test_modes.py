@@ -234,6 +234,7 @@ async def test_while_the_deciding_server_is_down_others_chat(
     assert set(asked(decides)) == {DECISIONS}
 
 
+@pytest.mark.slow
 async def test_one_server_that_only_chats_does_not_settle_the_mode(server: FakeOllama) -> None:
     """While one server has not said whether it decides, another that only chats settles nothing."""
     with FakeOllama() as decides:

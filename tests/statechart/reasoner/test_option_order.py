@@ -116,6 +116,7 @@ async def test_probabilities_belong_to_options_in_any_order(kind: Any) -> None:
         assert sum(one.probabilities.values()) == pytest.approx(1, abs=1e-5)
 
 
+@pytest.mark.slow
 async def test_what_is_logged_and_hashed_is_in_the_order_of_the_chart(heard: list[Any]) -> None:
     """The log has the chart's options, the rotation, and the hash of the prompt in that order."""
     with FakeOllama() as server:

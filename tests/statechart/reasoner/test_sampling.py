@@ -127,7 +127,7 @@ async def test_shares_are_those_of_the_log_probabilities() -> None:
 @pytest.mark.parametrize("option_mass", [1.0, 0.2])
 @pytest.mark.parametrize("mode", ["chat", "decision"])
 @pytest.mark.parametrize("order", ["chart", "shuffled"])
-@pytest.mark.sampled(9)
+@pytest.mark.slow
 async def test_a_run_with_a_cache_costs_nothing_the_second_time(
     order: Any, mode: Any, option_mass: float, tmp_path: Any
 ) -> None:

@@ -207,6 +207,7 @@ async def test_a_function_that_raises_is_a_500(
 
 
 @pytest.mark.parametrize(("remember", "kept"), [(None, 5), (8, 5), (3, 3), (0, 0)])
+@pytest.mark.sampled(4)
 async def test_it_remembers_a_limited_number_of_questions(remember: int | None, kept: int) -> None:
     """All questions are counted, and the last of them kept."""
     with FakeOllama(remember=remember, choose=lambda asked: str(len(asked.prompt))) as server:
@@ -266,6 +267,7 @@ async def test_without_slots_all_are_answered_at_once() -> None:
 
 
 @pytest.mark.parametrize(("limit", "refused"), [(0, 5), (2, 3), (None, 0)])
+@pytest.mark.sampled(3)
 async def test_beyond_the_queue_limit_it_is_busy(limit: int | None, refused: int) -> None:
     """While the slot is in use as many as the limit says wait, and the others are refused."""
     with FakeOllama(slots=1, queue_limit=limit) as server:
