@@ -352,12 +352,19 @@ def test_one_memory_is_shown_whole(prism: Prism) -> None:
     """With a tag the whole value is shown, and its versions if they are asked for."""
     with Memory.create(prism.folder / "memory.json", {}) as memory:
         memory.save("alice", "young " * 60)
+        memory.end_cycle()
+        memory.end_cycle()
         memory.save("alice", "old " * 60)
         memory.commit()
     shown = prism("memory", "show", "memory.json", "alice", "--json").rows
     assert [(row["where"], row["value"]) for row in shown] == [("storage", "old " * 60)]
     both = prism("memory", "show", "memory.json", "alice", "--versions", "--json").rows
     assert [row["where"] for row in both] == ["storage", "version 1"]
+    assert [row.get("replaced_in_cycle") for row in both] == [None, 2]
+    for words in (["alice", "--versions"], ["--versions"]):
+        assert "until cycle" in prism("memory", "show", "memory.json", *words).out
+    listed = json.loads(prism("memory", "show", "memory.json", "--versions", "--json").stdout)
+    assert listed["replaced_in_cycle"] == {"alice": [2]}
     assert prism("memory", "show", "memory.json", "bob").status == 1
     assert prism("memory", "compact", "memory.json", "--versions", "0").status == 0
     left = prism("memory", "show", "memory.json", "alice", "--versions", "--json").rows

@@ -306,6 +306,17 @@ def test_unknown_keys_stay(kind: Any, tmp_path: Path) -> None:
     assert memory.state == "dreaming"
 
 
+def test_a_misspelt_state_is_refused_when_it_is_set(memory: Memory) -> None:
+    """What the file could not be opened with again is not taken; other programs' states are."""
+    with pytest.raises(FieldValueError, match="'thinkin' is unknown; did you mean 'thinking'"):
+        memory.state = "thinkin"
+    assert memory.state == "thinking"
+    for state in ("executing", "Thinking", "dreaming of the sea"):
+        memory.state = state
+        memory.commit()
+        assert Memory.in_memory(memory.to_dict()).state == state
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_another_prefix_of_thoughts(kind: Any, tmp_path: Path) -> None:
     """Thoughts under a new prefix go on, and are still thoughts after a restart."""

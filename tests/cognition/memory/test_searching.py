@@ -197,7 +197,7 @@ def test_compacting_changes_nothing(memory: Memory) -> None:
     memory.commit()
     assert tags(memory, "rain") == ["weather"]
     data["storage"]["weather"] = "rain"
-    data["prism"]["versions"]["weather"] = ["sun"]
+    data["prism"]["versions"]["weather"] = [{"value": "sun", "replaced_in_cycle": 0}]
     assert memory.to_dict() == data
 
 
