@@ -113,6 +113,7 @@ def test_export(prism: Prism, memory: Path) -> None:
     assert json.loads((prism.folder / "out.json").read_text()) == DOCUMENT
 
 
+@pytest.mark.sampled(2)
 def test_export_as_another_memory(prism: Prism, memory: Path) -> None:
     """A memory is made a database, in a new file only."""
     line = ("memory", "export", memory, "--storage", "sqlite", "--out", "out.db")
@@ -310,6 +311,7 @@ def test_while_an_agent_lives(prism: Prism, kind: Any) -> None:
             process.send_signal(signal.SIGKILL)
 
 
+@pytest.mark.sampled(2)
 def test_a_damaged_memory(prism: Prism, memory: Path) -> None:
     """A damaged memory is shown from its backup, with a line that names both files."""
     with Memory.open(memory) as opened:

@@ -63,7 +63,7 @@ def content(folder: Path) -> dict[str, bytes]:
         if (writer, out) != ("export", "hard")
     ],
 )
-@pytest.mark.sampled(15)
+@pytest.mark.sampled(30)
 def test_no_command_overwrites_a_run(writer: str, out: str, made: Prism) -> None:
     """A run's files are refused by every command, and nothing changes."""
     (made.folder / "soft").symlink_to("run/events.jsonl")

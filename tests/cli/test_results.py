@@ -61,6 +61,7 @@ def test_tables_fit_eighty_columns(agents: int, rounds: int, shown: Shown) -> No
 @pytest.mark.parametrize(
     ("rounds", "width", "columns"), [(1, 80, 1), (10, 80, 10), (200, 200, 10), (200, 40, 4)]
 )
+@pytest.mark.sampled(4)
 def test_rounds_are_picked_evenly(rounds: int, width: int, columns: int, shown: Shown) -> None:
     """The first and last rounds are shown, with others evenly between, and a caption if cut."""
     lines = shown(results_of(rounds), width=width)

@@ -349,6 +349,7 @@ class _Stopping(Observer):
         return True
 
 
+@pytest.mark.slow
 def test_a_run_whose_server_has_moved_goes_on_at_its_new_address(prism: Prism) -> None:
     """``--host`` names where the same model is now; one line says so, and ``run.json`` keeps it."""
     (prism.folder / "config.json").write_text(Config().to_json())

@@ -59,6 +59,7 @@ class Short(World[Calm]):
 
 
 @pytest.mark.parametrize("log", ["plain", "zstd"])
+@pytest.mark.sampled(2)
 def test_a_run_that_ended_itself_says_in_which_round(prism: Prism, log: str) -> None:
     """A world that stopped before its last round is complete, and not as long as was asked."""
     (prism.folder / f"{log}_short.py").write_text(ENDS)
@@ -123,11 +124,13 @@ def test_runs_below_a_folder_are_listed(prism: Prism) -> None:
         ((), ".: is not a run, and holds none"),
         (("empty",), "empty: is not a run, and holds none"),
         (("nowhere",), "nowhere: there is no such file or folder"),
+        (("note.yaml",), "note.yaml: is no log of a run: give its folder or its log"),
     ],
 )
 def test_no_run_is_one_line(given: tuple[str, ...], said: str, prism: Prism) -> None:
     """Where there is no run one line says so, with status 2."""
     (prism.folder / "empty").mkdir()
+    (prism.folder / "note.yaml").write_text("name: desk\nsteps: []\n", encoding="utf-8")
     ended = prism("status", *given)
     assert (ended.status, ended.out, ended.err) == (2, "", f"prism: {said}\n")
 

@@ -146,6 +146,7 @@ def test_the_memory_goes_on_in_the_next_run(prism: Prism, asking: tuple[str, ...
     assert json.loads(again.out)["results"]["cycle"] == 2 * CYCLES
 
 
+@pytest.mark.slow
 def test_the_configuration_is_the_most(prism: Prism, asking: tuple[str, ...]) -> None:
     """Without --cycles there are as many as ``iterate.max_iterations`` says, and never more."""
     document = Config().to_dict()

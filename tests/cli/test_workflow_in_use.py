@@ -64,7 +64,7 @@ def test_files_in_use_go_round_their_states(prism: Prism, reader: FakeOllama, na
 
 
 @pytest.mark.parametrize("name", ["builder", "essay", "support"])
-@pytest.mark.sampled(3)
+@pytest.mark.slow
 def test_every_example_moves(prism: Prism, reader: FakeOllama, name: str) -> None:
     """With the variables beside it, whether or not somebody carries out its actions."""
     path, context = DOCS / f"{name}.yaml", DOCS / f"{name}.json"

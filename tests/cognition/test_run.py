@@ -305,6 +305,7 @@ def test_the_options_are_in_run_json(complete: Complete) -> None:
     assert read == complete.options.replace(storage=complete.storage)
 
 
+@pytest.mark.sampled(2)
 def test_a_run_whose_configuration_changed_is_not_resumed(options: Any, tmp_path: Path) -> None:
     """The configuration has to be what it was when the run began."""
     with pytest.raises(StopError):

@@ -127,6 +127,7 @@ PARTS = ["seed", "temperature", "response_format", "reasoning_effort", "chat_tem
 
 
 @pytest.mark.parametrize("part", PARTS)
+@pytest.mark.sampled(5)
 async def test_what_a_server_refuses_is_told_once_and_left_out(
     part: str, serve: Serve, connect: Connect, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -154,7 +154,7 @@ async def test_a_cancelled_question_leaves_nothing_behind(
 
 
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.sampled(4)
+@pytest.mark.slow
 async def test_no_waiter_is_forgotten(serve: Serve, connect: Connect, seed: int) -> None:
     """Of many questions of both kinds, half cancelled at random, the others are answered."""
     chance = random.Random(seed)
@@ -191,6 +191,7 @@ async def test_a_server_without_the_model_loses_no_answer(serve: Serve, connect:
 
 
 @BOTH
+@pytest.mark.sampled(2)
 async def test_a_model_that_no_server_has_is_an_error(serve: Serve, connect: Connect) -> None:
     """A model that no server has is an error after each was asked once."""
     cost = Cost()
@@ -217,6 +218,7 @@ async def test_a_server_that_dies_and_comes_back_is_used_again(
 
 
 @BOTH
+@pytest.mark.sampled(2)
 async def test_questions_under_way_survive_the_death_of_their_server(
     serve: Serve, connect: Connect
 ) -> None:

@@ -254,6 +254,7 @@ def test_compressed_logs_give_the_same_report(folder: Path, tmp_path: Path) -> N
     assert packed.replace(str(log), "") == plain.replace(str(folder / "events.jsonl"), "")
 
 
+@pytest.mark.slow
 def test_an_empty_log_gives_no_report(tmp_path: Path) -> None:
     """A log without events is refused, with what is wrong with it."""
     log = tmp_path / "events.jsonl"

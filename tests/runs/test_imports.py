@@ -15,6 +15,7 @@ def loaded_by(code: str) -> set[str]:
 
 
 @pytest.mark.parametrize("room", ["runs", "runlog", "llm"])
+@pytest.mark.sampled(3)
 def test_a_room_loads_nothing_before_a_name_is_used(room: str) -> None:
     """Importing a room loads no other module of prism but what its names are found by."""
     loaded = loaded_by(f"import prism.{room}")

@@ -308,6 +308,7 @@ def test_the_command_writes_data(prism: Prism, runs: Path) -> None:
         (["plain", "x*"], "matches no file"),
     ],
 )
+@pytest.mark.sampled(4)
 def test_what_cannot_be_compared_is_refused(
     prism: Prism, runs: Path, arguments: list[str], said: str
 ) -> None:

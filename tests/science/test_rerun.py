@@ -65,6 +65,7 @@ def test_without_a_change_a_policys_run_is_the_run(tmp_path: Path, options: Any)
     assert not found.parted
 
 
+@pytest.mark.slow
 def test_without_a_change_a_models_run_is_the_run_and_asks_nobody(
     tmp_path: Path, asked: FakeOllama
 ) -> None:

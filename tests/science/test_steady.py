@@ -107,6 +107,7 @@ def test_fewer_than_thirty_batches_are_too_few_for_a_verdict() -> None:
         assert found.kpss_p is None
 
 
+@pytest.mark.slow
 def test_every_measure_of_a_run_is_looked_at(folder: Path, rumours: list[Path]) -> None:
     """By round there are too few rounds, which is said; by tick there are acts and states."""
     pytest.importorskip("statsmodels")

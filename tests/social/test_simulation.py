@@ -177,6 +177,7 @@ def test_failing_reasoner_ends_the_run(error: Exception, run_logged: Callable[..
 
 
 @pytest.mark.parametrize("chosen", [S.RESTING, None, "nonsense"])
+@pytest.mark.sampled(3)
 def test_choice_outside_the_options_ends_the_run(
     chosen: Any, run_logged: Callable[..., Any]
 ) -> None:

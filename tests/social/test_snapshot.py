@@ -269,6 +269,7 @@ def test_what_agents_lived_through_before_is_kept(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("agents", [11, 13])
+@pytest.mark.sampled(2)
 def test_another_population_is_refused(agents: int, runs: Runs) -> None:
     """A snapshot of other agents is an error that says what to give."""
     run = runs.whole(Settings(agents=12))

@@ -162,7 +162,7 @@ def test_agents_of_a_loop_of_ones_own_are_counted_as_in_the_analysis(
     "line",
     [b"{", b"\x00\xff\n", b"[1]", b'"text"', b'{"event": 5}', b"", b'{"event":"round.ended"}'],
 )
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 def test_a_damaged_line_is_left_out_and_nothing_else(
     folder: Path, tmp_path: Path, line: bytes
 ) -> None:

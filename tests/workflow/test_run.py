@@ -212,7 +212,7 @@ def stop_after(number: int) -> Any:
 
 
 @pytest.mark.parametrize("stopped", range(1, TURNS + 1))
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_a_stopped_replay_is_resumed_to_the_same_bytes(
     kept: Path, tmp_path: Path, stopped: int
 ) -> None:

@@ -39,7 +39,7 @@ def test_states_are_those_of_everybody(form: dict[str, Any], world: str, tmp_pat
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.sampled(2)
+@pytest.mark.slow
 def test_a_feed_is_counted_at_the_end_of_its_rounds(form: dict[str, Any], tmp_path: Path) -> None:
     """Where rounds have ticks, everybody is counted in the last, as in the log of all agents."""
     whole = state_counts(kept(tmp_path / "whole", "feed")).filter(tick=12)
@@ -69,6 +69,7 @@ def test_other_tables_are_of_the_sample(tmp_path: Path) -> None:
     assert "has only the rounds, and none of 90 agents: `prism log states`" in note.message
 
 
+@pytest.mark.slow
 def test_samples_and_whole_logs_stand_side_by_side(tmp_path: Path) -> None:
     """A table of several runs has each run's counts, and the runs in their order."""
     forms = {"a": {"log_agents": 7}, "b": {}, "c": {"log": "rounds"}}

@@ -96,6 +96,7 @@ def test_empty_tags(memory: Memory, tag: str) -> None:
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), 2**64, {1: 2}, {1}, b"x", object()])
+@pytest.mark.sampled(3)
 def test_values_that_are_not_data(memory: Memory, value: Any) -> None:
     """A value that no file could hold is refused, and nothing has changed."""
     for write in (memory.add, memory.save):

@@ -28,7 +28,7 @@ LOGGER = "prism.statechart.budget"
     "fault", [None, Fault.drop(), Fault.status(502)], ids=["well", "drops", "502"]
 )
 @pytest.mark.parametrize(("max_calls", "attempts"), [(1, 3), (10, 3), (10, 1), (25, 4)])
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(12)
 async def test_no_request_is_sent_beyond_the_budget(
     fault: Fault | None, max_calls: int, attempts: int, server: FakeOllama, connect: Connect
 ) -> None:
@@ -109,6 +109,7 @@ async def test_tokens_end_where_they_should(
     "message",
     [None, {"role": "assistant", "content": ""}, {"role": "assistant", "content": "whatever"}],
 )
+@pytest.mark.sampled(3)
 async def test_replies_of_no_use_spend_the_budget(
     message: Any, server: FakeOllama, connect: Connect
 ) -> None:

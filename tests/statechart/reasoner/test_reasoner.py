@@ -192,7 +192,7 @@ async def cancelled_after(steps: int, work: Any) -> bool:
 
 
 @pytest.mark.parametrize(("mode", "model"), [("auto", "tiny"), ("auto", "nimble")])
-@pytest.mark.sampled(2)
+@pytest.mark.slow
 async def test_a_cancelled_afire_changes_nothing(
     mode: Any,
     model: str,

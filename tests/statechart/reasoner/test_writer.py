@@ -373,6 +373,7 @@ async def test_a_budget_ends_the_retries(counting: FakeOllama, connect: Connect)
 
 
 @pytest.mark.parametrize(("kind", "most"), [("pool", 3), ("ollama", 5)])
+@pytest.mark.sampled(2)
 async def test_concurrency_is_that_of_the_client_or_the_writer(
     kind: str, most: int, counting: FakeOllama, connect: Connect
 ) -> None:
@@ -396,6 +397,7 @@ async def test_a_text_that_takes_too_long_fails() -> None:
     assert (written.cost.attempts, written.cost.latency >= 0.039) == (2, True)
 
 
+@pytest.mark.sampled(3)
 async def test_a_cancelled_call_closes_its_connection(client: Client, counting: FakeOllama) -> None:
     """A call that is cancelled is over, its connection closed, and the writer of use still."""
     asked, options = client()

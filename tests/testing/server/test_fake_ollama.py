@@ -207,6 +207,7 @@ async def test_a_function_that_raises_is_a_500(
 
 
 @pytest.mark.parametrize(("remember", "kept"), [(None, 5), (8, 5), (3, 3), (0, 0)])
+@pytest.mark.sampled(4)
 async def test_it_remembers_a_limited_number_of_questions(remember: int | None, kept: int) -> None:
     """All questions are counted, and the last of them kept."""
     with FakeOllama(remember=remember, choose=lambda asked: str(len(asked.prompt))) as server:
