@@ -215,7 +215,7 @@ FAULTS = [
 
 
 @pytest.mark.parametrize(("mode", "fault", "why"), FAULTS)
-@pytest.mark.sampled(14)
+@pytest.mark.sampled(56)
 async def test_a_fault_costs_the_model_its_say_and_nothing_else(
     server: FakeOllama, begin: Any, mode: str, fault: Fault, why: str, loop_clock: Clock
 ) -> None:
@@ -293,6 +293,7 @@ async def test_a_post_cannot_order_a_state_outside_the_options(begin: Any, mode:
 
 
 @pytest.mark.parametrize("mode", ["auto", "chat", "decision"])
+@pytest.mark.sampled(3)
 async def test_a_host_that_dies_and_comes_back_decides_again(
     server: FakeOllama, begin: Any, mode: str
 ) -> None:
@@ -309,6 +310,7 @@ async def test_a_host_that_dies_and_comes_back_decides_again(
 
 
 @pytest.mark.parametrize("mode", ["auto", "chat", "decision"])
+@pytest.mark.sampled(3)
 async def test_a_name_that_does_not_resolve_is_only_one_host(
     server: FakeOllama, begin: Any, mode: str
 ) -> None:

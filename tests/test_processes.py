@@ -32,6 +32,7 @@ def test_a_process_has_a_status(code: str, status: int) -> None:
 
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.sampled(3)
 def test_a_process_gets_signals(sent: signal.Signals) -> None:
     """A signal ends the process alone, even if an interruption does nothing to the tests."""
     line = [sys.executable, "-c", "import time; print('up', flush=True); time.sleep(60)"]

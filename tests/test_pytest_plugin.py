@@ -67,6 +67,7 @@ def test_plugin_is_found_by_pytest() -> None:
     assert found.value == "prism.pytest_plugin"
 
 
+@pytest.mark.slow
 def test_an_unused_plugin_imports_nothing_heavy(pytester: pytest.Pytester) -> None:
     """A suite that uses nothing of the plugin imports neither the engine nor any extra."""
     pytester.makepyfile(
@@ -139,6 +140,7 @@ def test_fixtures_work_together(pytester: pytest.Pytester) -> None:
     result.assert_outcomes(passed=4)
 
 
+@pytest.mark.slow
 def test_script_fails_the_test(pytester: pytest.Pytester) -> None:
     """Unexpected questions and unused answers fail a test that has not failed already."""
     pytester.makepyfile(
@@ -376,7 +378,7 @@ def test_limit_is_read_as_a_decimal(pytester: pytest.Pytester) -> None:
         "--cache-show",
     ],
 )
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_no_limit_is_applied_if_no_test_runs(suite: pytest.Pytester, option: str) -> None:
     """Where pytest runs no test, no limit is applied and the last report stays."""
     path = suite.path / "report.json"

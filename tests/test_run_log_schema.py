@@ -406,6 +406,7 @@ def test_the_committed_files_are_up_to_date(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("is_strict", [True, pytest.param(False, marks=pytest.mark.slow)])
+@pytest.mark.slow
 def test_the_schema_is_a_schema(is_strict: bool) -> None:
     """The published schema is valid JSON Schema, draft 2020-12."""
     Draft202012Validator.check_schema(json_schema(strict=is_strict))

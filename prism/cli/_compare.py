@@ -265,10 +265,8 @@ def _hint(found: Comparison, tested: int, precision: float | None) -> str:
     ways = dict.fromkeys(row.test for row in found.differences if row.test)
     counted = "1 test" if tested == 1 else f"{tested} tests"
     drawn = counted if tested <= MOST_ROWS else f"{MOST_ROWS} of {tested} tests"
-    text = (
-        f"{drawn} ({', '.join(ways)}), p holm is corrected for all of them; the interval is "
-        "that of the "
-    )
+    tests = f"{drawn} ({', '.join(ways)}), p holm is corrected for all of them"
+    text = f"{tests if tested else 'no tests'}; the interval is that of the "
     text += f"difference ({found.confidence:.0%} bootstrap)"
     if precision is not None:
         text += f"; an interval of ±{precision:g} takes about so many seeds"

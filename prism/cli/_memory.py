@@ -272,8 +272,10 @@ def _under(memory: Memory, tag: str, *, versions: bool) -> Iterator[dict[str, An
     for where, values in places.items():
         if tag in values:
             yield {"where": where, "tag": tag, "value": values[tag]}
-    for number, value in enumerate(memory.versions(tag) if versions else (), 1):
-        yield {"where": f"version {number}", "tag": tag, "value": value}
+    old = zip(memory.versions(tag), memory.version_cycles(tag), strict=True) if versions else ()
+    for number, (value, cycle) in enumerate(old, 1):
+        where = f"version {number}"
+        yield {"where": where, "tag": tag, "value": value, "replaced_in_cycle": cycle}
 
 
 def _print_values(found: list[dict[str, Any]], tag: str, *, as_json: bool) -> None:
@@ -282,9 +284,14 @@ def _print_values(found: list[dict[str, Any]], tag: str, *, as_json: bool) -> No
     elif not found:
         note(f"the memory has nothing under {tag!r}: search for it with prism memory search")
     else:
-        print_facts(tag, {each["where"]: _text(each["value"]) for each in found})
+        print_facts(tag, {_where(each): _text(each["value"]) for each in found})
     if not found:
         raise typer.Exit(1)
+
+
+def _where(entry: Mapping[str, Any]) -> str:
+    cycle = entry.get("replaced_in_cycle")
+    return entry["where"] if cycle is None else f"{entry['where']}, until cycle {cycle:,}"
 
 
 def _listing(
@@ -292,7 +299,9 @@ def _listing(
 ) -> dict[str, Any]:
     """Return the shown parts of a memory as plain data."""
     shown = memory.to_dict()
-    old = shown["prism"].get("versions", {})
+    old = shown["prism"].get("versions", {}).keys()
+    values = {tag: memory.versions(tag) for tag in old}
+    cycles = {tag: memory.version_cycles(tag) for tag in old}
     used = shown["prism"]["used"]
     stored = list(shown["storage"].items())
 
@@ -309,8 +318,8 @@ def _listing(
         "stored": len(stored),
         "storage": [_sized(tag, value) for tag, value in stored[:most_stored]],
         "unknown": list(memory.unknown),
-        "versions": sum(map(len, old.values())),
-        **({"old_values": old} if versions else {}),
+        "versions": sum(map(len, values.values())),
+        **({"old_values": values, "replaced_in_cycle": cycles} if versions else {}),
     }
 
 
@@ -342,9 +351,13 @@ def _print_listing(listing: Mapping[str, Any]) -> None:
     for heading, key in _PLACES.items():
         _print_entries(heading, listing[key])
 
-    old_values = listing.get("old_values", {})
-    if rows := [(tag, _text(value)) for tag, old in old_values.items() for value in old]:
-        print_table(rows, "old value of", "value")
+    rows = [
+        (tag, _number(cycle), _text(value))
+        for tag, old in listing.get("old_values", {}).items()
+        for value, cycle in zip(old, listing["replaced_in_cycle"][tag], strict=True)
+    ]
+    if rows:
+        print_table(rows, "old value of", "until cycle", "value", numbers=["until cycle"])
     if left := listing["stored"] - len(listing["storage"]):
         say(f"and {left:,} more in storage: see prism memory search, or --stored")
 

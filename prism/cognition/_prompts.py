@@ -184,9 +184,14 @@ def is_echo(thought: str, thoughts: Iterable[str]) -> bool:
         thought: The thought.
         thoughts: Those that the prompt shows; so is the one in its form.
     """
-    shown = {line.strip() for each in (_THOUGHT, *thoughts) for line in each.splitlines()}
+    shown = {line for each in (_THOUGHT, *thoughts) for line in _thought_lines(each)}
+    return shown.issuperset(_thought_lines(thought))
+
+
+def _thought_lines(thought: str) -> Iterator[str]:
+    """Yield the lines of a thought, without the tags that stand around it in a prompt."""
     lines = map(str.strip, _AROUND_THOUGHT.sub("\n", thought).splitlines())
-    return all(line in shown for line in lines if line)
+    return filter(None, lines)
 
 
 def reply_schema(

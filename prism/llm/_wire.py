@@ -41,6 +41,9 @@ _MOST_VALUES = 50_000
 _FEW_BYTES = 65_536
 """A reply of at most this size cannot hold too many values."""
 
+_BEGINNINGS_OF_EVENTS = (b"data:", b"event:", b": ")
+"""How server-sent events begin: with a field, or with a comment that keeps a connection open."""
+
 _PIECE_BYTES = 65_536
 _MOST_REDIRECTS = 20
 _CUT_OUT = b"[key]"
@@ -160,6 +163,11 @@ class Wire:
             cost.request_replied(self.shown(reply))
         if not answer.is_success:
             raise RefusedError(answer.status, reply.decode("utf-8", "replace"), answer.retry_after)
+        if reply.lstrip().startswith(_BEGINNINGS_OF_EVENTS):
+            raise UnusableReplyError(
+                "answered with a stream of events (text/event-stream) that was not asked for: turn "
+                "streaming off in the server or in the proxy before it"
+            )
         if is_web_page(reply):
             page = describe_page(self._without_secrets(reply))
             raise UnusableReplyError(f"answered with {page} instead of a reply: {SEE_ADDRESS}")

@@ -128,6 +128,9 @@ def _of_process(
     given: Path, log: Path, folder: Path | None, summary: Mapping[str, Any]
 ) -> RunStatus:
     last = _last_event(log)
+    if not last and given == log and log.stat().st_size and not _begins_as_log(log):
+        raise InputError("is no log of a run: give its folder or its log", path=log)
+
     heartbeat = None if folder is None else Heartbeat.read(folder)
     status = _planned(RunStatus(given, _state(log, folder, summary, last)), summary)
     status = replace(status, round=_count(last, "round"), tick=_count(last, "tick"))
@@ -267,6 +270,12 @@ def _last_event(log: Path) -> dict[str, Any]:
             return event
 
     return {}
+
+
+def _begins_as_log(log: Path) -> bool:
+    """Return True for a file that begins as a log does, plain or packed."""
+    with log.open("rb") as file:
+        return file.read(1) in (b"{", b"\x28", b"\x1f")
 
 
 def _last_packed(log: Path) -> dict[str, Any]:

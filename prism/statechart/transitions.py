@@ -11,7 +11,7 @@ from functools import lru_cache, partial
 from math import inf
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
-from prism.errors import DefinitionError
+from prism.errors import DefinitionError, FieldValueError
 from prism.statechart._asking import Asking, asked_of
 from prism.statechart._identity import Keys, pack, unpack
 from prism.statechart.states import is_state, state_text
@@ -454,6 +454,34 @@ class StateTransition:
             "timestamp": self.timestamp.isoformat().replace("+00:00", "Z"),
             "context": self.context,
         }
+
+    @classmethod
+    def from_dict(
+        cls, record: Mapping[str, Any], state_of: Callable[[str], Any] = str
+    ) -> StateTransition:
+        """Return the record that `to_dict` wrote.
+
+        Args:
+            record: What it wrote.
+            state_of: Returns the state that a text stands for: the enum of the states, or a chart's
+                `Statechart.state_of`. By default states stay texts.
+
+        Raises:
+            FieldValueError: If a key is missing, or its value is of another kind.
+            ValueError: If the time cannot be read, or ``state_of`` does not know a state.
+        """
+        try:
+            time = datetime.fromisoformat(record["timestamp"])
+            before, after = state_of(record["from_state"]), state_of(record["to_state"])
+            return cls(before, after, record["trigger"], time, record["context"])
+        except KeyError as error:
+            raise FieldValueError(
+                f"a record of a transition must have {error}, got {dict(record)!r}"
+            ) from None
+        except TypeError as error:
+            raise FieldValueError(
+                f"a record of a transition cannot be read ({error}): {record!r}"
+            ) from None
 
     def __eq__(self, other: object) -> bool:
         """Compare all five fields."""

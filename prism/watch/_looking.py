@@ -338,9 +338,9 @@ def blocks(watched: Watched, begin: int, end: int) -> Iterator[tuple[Block, int]
 
 def _span(watched: Watched, number: int | None) -> tuple[int, int]:
     """Return where a round begins in the log, and where it ends as far as it was read."""
-    with watched.reading() as (tally, tail):
+    with watched.reading() as (tally, _):
         begin, end = (0, None) if number is None else tally.span(number)
-        return begin, tail.position if end is None else end
+        return begin, watched.counted if end is None else end
 
 
 @contextmanager

@@ -10,10 +10,11 @@ from threading import Event, RLock, Thread
 from time import monotonic
 from typing import Any
 
+from prism.analysis._reading.logs import ahead
 from prism.drawing import Diagram
 from prism.errors import InputError
 from prism.files._records import shown_path
-from prism.runlog._reader import locate_log
+from prism.runlog._reader import Block, locate_log
 from prism.runs import RunStatus, run_status
 from prism.watch._tail import Changed, Tail
 from prism.watch._tally import Tally
@@ -48,6 +49,7 @@ class Watched:
         lock: Held by whoever reads the counts.
         status: How far the run is.
         version: Goes up with every change.
+        counted: Bytes of the log whose lines are in the counts.
         shown: Set when the last counts are on the page, so that a long log may be read.
     """
 
@@ -115,7 +117,7 @@ class Watched:
                 "tick": self.tally.tick if status.tick is None else status.tick,
                 "ticks": status.ticks_per_round,
                 **{name: getattr(status, name) for name in _OF_STATUS},
-                "read": self.tail.position,
+                "read": self.counted,
                 "size": self.tail.size,
                 "notes": self.notes(),
             }
@@ -151,6 +153,7 @@ class Watched:
         if line is not None:
             tally.put_end(line)
         self._first_look = monotonic(), tail.size
+        self.counted: int = 0
         self.path: Path = tail.path
         self.tail: Tail = tail
         self.tally: Tally = tally
@@ -196,16 +199,23 @@ class Watched:
         self.version += 1
 
     def _read(self) -> None:
-        position = self.tail.position
-        for block in self.tail.blocks():
+        tally = self.tally
+        # a long log is parsed on a core of its own
+        for block, begin, end, parsed in ahead(lambda it: (*it, tally.parse(it[0])), self._added()):
             with self.lock:
-                self.tally.take(block, position)
-            position = self.tail.position
+                tally.take(block, begin, parsed)
+                self.counted = end
             self._look()
             self.version += 1
             if self._stopped.is_set():
                 return
         self._problem = None
+
+    def _added(self) -> Iterator[tuple[Block, int, int]]:
+        """Yield what was added, with the places in the log where it begins and ends."""
+        begin = self.tail.position
+        for block in self.tail.blocks():
+            yield block, begin, (begin := self.tail.position)
 
     def _look(self) -> None:
         if monotonic() < self._status_due:

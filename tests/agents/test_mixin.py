@@ -422,6 +422,45 @@ def test_a_frozen_class_is_refused() -> None:
         Frozen()
 
 
+def test_a_class_of_sqlalchemy_saves_its_state_as_a_column(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A row that is loaded goes on in the state it was saved in; one without a column is told."""
+    orm, sql = pytest.importorskip("sqlalchemy.orm"), pytest.importorskip("sqlalchemy")
+    base = type("Base", (orm.DeclarativeBase,), {})
+
+    def mapped(name: str, **columns: Any) -> Any:
+        key = orm.mapped_column(sql.Integer, primary_key=True)
+        fields = {"__tablename__": name, "__module__": __name__, "state_type": MOOD, "id": key}
+        return type(name, (StatechartMixin, base), {**fields, **columns})
+
+    row = mapped(
+        "Row",
+        state=orm.mapped_column(sql.Enum(MOOD)),
+        ticks_in_state=orm.mapped_column(sql.Integer, default=0),
+    )
+    assert caplog.messages == []
+    mapped("Bare")
+    assert "Bare is mapped by SQLAlchemy, but its state is no column" in caplog.text
+    wrong = mapped("Wrong", _state=orm.mapped_column(sql.String))
+    with pytest.raises(AgentError, match=r"Wrong maps '_state'.*: map 'state' instead"):
+        wrong(id=1)
+
+    chart = Statechart(MOOD, [Transition("bumped", MOOD("calm"), MOOD("cross"))], MOOD("calm"))
+    engine = sql.create_engine("sqlite://")
+    base.metadata.create_all(engine)  # type: ignore[attr-defined]
+    with orm.Session(engine) as session:
+        session.add(chart.adopt(row(id=1)))
+        session.flush()
+        chart.fire(session.get(row, 1), "bumped")
+        session.commit()
+    with orm.Session(engine) as session:
+        loaded = session.get(row, 1)
+        assert (loaded.state, loaded.ticks_in_state) == (MOOD("cross"), 0)
+        assert not loaded.state_history
+    engine.dispose()
+
+
 @pytest.mark.parametrize("clone", CLONES)
 def test_an_agent_can_be_copied_and_pickled(clone: Any) -> None:
     """A copy has the same fields and its own history of the same depth."""

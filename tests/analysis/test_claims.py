@@ -30,7 +30,7 @@ def lines(make: SimpleNamespace, **claims: Any) -> list[dict[str, Any]]:
     "claims", [("rounds",), ("ticks_per_round",), ("rounds", "ticks_per_round")]
 )
 @pytest.mark.parametrize("huge", HUGE)
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 def test_claims_of_a_run_cost_nothing(
     claims: tuple[str, ...], huge: int, write_log: WriteLog, make: SimpleNamespace
 ) -> None:
@@ -46,7 +46,7 @@ def test_claims_of_a_run_cost_nothing(
 @pytest.mark.parametrize("key", ["round", "tick", "ticks_in_state"])
 @pytest.mark.parametrize("huge", [*HUGE, *(-number for number in HUGE)])
 @pytest.mark.parametrize("says", [True, False])
-@pytest.mark.sampled(24)
+@pytest.mark.sampled(48)
 def test_numbers_of_an_event_cost_nothing(
     key: str, huge: int, says: bool, write_log: WriteLog, make: SimpleNamespace
 ) -> None:

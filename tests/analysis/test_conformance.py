@@ -251,6 +251,7 @@ def test_paths_are_followed_across_blocks(write_log: WriteLog, make: SimpleNames
 
 
 @pytest.mark.usefixtures("small_blocks")
+@pytest.mark.slow
 def test_sound_path_is_sound_across_blocks(write_log: WriteLog, make: SimpleNamespace) -> None:
     """A transition follows the agent's last one of the block before, not its first."""
     ends = [("a", "b", "go"), ("b", "c", "go"), ("c", "a", "back")]
@@ -325,6 +326,7 @@ def test_limit_in_the_log_overrides_the_given_one(folder: Path) -> None:
 
 
 @pytest.mark.usefixtures("small_blocks")
+@pytest.mark.slow
 def test_first_violations_are_returned_and_all_counted(
     write_log: WriteLog, make: SimpleNamespace
 ) -> None:

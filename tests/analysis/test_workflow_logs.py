@@ -120,6 +120,7 @@ def test_every_key_can_be_scanned(log: Path) -> None:
 @pytest.mark.parametrize(
     "name", ["state_counts", "dwell_times", "timeouts", "engagement", "cascades"]
 )
+@pytest.mark.sampled(5)
 def test_other_tables_are_made(name: str, log: Path) -> None:
     """Tables of what a workflow may lack are made all the same."""
     make: Callable[[Any], pl.DataFrame] = getattr(analysis, name)

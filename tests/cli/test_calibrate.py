@@ -66,6 +66,7 @@ def test_a_run_in_which_every_decision_fell_back_is_refused(prism: Prism) -> Non
         (("-o", "model/events.jsonl"), "model/events.jsonl"),
     ],
 )
+@pytest.mark.sampled(3)
 def test_mistakes_are_one_line(prism: Prism, options: tuple[str, ...], problem: str) -> None:
     """What cannot be is said in one line, and nothing is written."""
     prism("simulate", "--agents", 8, "--rounds", 1, "--out", "model")

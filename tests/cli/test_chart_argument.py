@@ -42,6 +42,7 @@ NO_CHARTS = {
 
 
 @pytest.mark.parametrize("text", NO_CHARTS)
+@pytest.mark.sampled(7)
 def test_invalid_charts_are_refused(text: str, charts_folder: Path) -> None:
     """An invalid chart gives an InputError that names it and says what is wrong."""
     if text == "long.json":

@@ -82,6 +82,7 @@ def half(person: Person) -> float:
         ),
     ],
 )
+@pytest.mark.sampled(3)
 def test_a_fault_is_told_by_line_place_and_remedy(
     world: str, status: int, lines: list[str], prism: Prism
 ) -> None:

@@ -106,7 +106,7 @@ def loaded(request: pytest.FixtureRequest) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("command", OWN)
-@pytest.mark.sampled(4)
+@pytest.mark.slow
 def test_the_help_of_a_command_loads_that_command_alone(
     command: str, loaded: dict[str, Any]
 ) -> None:

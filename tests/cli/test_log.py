@@ -58,7 +58,7 @@ def arguments_for(table: str, run: Path) -> list[str | Path]:
 
 @pytest.mark.parametrize("several", [False, True])
 @pytest.mark.parametrize("table", TABLES)
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(20)
 def test_every_table_is_readable_in_80_columns(
     table: str, several: bool, run: Path, log: Prism
 ) -> None:
@@ -75,7 +75,7 @@ def test_every_table_is_readable_in_80_columns(
 
 
 @pytest.mark.parametrize("table", TABLES)
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(12)
 def test_every_format_has_the_same_rows(table: str, run: Path, log: Prism) -> None:
     """CSV, JSON and Parquet have the same columns and rows."""
     arguments = arguments_for(table, run)
@@ -115,6 +115,7 @@ def test_drawn_transitions_say_what_their_probability_is_of(run: Path, log: Pris
     assert "leave the state" not in log("transitions", run, "--format", "csv").out
 
 
+@pytest.mark.slow
 def test_states_are_drawn_by_tick_or_time(run: Path, log: Prism) -> None:
     """One round is drawn by tick, a log without rounds by time, both together in a long table."""
     events = [json.loads(line) for line in (run / "events.jsonl").read_bytes().splitlines()]
@@ -153,6 +154,7 @@ def drawn_by_run(text: str) -> dict[str, dict[str, list[str]]]:
     return found
 
 
+@pytest.mark.slow
 def test_runs_with_other_ticks_are_drawn_side_by_side(run: Path, log: Prism) -> None:
     """Each run is drawn at the last tick of its own rounds."""
     short = simulated(log.folder / "short", "--agents", "20", "--rounds", "2", "--ticks", "2")
@@ -190,6 +192,7 @@ def test_unfinished_run_is_drawn_beside_a_finished_one(run: Path, log: Prism) ->
     assert sum(int(cells[1]) for cells in drawn["stopped"].values()) == 40
 
 
+@pytest.mark.slow
 def test_runs_of_different_times_are_all_drawn(run: Path, log: Prism) -> None:
     """Runs without rounds and common times are drawn in a long table."""
     for day in range(1, 7):
@@ -223,6 +226,7 @@ def test_long_table_says_how_to_get_the_rest(log: Prism) -> None:
     assert (log.folder / "all.txt").read_text().count("agent_0") == count
 
 
+@pytest.mark.slow
 def test_several_runs_have_a_column(run: Path, log: Prism) -> None:
     """Several runs make one table with a column for the run."""
     (log.folder / "other.jsonl").write_bytes((run / "events.jsonl").read_bytes())
@@ -276,6 +280,7 @@ def test_notes_go_to_stderr_one_line_each(run: Path, log: Prism) -> None:
     ],
 )
 @pytest.mark.parametrize("table", ["states", "events"])
+@pytest.mark.sampled(6)
 def test_nothing_to_show_is_status_2(
     content: bytes | None, problem: str, table: str, log: Prism
 ) -> None:
@@ -340,6 +345,7 @@ def test_unknown_agent_is_status_2(run: Path, log: Prism) -> None:
         ),
     ],
 )
+@pytest.mark.sampled(4)
 def test_notes_precede_an_unknown_agent(content: bytes, told: list[str], log: Prism) -> None:
     """Notes come before the error about an agent, which may be in the lines that were lost."""
     (log.folder / "log.jsonl").write_bytes(content)
@@ -394,6 +400,7 @@ def test_file_that_cannot_be_written_is_one_line(run: Path, log: Prism) -> None:
     assert said.err == "prism: nowhere/table.csv: cannot be written to: No such file or directory\n"
 
 
+@pytest.mark.slow
 def test_help_names_every_table(log: Prism) -> None:
     """``prism log --help`` lists the tables, and each explains its options."""
     said = log("--help")
@@ -405,6 +412,7 @@ def test_help_names_every_table(log: Prism) -> None:
         assert [option for option in ("RUN", "--format", "--out") if option not in shown.out] == []
 
 
+@pytest.mark.slow
 def test_without_polars_the_extra_is_named(run: Path) -> None:
     """Without polars a table is refused with the install command; other commands work."""
     blocked = "import sys; sys.modules['polars'] = None; from prism.cli import main; main()"
@@ -422,6 +430,7 @@ def test_without_polars_the_extra_is_named(run: Path) -> None:
 
 
 @pytest.mark.parametrize("command", [("log", "states"), ("report",), ("watch",), ("compare",)])
+@pytest.mark.sampled(4)
 def test_a_run_that_does_not_exist_is_named_before_a_missing_extra(command: tuple[str]) -> None:
     """Nobody installs an extra only to learn that the name of the run was wrong."""
     blocked = "import sys; sys.modules['polars'] = None; from prism.cli import main; main()"

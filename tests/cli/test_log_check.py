@@ -34,6 +34,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return simulated(tmp_path_factory.mktemp("checked") / "run", "--agents", "24", "--rounds", "3")
 
 
+@pytest.mark.slow
 def test_check_of_a_sound_run_passes(run: Path, log: Prism) -> None:
     """A run agrees with its chart: status 0, no output, and the number of steps checked."""
     said = log("check", run, "--chart", "social_feed")
@@ -119,6 +120,7 @@ def test_check_against_a_chart_of_a_module(run: Path, log: Prism) -> None:
 
 
 @pytest.mark.parametrize("several", [False, True], ids=["one", "several"])
+@pytest.mark.sampled(2)
 def test_check_of_a_run_without_anything_of_the_chart(several: bool, run: Path, log: Prism) -> None:
     """A run in which other charts made all transitions is named, and the status is 1."""
     join = {"event": "agent.joined", "agent_id": "x", "state": "idle"}

@@ -65,6 +65,7 @@ def test_a_decision_is_shown_in_full(recorded: Path, log: Prism) -> None:
     assert f"{agent}" in said.out.splitlines()[1]
 
 
+@pytest.mark.slow
 def test_a_fallback_shows_the_reply_that_was_of_no_use(recorded: Path, log: Prism) -> None:
     """What the model said instead is shown, without what a terminal would obey."""
     fallbacks = [
@@ -87,6 +88,7 @@ def test_json_has_everything(recorded: Path, log: Prism) -> None:
     assert body["messages"][0]["content"] == found["record"]["prompt"]
 
 
+@pytest.mark.slow
 def test_decisions_are_listed_by_agent_and_round(recorded: Path, log: Prism) -> None:
     """The list has one line for each, of one agent or round where asked, and fits 80 columns."""
     rows = log("decision", recorded, "--json").rows
@@ -191,6 +193,7 @@ def discarded(chosen: str) -> str:
         ([asked("loud")], "nothing: the log ends before"),
     ],
 )
+@pytest.mark.sampled(6)
 def test_what_came_of_a_decision_is_its_own(lines: list[str], came: str, log: Prism) -> None:
     """A decision to stay comes to nothing, whatever the agent does later, unless the log says."""
     (log.folder / "events.jsonl").write_text("\n".join([*lines, ""]))
@@ -203,6 +206,7 @@ def test_what_came_of_a_decision_is_its_own(lines: list[str], came: str, log: Pr
 @pytest.mark.parametrize(
     ("first", "second"), [("agent", "ann"), ("why", "ann"), ("decision", "ann:1")]
 )
+@pytest.mark.sampled(3)
 def test_a_run_may_also_come_first(first: str, second: str, log: Prism) -> None:
     """Whether the agent or ID stands before the run or behind it, the same is printed."""
     line = asked("calm", decision_id="ann:1", probabilities=None, reason=None, context=None)

@@ -31,7 +31,7 @@ def log(prism: Prism) -> Prism:
 
 
 @pytest.mark.parametrize("arguments", [["agents"], ["interactions"], ["why", "agent_0001"]])
-@pytest.mark.sampled(3)
+@pytest.mark.slow
 def test_the_tables_are_readable_in_80_columns(
     arguments: list[str], folder: Path, log: Prism
 ) -> None:
@@ -47,6 +47,7 @@ def test_the_tables_are_readable_in_80_columns(
     assert pl.read_parquet(log.folder / "table.parquet").height == len(rows) > 5
 
 
+@pytest.mark.slow
 def test_why_shows_relevance_and_choice(folder: Path, log: Prism) -> None:
     """The table to read has relevance and threshold, and what was chosen why."""
     lines = log("why", "agent_0001", folder).out.splitlines()
@@ -94,6 +95,7 @@ def test_faults_are_said_with_every_table(
     assert "guard_failed" in log("faults", path).out
 
 
+@pytest.mark.slow
 def test_an_edge_list_is_read_by_networkx(folder: Path, log: Prism) -> None:
     """Edges, printed or in a file of that name, are the pairs of the table, with their totals."""
     said = log("interactions", folder, "--format", "edges")
@@ -109,6 +111,7 @@ def test_an_edge_list_is_read_by_networkx(folder: Path, log: Prism) -> None:
     assert {(*pair, graph.edges[pair]["weight"]) for pair in graph.edges} == set(pairs)
 
 
+@pytest.mark.slow
 def test_graphml_is_read_by_networkx(folder: Path, log: Prism) -> None:
     """GraphML, printed or in a file of that name, has every agent, and pairs with their counts."""
     said = log("interactions", folder, "--format", "graphml")
@@ -126,7 +129,7 @@ NAMES = ["plain", "a b", "Zoë", "<&\"'>", "tab\there", "\x01\x1f", "line\nbreak
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(12)
 def test_any_name_can_be_written(
     name: str, log: Prism, write_log: WriteLog, make: SimpleNamespace
 ) -> None:
@@ -144,6 +147,7 @@ def test_any_name_can_be_written(
 
 
 @pytest.mark.parametrize("as_format", ["edges", "graphml"])
+@pytest.mark.sampled(2)
 def test_a_network_is_of_one_run(as_format: str, folder: Path, log: Prism) -> None:
     """Two runs are not mixed in one network, and a file that cannot be written is one line."""
     (log.folder / "other.jsonl").write_bytes((folder / "events.jsonl").read_bytes())
@@ -155,6 +159,7 @@ def test_a_network_is_of_one_run(as_format: str, folder: Path, log: Prism) -> No
     assert "cannot be written to" in said.err
 
 
+@pytest.mark.slow
 def test_agents_can_be_sorted_by_the_states_they_entered(
     log: Prism, write_log: WriteLog, make: SimpleNamespace
 ) -> None:
@@ -188,6 +193,7 @@ def test_a_log_is_read_from_standard_input(folder: Path) -> None:
     assert piped.stdout == named.stdout
 
 
+@pytest.mark.slow
 def test_states_of_one_round(folder: Path, log: Prism) -> None:
     """With a round, its ticks are printed, and other formats have no other; 99 is refused."""
     out = log("states", folder, "--round", "2").out

@@ -27,7 +27,7 @@ def log(prism: Prism) -> Prism:
 
 
 @pytest.mark.parametrize("arguments", COMMANDS)
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 def test_tables_are_readable_and_whole(arguments: list[str], folder: Path, log: Prism) -> None:
     """Every table fits a terminal, and Parquet has all of its columns."""
     said = log(*arguments, folder)

@@ -16,6 +16,7 @@ def log(prism: Prism) -> Prism:
 
 
 @pytest.mark.parametrize("arguments", [["measures"], ["treatments"], ["parameters"]])
+@pytest.mark.sampled(3)
 def test_what_runs_measured_is_written_for_people_and_programs(
     arguments: list[str], rumours: list[Path], log: Prism
 ) -> None:

@@ -127,6 +127,7 @@ def tree(folder: Path) -> dict[str, bytes | None]:
 
 
 @pytest.mark.parametrize("case", WRONG)
+@pytest.mark.sampled(6)
 def test_wrong_input_is_one_line_and_status_2(case: str, prism: Prism) -> None:
     """Wrong input ends with status 2 and one line that names it, and nothing is written."""
     arguments, named = WRONG[case]
@@ -267,6 +268,7 @@ def test_interrupted_run_says_so(agents: str, prism: Prism) -> None:
     assert sorted(path.name for path in log.parent.iterdir()) == [log.name, "run.json"]
 
 
+@pytest.mark.slow
 def test_text_that_the_output_cannot_show_is_replaced(prism: Prism) -> None:
     """Where the output knows only ASCII, other characters are replaced."""
     person = '{{"agent_id": "{}", "interests": ["café 😀"], "archetype": "superuser"}}\n'

@@ -113,6 +113,7 @@ def test_export(prism: Prism, memory: Path) -> None:
     assert json.loads((prism.folder / "out.json").read_text()) == DOCUMENT
 
 
+@pytest.mark.sampled(2)
 def test_export_as_another_memory(prism: Prism, memory: Path) -> None:
     """A memory is made a database, in a new file only."""
     line = ("memory", "export", memory, "--storage", "sqlite", "--out", "out.db")
@@ -123,6 +124,7 @@ def test_export_as_another_memory(prism: Prism, memory: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["memory", "memory.1.bak", "link"])
+@pytest.mark.sampled(6)
 def test_export_over_what_is_read(prism: Prism, memory: Path, name: str) -> None:
     """No export replaces the memory that it reads, or one of its backups."""
     with Memory.open(memory) as opened:
@@ -147,6 +149,7 @@ def test_edit(prism: Prism, memory: Path) -> None:
     assert list(held(memory)) == ["remark" if key == "note" else key for key in DOCUMENT]
 
 
+@pytest.mark.sampled(2)
 def test_edit_removes(prism: Prism, memory: Path) -> None:
     """What was removed in the editor is gone, from the search as well."""
     edited = editing(
@@ -159,6 +162,7 @@ def test_edit_removes(prism: Prism, memory: Path) -> None:
     assert prism("memory", "search", memory, "map").status == 1
 
 
+@pytest.mark.sampled(2)
 def test_edit_changes_nothing(prism: Prism, memory: Path) -> None:
     """Who leaves the text as it is has exit status 1 and an untouched file."""
     before = held(memory)
@@ -179,7 +183,7 @@ def test_edit_changes_nothing(prism: Prism, memory: Path) -> None:
         ('text = text.replace("alice", "\\udcff", 1)', "line 3, is not UTF-8"),
     ],
 )
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(14)
 def test_edit_gives_up(prism: Prism, memory: Path, script: str, place: str) -> None:
     """A broken text is refused with its line or key; who gives up keeps memory and text."""
     before = held(memory)
@@ -194,7 +198,7 @@ def test_edit_gives_up(prism: Prism, memory: Path, script: str, place: str) -> N
     assert held(memory) == before
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.slow
 def test_edit_goes_on(prism: Prism, memory: Path) -> None:
     """Who goes on finds the broken text again, and mends it."""
     edited = editing(
@@ -222,6 +226,7 @@ def test_edit_mends(prism: Prism) -> None:
 
 
 @pytest.mark.parametrize("editor", ["no-such-editor", "false", "'"])
+@pytest.mark.sampled(6)
 def test_edit_without_editor(prism: Prism, memory: Path, editor: str) -> None:
     """An editor that cannot be started, or fails, changes nothing."""
     before = held(memory)
@@ -232,6 +237,7 @@ def test_edit_without_editor(prism: Prism, memory: Path, editor: str) -> None:
 
 
 @pytest.mark.parametrize("editor", [None, "vi", "/usr/bin/nano -w"])
+@pytest.mark.sampled(6)
 def test_edit_without_a_terminal(prism: Prism, memory: Path, editor: str | None) -> None:
     """An editor that would wait for a terminal is refused in one line where there is none."""
     before = held(memory)
@@ -254,6 +260,7 @@ def test_forget(prism: Prism, memory: Path) -> None:
     assert prism("memory", "show", memory, tag).status == 1
 
 
+@pytest.mark.sampled(2)
 def test_compact(prism: Prism, memory: Path) -> None:
     """Nothing that it holds is dropped; backups beyond those wanted and unfinished files are."""
     with Memory.open(memory) as opened:
@@ -304,6 +311,7 @@ def test_while_an_agent_lives(prism: Prism, kind: Any) -> None:
             process.send_signal(signal.SIGKILL)
 
 
+@pytest.mark.sampled(2)
 def test_a_damaged_memory(prism: Prism, memory: Path) -> None:
     """A damaged memory is shown from its backup, with a line that names both files."""
     with Memory.open(memory) as opened:
@@ -346,12 +354,19 @@ def test_one_memory_is_shown_whole(prism: Prism) -> None:
     """With a tag the whole value is shown, and its versions if they are asked for."""
     with Memory.create(prism.folder / "memory.json", {}) as memory:
         memory.save("alice", "young " * 60)
+        memory.end_cycle()
+        memory.end_cycle()
         memory.save("alice", "old " * 60)
         memory.commit()
     shown = prism("memory", "show", "memory.json", "alice", "--json").rows
     assert [(row["where"], row["value"]) for row in shown] == [("storage", "old " * 60)]
     both = prism("memory", "show", "memory.json", "alice", "--versions", "--json").rows
     assert [row["where"] for row in both] == ["storage", "version 1"]
+    assert [row.get("replaced_in_cycle") for row in both] == [None, 2]
+    for words in (["alice", "--versions"], ["--versions"]):
+        assert "until cycle" in prism("memory", "show", "memory.json", *words).out
+    listed = json.loads(prism("memory", "show", "memory.json", "--versions", "--json").stdout)
+    assert listed["replaced_in_cycle"] == {"alice": [2]}
     assert prism("memory", "show", "memory.json", "bob").status == 1
     assert prism("memory", "compact", "memory.json", "--versions", "0").status == 0
     left = prism("memory", "show", "memory.json", "alice", "--versions", "--json").rows

@@ -38,6 +38,7 @@ def test_a_text_says_who_decides(prism: Prism, server: FakeOllama, tmp_path: Pat
     assert spent in prism("status", "run").out
 
 
+@pytest.mark.slow
 def test_a_dry_run_estimates_and_asks_nobody(
     prism: Prism, server: FakeOllama, tmp_path: Path
 ) -> None:

@@ -45,6 +45,7 @@ def decisions_in(folder: Path) -> list[dict[str, Any]]:
     return [event for event in events if event["event"] == "reasoner.decision"]
 
 
+@pytest.mark.slow
 def test_decisions_have_the_probabilities_that_a_server_gives(prism: Prism, serve: Serve) -> None:
     """Where log-probabilities come back, each decision has those of its options, and is drawn."""
     server = serve()
@@ -82,6 +83,7 @@ def test_several_servers_share_the_questions(prism: Prism, serve: Serve) -> None
     assert hosts == {server.host for server in servers}
 
 
+@pytest.mark.slow
 def test_what_a_server_refuses_is_said_once(prism: Prism, serve: Serve) -> None:
     """A note says what a server does not take, and the run goes on without it."""
     server = serve(refuses=["seed"])

@@ -63,7 +63,7 @@ def content(folder: Path) -> dict[str, bytes]:
         if (writer, out) != ("export", "hard")
     ],
 )
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(30)
 def test_no_command_overwrites_a_run(writer: str, out: str, made: Prism) -> None:
     """A run's files are refused by every command, and nothing changes."""
     (made.folder / "soft").symlink_to("run/events.jsonl")
@@ -153,6 +153,7 @@ def piped(content: bytes) -> Iterator[None]:
         wrote.result()
 
 
+@pytest.mark.slow
 def test_logs_are_read_from_pipes(made: Prism) -> None:
     """A log that comes through a pipe gives the tables and the report of the file."""
     log = (made.folder / "run" / "events.jsonl").read_bytes()

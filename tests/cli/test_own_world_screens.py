@@ -57,6 +57,7 @@ def game(tmp_path_factory: pytest.TempPathFactory) -> tuple[Prism, str]:
 
 
 @pytest.mark.parametrize("table", ["states", "dwell"])
+@pytest.mark.sampled(2)
 def test_states_have_the_order_of_the_chart(table: str, game: tuple[Prism, str]) -> None:
     """A table to read has them as the chart has, not in the order of the alphabet."""
     lines = game[0]("log", table, "run").out.split()
@@ -72,6 +73,7 @@ def test_why_lists_the_decisions_where_there_are_no_posts(game: tuple[Prism, str
     assert "player_1:1" in ended.out
 
 
+@pytest.mark.slow
 def test_headings_name_runs_without_their_folders(game: tuple[Prism, str], tmp_path: Path) -> None:
     """Runs are told apart by the parts of their paths that differ, never by whole paths."""
     ran = game[0].folder / "run"

@@ -47,6 +47,7 @@ def test_what_is_missing_is_said(prism: Prism) -> None:
     assert "needs --out" in prism("rerun", "run", "--from-round", "2").err
 
 
+@pytest.mark.slow
 def test_logs_of_other_samples_are_not_held_against_each_other(prism: Prism) -> None:
     """``log diff`` refuses logs of one run with other agents, and logs without any."""
     five = ("--log-agents", "5")
@@ -91,6 +92,7 @@ ESSAY = Path(__file__).parents[2] / "docs" / "workflows" / "essay.yaml"
 
 
 @pytest.mark.parametrize("kind", ["thinking", "yaml"])
+@pytest.mark.slow
 def test_texts_and_actions_are_held_against_each_other(prism: Prism, kind: str) -> None:
     """``log diff`` of single agents names the first text and action, from where they differ."""
     (prism.folder / "config.json").write_text(Config().to_json())

@@ -46,6 +46,7 @@ def rows(lines: list[str]) -> Mapping[str, list[str]]:
 
 @pytest.mark.parametrize("agents", [1, 100, 10_000, 9_999_999])
 @pytest.mark.parametrize("rounds", [1, 9, 10, 11, 1000])
+@pytest.mark.sampled(5)
 def test_tables_fit_eighty_columns(agents: int, rounds: int, shown: Shown) -> None:
     """Any number of agents and rounds fits 80 columns, with every state and number whole."""
     lines = shown(results_of(rounds, agents))
@@ -60,6 +61,7 @@ def test_tables_fit_eighty_columns(agents: int, rounds: int, shown: Shown) -> No
 @pytest.mark.parametrize(
     ("rounds", "width", "columns"), [(1, 80, 1), (10, 80, 10), (200, 200, 10), (200, 40, 4)]
 )
+@pytest.mark.sampled(4)
 def test_rounds_are_picked_evenly(rounds: int, width: int, columns: int, shown: Shown) -> None:
     """The first and last rounds are shown, with others evenly between, and a caption if cut."""
     lines = shown(results_of(rounds), width=width)
@@ -143,6 +145,7 @@ def test_a_long_reason_of_fallbacks_is_cut(shown: Shown) -> None:
         ("word " * 30, "word word word word word word word word…"),
     ],
 )
+@pytest.mark.sampled(4)
 def test_texts_are_printed_as_they_are(text: str, line: str, shown: Shown) -> None:
     """Post and author of a cascade are plain text on one line."""
     lines = shown(

@@ -76,6 +76,7 @@ def stopped(full: tuple[Path, Ended], run: Path) -> Path:
 # Full disk
 
 
+@pytest.mark.slow
 def test_a_full_disk_ends_a_run_in_one_line(
     full: tuple[Path, Ended], prism: Prism, stopped: Path, whole: Tree
 ) -> None:
@@ -186,6 +187,7 @@ def test_a_damaged_folder_is_told_of(prism: Prism, stopped: Path, whole: Tree) -
 # At the same time
 
 
+@pytest.mark.slow
 def test_a_run_going_on_is_left_alone(prism: Prism, run: Path) -> None:
     """While a run goes on, resuming it is refused in one line, and the run is not disturbed."""
     log = run / "events.jsonl"
@@ -347,6 +349,7 @@ class _Stopping(Observer):
         return True
 
 
+@pytest.mark.slow
 def test_a_run_whose_server_has_moved_goes_on_at_its_new_address(prism: Prism) -> None:
     """``--host`` names where the same model is now; one line says so, and ``run.json`` keeps it."""
     (prism.folder / "config.json").write_text(Config().to_json())

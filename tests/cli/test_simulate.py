@@ -179,7 +179,7 @@ def test_a_model_writes_and_a_replay_has_its_words(prism: Prism) -> None:
 
 @pytest.mark.parametrize("decides", [False, True], ids=["policy", "model"])
 @pytest.mark.parametrize("hosts", [False, True], ids=["--host", "@host"])
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_the_writer_is_named_as_the_model_is(decides: bool, hosts: bool, prism: Prism) -> None:
     """``--writer`` takes what ``--model`` takes, and asks the hosts that are named with either."""
     with FakeOllama(models=["tiny", "poet"], write=lambda *_: {"text": "Oh."}) as server:
@@ -340,7 +340,7 @@ def test_a_model_thinks_as_it_is_told(
 @pytest.mark.parametrize(
     "given", [[], ["--agents", "1", "--ticks", "1", "--rounds", "1"], ["--seed", "-1"]]
 )
-@pytest.mark.sampled(3)
+@pytest.mark.slow
 def test_defaults_and_extremes_run(given: list[str], prism: Prism) -> None:
     """A run without any option, the smallest one and one with a negative seed end well."""
     ran = prism("simulate", *given)

@@ -173,6 +173,7 @@ def test_a_replay_writes_the_same_log(mine: Prism) -> None:
         (("--mode", "chat"), "--mode needs --reasoner"),
     ],
 )
+@pytest.mark.sampled(4)
 def test_what_makes_no_run_is_refused_by_name(
     given: tuple[str, ...], problem: str, mine: Prism
 ) -> None:

@@ -59,6 +59,7 @@ class Short(World[Calm]):
 
 
 @pytest.mark.parametrize("log", ["plain", "zstd"])
+@pytest.mark.sampled(2)
 def test_a_run_that_ended_itself_says_in_which_round(prism: Prism, log: str) -> None:
     """A world that stopped before its last round is complete, and not as long as was asked."""
     (prism.folder / f"{log}_short.py").write_text(ENDS)
@@ -97,6 +98,7 @@ def test_an_interrupted_run_says_where_it_stopped(prism: Prism) -> None:
     assert re.match(r"run: stopped at round \d of 3 tick \d+ of 12\n", prism("status", "run").out)
 
 
+@pytest.mark.slow
 def test_runs_below_a_folder_are_listed(prism: Prism) -> None:
     """Without a run the runs below are listed, each in a line, a damaged one among them."""
     for name in ("a/one", "two"):
@@ -122,11 +124,13 @@ def test_runs_below_a_folder_are_listed(prism: Prism) -> None:
         ((), ".: is not a run, and holds none"),
         (("empty",), "empty: is not a run, and holds none"),
         (("nowhere",), "nowhere: there is no such file or folder"),
+        (("note.yaml",), "note.yaml: is no log of a run: give its folder or its log"),
     ],
 )
 def test_no_run_is_one_line(given: tuple[str, ...], said: str, prism: Prism) -> None:
     """Where there is no run one line says so, with status 2."""
     (prism.folder / "empty").mkdir()
+    (prism.folder / "note.yaml").write_text("name: desk\nsteps: []\n", encoding="utf-8")
     ended = prism("status", *given)
     assert (ended.status, ended.out, ended.err) == (2, "", f"prism: {said}\n")
 

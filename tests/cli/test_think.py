@@ -88,6 +88,7 @@ def ran(done: tuple[Path, Ended], prism: Prism) -> Ended:
 
 
 @pytest.mark.usefixtures("ran")
+@pytest.mark.slow
 def test_a_damaged_memory(prism: Prism, asking: tuple[str, ...]) -> None:
     """It goes on from the backup, with one line that names both files, as every command says it."""
     memory = prism.folder / "memory.json"
@@ -130,6 +131,7 @@ def test_a_run_prints_json(prism: Prism, asking: tuple[str, ...]) -> None:
     assert json.loads(ran.out)["config"]["goal"] == "to be brief"
 
 
+@pytest.mark.slow
 def test_only_the_memory_is_written_without_a_folder(prism: Prism, asking: tuple[str, ...]) -> None:
     """Without --out nothing but the memory and its backups is there afterwards."""
     assert prism(*RUN, *asking).status == 0
@@ -137,12 +139,14 @@ def test_only_the_memory_is_written_without_a_folder(prism: Prism, asking: tuple
 
 
 @pytest.mark.usefixtures("ran")
+@pytest.mark.slow
 def test_the_memory_goes_on_in_the_next_run(prism: Prism, asking: tuple[str, ...]) -> None:
     """A second run begins with what the first one knew."""
     again = prism(*RUN, *asking, "--json")
     assert json.loads(again.out)["results"]["cycle"] == 2 * CYCLES
 
 
+@pytest.mark.slow
 def test_the_configuration_is_the_most(prism: Prism, asking: tuple[str, ...]) -> None:
     """Without --cycles there are as many as ``iterate.max_iterations`` says, and never more."""
     document = Config().to_dict()
@@ -153,6 +157,7 @@ def test_the_configuration_is_the_most(prism: Prism, asking: tuple[str, ...]) ->
         assert json.loads(ran.out)["results"]["cycles"] == 3
 
 
+@pytest.mark.slow
 def test_a_memory_in_a_database(prism: Prism, asking: tuple[str, ...]) -> None:
     """--storage sqlite makes a database."""
     assert prism(*RUN, *asking, "--storage", "sqlite").status == 0
@@ -161,6 +166,7 @@ def test_a_memory_in_a_database(prism: Prism, asking: tuple[str, ...]) -> None:
 
 @pytest.mark.parametrize("recorded", ["run", "run/events.jsonl"])
 @pytest.mark.usefixtures("ran")
+@pytest.mark.sampled(2)
 def test_a_run_is_replayed_to_the_same_bytes(prism: Prism, recorded: str) -> None:
     """A replay asks no model, writes the same log and memory, and leaves the first memory alone."""
     first = (prism.folder / "memory.json").read_bytes()
@@ -171,6 +177,7 @@ def test_a_run_is_replayed_to_the_same_bytes(prism: Prism, recorded: str) -> Non
     assert (prism.folder / "memory.json").read_bytes() == first
 
 
+@pytest.mark.slow
 def test_a_log_of_a_run_can_be_read(done: tuple[Path, Ended]) -> None:
     """``prism log`` knows the agent, its states and why it moved."""
     prism = Prism(done[0])
@@ -211,6 +218,7 @@ def test_a_run_without_one_reply_of_use_ends_with_status_1(
         (("think", "init"), "config.json: already exists and would be overwritten"),
     ],
 )
+@pytest.mark.sampled(8)
 def test_wrong_input_is_one_line(prism: Prism, line: tuple[str, ...], said: str) -> None:
     """What cannot be run is told in one line, with status 2, and leaves no files."""
     (prism.folder / "bad.json").write_text('{"agent": {"golas": "x"}}')
@@ -222,6 +230,7 @@ def test_wrong_input_is_one_line(prism: Prism, line: tuple[str, ...], said: str)
     assert sorted(prism.folder.rglob("*")) == before
 
 
+@pytest.mark.slow
 def test_a_memory_in_use_is_refused(prism: Prism, asking: tuple[str, ...]) -> None:
     """A second process on one memory is told so, and its folder is not begun."""
     with Memory.open(prism.folder / "memory.json"):
@@ -259,6 +268,7 @@ def test_an_interrupted_run_says_what_it_has_left(prism: Prism, is_kept: bool) -
     assert kept.startswith(f"prism: memory.json holds {number} cycles; {how}")
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_is_resumed(prism: Prism) -> None:
     """What was interrupted goes on to all of its cycles, with one memory."""
     with FakeOllama(write=say, latency=hanging_after(1)) as slow:
@@ -345,7 +355,7 @@ CODES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
 @pytest.mark.parametrize("is_terminal", [True, False])
-@pytest.mark.sampled(2)
+@pytest.mark.slow
 def test_no_reply_speaks_to_the_terminal(prism: Prism, is_terminal: bool) -> None:
     """Thoughts, tags and goals are shown without anything that a terminal would obey."""
 
@@ -423,6 +433,7 @@ def test_check_holds_a_goal_against_the_limits(prism: Prism) -> None:
 
 
 @pytest.mark.parametrize("storage", ["json", "sqlite"])
+@pytest.mark.sampled(2)
 def test_init_writes_what_runs(prism: Prism, asking: tuple[str, ...], storage: str) -> None:
     """The configuration that is written has nothing wrong, and the memory is empty."""
     ran = prism("think", "init", "story", "--storage", storage, "--goal", "a story")

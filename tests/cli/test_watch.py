@@ -39,6 +39,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("runs/first/events.jsonl", False),
     ],
 )
+@pytest.mark.sampled(4)
 def test_a_name_is_a_world_and_a_path_a_run(text: str, is_world: bool) -> None:
     """Short names, modules and files of Python are worlds; everything else is a path."""
     assert names_a_world(text) is is_world

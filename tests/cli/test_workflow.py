@@ -105,6 +105,7 @@ def test_a_run_is_replayed_to_the_same_bytes(
     assert log_of(prism.folder / "again") == log_of(prism.folder / "run")
 
 
+@pytest.mark.slow
 def test_a_log_of_a_run_agrees_with_its_workflow(prism: Prism, asking: tuple[str, ...]) -> None:
     """``prism log check`` takes the workflow for the chart."""
     prism(*RUN, *asking, "--out", "run")
@@ -156,6 +157,7 @@ def test_a_workflow_that_stops_ends_with_status_1(
         (("workflow", "check", "broken.yaml"), "broken.yaml"),
     ],
 )
+@pytest.mark.sampled(4)
 def test_wrong_input_is_one_line(prism: Prism, line: tuple[str, ...], said: str) -> None:
     """What cannot be run is told in one line, with status 2."""
     (prism.folder / "bad.yaml").write_text("steps: [{name: x, type: magic}]\n")
@@ -297,6 +299,7 @@ def test_diagram_writes_a_file_and_never_what_it_reads(prism: Prism) -> None:
 
 
 @pytest.mark.parametrize("is_terminal", [True, False])
+@pytest.mark.sampled(2)
 def test_progress_shows_turn_and_state_on_a_terminal(
     prism: Prism, asking: tuple[str, ...], is_terminal: bool
 ) -> None:

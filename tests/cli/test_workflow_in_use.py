@@ -41,7 +41,7 @@ def reader() -> Iterator[FakeOllama]:
 
 
 @pytest.mark.parametrize("name", IN_USE)
-@pytest.mark.sampled(15)
+@pytest.mark.slow
 def test_files_in_use_go_round_their_states(prism: Prism, reader: FakeOllama, name: str) -> None:
     """They load without a change; agents get to all states, but for those that they never chose."""
     path = AGENTS / f"{name}.yaml"
@@ -64,7 +64,7 @@ def test_files_in_use_go_round_their_states(prism: Prism, reader: FakeOllama, na
 
 
 @pytest.mark.parametrize("name", ["builder", "essay", "support"])
-@pytest.mark.sampled(3)
+@pytest.mark.slow
 def test_every_example_moves(prism: Prism, reader: FakeOllama, name: str) -> None:
     """With the variables beside it, whether or not somebody carries out its actions."""
     path, context = DOCS / f"{name}.yaml", DOCS / f"{name}.json"
@@ -120,6 +120,7 @@ def acting(prism: Prism) -> Iterator[tuple[object, ...]]:
         )
 
 
+@pytest.mark.slow
 def test_a_command_carries_out_actions(prism: Prism, acting: tuple[object, ...]) -> None:
     """It reads the action as JSON and writes what came of it, which conditions and prompts see."""
     ran = prism(*acting, "--action", f"{sys.executable} act.py", "--out", "run")
@@ -149,6 +150,7 @@ def test_a_replay_carries_out_nothing(prism: Prism, acting: tuple[object, ...]) 
         ("", None),
     ],
 )
+@pytest.mark.sampled(4)
 def test_what_a_command_fails_of_is_a_result(
     prism: Prism, acting: tuple[object, ...], code: str, said: str | None
 ) -> None:
@@ -240,6 +242,7 @@ def test_a_note_alone_is_no_finding(prism: Prism) -> None:
     assert (ran.status, ran.out, ran.err) == (0, "", said)
 
 
+@pytest.mark.slow
 def test_a_run_that_goes_on_says_which_command_it_starts(
     prism: Prism, acting: tuple[object, ...]
 ) -> None:

@@ -66,6 +66,7 @@ EXECUTED = [
 
 
 @pytest.mark.parametrize(("reply", "outcome", "reason"), EXECUTED)
+@pytest.mark.sampled(6)
 async def test_executing_always_returns_to_thinking(
     reply: str, outcome: str, reason: str | None
 ) -> None:

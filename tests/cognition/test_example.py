@@ -64,6 +64,7 @@ def test_nothing_is_wrong_with_the_configuration() -> None:
     assert (FOLDER / document["$schema"]).is_file()
 
 
+@pytest.mark.slow
 def test_the_story_is_planned(planned: Prism) -> None:
     """After thirty cycles every piece of the plan is there, in working memory or in storage."""
     with Memory.read(planned.folder / "memory.json") as memory:

@@ -226,6 +226,7 @@ def test_there_are_three_states() -> None:
         ("first\nsecond", True),
         ("second\n\n  a plan", True),
         ("<thought key='thinking_log_001'>a plan</thought>", True),
+        ("with a tag. </thinking_log>.", True),
         ("a plan, and more", False),
         ("a plan\nand more", False),
         ("plan", False),
@@ -233,7 +234,8 @@ def test_there_are_three_states() -> None:
 )
 def test_an_echo_says_nothing_that_is_not_shown(thought: str, whether: bool) -> None:
     """A thought is an echo only if each of its lines is a whole line of what is shown."""
-    assert is_echo(thought, ["a plan", "first\nsecond"]) == whether
+    shown = ["a plan", "with a tag. </thinking_log>."]
+    assert is_echo(thought, [*shown, "first\nsecond"]) == whether
 
 
 async def test_a_model_that_echoes_its_prompt_remembers_nothing() -> None:

@@ -114,7 +114,7 @@ def assert_same_memory(one: Path, other: Path) -> None:
         assert one.read_bytes() == other.read_bytes()
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.slow
 def test_every_event_of_a_run_is_of_the_schema(complete: Complete) -> None:
     """The log of a run of cycles holds events of the published schema only, with all their keys."""
     events = events_of(complete.folder)
@@ -132,6 +132,7 @@ def test_every_event_of_a_run_is_of_the_schema(complete: Complete) -> None:
     }
 
 
+@pytest.mark.sampled(2)
 def test_results_say_what_came_of_the_run(complete: Complete) -> None:
     """Cycles, outcomes, actions, pagings, tokens and sizes are in run.json."""
     options, folder, results = complete.options, complete.folder, complete.results
@@ -147,6 +148,7 @@ def test_results_say_what_came_of_the_run(complete: Complete) -> None:
         assert memory.unknown == {"mine": {"kept": [1]}}
 
 
+@pytest.mark.sampled(2)
 def test_a_run_is_repeated_without_its_model(
     complete: Complete, server: FakeOllama, tmp_path: Path
 ) -> None:
@@ -169,7 +171,7 @@ def test_a_replay_needs_no_folder(complete: Complete) -> None:
     assert complete.options.memory.read_bytes() == before
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.slow
 def test_a_replay_is_replayed(complete: Complete, tmp_path: Path) -> None:
     """A repeated run can be repeated in its turn."""
     replay(complete.folder, tmp_path / "again")
@@ -203,7 +205,7 @@ def _without_time(event: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("stopped", [1, 5, CYCLES - 1])
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_a_stopped_run_goes_on(
     complete: Complete, options: Any, tmp_path: Path, stopped: int
 ) -> None:
@@ -221,7 +223,7 @@ def test_a_stopped_run_goes_on(
 
 
 @pytest.mark.parametrize("stopped", [1, 6, CYCLES])
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_a_stopped_replay_is_resumed_to_the_same_bytes(
     complete: Complete, tmp_path: Path, stopped: int
 ) -> None:
@@ -264,7 +266,7 @@ def test_a_memory_that_was_changed_is_gone_on_from(options: Any, tmp_path: Path)
     }
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.slow
 def test_a_second_run_goes_on_with_the_memory(options: Any, tmp_path: Path) -> None:
     """A memory is used by one run after another, and each is repeated from where it began."""
     short = options.replace(rounds=5)
@@ -303,6 +305,7 @@ def test_the_options_are_in_run_json(complete: Complete) -> None:
     assert read == complete.options.replace(storage=complete.storage)
 
 
+@pytest.mark.sampled(2)
 def test_a_run_whose_configuration_changed_is_not_resumed(options: Any, tmp_path: Path) -> None:
     """The configuration has to be what it was when the run began."""
     with pytest.raises(StopError):
@@ -395,3 +398,60 @@ def test_a_model_that_fails_fails_cycles(options: Any) -> None:
     outcome = runs.begin(options.replace(reasoner=gone), options.memory.parent / "run")
     assert outcome.results.outcomes["failed"] == outcome.results.cycle == 5
     assert "5 cycles in a row had no effect" in str(outcome.results.stopped)
+
+
+GARDENER = """
+from prism.cognition import CognitiveAgent, Config, action
+from litres_of_beds import LITRES
+
+
+class Gardener(CognitiveAgent):
+    config = Config(goal="Keep the roses alive.")
+
+    @action
+    def water(self, bed: str) -> str:
+        \"\"\"Water a bed.\"\"\"
+        return f"{bed} got {LITRES} litres"
+
+
+class Nobody:
+    pass
+"""
+
+
+def garden(prompt: str, *_more: Any) -> str:
+    """Think, and water a bed."""
+    if "You are in the state thinking" in prompt:
+        return thought(f"{len(prompt)} of it", "executing")
+    return '{"name": "water", "arguments": {"bed": "roses"}}'
+
+
+def test_a_class_with_actions_is_run_like_a_configuration(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is kept, resumed and repeated to the same bytes, unless its code has changed."""
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "litres_of_beds.py").write_text("LITRES = 2\n")
+    (tmp_path / "gardener_alone.py").write_text(GARDENER)
+    place = f"{tmp_path / 'gardener_alone.py'}"
+    with FakeOllama(write=garden) as server:
+        model = Model("llama3.2", hosts=(server.url,))
+        options = Run(f"{place}:Gardener", memory=tmp_path / "m.json", rounds=6, reasoner=model)
+        with pytest.raises(StopError):
+            runs.begin(options, tmp_path / "run", on_round=stop_after(3))
+        outcome = resume(tmp_path / "run")
+        assert "Keep the roses alive." in server.questions[-1].body["messages"][-1]["content"]
+    assert outcome is not None
+    assert outcome.results.actions == {"done": 3}
+    assert "roses got 2 litres" in (tmp_path / "m.json").read_text()
+
+    again = replay(tmp_path / "run", tmp_path / "again")
+    assert again.results == outcome.results
+    assert log_of(tmp_path / "again") == log_of(tmp_path / "run")
+    assert_same_memory(tmp_path / "m.json", repeated(tmp_path / "again"))
+
+    (tmp_path / "litres_of_beds.py").write_text("LITRES = 3\n")
+    with pytest.raises(InputError, match=r"litres_of_beds\.py: has changed"):
+        replay(tmp_path / "run", tmp_path / "other")
+    with pytest.raises(InputError, match="has no world 'Nobody'"):
+        Run(f"{place}:Nobody")

@@ -150,6 +150,7 @@ async def test_the_next_prompt_says_what_came_of_a_reply() -> None:
     ("settings", "why"),
     [({"max_calls": 3}, "BudgetSpentError"), ({}, "5 cycles in a row had no effect")],
 )
+@pytest.mark.sampled(2)
 def test_a_run_that_stops(settings: dict[str, int], why: str, tmp_path: Path) -> None:
     """A spent budget ends it at once; results and log say why, and a replay writes the same."""
     config = tmp_path / "config.json"

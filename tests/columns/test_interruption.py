@@ -91,11 +91,13 @@ def require_interrupted(cls: Any, folder: Path, capsys: Any) -> None:
 
 
 @pytest.mark.parametrize("step", [ENDLESS, COUNTING], ids=["while", "range"])
+@pytest.mark.sampled(2)
 def test_an_endless_step_is_ended_by_ctrl_c(step: str, tmp_path: Path, capsys: Any) -> None:
     """One Ctrl-C ends a step that would never end, and its line and agent are told."""
     require_interrupted(pressing(town(step, tmp_path, kind="def", more=MORE)), tmp_path, capsys)
 
 
+@pytest.mark.slow
 def test_an_endless_guard_of_a_hook_is_ended_by_ctrl_c(tmp_path: Path, capsys: Any) -> None:
     """Where a hook fires an event whose guard never ends, one Ctrl-C ends it, too."""
     with pytest.raises(KeyboardInterrupt):

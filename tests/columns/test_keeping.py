@@ -54,7 +54,7 @@ def test_a_run_goes_on_after_each_round(world: Any, step: int, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("world", [Epidemic, Together])
-@pytest.mark.sampled(2)
+@pytest.mark.slow
 def test_objects_and_columns_resume_each_other(world: Any) -> None:
     """What a checkpoint keeps has one form, so that snapshots of both engines are equal."""
     kept: dict[bool, list[Any]] = {False: [], True: []}
@@ -76,7 +76,7 @@ def test_a_kept_run_says_that_it_is_in_columns(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("world", [Together, Epidemic])
-@pytest.mark.sampled(2)
+@pytest.mark.slow
 def test_a_sampled_log_is_the_same(world: Any, tmp_path: Path) -> None:
     """Both engines draw the same agents for the log, and tell of these alone."""
     log = require_same(world, 49, tmp_path, seed=3, log_agents=7)

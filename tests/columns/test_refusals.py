@@ -123,7 +123,7 @@ CLASSES = {
 
 
 @pytest.mark.parametrize("step", STEPS)
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(10)
 def test_a_step_is_refused_by_its_line(step: str, tmp_path: Path) -> None:
     """What a step cannot say is told with file, line, method, and what to do."""
     found = problems_of(town(step, tmp_path, more=MORE))

@@ -27,6 +27,7 @@ WORLDS = (Epidemic, ListedEpidemic, Voters, Deffuant, Together, MoodyVoters, Moo
 
 
 @pytest.mark.parametrize("seed", range(2))
+@pytest.mark.sampled(2)
 def test_the_rumour_is_the_same(seed: int, tmp_path: Path) -> None:
     """The shipped rumour writes the same folder in both engines."""
     log = require_same(Rumour, 60, tmp_path, seed=seed, rounds=15)
@@ -34,7 +35,7 @@ def test_the_rumour_is_the_same(seed: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("world", WORLDS)
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 def test_worlds_are_the_same(world: Any, tmp_path: Path) -> None:
     """Whatever a step says, and however turns are given, both engines write the same folder."""
     log = require_same(world, 49, tmp_path, seed=3)
@@ -42,7 +43,7 @@ def test_worlds_are_the_same(world: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("world", WORLDS)
-@pytest.mark.sampled(9)
+@pytest.mark.slow
 def test_fields_are_the_same(world: Any) -> None:
     """Not only moves are the same, but every field of every agent."""
     assert fields_of(Run(world, 49, seed=7)) == fields_of(Run(world, 49, seed=7, columns=True))
@@ -81,6 +82,7 @@ def ended() -> tuple[Run[Any], Run[Any]]:
 
 
 @pytest.mark.parametrize("what", OF_AGENTS)
+@pytest.mark.sampled(4)
 def test_a_set_of_rows_is_a_set_of_agents(what: str, ended: tuple[Run[Any], Run[Any]]) -> None:
     """Whatever is asked of sets of agents, rows answer as objects do."""
     of_objects, of_columns = (plain(OF_AGENTS[what](run.agents)) for run in ended)
@@ -94,6 +96,7 @@ def plain(found: Any) -> Any:
     return getattr(found, "agent_id", found)
 
 
+@pytest.mark.slow
 def test_agents_of_a_table_are_the_same(tmp_path: Path) -> None:
     """Agents that a table gives their ids and fields are columns as any others."""
     rows = "".join(f"x{each},{each / 50},{each + 20},north\n" for each in range(40))

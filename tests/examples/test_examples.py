@@ -85,6 +85,7 @@ def test_everybody_has_a_house_of_his_own() -> None:
     assert all(town.taken[cell] is resident for resident, cell in town.cells.items())
 
 
+@pytest.mark.slow
 def test_fishers_who_never_rest_empty_the_lake() -> None:
     """The stock ends near the level below which fishers rest, and at nothing without one."""
     left = {

@@ -128,6 +128,7 @@ def test_no_condition_escapes(name: str) -> None:
         for name in ON_LONG_VARIABLES
     ],
 )
+@pytest.mark.sampled(4)
 def test_no_condition_makes_much_of_long_variables(name: str) -> None:
     """A megabyte that a model wrote is not multiplied, by whatever a condition has."""
     began, memory = time.thread_time(), peak()

@@ -121,6 +121,7 @@ def test_a_right_document_is_read(document):
 
 
 @pytest.mark.parametrize("document", [*RIGHT, *(each for each, _, _ in WRONG)])
+@pytest.mark.sampled(6)
 def test_the_schema_accepts_what_the_reader_does(document):
     """A validator of another make agrees, but for what a schema cannot say."""
     beyond_schemas = document == {"deep": True} or "inf" in str(document)

@@ -89,6 +89,7 @@ def test_a_moved_agent_is_the_attrs_class_it_was(pair: tuple[Any, Any], guide: M
 
 
 @pytest.mark.parametrize("clone", CLONES)
+@pytest.mark.sampled(9)
 def test_copies_include_the_state(
     clone: Callable[[Any], Any], pair: tuple[Any, Any], guide: ModuleType
 ) -> None:

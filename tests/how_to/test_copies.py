@@ -49,6 +49,7 @@ def guide(load: Load) -> ModuleType:
     return load("copies")
 
 
+@pytest.mark.slow
 def test_agents_of_the_main_program_travel(script: Callable[..., Path]) -> None:
     """Agents of the main program come back complete, and each process has one chart."""
     path = script("copies")

@@ -70,7 +70,7 @@ async def waves_until_open(pool: Any, host: str) -> None:
 @BOTH
 @pytest.mark.parametrize("is_first", [True, False], ids=["named first", "named last"])
 @pytest.mark.parametrize("fault", FAULTS)
-@pytest.mark.sampled(26, long=6)
+@pytest.mark.sampled(78, long=6)
 async def test_a_server_that_fails_fast_draws_no_decisions(
     fault: str, is_first: bool, serve: Serve, connect: Connect, bad: Callable[[Canned], RawServer]
 ) -> None:
@@ -100,7 +100,7 @@ async def test_a_server_that_fails_fast_draws_none_of_400_decisions(
 
 @BOTH
 @pytest.mark.parametrize("fault", FAKED)
-@pytest.mark.sampled(9, long=3)
+@pytest.mark.sampled(27, long=3)
 async def test_a_faulty_ollama_draws_no_decisions(
     fault: str, serve: Serve, connect: Connect
 ) -> None:
@@ -118,7 +118,7 @@ async def test_a_faulty_ollama_draws_no_decisions(
     [WEIGHS_NONSENSE, Fault.weighs({}), Fault.status(400), Fault.status(401), Fault.body(b"{}")],
     ids=["sum of 1.8", "no weights", "400", "401", "no answers"],
 )
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 async def test_decision_questions_are_asked_elsewhere_too(
     fault: Fault, serve: Serve, connect: Connect
 ) -> None:
@@ -192,7 +192,7 @@ async def test_a_prompt_that_is_too_long_everywhere_costs_the_others_nothing(
 
 @BOTH
 @pytest.mark.parametrize("fault", FAULTS)
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(14)
 async def test_a_lone_server_is_not_asked_again(
     fault: str, connect: Connect, bad: Callable[[Canned], RawServer], dialect: str
 ) -> None:
@@ -256,7 +256,7 @@ async def test_a_refusal_stands_if_the_other_server_is_gone(serve: Serve, connec
 
 @BOTH
 @pytest.mark.parametrize("seed", range(6))
-@pytest.mark.sampled(12)
+@pytest.mark.slow
 async def test_with_one_good_server_any_mixture_of_faults_is_answered(
     seed: int, serve: Serve, connect: Connect
 ) -> None:

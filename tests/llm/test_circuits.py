@@ -31,7 +31,7 @@ from tests.kit.waiting import until
 
 
 @BOTH
-@pytest.mark.sampled(2)
+@pytest.mark.slow
 async def test_a_failing_server_opens_its_circuit_and_is_probed_once(
     server: FakeOllama, connect: Connect, loop_clock: Clock
 ) -> None:
@@ -95,6 +95,7 @@ async def test_waiting_for_a_probe_has_a_limit(
 
 
 @BOTH
+@pytest.mark.sampled(2)
 async def test_a_cancelled_probe_is_replaced(server: FakeOllama, connect: Connect) -> None:
     """When the question that probes is given up one of those who wait for it takes its place."""
     pool = impatient(connect())
@@ -126,6 +127,7 @@ async def test_a_question_that_waits_for_one_server_probes_another(
 
 @BOTH
 @pytest.mark.parametrize("state", ["closed", "open"])
+@pytest.mark.sampled(4)
 async def test_a_question_that_was_not_sent_changes_no_circuit(
     server: FakeOllama, connect: Connect, state: str
 ) -> None:
@@ -187,7 +189,7 @@ async def test_retries_end_when_all_circuits_are_open(server: FakeOllama, connec
 
 
 @BOTH
-@pytest.mark.sampled(2)
+@pytest.mark.slow
 async def test_with_patience_an_outage_is_waited_out(server: FakeOllama, connect: Connect) -> None:
     """During an outage shorter than the patience nothing fails, not even what probes."""
     pool = impatient(connect(concurrency=2, attempts=1), patience=60)
@@ -286,7 +288,7 @@ def test_the_patience_of_a_pool_is_that_of_its_circuits() -> None:
     [Fault.status(500), Fault.body(b"<html>"), Fault.drop()],
     ids=["500", "html", "dropped"],
 )
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 async def test_a_server_that_fails_fast_does_not_attract_questions(
     serve: Serve, connect: Connect, fault: Fault
 ) -> None:

@@ -101,6 +101,7 @@ TROUBLES: list[tuple[str, str, str, list[Fault], str | None, str]] = [
     ("step", "model", "faults", "path", "message"),
     [pytest.param(*row, id=name) for name, *row in TROUBLES],
 )
+@pytest.mark.sampled(3)
 async def test_each_kind_of_trouble_is_found(
     server: FakeOllama,
     step: str,

@@ -39,6 +39,7 @@ def free_port() -> int:
 @pytest.mark.parametrize(
     ("fault", "kind", "message", "cause"), [pytest.param(*row, id=name) for name, *row in FAULTS]
 )
+@pytest.mark.sampled(6)
 async def test_every_fault_has_its_class(
     server: FakeOllama,
     connect: Connect,
@@ -78,6 +79,7 @@ START = "check that 'ollama serve' is running there"
     ],
     ids=["refused", "no such name", "no TLS"],
 )
+@pytest.mark.sampled(2)
 async def test_a_server_that_is_not_there_is_unreachable(
     server: FakeOllama, connect: Connect, host: str, why: str, advice: str
 ) -> None:
@@ -108,6 +110,7 @@ async def test_a_server_that_is_not_there_is_unreachable(
     ],
     ids=["old server", "old model", "no model", "405", "501", "400", "500", "503", "wrong shape"],
 )
+@pytest.mark.sampled(6)
 async def test_only_a_refusal_to_decide_is_one(
     serve: Any,
     connect: Connect,
@@ -169,6 +172,7 @@ async def test_retry_after_may_be_a_date(server: FakeOllama, connect: Connect, d
         ("Thu, 99 Jan 1970 00:00:00 GMT", None),
     ],
 )
+@pytest.mark.sampled(6)
 async def test_retry_after_stands_on_the_error(
     server: FakeOllama, connect: Connect, header: str | None, seconds: float | None
 ) -> None:
@@ -219,6 +223,7 @@ def test_only_failures_that_may_pass_are_retryable(error: Exception, retryable: 
         *("html", "empty"),
     ],
 )
+@pytest.mark.sampled(6)
 async def test_an_answer_says_where_to_ask_again(
     server: FakeOllama,
     connect: Connect,

@@ -195,6 +195,7 @@ async def test_a_hedge_takes_only_a_slot_that_nobody_wants(
 
 
 @BOTH
+@pytest.mark.sampled(2)
 async def test_a_hedge_that_fails_leaves_the_question_to_the_first(
     serve: Serve, connect: Connect, loop_clock: Clock
 ) -> None:
@@ -230,7 +231,7 @@ async def test_a_server_that_hangs_costs_no_time_out(
 
 @BOTH
 @pytest.mark.parametrize("steps", range(6))
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 async def test_a_cancelled_question_takes_its_hedge_along(
     steps: int, serve: Serve, connect: Connect, loop_clock: Clock
 ) -> None:
@@ -414,6 +415,7 @@ async def test_a_request_that_was_cancelled_after_it_was_sent_is_counted(
     ],
     ids=["no patience", "busy", "for ever", "loading"],
 )
+@pytest.mark.sampled(4)
 async def test_with_patience_a_busy_server_is_waited_for_before_a_run(
     fault: Fault,
     patience: float,

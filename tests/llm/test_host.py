@@ -397,7 +397,7 @@ async def test_closing_leaves_no_connection_of_questions_under_way(
 
 
 @pytest.mark.parametrize("steps", range(2, 6))
-@pytest.mark.sampled(4)
+@pytest.mark.slow
 def test_connections_are_closed_however_often_questions_are_cancelled(
     steps: int, server: FakeOllama
 ) -> None:

@@ -112,6 +112,7 @@ def test_other_words_are_not_found(source: str) -> None:
     assert words_of(source) == []
 
 
+@pytest.mark.slow
 def test_the_room_of_ollama_knows_them() -> None:
     """The modules that are excepted hold such words, so that the exceptions are needed."""
     for known in KNOWING:

@@ -127,6 +127,7 @@ PARTS = ["seed", "temperature", "response_format", "reasoning_effort", "chat_tem
 
 
 @pytest.mark.parametrize("part", PARTS)
+@pytest.mark.sampled(5)
 async def test_what_a_server_refuses_is_told_once_and_left_out(
     part: str, serve: Serve, connect: Connect, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -143,6 +144,7 @@ async def test_what_a_server_refuses_is_told_once_and_left_out(
     assert told.startswith(f"tiny at {server.host} refuses {part}, so it is asked without: ")
 
 
+@pytest.mark.slow
 async def test_all_that_is_refused_is_left_out(
     serve: Serve, connect: Connect, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -192,7 +194,7 @@ async def test_other_refusals_are_raised(
     ("fault", "kind", "message"),
     [pytest.param(*row, id=name) for name, *row, _ in FAULTS],
 )
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(10)
 async def test_every_fault_has_its_class(
     fault: Fault,
     kind: type,

@@ -93,6 +93,7 @@ async def test_questions_of_one_agent_are_asked_in_as_many_slots() -> None:
 
 
 @pytest.mark.parametrize("busy_first", [True, False])
+@pytest.mark.sampled(2)
 async def test_a_busy_server_holds_up_no_server_that_can_only_chat(busy_first: bool) -> None:
     """Mode auto chats where that is possible, instead of waiting for one that is too busy."""
     with FakeOpenAI(models=["tiny"]) as busy, FakeOpenAI(models=["tiny"], logprobs=False) as free:

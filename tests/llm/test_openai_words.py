@@ -9,10 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from prism.errors import BadReplyError
+from prism.llm import Model
 from prism.llm._dialect import Completion
 from prism.llm._letters import LetteredChoice
 from prism.llm._openai import part_refused, read_completion, response_format
 from prism.llm._settings import filled_in
+from prism.testing import FakeOpenAI, Fault
 from tests.kit.texts import ANY
 
 DATA = Path(__file__).parents[1] / "data"
@@ -271,3 +274,16 @@ def test_a_refusal_names_a_part(message: str, part: str | None) -> None:
     settings = filled_in({})
     assert part_refused(message, sent, settings) == part
     assert part_refused(message, {"model": "tiny", "messages": []}, settings) is None
+
+
+@pytest.mark.parametrize("beginning", [b"data: ", b"event: message\ndata: ", b": wait\n\ndata: "])
+async def test_a_stream_that_was_not_asked_for_is_called_that(beginning: bytes) -> None:
+    """A server that always streams is told by what it does, and is not asked twice."""
+    body = beginning + b'{"choices": [{"delta": {"content": "Hello."}}]}\n\ndata: [DONE]\n\n'
+    with FakeOpenAI() as server:
+        stream = {"Content-Type": "text/event-stream"}
+        server.fail_always(Fault.body(body, headers=stream))
+        async with Model("llama3.2", server.url, server="openai") as model:
+            with pytest.raises(BadReplyError, match=r"stream of events .* that was not asked for"):
+                await model.as_client().chat([{"role": "user", "content": "Hello."}])
+        assert server.asked == 1

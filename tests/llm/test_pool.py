@@ -107,6 +107,7 @@ async def test_questions_go_to_the_host_with_the_fewest_under_way(
 
 
 @BOTH
+@pytest.mark.sampled(2)
 async def test_waiting_questions_are_served_in_order(serve: Serve, connect: Connect) -> None:
     """Those who wait get slots in the order in which they came; no newcomer comes in between."""
     server, served = serve(latency=0.01), []
@@ -126,6 +127,7 @@ async def test_waiting_questions_are_served_in_order(serve: Serve, connect: Conn
 
 @BOTH
 @pytest.mark.parametrize("where", ["under way", "waiting"])
+@pytest.mark.sampled(4)
 async def test_a_cancelled_question_leaves_nothing_behind(
     server: FakeOllama, connect: Connect, where: str
 ) -> None:
@@ -152,7 +154,7 @@ async def test_a_cancelled_question_leaves_nothing_behind(
 
 
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.sampled(2)
+@pytest.mark.slow
 async def test_no_waiter_is_forgotten(serve: Serve, connect: Connect, seed: int) -> None:
     """Of many questions of both kinds, half cancelled at random, the others are answered."""
     chance = random.Random(seed)
@@ -177,7 +179,7 @@ async def test_no_waiter_is_forgotten(serve: Serve, connect: Connect, seed: int)
 
 
 @BOTH
-@pytest.mark.sampled(2)
+@pytest.mark.slow
 async def test_a_server_without_the_model_loses_no_answer(serve: Serve, connect: Connect) -> None:
     """A question goes on from a server without the model, which counts; soon it is not asked."""
     lacking, good = serve(models=[]), serve()
@@ -189,6 +191,7 @@ async def test_a_server_without_the_model_loses_no_answer(serve: Serve, connect:
 
 
 @BOTH
+@pytest.mark.sampled(2)
 async def test_a_model_that_no_server_has_is_an_error(serve: Serve, connect: Connect) -> None:
     """A model that no server has is an error after each was asked once."""
     cost = Cost()
@@ -215,6 +218,7 @@ async def test_a_server_that_dies_and_comes_back_is_used_again(
 
 
 @BOTH
+@pytest.mark.sampled(2)
 async def test_questions_under_way_survive_the_death_of_their_server(
     serve: Serve, connect: Connect
 ) -> None:

@@ -32,6 +32,7 @@ from tests.kit.waiting import until
     ],
     ids=lambda fault: fault.name,
 )
+@pytest.mark.sampled(7)
 async def test_a_retryable_failure_is_retried(
     server: FakeOllama, connect: Connect, fault: Fault, loop_clock: Clock
 ) -> None:
@@ -69,6 +70,7 @@ async def test_the_last_attempt_raises_its_error(
     ],
     ids=["400", "404", "no model", "html", "empty"],
 )
+@pytest.mark.sampled(5)
 async def test_a_permanent_failure_is_not_retried(
     server: FakeOllama, connect: Connect, fault: Fault
 ) -> None:
@@ -87,6 +89,7 @@ INTERNAL = [Fault.status(500), Fault.status(520), Fault.body(b'{"error": "the ru
 
 @BOTH
 @pytest.mark.parametrize("fault", INTERNAL, ids=["500", "520", "error in a 200"])
+@pytest.mark.sampled(3)
 async def test_an_internal_error_is_retried_once(
     server: FakeOllama, connect: Connect, fault: Fault
 ) -> None:
@@ -159,7 +162,7 @@ def test_backoff_grows_and_is_random(attempt: int, longest: float) -> None:
 
 @BOTH
 @pytest.mark.parametrize(("slots", "queue_limit"), [(2, 1), (1, 0)])
-@pytest.mark.sampled(4)
+@pytest.mark.slow
 async def test_a_busy_server_opens_no_circuit(
     serve: Serve, connect: Connect, slots: int, queue_limit: int
 ) -> None:
@@ -177,7 +180,7 @@ async def test_a_busy_server_opens_no_circuit(
 @BOTH
 @pytest.mark.parametrize("code", [429, 503])
 @pytest.mark.parametrize("retry_after", [None, "0.02"])
-@pytest.mark.sampled(8)
+@pytest.mark.slow
 async def test_a_burst_of_refusals_loses_no_answer(
     server: FakeOllama, connect: Connect, code: int, retry_after: str | None
 ) -> None:
@@ -232,7 +235,7 @@ async def test_with_patience_a_refusal_uses_up_no_attempt(
 
 
 @BOTH
-@pytest.mark.sampled(2)
+@pytest.mark.slow
 async def test_a_model_that_is_pulled_anew_is_waited_for(
     server: FakeOllama, connect: Connect
 ) -> None:
@@ -262,6 +265,7 @@ async def test_a_model_that_was_loaded_has_been_there(server: FakeOllama, connec
 
 
 @pytest.mark.parametrize("patience", [0, 60])
+@pytest.mark.sampled(2)
 async def test_a_model_whose_files_are_being_replaced_is_waited_for(
     server: FakeOllama, connect: Connect, patience: float
 ) -> None:
@@ -291,7 +295,7 @@ async def test_a_model_that_never_was_there_is_not_waited_for(
 
 
 @BOTH
-@pytest.mark.sampled(2)
+@pytest.mark.slow
 async def test_another_server_answers_while_a_model_is_pulled(
     serve: Serve, connect: Connect
 ) -> None:

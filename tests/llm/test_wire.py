@@ -94,7 +94,7 @@ CASES = [pytest.param(pieces, headers, id=name) for name, pieces, headers in END
 
 @BOTH
 @pytest.mark.parametrize(("pieces", "headers"), CASES)
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(12)
 async def test_a_reply_is_read_to_its_bound(
     pieces: Pieces, headers: Any, server: FakeOllama, connect: Connect
 ) -> None:
@@ -211,6 +211,7 @@ def test_a_reply_is_taken_if_it_is_within_its_bound(
         (gzip.compress(b'{"message": {}}', mtime=0)[:-12], "gzip", "sent an invalid reply"),
     ],
 )
+@pytest.mark.sampled(8)
 async def test_a_reply_that_cannot_be_decoded_is_a_bad_one(
     body: bytes, encoding: str, message: str, server: FakeOllama, connect: Connect
 ) -> None:
@@ -252,6 +253,7 @@ async def test_a_reply_of_very_many_values_is_not_looked_at(
 
 
 @BOTH
+@pytest.mark.sampled(4)
 async def test_the_bound_can_be_set(server: FakeOllama, connect: Connect) -> None:
     """A pool that is told to read more reads more."""
     server.fail(Fault.says("x" * 2 * LIMIT))
@@ -260,6 +262,7 @@ async def test_the_bound_can_be_set(server: FakeOllama, connect: Connect) -> Non
 
 
 @pytest.mark.parametrize("variable", ["HTTP_PROXY", "http_proxy", "ALL_PROXY"])
+@pytest.mark.sampled(3)
 async def test_a_proxy_of_the_environment_is_used(
     variable: str, proxy: Proxy, connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -304,7 +307,7 @@ COUNTS = [
 
 
 @pytest.mark.parametrize(("told", "counted"), COUNTS)
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(12)
 async def test_a_count_that_cannot_be_true_is_not_reported(
     told: Any, counted: int | None, server: FakeOllama, connect: Connect
 ) -> None:
@@ -318,7 +321,7 @@ async def test_a_count_that_cannot_be_true_is_not_reported(
 
 
 @pytest.mark.parametrize(("told", "counted"), COUNTS)
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(12)
 async def test_usage_that_cannot_be_true_is_not_reported(
     told: Any, counted: int | None, server: FakeOllama, connect: Connect
 ) -> None:
@@ -355,6 +358,7 @@ UNUSABLE: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("body", UNUSABLE, ids=str)
+@pytest.mark.sampled(7)
 async def test_tokens_of_a_reply_that_is_of_no_use_count(
     body: dict[str, Any], server: FakeOllama, connect: Connect
 ) -> None:
@@ -369,6 +373,7 @@ async def test_tokens_of_a_reply_that_is_of_no_use_count(
 
 
 @pytest.mark.parametrize("answers", [{}, None, [], {"q0": {"type": "choice"}}], ids=str)
+@pytest.mark.sampled(4)
 async def test_tokens_of_a_decision_that_is_of_no_use_count(
     answers: Any, server: FakeOllama, connect: Connect
 ) -> None:
@@ -393,6 +398,7 @@ async def test_a_reply_says_what_the_server_did(server: FakeOllama, connect: Con
 
 
 @pytest.mark.parametrize("told", [-1, 1.5, 10**30, "fast", None])
+@pytest.mark.sampled(5)
 async def test_a_duration_that_cannot_be_true_is_unknown(
     told: Any, server: FakeOllama, connect: Connect
 ) -> None:

@@ -70,6 +70,7 @@ def p_value(name: str, number: int) -> float:
 
 
 @pytest.mark.parametrize("name", [*CONTINUOUS, *DISCRETE])
+@pytest.mark.sampled(6)
 def test_some_numbers_are_distributed_as_in_scipy(name: str) -> None:
     """Of 1,000 draws, the distribution is that of scipy."""
     assert p_value(name, 1000) > LEAST_P

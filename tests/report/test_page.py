@@ -224,7 +224,7 @@ def test_another_format_is_refused(report: Report, tmp_path: Path) -> None:
     ],
     ids=["truncated", "corrupt", "newer", "mixed", "unfinished", "foreign"],
 )
-@pytest.mark.sampled(6)
+@pytest.mark.slow
 def test_damaged_logs_give_a_report_that_says_so(
     folder: Path,
     tmp_path: Path,
@@ -254,6 +254,7 @@ def test_compressed_logs_give_the_same_report(folder: Path, tmp_path: Path) -> N
     assert packed.replace(str(log), "") == plain.replace(str(folder / "events.jsonl"), "")
 
 
+@pytest.mark.slow
 def test_an_empty_log_gives_no_report(tmp_path: Path) -> None:
     """A log without events is refused, with what is wrong with it."""
     log = tmp_path / "events.jsonl"
@@ -262,6 +263,7 @@ def test_an_empty_log_gives_no_report(tmp_path: Path) -> None:
         make_report(read_log(log))
 
 
+@pytest.mark.slow
 def test_a_run_in_which_nothing_happens(
     write_log: Callable[..., Path], make: Any, parse: Callable[[str], Any]
 ) -> None:
@@ -270,7 +272,7 @@ def test_a_run_in_which_nothing_happens(
     texts = " ".join(section.text for section in page.all("section"))
     for said in (
         "No agent made a transition.",
-        "The log names no agent.",
+        "No tick with agents has ended.",
         "No transition says how long its agent had stayed.",
         "No reasoner was asked.",
         "Nobody has posted, replied, reshared or liked.",

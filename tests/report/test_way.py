@@ -35,11 +35,13 @@ def way(html: str, tmp_path_factory: pytest.TempPathFactory) -> Way:
     return followed
 
 
+@pytest.mark.slow
 def test_a_log_becomes_a_page_through_few_files(way: Way) -> None:
     """A log becomes a page through at most 45 files."""
     assert len(way.files) <= 45, way.files
 
 
+@pytest.mark.slow
 def test_the_architecture_page_has_the_count(way: Way) -> None:
     """The table on the architecture page says what is counted here."""
     assert way.row("a log, until its page is made") in table_of_ways(), way.files

@@ -483,6 +483,7 @@ def test_lines_of_threads_are_whole(path: Path) -> None:
     assert counts == {number: list(range(events)) for number in range(threads)}
 
 
+@pytest.mark.slow
 def test_a_forked_process_writes_to_the_same_log(path: Path) -> None:
     """A forked process adds whole lines, and its end does not end the log."""
     run_python(

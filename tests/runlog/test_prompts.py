@@ -173,6 +173,7 @@ if sys.argv[2] == "fails":
 
 
 @pytest.mark.parametrize("how", ["ends", "fails"])
+@pytest.mark.sampled(2)
 def test_a_record_that_nobody_closes_is_whole_at_the_end(tmp_path: Path, how: str) -> None:
     """A program that ends without closing its record leaves every prompt in the file."""
     path = tmp_path / "prompts.jsonl.gz"

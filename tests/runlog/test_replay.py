@@ -140,7 +140,7 @@ def test_a_replay_is_marked_as_one(recorded: Path, run: Running) -> None:
 
 
 @pytest.mark.parametrize("mode", ["chat", "decision"])
-@pytest.mark.sampled(2)
+@pytest.mark.slow
 def test_faults_are_recorded(mode: Any, run: Running) -> None:
     """A run in which every answer fails is recorded and replayed with the reasons."""
     with FakeOllama() as server:

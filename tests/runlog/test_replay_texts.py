@@ -87,6 +87,7 @@ async def test_a_verbatim_replay_writes_the_same_bytes(recorded: Path, tmp_path:
     assert {each.value for each in first} > {None} or not any(each.has_failed for each in first)
 
 
+@pytest.mark.sampled(4)
 async def test_a_replay_is_marked_as_one(recorded: Path) -> None:
     """A replay that is not verbatim differs in the source alone, and failures stay failures."""
     plain, verbatim = ReplayWriter(recorded), ReplayWriter(recorded, verbatim=True)

@@ -54,6 +54,7 @@ def files_of(folder: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("kind", ["check", "dry run"])
+@pytest.mark.slow
 def test_a_trial_changes_no_memory_of_the_user(
     prism: Prism, asking: tuple[str, ...], kind: str
 ) -> None:
@@ -67,6 +68,7 @@ def test_a_trial_changes_no_memory_of_the_user(
     assert files_of(prism.folder) == before
 
 
+@pytest.mark.slow
 def test_a_replay_begins_with_the_memory_of_then_and_changes_none(
     prism: Prism, asking: tuple[str, ...]
 ) -> None:

@@ -48,6 +48,7 @@ def test_turns_of_a_workflow_are_estimated(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("storage", ["json", "sqlite"])
+@pytest.mark.sampled(2)
 def test_cycles_of_a_thinking_agent_are_estimated(storage: Any, tmp_path: Path) -> None:
     """The memory is looked at and stays as it is; one that is missing is not made."""
     config, memory = tmp_path / "config.json", tmp_path / "memory"

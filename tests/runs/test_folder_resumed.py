@@ -134,6 +134,7 @@ DAMAGED, UNFIT = (
         (no_files_of_checkpoints, 0, []),
     ],
 )
+@pytest.mark.sampled(6)
 def test_damage_costs_time_and_nothing_else(
     damage: Callable[[Path], None], done: int, faults: list[str], stopped: Path, whole: Any
 ) -> None:

@@ -15,6 +15,7 @@ def loaded_by(code: str) -> set[str]:
 
 
 @pytest.mark.parametrize("room", ["runs", "runlog", "llm"])
+@pytest.mark.sampled(3)
 def test_a_room_loads_nothing_before_a_name_is_used(room: str) -> None:
     """Importing a room loads no other module of prism but what its names are found by."""
     loaded = loaded_by(f"import prism.{room}")
@@ -38,6 +39,7 @@ def test_a_run_without_a_model_loads_nothing_that_asks_one() -> None:
     assert not loaded & (HEAVY | unused)
 
 
+@pytest.mark.slow
 def test_structlog_knows_the_round_as_soon_as_it_is_imported() -> None:
     """A world that imports structlog in its second round finds round and tick in its context."""
     loaded_by(

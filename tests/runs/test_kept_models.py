@@ -75,7 +75,7 @@ def thinking(model: Any, folder: Path) -> Any:
 
 
 @pytest.mark.parametrize("make", [feed, world, workflow, thinking])
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(15)
 def test_a_run_with_a_model_is_kept_resumed_and_replayed(
     make: Callable[[Any, Path], Any], model: Any, tmp_path: Path
 ) -> None:

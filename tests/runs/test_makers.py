@@ -72,6 +72,7 @@ def test_a_run_ends_with_the_share_of_the_last_decisions(
     assert over == ([len(fell_back)] if stopped else [])
 
 
+@pytest.mark.slow
 async def test_the_error_says_how_many_and_why() -> None:
     """What ends the run says how many decisions fell back, the limit, and the last reason."""
     reasoner = Router({"all": Reasoner(Failing([True] * WINDOW), attempts=1)}, stop_at=0.5)
@@ -100,7 +101,7 @@ def test_a_run_ends_early_unless_it_was_told_not_to(share: Any, limit: float | N
 
 
 @pytest.mark.parametrize("assigned", [(), (ModelAssignment("agent", "n1*", model="large"),)])
-@pytest.mark.sampled(2)
+@pytest.mark.slow
 async def test_a_run_ends_by_default_when_half_of_its_decisions_fell_back(assigned: Any) -> None:
     """Without a word on it, half of the last 200 decisions are the limit."""
     options = Model("tiny", hosts=("http://127.0.0.1:1",), patience=0, assigned=assigned)
@@ -127,6 +128,7 @@ def test_a_run_waits_a_minute_for_a_server_that_fails(given: Any, patience: floa
     assert part.client.servers[0].settings["patience"] == patience
 
 
+@pytest.mark.slow
 async def test_all_models_of_a_run_are_counted_together() -> None:
     """Where agents have models of their own, the share is that of all their decisions."""
     assigned = (ModelAssignment("agent", "n1*", model="large"),)

@@ -203,6 +203,7 @@ LASTS = "; while that lasts, decisions will fall back (see: prism doctor)"
 
 @pytest.mark.parametrize(("fault", "said"), FAILURES, ids=[said for _, said in FAILURES])
 @pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.sampled(6)
 def test_it_is_said_when_every_decision_will_fall_back(fault: Fault, said: str, count: int) -> None:
     """Where no server answers a question, whatever the reason, that is said before the run."""
     with ExitStack() as stack:

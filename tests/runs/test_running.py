@@ -380,6 +380,7 @@ def test_one_thread_tells_where_a_run_is(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.usefixtures("interruptible")
+@pytest.mark.slow
 def test_a_step_that_does_not_end_in_a_notebook_is_named_and_ended(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

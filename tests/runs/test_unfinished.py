@@ -59,6 +59,7 @@ def stopped(server: FakeOllama, folder: Path, **settings: Any) -> None:
         options(server, **settings).keep(folder, on_round=stops_after(2), checkpoint_every=NEVER)
 
 
+@pytest.mark.slow
 def test_answers_of_unfinished_rounds_are_not_paid_for_again(tmp_path: Path) -> None:
     """A resumed run asks only what it had not asked, and its log has every answer as it was."""
     with FakeOllama(models=["tiny"], reader=ReadingModel()) as server:
@@ -89,6 +90,7 @@ def drawn(folder: Path) -> list[tuple[Any, ...]]:
     return [tuple(event.get(name) for name in names) for event in decisions(folder)]
 
 
+@pytest.mark.slow
 def test_a_resumed_run_samples_as_one_that_was_not_stopped(tmp_path: Path) -> None:
     """A model with a temperature is asked with the same seeds, and a replay needs no model."""
     with FakeOllama(models=["tiny"], reader=ReadingModel()) as server:

@@ -78,6 +78,7 @@ def test_points_that_failed_are_not_kept() -> None:
     assert found.weights.sum() == pytest.approx(1)
 
 
+@pytest.mark.slow
 def test_densities_are_those_of_the_points_drawn() -> None:
     """What was drawn more often weighs less: weighted, new points are as even as the first."""
     points = first_points(2000, 1, 2)

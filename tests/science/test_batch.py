@@ -125,6 +125,7 @@ def test_nothing_is_written_of_a_plan_with_impossible_runs(tmp_path: Path) -> No
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_a_run_that_fails_is_a_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The others go on; one that failed says why in the table, and is tried again on resuming."""
     monkeypatch.chdir(tmp_path)

@@ -184,6 +184,7 @@ def test_a_run_that_broke_off_is_left_out(runs: Path, tmp_path: Path) -> None:
     assert any("seed-5 is left out" in note for note in found.notes)
 
 
+@pytest.mark.slow
 def test_rounds_are_means_of_the_runs(runs: Path, found: Comparison) -> None:
     """The last round of a group is the mean of its runs, within its band."""
     table = found.rounds(["reached"]).filter(group="warned", round=10)
@@ -229,6 +230,7 @@ def test_the_command_writes_table_page_and_figures(prism: Prism, runs: Path) -> 
     assert "band:" not in figure  # of one run there is none
 
 
+@pytest.mark.slow
 def test_the_hint_below_the_table_counts_no_rows_that_are_none(prism: Prism, runs: Path) -> None:
     """Rows without a test are told only where there are some; ends of intervals are numbers."""
     few = [runs / name for name in BOTH]
@@ -238,6 +240,7 @@ def test_the_hint_below_the_table_counts_no_rows_that_are_none(prism: Prism, run
     assert not re.search(r"\de[+-]\d+ to", drawn)
 
 
+@pytest.mark.slow
 def test_long_names_of_groups_take_no_room_from_interval_and_p(prism: Prism, runs: Path) -> None:
     """Within 80 columns all columns are there, if need be below, beside what a row is about."""
     made = prism.folder / "made"
@@ -256,6 +259,7 @@ def test_long_names_of_groups_take_no_room_from_interval_and_p(prism: Prism, run
     assert " to " in ran.out
 
 
+@pytest.mark.slow
 def test_a_precision_tells_how_many_seeds_it_takes(
     prism: Prism, runs: Path, found: Comparison
 ) -> None:
@@ -304,6 +308,7 @@ def test_the_command_writes_data(prism: Prism, runs: Path) -> None:
         (["plain", "x*"], "matches no file"),
     ],
 )
+@pytest.mark.sampled(4)
 def test_what_cannot_be_compared_is_refused(
     prism: Prism, runs: Path, arguments: list[str], said: str
 ) -> None:

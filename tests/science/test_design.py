@@ -74,6 +74,7 @@ def test_what_is_not_within_is_averaged_by_seed(done: Batch) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_measure_that_only_the_seed_changes_has_no_effects() -> None:
     """What factors and seeds leave over is rounding then, against which any effect looks large."""
     cells = [
@@ -124,6 +125,7 @@ def test_tables_alone_are_compared_as_logs_are(done: Batch, tmp_path: Path) -> N
         compare(tables, measures=["share_spreader"])
 
 
+@pytest.mark.slow
 def test_a_factor_that_nothing_varies_is_refused(done: Batch) -> None:
     """The factors that there are follow; runs without a plan have none."""
     with pytest.raises(InputError, match="there is no 'trust'; the runs vary arm, friends, tiring"):

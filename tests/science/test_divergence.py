@@ -77,6 +77,7 @@ def test_a_policy_of_another_behaviour_is_above_the_floor(write_log: Write) -> N
     assert row["floor"] < row["low"]
 
 
+@pytest.mark.slow
 def test_one_agent_has_no_floor(write_log: Write) -> None:
     """A level with one agent has neither a floor nor an interval, and no verdict."""
     rows = [{**row, "agent_id": "only"} for row in by_shares({"lurker": (10, 10, 10)})]

@@ -128,6 +128,7 @@ CASES: list[Case] = [
 
 @pytest.mark.parametrize("number", [80, pytest.param(400, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("name", "document", "read", "beyond"), CASES)
+@pytest.mark.sampled(3)
 def test_the_reader_refuses_what_the_schema_refuses(
     name: str, document: dict[str, Any], read: Callable[[Any], object], beyond: str, number: int
 ) -> None:

@@ -134,6 +134,7 @@ def test_an_executor_that_breaks_stops_the_batch(whole: Path, tmp_path: Path) ->
         ({"session": "of another batch"}, "held by nobody"),
     ],
 )
+@pytest.mark.sampled(3)
 def test_a_machine_that_cannot_carry_the_batch_out_says_why(
     tmp_path: Path, changed: dict[str, str], problem: str
 ) -> None:

@@ -69,6 +69,7 @@ def test_a_logit_reaches_the_highest_likelihood(write_log: Write) -> None:
     assert means == pytest.approx(shares, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_tests_against_intercepts_and_groups(write_log: Write) -> None:
     """The covariates are tested against groups alone, all together against intercepts."""
     tests = policy_of(write_log, drawn_by_logit(150, seed=2)).tests
@@ -108,6 +109,7 @@ def test_the_unit_of_a_covariate_is_no_matter(write_log: Write) -> None:
     assert np.sqrt(np.diag(of_small.covariance)) == pytest.approx(errors)
 
 
+@pytest.mark.slow
 def test_separated_choices_have_no_logit(write_log: Write) -> None:
     """A covariate that predicts choices with certainty is told, and shares answer instead."""
     rows = [
@@ -122,6 +124,7 @@ def test_separated_choices_have_no_logit(write_log: Write) -> None:
     assert found.basis == "markov"
 
 
+@pytest.mark.slow
 def test_what_a_logit_cannot_use_is_told(write_log: Write) -> None:
     """Constant and unknown covariates, and groups that never chose an option, are left out."""
     rows = [

@@ -65,6 +65,7 @@ def test_without_a_change_a_policys_run_is_the_run(tmp_path: Path, options: Any)
     assert not found.parted
 
 
+@pytest.mark.slow
 def test_without_a_change_a_models_run_is_the_run_and_asks_nobody(
     tmp_path: Path, asked: FakeOllama
 ) -> None:
@@ -77,6 +78,7 @@ def test_without_a_change_a_models_run_is_the_run_and_asks_nobody(
 
 
 @pytest.mark.parametrize("stops", [(1, 2, 3), pytest.param((), marks=pytest.mark.slow)])
+@pytest.mark.slow
 def test_the_model_is_asked_from_the_first_question_on_that_differs(
     tmp_path: Path, asked: FakeOllama, stops: tuple[int, ...]
 ) -> None:
@@ -229,6 +231,7 @@ def test_a_treatment_that_changes_nothing_parts_nothing(tmp_path: Path) -> None:
     assert b"post.voted" in log_of(tmp_path / "again")
 
 
+@pytest.mark.slow
 def test_a_run_that_comes_out_differently_is_refused(tmp_path: Path) -> None:
     """Nothing is concluded where the rounds before the change are not those of the run."""
     run = tmp_path / "run"

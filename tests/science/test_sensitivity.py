@@ -105,6 +105,7 @@ def _ask_for(measure: str) -> None:
     path.write_text(json.dumps(told))
 
 
+@pytest.mark.slow
 def test_what_cannot_be_sampled_is_refused(plan: dict[str, Any]) -> None:
     """Plans without bounds, with arms, with bounds of texts, and numbers of samples."""
     for change, said in (

@@ -54,6 +54,7 @@ def test_a_transient_is_cut_off() -> None:
 
 
 @pytest.mark.parametrize("length", [0, 4, 12, 30])
+@pytest.mark.sampled(4)
 def test_too_short_a_series_is_said_to_be(length: int) -> None:
     """Where the series still falls in its second half, or little is left, there is no burn-in."""
     series = [float(length - n) ** 3 for n in range(length)]
@@ -106,6 +107,7 @@ def test_fewer_than_thirty_batches_are_too_few_for_a_verdict() -> None:
         assert found.kpss_p is None
 
 
+@pytest.mark.slow
 def test_every_measure_of_a_run_is_looked_at(folder: Path, rumours: list[Path]) -> None:
     """By round there are too few rounds, which is said; by tick there are acts and states."""
     pytest.importorskip("statsmodels")

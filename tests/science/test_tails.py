@@ -75,6 +75,7 @@ def test_a_bootstrap_rules_out_what_is_no_power_law() -> None:
 
 
 @pytest.mark.parametrize("values", NO_TAIL)
+@pytest.mark.slow
 def test_too_little_data_is_said(values: list[int]) -> None:
     """A tail of few or hardly different numbers has no exponent."""
     tail = fit_tail(values)

@@ -126,6 +126,7 @@ def test_a_feed_of_ones_own_is_a_world(tmp_path: Path) -> None:
     assert len(composed) == sum(post["kind"] == "reply" for post in posts)
 
 
+@pytest.mark.slow
 def test_a_warning_is_heeded(tmp_path: Path) -> None:
     """What a treatment changes holds from its round on, and for nothing before it."""
     plain, treated = (
@@ -144,6 +145,7 @@ def test_a_warning_is_heeded(tmp_path: Path) -> None:
     assert len(weighed(treated, 3, 4)) < len(weighed(plain, 3, 4))
 
 
+@pytest.mark.slow
 def test_without_parameters_a_feed_has_their_defaults(tmp_path: Path) -> None:
     """Whether none, all defaults, or their preset are given: the log is the same."""
     worlds = (Feed(), Feed(parameters=Parameters()), Feed(preset="conversation"))
@@ -161,6 +163,7 @@ def test_people_answer_each_other_by_default() -> None:
     assert max(post.depth for post in feed.posts) > 1
 
 
+@pytest.mark.slow
 def test_a_plain_feed_writes_what_a_simulation_writes(tmp_path: Path) -> None:
     """A feed made already, its class, its agents: all write the same bytes."""
     written = []
@@ -214,6 +217,7 @@ def story_of(events: Iterable[dict[str, Any]]) -> str:
 
 
 @pytest.mark.parametrize(("seed", "story"), STORIES.items())
+@pytest.mark.sampled(2)
 def test_a_seed_has_the_story_that_it_always_had(seed: int, story: str, tmp_path: Path) -> None:
     """Transitions, posts and decisions of a seed are those from before the feed was a world."""
     assert story_of(logged(tmp_path / "log", None, seed=seed)) == story
@@ -245,7 +249,7 @@ def test_what_is_added_shifts_nobody_elses_draws(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("stops", [[1], [2, 3]])
-@pytest.mark.sampled(2)
+@pytest.mark.slow
 def test_a_feed_that_is_stopped_goes_on_to_the_same_bytes(stops: list[int], tmp_path: Path) -> None:
     """Stopped after any rounds and resumed, a feed of one's own ends with the same files."""
     options = Run(Warned, 20, treatments=("warning@2",), seed=1)
@@ -285,6 +289,7 @@ def test_a_model_and_its_replay_write_the_same_bytes(tmp_path: Path) -> None:
     assert logs[0].count(b"reasoner.decision") > 10
 
 
+@pytest.mark.slow
 def test_when_answers_come_changes_nothing(tmp_path: Path) -> None:
     """Events of the feed's own keep their place where agents go on while others wait."""
     late = LateReasoner(PolicyReasoner(), most_turns=59)

@@ -37,7 +37,7 @@ def graph_of(agents: list[SocialAgent]) -> Any:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("mean", "reciprocity"), [(4.5, 0.0), (10.0, 0.36), (6.0, 1.0)])
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(12)
 def test_mean_and_reciprocity_are_met(kind: str, mean: float, reciprocity: float) -> None:
     """networkx measures the mean degree and the reciprocity that were asked for."""
     graph = made(network=kind, mean_follows=mean, reciprocity=reciprocity)
@@ -58,6 +58,7 @@ def test_the_order_of_agents_changes_no_network(kind: str) -> None:
     assert {agent.agent_id: agent.following for agent in agents} != before
 
 
+@pytest.mark.slow
 def test_small_worlds_are_clustered_and_small() -> None:
     """Clustering is near a lattice's without rewiring, and a random graph's with all of it."""
     lattice, small, chance = (

@@ -208,6 +208,7 @@ def test_what_cannot_be_together_is_refused(given: dict[str, Any], told: str) ->
 
 
 @pytest.mark.parametrize(("preset", "minutes"), [("conversation", 5), ("rumour", 10)])
+@pytest.mark.sampled(2)
 def test_the_clock_moves_by_the_length_of_a_tick(preset: str, minutes: int) -> None:
     """The run's clock moves by what ``ticks_per_hour`` says, which nobody can change meanwhile."""
     run = Run(Feed, 100, rounds=2, ticks=3, parameters={"preset": preset})

@@ -121,6 +121,7 @@ def test_of_more_opening_posts_than_a_feed_holds_each_reader_has_a_draw() -> Non
     assert len(shown) > 0.95 * len(opening)
 
 
+@pytest.mark.slow
 def test_of_many_opening_posts_each_is_as_likely_to_be_read() -> None:
     """Posts on one topic, on two, or by somebody followed come into first feeds equally often."""
     names = [f"reader_{number}" for number in range(600)]

@@ -186,7 +186,7 @@ def test_a_missing_key_is_named(name: str, inputs: dict[str, Path]) -> None:
 
 @pytest.mark.parametrize("name", [*OF_MODEL, *OF_RUN, "replay"])
 @pytest.mark.parametrize("value", [None, True, 1.5, 7, "text\0", [1], {"a": 1}])
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(35)
 def test_a_value_of_another_kind_is_one_line(name: str, value: Any) -> None:
     """Whatever stands in a key, it is refused in one line that names it, or is what it says."""
     reasoner = {"reasoner": "replay"} if name == "replay" else MODEL.to_config()
@@ -268,6 +268,7 @@ def test_an_impossible_number_of_agents_is_refused(
 # Carried out
 
 
+@pytest.mark.slow
 def test_personas_of_oasis_live(tmp_path: Path) -> None:
     """A run on the personas file has its 36 people in the log, and they like each other's posts."""
     outcome = Run(Feed, PERSONAS, rounds=4, parameters={"preset": "classic"}).keep(tmp_path)
@@ -363,6 +364,7 @@ def test_run_can_be_repeated(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("last", [1, 3])
+@pytest.mark.sampled(2)
 def test_a_stopped_run_is_resumed_to_the_same_bytes(last: int, tmp_path: Path) -> None:
     """Interrupted after a round and resumed, a run leaves what it would have left undisturbed."""
 
@@ -421,6 +423,7 @@ def test_a_replay_that_runs_out_keeps_its_rounds(tmp_path: Path) -> None:
     assert rounds == [1, 2]
 
 
+@pytest.mark.slow
 def test_a_patient_run_waits_for_its_server(tmp_path: Path) -> None:
     """With patience a run waits for a server that drops its questions, instead of falling back."""
     with FakeOllama() as server:
@@ -443,7 +446,7 @@ def test_hours_that_a_file_does_not_have_are_refused(keep: tuple[str, ...]) -> N
 
 
 @pytest.mark.parametrize("options", [{"log_agents": 5}, {"log": "rounds"}])
-@pytest.mark.sampled(2)
+@pytest.mark.slow
 def test_a_run_of_whose_agents_the_log_tells_in_part_is_resumed(
     tmp_path: Path, options: dict[str, Any]
 ) -> None:
@@ -452,6 +455,7 @@ def test_a_run_of_whose_agents_the_log_tells_in_part_is_resumed(
     assert run_in(tmp_path / "stopped", run, [2]) == run_in(tmp_path / "whole", run)
 
 
+@pytest.mark.slow
 def test_a_file_of_many_social_agents_is_logged_in_part(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -75,7 +75,7 @@ def test_same_seed_gives_the_same_bytes(run_logged: Callable[..., Any]) -> None:
         ({"reasoner": ScriptedReasoner({"decides": S.COMPOSING})}, POST_PUBLISHED),
     ],
 )
-@pytest.mark.sampled(2)
+@pytest.mark.slow
 def test_another_seed_gives_another_run(
     options: dict[str, Any], event: str, run_logged: Callable[..., Any]
 ) -> None:
@@ -108,6 +108,7 @@ def test_processes_with_other_hash_seeds_write_the_same_bytes(tmp_path: Path) ->
     assert logs[0].count(b"\n") > 1000
 
 
+@pytest.mark.slow
 def test_order_of_answers_does_not_matter(run_logged: Callable[..., Any]) -> None:
     """A reasoner whose answers overtake each other gives the same bytes as a prompt one."""
     late = LateReasoner(concurrency=1)
@@ -126,6 +127,7 @@ def tick_of(event: dict[str, Any]) -> tuple[int, int]:
     return event["round"], event["tick"]
 
 
+@pytest.mark.slow
 def test_decisions_of_a_tick_are_asked_together_and_applied_in_order(
     run_logged: Callable[..., Any],
 ) -> None:
@@ -166,6 +168,7 @@ def test_decision_is_asked_only_where_several_moves_are_open(
 
 
 @pytest.mark.parametrize("error", [LookupError("no more answers"), ConnectionError("gone")])
+@pytest.mark.sampled(2)
 def test_failing_reasoner_ends_the_run(error: Exception, run_logged: Callable[..., Any]) -> None:
     """What a reasoner raises is what the run raises."""
     with pytest.raises(type(error)) as raised:
@@ -174,6 +177,7 @@ def test_failing_reasoner_ends_the_run(error: Exception, run_logged: Callable[..
 
 
 @pytest.mark.parametrize("chosen", [S.RESTING, None, "nonsense"])
+@pytest.mark.sampled(3)
 def test_choice_outside_the_options_ends_the_run(
     chosen: Any, run_logged: Callable[..., Any]
 ) -> None:
@@ -197,6 +201,7 @@ class DownClient:
         return '{"next_state": "engaging_like"}'
 
 
+@pytest.mark.slow
 def test_fallbacks_are_counted_by_kind(
     run_logged: Callable[..., Any], caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -273,6 +278,7 @@ def test_every_round_is_reported_as_it_ends() -> None:
 
 @pytest.mark.parametrize("collecting", [True, False])
 @pytest.mark.parametrize("is_failing", [False, True])
+@pytest.mark.sampled(4)
 def test_garbage_collector_is_left_as_it_was(collecting: bool, is_failing: bool) -> None:
     """After a run, ended or broken off, the garbage collector is set as it was before."""
     population = synthetic_population(20)

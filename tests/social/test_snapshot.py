@@ -180,7 +180,7 @@ def test_stopping_after_any_round_changes_nothing(
 
 
 @pytest.mark.parametrize("feed", ["chronological", "popular", "random", "collaborative", "mixed"])
-@pytest.mark.sampled(5)
+@pytest.mark.slow
 def test_every_feed_goes_on(feed: str, runs: Runs) -> None:
     """What was seen, liked and ranked is made again from the log, whatever the feed."""
     changed = Parameters(
@@ -269,6 +269,7 @@ def test_what_agents_lived_through_before_is_kept(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("agents", [11, 13])
+@pytest.mark.sampled(2)
 def test_another_population_is_refused(agents: int, runs: Runs) -> None:
     """A snapshot of other agents is an error that says what to give."""
     run = runs.whole(Settings(agents=12))

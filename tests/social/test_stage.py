@@ -49,6 +49,7 @@ def two_agents(**fields: Any) -> list[SocialAgent]:
 # What a run leaves behind
 
 
+@pytest.mark.slow
 def test_only_moves_of_the_chart_are_made(logged: Any) -> None:
     """Every move in the log starts where the agent was, and is one that the chart allows."""
     chart = social_media_chart()
@@ -317,6 +318,7 @@ def fickle_population() -> tuple[list[SocialAgent], Sequence[SeedPost]]:
 
 
 @pytest.mark.parametrize("make", [PolicyReasoner, lambda: LateReasoner(most_turns=59)])
+@pytest.mark.sampled(2)
 def test_a_refused_decision_is_logged_as_discarded(
     make: Callable[[], Any], run_logged: Callable[..., Any]
 ) -> None:

@@ -101,6 +101,7 @@ def test_a_run_that_is_stopped_carries_on(stops: list[int], tmp_path: Path) -> N
     assert run_in(tmp_path / "stopped", options, stops) == run_in(tmp_path / "whole", options)
 
 
+@pytest.mark.slow
 def test_the_order_of_answers_changes_nothing() -> None:
     """Agents in a random order, whose answers come late, end as with answers at once."""
     late = LateReasoner(PolicyReasoner(1), most_turns=59)
@@ -401,6 +402,7 @@ def test_a_guard_of_its_own_leaves_the_relevance_open(run_logged: Callable[..., 
         assert {event["threshold"] for event in events} >= {0.7}
 
 
+@pytest.mark.slow
 def test_scores_stand_in_questions_prompts_and_log(run_logged: Callable[..., Any]) -> None:
     """Where they are shown, readers are told votes, their own relevance and activity."""
     asked: list[Question] = []

@@ -52,6 +52,7 @@ def test_a_treated_feed_is_resumed_with_the_same_bytes(tmp_path: Path) -> None:
     assert Run.from_config(config, tmp_path / "run.json").to_config() == options.to_config()
 
 
+@pytest.mark.slow
 def test_another_rate_of_posts_holds_from_its_round_on(run_logged: Any) -> None:
     """Nobody has an idea while the rate is 0, from the very round of the treatment on."""
     rates = [SetParameters(2, {"posts_per_tick": 0.0}), SetParameters(4, {"posts_per_tick": 0.2})]
@@ -83,6 +84,7 @@ def test_votes_stand_in_the_log_and_count(run_logged: Any) -> None:
 
 
 @pytest.mark.parametrize(("options", "rounds"), [({"until": 2}, {1, 2}), ({}, {1, 2, 3, 4})])
+@pytest.mark.slow
 def test_votes_end_with_their_last_round(
     run_logged: Any, options: dict[str, Any], rounds: set[int]
 ) -> None:
@@ -105,6 +107,7 @@ def test_existing_posts_are_treated_if_they_are_meant(run_logged: Any) -> None:
         assert any(is_older) is existing
 
 
+@pytest.mark.slow
 def test_who_is_removed_takes_no_step_and_is_followed_by_nobody(run_logged: Any) -> None:
     """Neither transitions nor posts after the removal; the agent stays in the population."""
     found: LoggedRun = run_logged(rounds=4, treatments=[RemoveAgents(3, share=0.3)])

@@ -50,6 +50,7 @@ def simulated(run_logged: Any, **options: Any) -> LoggedRun:
     return done
 
 
+@pytest.mark.slow
 def test_words_move_nobody(run_logged: Any) -> None:
     """With a writer the same seed makes the same transitions, posts and decisions."""
     plain = simulated(run_logged)
@@ -62,7 +63,7 @@ def test_words_move_nobody(run_logged: Any) -> None:
 
 
 @pytest.mark.parametrize("reasoner", [None, LateReasoner])
-@pytest.mark.sampled(2)
+@pytest.mark.slow
 def test_a_log_does_not_tell_how_long_words_took(run_logged: Any, reasoner: Any) -> None:
     """Whatever overtakes what, of decisions and texts: the log is the same."""
     logs = {

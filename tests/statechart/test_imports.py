@@ -33,6 +33,7 @@ def run_python(code: str) -> str:
     return subprocess.run(line, capture_output=True, text=True, check=True).stdout
 
 
+@pytest.mark.slow
 def test_a_chart_loads_only_the_engine() -> None:
     """Importing the engine loads the modules listed here and no others of prism."""
     loaded = run_python(

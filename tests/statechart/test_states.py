@@ -114,6 +114,7 @@ def test_states_made_at_run_time_can_be_pickled_and_copied() -> None:
     assert all(copy.deepcopy(mood) is mood and copy.copy(mood) is mood for mood in Mood)
 
 
+@pytest.mark.slow
 def test_states_made_at_run_time_reach_another_process() -> None:
     """A process that never made the enum reads a pickled member with its siblings."""
     pickled = pickle.dumps(state_enum("Weather", ["dry", "wet"])("wet"))

@@ -3,6 +3,7 @@
 import copy
 import dataclasses
 import functools
+import json
 import pickle
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -36,13 +37,8 @@ async def asked_elsewhere(agent: Any, context: Any) -> bool:
 
 
 def record(**changes: Any) -> StateTransition:
-    fields = {
-        "from_state": S.IDLE,
-        "to_state": S.SCROLLING,
-        "trigger": "go",
-        "timestamp": NOON,
-        "context": None,
-    }
+    fields = {"from_state": S.IDLE, "to_state": S.SCROLLING, "trigger": "go"}
+    fields |= {"timestamp": NOON, "context": None}
     return StateTransition(**{**fields, **changes})
 
 
@@ -163,6 +159,30 @@ def test_record_exports_the_specified_json() -> None:
         "context": {"post_id": "post_123"},
     }
     assert record().to_dict()["context"] is None
+
+
+def test_record_is_read_as_it_was_written() -> None:
+    """A record that went through JSON equals itself, with members or, by default, with texts."""
+    entry = record(context={"post_id": "p1", "likes": 3})
+    told = json.loads(json.dumps(entry.to_dict()))
+    assert StateTransition.from_dict(told, S) == entry
+    assert StateTransition.from_dict(told).to_state == "scrolling"
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"trigger": ...}, "must have 'trigger'"),
+        ({"timestamp": 3}, "cannot be read"),
+        ({"timestamp": "noon"}, "Invalid isoformat string: 'noon'"),
+        ({"to_state": "elsewhere"}, "'elsewhere' is not a valid"),
+    ],
+)
+def test_what_is_no_record_is_refused(changed: dict[str, Any], message: str) -> None:
+    """A key that is missing, and a value that cannot be read, are named."""
+    told = {key: value for key, value in {**record().to_dict(), **changed}.items() if value != ...}
+    with pytest.raises(ValueError, match=message):
+        StateTransition.from_dict(told, S)
 
 
 def test_record_never_keeps_the_object() -> None:

@@ -82,6 +82,7 @@ def failure() -> LookupError:
 @pytest.mark.parametrize(
     "setup", ["", "import structlog", "import structlog; structlog.get_logger()"]
 )
+@pytest.mark.sampled(3)
 def test_moves_are_silent_until_structlog_is_configured(setup: str) -> None:
     """Nothing is printed to stdout or stderr unless the application configures structlog."""
     # importing structlog takes most of the time
@@ -120,6 +121,7 @@ def test_faults_are_never_silent() -> None:
     assert "in broken" in done.stderr
 
 
+@pytest.mark.slow
 def test_importing_the_engine_loads_nothing_heavy() -> None:
     """Importing the engine prints nothing, sets up no logging and loads no heavy package."""
     heavy = {"ollama", "httpx", "pydantic", "polars", "numpy", "structlog", "rich"}

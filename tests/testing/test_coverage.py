@@ -286,6 +286,7 @@ def test_charts_built_before_the_recorder_count_when_they_are_used() -> None:
     assert [move.made for move in use.transitions] == [0, 0, 1, 0]
 
 
+@pytest.mark.slow
 def test_a_recorder_keeps_no_chart_alive(recorder: Recorder) -> None:
     """The definition of a recorded chart, and what its guards hold, goes with the chart."""
     chart = make_chart()

@@ -113,7 +113,7 @@ def test_a_planted_fault_is_found_by_its_shortest_path() -> None:
 
 
 @pytest.mark.parametrize("number", range(8))
-@pytest.mark.sampled(9)
+@pytest.mark.slow
 def test_loops_are_left_out_of_the_path(number: int) -> None:
     """A failure is shown by its direct path, without the loops by which it was found."""
     machine = short(
@@ -132,7 +132,7 @@ def test_loops_are_left_out_of_the_path(number: int) -> None:
     ],
     ids=["number", "mapping"],
 )
-@pytest.mark.sampled(9)
+@pytest.mark.slow
 def test_steps_that_do_nothing_are_left_out(number: int, contexts: Any) -> None:
     """The sequence shown has only events that lead to the failure, whatever the contexts."""
     never_rests = [lambda agent: agent.state is not S.RESTING]
@@ -156,6 +156,7 @@ def test_failure_keeps_its_own_message() -> None:
         ).run()
 
 
+@pytest.mark.slow
 def test_faults_of_the_engine_show_the_path() -> None:
     """What a strict chart raises carries the path to the event that caused it."""
 

@@ -150,6 +150,7 @@ def test_charts_of_one_definition_count_as_one() -> None:
     assert f"chart {charts[0].name!r}:" in shown
 
 
+@pytest.mark.slow
 def test_a_chart_is_found_after_its_equal_is_gone() -> None:
     """Of two equal charts the one that is left is found, whichever was made first."""
     first, second = (Statechart(Once, [Transition("go", *Once)], Once.NOW) for _ in range(2))
@@ -164,7 +165,7 @@ def test_a_chart_is_found_after_its_equal_is_gone() -> None:
     [{"guard": exceeds(9)}, {"decision_states": [Mood.CALM]}, {"strict": True}],
     ids=lambda each: next(iter(each)),
 )
-@pytest.mark.sampled(4)
+@pytest.mark.slow
 def test_charts_that_differ_in_what_they_allow_are_ambiguous(settings: Any) -> None:
     """If living charts of the same name differ in what they allow, none is chosen."""
     guard = exceeds(3)

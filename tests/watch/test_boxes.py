@@ -91,6 +91,7 @@ def test_transitions_that_no_agent_has_made_yet_are_drawn(day: httpx.Client) -> 
     assert "awake \u2192 asleep: home: sleeps" in titles
 
 
+@pytest.mark.slow
 def test_a_kept_run_of_a_users_world_has_its_whole_chart_without_the_code(
     shown: Show, visit: Visit, own_modules: Path
 ) -> None:
@@ -111,6 +112,7 @@ def test_a_kept_run_of_a_users_world_has_its_whole_chart_without_the_code(
         assert arrow not in make_report(read_log(folder)).html()
 
 
+@pytest.mark.slow
 def test_agents_that_have_not_moved_are_on_their_chart(
     shown: Show, visit: Visit, tmp_path: Path, make: Any
 ) -> None:

@@ -66,6 +66,7 @@ def test_the_token_is_good_once_and_becomes_a_cookie(watching: Watching, visit: 
         assert stranger.get("/runs").status_code == 403
 
 
+@pytest.mark.slow
 def test_the_cookie_is_for_no_script_and_no_other_site(watching: Watching) -> None:
     """The cookie is for no script and no other site."""
     said = httpx.get(watching.url).headers["set-cookie"]
@@ -98,6 +99,7 @@ def test_other_pages_and_other_names_get_nothing(
         assert "real" not in answer.text
 
 
+@pytest.mark.slow
 def test_a_token_is_not_spent_by_a_request_that_is_refused(watching: Watching) -> None:
     """A token is not spent by a request that is refused."""
     # a page of somebody else's that guesses the port learns and breaks nothing
@@ -156,6 +158,7 @@ def test_a_link_out_of_the_folder_is_no_run(
     assert client.get("/head", params={"run": "inside"}).json()["label"] == "inside"
 
 
+@pytest.mark.slow
 def test_a_folder_of_runs_is_a_list_with_a_line_for_each(
     tmp_path: Path, shown: Show, visit: Visit, folder: Path
 ) -> None:
@@ -242,6 +245,7 @@ def test_all_agents_are_a_table_that_any_column_sorts(
     assert rows["found"] == len(whole)
 
 
+@pytest.mark.slow
 def test_the_table_of_agents_holds_what_was_measured_of_each(
     shown: Show, visit: Visit, tmp_path: Path
 ) -> None:
@@ -309,6 +313,7 @@ def bars(client: httpx.Client, figure: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("step", [41, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.slow
 def test_bars_over_time_lead_to_as_many_agents_as_they_count(
     client: httpx.Client, step: int
 ) -> None:
@@ -325,6 +330,7 @@ def test_bars_over_time_lead_to_as_many_agents_as_they_count(
 
 
 @pytest.mark.parametrize("agents", [5, pytest.param(40, marks=pytest.mark.slow)])
+@pytest.mark.slow
 def test_one_agent_is_told_from_its_own_lines_alone(
     agents: int,
     folder: Path,
@@ -335,7 +341,7 @@ def test_one_agent_is_told_from_its_own_lines_alone(
     whole = read_log(folder)
     joined = [event["agent_id"] for event in events if event["event"] == "agent.joined"]
     watched = Watched(folder, "real")
-    wait_until(lambda: watched.tail.position == watched.tail.size > 0)
+    wait_until(lambda: watched.counted == watched.tail.size > 0)
     for agent in joined[:agents]:
         story = doings_of(watched, agent, None).story
         assert_frame_equal(story.drop("line"), agent_story(whole, agent).drop("line"))
@@ -370,6 +376,7 @@ def test_a_round_that_has_not_begun_is_told(client: httpx.Client) -> None:
     assert "It has not begun: the last is" in section["html"]
 
 
+@pytest.mark.slow
 def test_the_report_is_the_page_that_stays(client: httpx.Client) -> None:
     """The report is the page that stays."""
     answer = client.get("/report", params={"run": "real"})
@@ -400,6 +407,7 @@ def test_news_come_with_the_head_and_again_when_the_log_grows(
     assert head["ended"] == head["rounds"] == 4
 
 
+@pytest.mark.slow
 def test_an_interruption_ends_open_streams_whole(watching: Watching, visit: Visit) -> None:
     """Whoever waits is interrupted; the server answers until it is stopped, and not longer."""
     client = visit(watching)
@@ -427,7 +435,7 @@ def test_an_interruption_ends_open_streams_whole(watching: Watching, visit: Visi
     ],
 )
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
-@pytest.mark.sampled(4)
+@pytest.mark.slow
 def test_a_log_that_is_damaged_meanwhile_is_told_on_the_page(
     tmp_path: Path,
     shown: Show,
@@ -477,6 +485,7 @@ def test_an_answer_waits_for_no_acknowledgement(client: httpx.Client) -> None:
     wait_until(is_quick)
 
 
+@pytest.mark.slow
 def test_a_long_address_may_arrive_in_parts(client: httpx.Client) -> None:
     """An address with an id of 100,000 characters is answered, however the network cuts it."""
     begin = f"GET /agent?run=real&agent={'x' * 100_000}".encode()

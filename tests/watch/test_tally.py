@@ -37,7 +37,8 @@ def tally_of(path: Path, cuts: list[int] | None = None) -> Tally:
     tally, begin, offset = Tally(path, "x"), 0, 0
     for end in ends:
         data = b"".join(lines[begin:end])
-        tally.take(Block(data, begin + 1, end - begin), offset)
+        block = Block(data, begin + 1, end - begin)
+        tally.take(block, offset, tally.parse(block))
         begin, offset = end, offset + len(data)
     tally.index.close()
     return tally
@@ -94,7 +95,7 @@ def test_decisions_costs_faults_and_measures_are_those_of_the_analysis(
     path = write_log(events)
     watched = Watched(path, "x")
     try:
-        wait_until(lambda: watched.tail.position == path.stat().st_size)
+        wait_until(lambda: watched.counted == path.stat().st_size)
         blank = blank_facts(watched)
         assert blank is not None
         facts = counted_facts(blank, watched)
@@ -136,6 +137,7 @@ def test_agents_in_a_round_that_goes_on_are_counted_from_the_last_end(
 
 
 @pytest.mark.parametrize("cuts", [[], [3, 6, 9]])
+@pytest.mark.sampled(2)
 def test_agents_of_a_loop_of_ones_own_are_counted_as_in_the_analysis(
     cuts: list[int], write_log: Callable[..., Path], make: Any
 ) -> None:
@@ -160,7 +162,7 @@ def test_agents_of_a_loop_of_ones_own_are_counted_as_in_the_analysis(
     "line",
     [b"{", b"\x00\xff\n", b"[1]", b'"text"', b'{"event": 5}', b"", b'{"event":"round.ended"}'],
 )
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 def test_a_damaged_line_is_left_out_and_nothing_else(
     folder: Path, tmp_path: Path, line: bytes
 ) -> None:
@@ -174,6 +176,7 @@ def test_a_damaged_line_is_left_out_and_nothing_else(
     assert tally.ends == sound.ends
 
 
+@pytest.mark.slow
 def test_a_growing_log_is_read_whole_again_after_a_rest(
     write_log: Callable[..., Path], make: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -192,7 +195,7 @@ def test_a_growing_log_is_read_whole_again_after_a_rest(
 
     try:
         views = Views(watched, rest=1e9)
-        wait_until(lambda: watched.status == status and watched.tail.position)
+        wait_until(lambda: watched.status == status and watched.counted)
         assert not drawn()[0]
 
         write_log([*lines, moved, ended])
@@ -221,11 +224,11 @@ def test_a_log_that_grows_fast_is_read_whole_once_its_run_has_ended(
     watched = Watched(path, "x")
     try:
         views = Views(watched)
-        wait_until(lambda: watched.status == status and watched.tail.position)
+        wait_until(lambda: watched.status == status and watched.counted)
         assert views.over_time().to_json()["counted"] == ""
         with path.open("ab") as log:
             log.writelines(orjson.dumps(make.joined(f"a{n}", "x")) + b"\n" for n in range(1000))
-        wait_until(lambda: watched.tail.position > 50_000)
+        wait_until(lambda: watched.counted > 50_000)
         assert views.over_time().to_json()["counted"] == "fast"
         status = RunStatus(path, "complete")
         wait_until(lambda: watched.status == status)
@@ -234,6 +237,7 @@ def test_a_log_that_grows_fast_is_read_whole_once_its_run_has_ended(
         watched.close()
 
 
+@pytest.mark.slow
 def test_a_long_log_is_read_once_its_last_counts_are_shown(
     write_log: Callable[..., Path], make: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -248,8 +252,8 @@ def test_a_long_log_is_read_once_its_last_counts_are_shown(
         sections = Views(watched).of_round(7, "").to_json()["sections"]
         (chart,) = (each["html"] for each in sections if each["anchor"] == "chart")
         assert "1 agent" in chart.partition('data-state="x"')[2]
-        assert watched.tail.position == 0
+        assert watched.counted == 0
         watched.shown.set()
-        wait_until(lambda: watched.tail.position == path.stat().st_size)
+        wait_until(lambda: watched.counted == path.stat().st_size)
     finally:
         watched.close()

@@ -48,6 +48,7 @@ def test_a_log_without_everybody_says_whom_its_numbers_count(
     assert "transitions" in words(browser, "#at-numbers dl")
 
 
+@pytest.mark.slow
 def test_all_agents_stand_with_their_states_at_the_chosen_round(
     shown: Show, visit: Visit, folder: Path
 ) -> None:

@@ -212,6 +212,7 @@ def served(prompt: str, schema: Any) -> str:
         ("essay", ["reviewing", "done", "done"]),
     ],
 )
+@pytest.mark.sampled(3)
 async def test_the_examples_run_on_a_server(
     serve: Callable[..., FakeOllama], connect: Any, name: str, states: list[str]
 ) -> None:

@@ -23,7 +23,7 @@ EMPTY = Fault.says("")
 @pytest.mark.parametrize("own", [1, 2, 3, 10])
 @pytest.mark.parametrize("fault", [BUSY, EMPTY], ids=["busy", "empty"])
 @pytest.mark.parametrize("retries", [0, 1, 3])
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(25)
 async def test_max_retries_bounds_all_requests(
     server: FakeOllama, connect: Any, fault: Fault, own: int, retries: int
 ) -> None:

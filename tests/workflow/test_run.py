@@ -212,7 +212,7 @@ def stop_after(number: int) -> Any:
 
 
 @pytest.mark.parametrize("stopped", range(1, TURNS + 1))
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_a_stopped_replay_is_resumed_to_the_same_bytes(
     kept: Path, tmp_path: Path, stopped: int
 ) -> None:
@@ -228,6 +228,7 @@ def test_a_stopped_replay_is_resumed_to_the_same_bytes(
 
 
 @pytest.mark.parametrize("stopped", [1, 4])
+@pytest.mark.slow
 def test_a_stopped_run_with_a_model_goes_on(
     options: Any, kept: Path, tmp_path: Path, stopped: int
 ) -> None:
@@ -463,6 +464,7 @@ def test_actions_can_be_read_as_a_table(acting: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("stopped", [None, 1, 3])
+@pytest.mark.sampled(3)
 def test_a_replay_acts_on_nothing(acting: Any, tmp_path: Path, stopped: int | None) -> None:
     """A repeated run copies what came of actions, and writes the same bytes."""
     runs.begin(acting, tmp_path / "run")

@@ -82,7 +82,7 @@ class ApplicationLogger:
 
 
 @pytest.mark.parametrize("make", [PolicyReasoner, slow_reasoner])
-@pytest.mark.sampled(2)
+@pytest.mark.slow
 def test_every_logger_learns_round_and_tick(
     make: Callable[[], Any], run_logged: Callable[..., Any]
 ) -> None:
@@ -101,6 +101,7 @@ def test_every_logger_learns_round_and_tick(
     assert structlog.contextvars.get_contextvars() == {}
 
 
+@pytest.mark.slow
 def test_agents_go_on_while_others_decide() -> None:
     """Questions of the next tick are asked while some of this one are out, never of a third."""
     population = synthetic_population(60)
@@ -123,6 +124,7 @@ def test_the_reasoner_limits_how_many_questions_are_under_way() -> None:
     assert slow.most_at_once > 2 * slow.concurrency
 
 
+@pytest.mark.slow
 def test_events_stand_in_the_order_of_ticks(run_logged: Callable[..., Any]) -> None:
     """Rounds and ticks never go back in the log, and decisions precede their transitions."""
     run = run_logged(reasoner=slow_reasoner(), rounds=3)
@@ -220,6 +222,7 @@ async def test_a_client_that_cancels_itself_costs_only_its_decision() -> None:
 
 
 @pytest.mark.parametrize("raised", [SystemExit(3), KeyboardInterrupt()])
+@pytest.mark.sampled(2)
 def test_what_ends_the_program_ends_the_run(raised: BaseException) -> None:
     """An exit that a reasoner asks for leaves the run at once, and nobody waits for its answer."""
     with pytest.raises(type(raised)):

@@ -30,6 +30,7 @@ def config(agent: Any) -> str:
 
 
 @pytest.mark.parametrize("way", ["all", "one", "pair", "rate", "together", "overlap", "listed"])
+@pytest.mark.sampled(7)
 def test_after_fires_in_its_tick_however_turns_are_given(way: str) -> None:
     """Of a leaf, a region and a composite; only an agent that moves begins anew."""
     kind = person(

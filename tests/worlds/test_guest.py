@@ -141,6 +141,7 @@ def test_objects_take_their_turns_in_the_order_of_the_population(tmp_path: Path)
     assert {each["agent_id"] for each in done.events("statechart.transition")} >= {"w0", "r0"}
 
 
+@pytest.mark.slow
 def test_a_run_with_objects_is_resumed_and_replayed_to_the_same_bytes(tmp_path: Path) -> None:
     """Stopped after every round, or with its decisions from the log, it writes the same."""
     options = Run(Mixed, 8, seed=3, rounds=4)

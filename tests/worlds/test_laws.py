@@ -79,6 +79,7 @@ def test_the_rumour_reaches_whom_its_chain_reaches() -> None:
     assert_mean(found, _never_hear(14, 1))
 
 
+@pytest.mark.slow
 def test_the_chain_of_the_rumour_has_the_known_limit() -> None:
     """Among many, 20.3 % never hear it."""
     assert abs(_never_hear(300, 1) / 300 - 0.203) < 0.005

@@ -88,7 +88,7 @@ def check(seed: int, folder: Path, way: str | None = None) -> None:
 
 @pytest.mark.parametrize("way", sorted(set(WAYS)))
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(21)
 def test_a_random_world_is_the_same_however_it_is_run(seed: int, way: str, tmp_path: Path) -> None:
     """Resumed after any round, replayed, or with its list permuted: the same log."""
     check(seed, tmp_path, way)

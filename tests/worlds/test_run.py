@@ -47,7 +47,7 @@ def address(cls: type[World[Any]]) -> str:
 
 
 @pytest.mark.parametrize(("world", "agents"), WORLDS)
-@pytest.mark.sampled(len(WORLDS))
+@pytest.mark.slow
 def test_any_process_writes_the_same_bytes(
     world: type[World[Any]], agents: int, tmp_path: Path
 ) -> None:
@@ -134,6 +134,7 @@ def by_prompt(asked: Any) -> str:
     return str(asked.options[sum(map(ord, asked.prompt)) % len(asked.options)])
 
 
+@pytest.mark.slow
 def test_a_model_and_its_replay_write_the_same_bytes(tmp_path: Path) -> None:
     """The replay of a run with a model is that run, also if it is stopped and resumed."""
     with FakeOllama(choose=by_prompt) as server:

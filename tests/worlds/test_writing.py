@@ -50,6 +50,7 @@ def demanding(**keys: Any) -> Demanding:
     return Demanding(way=json.dumps(keys))
 
 
+@pytest.mark.slow
 def test_decisions_and_texts_of_a_wave_are_asked_for_at_the_same_time() -> None:
     """A model is asked for all at once, by one pool and one budget, which count every request."""
     with FakeOllama(

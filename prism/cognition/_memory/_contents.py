@@ -37,7 +37,8 @@ class Own(Declaration):
         outdated: The tags of working memory under which storage has had a newer value since.
         last_action: The last action and its result, empty before the first.
         news: What the agent has been told and has not answered yet.
-        versions: Old values of memories, oldest first, by tag.
+        versions: Old values of memories, oldest first, by tag; each has its value and the cycle in
+            which it was replaced, or is the value alone, from an earlier release.
         thought_prefixes: What the keys of thoughts begin with.
     """
 
@@ -208,10 +209,15 @@ def _slips(document: Document) -> Iterator[tuple[Where, str]]:
         for key in part.model_extra or ():
             if near := meant(key, missing):
                 yield (*where, key), f"is unknown; did you mean {near!r}?"
-    # an agent starts over in thinking from another case, as from a state of another program
-    near = meant(document.state, STATES)
-    if near not in (None, document.state.strip().lower()):
+    if near := misspelt_state(document.state):
         yield ("state",), f"is unknown; did you mean {near!r}?"
+
+
+def misspelt_state(state: str) -> str | None:
+    """Return the state that is probably meant by a name; None if it is one, or of no such thing."""
+    # an agent starts over in thinking from another case, as from a state of another program
+    near = meant(state, STATES)
+    return None if near == state.strip().lower() else near
 
 
 def _with_tags(found: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,11 +10,19 @@ from types import MappingProxyType
 from typing import Any, Self
 
 from prism.cognition._memory._beside import Backups, Lock
-from prism.cognition._memory._contents import Contents, StorageKind
+from prism.cognition._memory._contents import Contents, StorageKind, misspelt_state
 from prism.cognition._memory._opening import AnyStorage, new_storage, open_storage, place_of
 from prism.cognition._memory._search import Match
 from prism.cognition._memory._storage import STEPS, JsonStorage
-from prism.cognition._memory._values import MISSING, as_tag, plain_value, to_json, to_text
+from prism.cognition._memory._values import (
+    MISSING,
+    as_tag,
+    plain_value,
+    to_json,
+    to_text,
+    value_and_cycle,
+    version_of,
+)
 from prism.errors import FieldValueError, InputError
 from prism.files._source import Source
 from prism.runs._documents import may_change
@@ -151,11 +159,18 @@ class Memory:
 
     @property
     def state(self) -> str:
-        """The agent's state as it was written, which the chart may not know."""
+        """The agent's state as it was written, which the chart may not know.
+
+        Raises:
+            FieldValueError: If a misspelt name of a state is set.
+        """
         return self._contents.state
 
     @state.setter
     def state(self, state: str) -> None:
+        if near := misspelt_state(state):
+            raise FieldValueError(f"state {state!r} is unknown; did you mean {near!r}?")
+
         self._contents.state = whole_characters(state)
 
     @property
@@ -275,7 +290,11 @@ class Memory:
 
     def versions(self, tag: str) -> list[Any]:
         """Return the old values of a memory, oldest first."""
-        return self._storage.versions(as_tag(tag))
+        return [value for value, _ in self._versions(tag)]
+
+    def version_cycles(self, tag: str) -> list[int | None]:
+        """Return the cycle in which each of these was replaced; None if an earlier release did."""
+        return [cycle for _, cycle in self._versions(tag)]
 
     def think(self, entry: str, *, key_prefix: str, max_entries: int) -> str:
         """Add a thought, and drop the oldest ones beyond the limit.
@@ -473,6 +492,9 @@ class Memory:
         """Close the file."""
         self.close()
 
+    def _versions(self, tag: str) -> list[tuple[Any, int | None]]:
+        return [value_and_cycle(each) for each in self._storage.versions(as_tag(tag))]
+
     def _take(self, contents: Contents) -> None:
         self._contents = contents
         self.working: Mapping[str, Any] = MappingProxyType(contents.working)
@@ -523,8 +545,12 @@ class Memory:
 
     def _keep_version(self, tag: str, old: Any, present: Any) -> None:
         """Note an old value of a memory, as the newest of its versions."""
-        others = (each for each in self._storage.versions(tag) if not _is_same(each, old))
-        kept = [*(each for each in others if not _is_same(each, present)), old]
+        others = (
+            each
+            for each in self._storage.versions(tag)
+            if not any(_is_same(value_and_cycle(each)[0], value) for value in (old, present))
+        )
+        kept = [*others, version_of(old, self.cycle)]
         newest = kept[-self.version_limit :] if self.version_limit else []
         self._storage.write("put_versions", {tag: newest})
 

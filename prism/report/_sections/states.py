@@ -69,7 +69,7 @@ STATES = Kind(
     "Agents in each state",
     "How many agents are in each state at the end of a tick; what closes a round counts in the "
     "next tick. A log without ticks is counted by rounds or steps of time.",
-    "The log names no agent.",
+    "No tick with agents has ended.",
     _states,
     lambda facts: not facts.is_of_turns,
 )

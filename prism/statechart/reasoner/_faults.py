@@ -20,6 +20,11 @@ from prism.errors import (
 from prism.statechart.reasoner._model_client import first
 from prism.telemetry._loggers import describe
 
+
+class OtherLoopError(LLMError, RuntimeError):
+    """A client is asked by two event loops at once, which is the caller's mistake."""
+
+
 BUSY = (429, 503)
 OVERLOADED = (*BUSY, 502, 504)
 NO_SUCH_PATH = (404, 405, 501)

@@ -20,6 +20,7 @@ from enum import Enum
 from functools import lru_cache
 from typing import Any, Literal
 
+from prism._faults import place_of
 from prism.errors import ReasonerError
 from prism.randomness import RandomStream
 from prism.statechart._identity import agent_name, identify
@@ -36,6 +37,7 @@ from prism.statechart.reasoner._questions import Question, hash_of
 from prism.statechart.reasoner._recollection import Recollection, things_in_history
 from prism.statechart.reasoner._replies import parse_reasoner_response, read_probabilities
 from prism.statechart.states import AgentState, state_text
+from prism.telemetry._loggers import describe
 
 STATE_DESCRIPTIONS: Mapping[AgentState, str] = {
     AgentState.IDLE: "Stop browsing, wait for next round",
@@ -258,7 +260,13 @@ def fill(
 ) -> tuple[str, Sequence[str]]:
     """Return the text of the user's own prompt, and the fields that it names."""
     if not isinstance(own, Template):
-        text = own(question)
+        try:
+            text = own(question)
+        except Exception as error:
+            raise ReasonerError(
+                f"a prompt's function raised {describe(error)} ({place_of(error)}): it is called "
+                "with the Question"
+            ) from error
         if not isinstance(text, str):
             raise ReasonerError(f"a prompt's function must return text, got {text!r}")
         return text, ()

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, NamedTuple, Protocol, TypedDict, Unpack, get_args
 
+from prism._faults import place_of
 from prism.errors import (
     CircuitOpenError,
     DecisionsUnsupportedError,
@@ -26,6 +27,7 @@ from prism.errors import (
 from prism.randomness import index_at
 from prism.statechart._identity import agent_name
 from prism.statechart._nesting import leaf_texts
+from prism.statechart.reasoner._faults import OtherLoopError
 from prism.statechart.reasoner._foreign import (
     ModeFinder,
     adapt,
@@ -87,6 +89,7 @@ from prism.statechart.reasoner._spending import (
     Cost,
     Outcome,
     loop_time,
+    require_loop,
     require_one_of,
     require_positive,
 )
@@ -420,7 +423,8 @@ class Reasoner(AsksModel, BaseReasoner):
     """Asks a language model which of several enabled transitions an agent takes.
 
     If anything goes wrong with the model, the decision is the fallback, with a warning that gives
-    the reason.
+    the reason. So it is if the agent or the context raises an exception, whose place is then told
+    once by the logger ``prism.statechart.prompts``; one of a prompt's function is raised.
 
     If the client's ``temperature`` is 0, equal questions are asked once. At any other or an unknown
     temperature, each agent is asked with its own seed from its random stream. Agents with the same
@@ -478,6 +482,7 @@ class Reasoner(AsksModel, BaseReasoner):
             ``decision``, or blocks the event loop; if it needs a model and there is none; if there
             is a cache and neither the client nor ``model`` names a model; or if a prompt names an
             unknown field.
+        OtherLoopError: (an LLMError) when it is asked in two event loops at once.
         FieldValueError: If mode, pick or the order of options is unknown, if an attribute is not a
             name, if time-out, concurrency, attempts or memory are not above 0, or if concurrency or
             attempts are given for a client that has its own; when a question is asked, if the
@@ -522,6 +527,7 @@ class Reasoner(AsksModel, BaseReasoner):
         )
         self._order_seed = seed if option_order == "shuffled" else None
         self._has_said = False
+        self._told_places: set[str] = set()
 
     async def answer(self, questions: Sequence[Question]) -> list[Decision]:
         """Ask every question, with as many simultaneous ones as the client allows.
@@ -529,6 +535,7 @@ class Reasoner(AsksModel, BaseReasoner):
         Random numbers are drawn before anything is awaited, so no draw depends on which answer
         comes first.
         """
+        require_loop()
         for question in questions:
             self._require_fallback(question)
 
@@ -731,6 +738,8 @@ class Reasoner(AsksModel, BaseReasoner):
         if recording is not None:
             recording.answered(request, outcome)
 
+        if isinstance(outcome.error, OtherLoopError):
+            raise outcome.error
         cost = outcome.charge()
         cost.attempts += request.before
         if outcome.error is not None:
@@ -831,6 +840,15 @@ class Reasoner(AsksModel, BaseReasoner):
         )
 
     def _without_asking(self, question: Question, fault: Exception) -> Decision:
+        place = place_of(fault)
+        if place is not None and str(place) not in self._told_places:
+            self._told_places.add(str(place))
+            PROMPT_LOGGER.warning(
+                "a question is not asked, since its agent or context raised %s (%s)",
+                describe(fault),
+                place,
+            )
+
         return self._fall_back(question, fault, Cost(model=self._model))
 
     def _fall_back(self, question: Question, error: Exception, cost: Cost | None) -> Decision:

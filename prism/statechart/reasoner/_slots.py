@@ -16,6 +16,7 @@ from random import uniform
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from prism.errors import CircuitOpenError, FieldValueError, LLMError
+from prism.statechart.reasoner._faults import BUSY, OtherLoopError
 from prism.statechart.reasoner._model_client import ChatReply, DecisionReply
 from prism.statechart.reasoner._spending import Cost, loop_time
 
@@ -191,6 +192,7 @@ class Throttle:
         self._refusals = 0
         self._busy_since: float | None = None
         self._hold_until = 0.0
+        self._asked_until = 0.0
         self._grows_from = 0.0
 
     @property
@@ -244,11 +246,15 @@ class Throttle:
 
         return now - self._busy_since >= self._longest_busy
 
+    def seconds_asked(self) -> float:
+        """Return the seconds left of the pause that the host asked for, while it is on hold."""
+        return max(0.0, self._asked_until - self._clock()) if self.seconds_left() else 0.0
+
     def hold(self, seconds: float, *, jitter: float | None = None) -> None:
         """Put the host on hold, unless it is already on hold for longer.
 
         Args:
-            seconds: The duration, at most half a minute.
+            seconds: The duration, of which at most half a minute counts.
             jitter: Maximum random seconds to add, so that several runs do not return together; by
                 default as for a first refusal.
         """
@@ -256,6 +262,7 @@ class Throttle:
             0, self._first_hold if jitter is None else jitter
         )
         self._hold_until = max(self._hold_until, self._clock() + pause)
+        self._asked_until = max(self._asked_until, self._clock() + seconds)
 
 
 @dataclass(eq=False)
@@ -470,12 +477,12 @@ class Slots:
         Connections and queues belong to their loop; two loops that shared them would deadlock.
 
         Raises:
-            LLMError: If a question is open in another loop.
+            OtherLoopError: If a question is open in another loop.
         """
         loop = asyncio.get_running_loop()
         if loop is not self._loop:
             if self._inside and self._loop is not None and not self._loop.is_closed():
-                raise LLMError(
+                raise OtherLoopError(
                     "the client is in use by another event loop: "
                     "make one client for each event loop"
                 )
@@ -507,11 +514,14 @@ class Slots:
         Raises:
             CircuitOpenError: If the circuit breakers of all hosts are open.
             BudgetSpentError: If a budget no longer allows the question.
+            LLMError: If all hosts ask for a longer pause than the question has time.
         """
         wish = _Wish(hosts, rank)
         while (lease := self._free(wish, avoid)) is None:
             if all_fail_fast(hosts):
                 raise circuit_open(hosts)
+            if _outlast(hosts, cost):
+                raise _too_long_a_pause(hosts, cost)
 
             lease = await self._turn(wish, cost, avoid)
             if lease is not None:
@@ -612,7 +622,8 @@ class Slots:
         while queue:
             turn, waiter = next(iter(queue.items()))
             lease = None if turn.done() else self._free(wish, waiter.avoid)
-            if lease is None and not turn.done() and not all_fail_fast(wish.hosts):
+            is_hopeless = all_fail_fast(wish.hosts) or _outlast(wish.hosts, waiter.cost)
+            if lease is None and not turn.done() and not is_hopeless:
                 return
 
             del queue[turn]
@@ -669,6 +680,24 @@ class Slots:
 def all_fail_fast(hosts: Hosts[Any]) -> bool:
     """Return True if no host can be asked or is worth waiting for."""
     return all(host.breaker.fails_fast() for host in hosts)
+
+
+def _outlast(hosts: Hosts[Any], cost: Cost) -> bool:
+    """Return True if all hosts ask for longer pauses than a question, or patience, has time."""
+    left = cost.allowance.seconds_left()
+    return all(
+        host.traffic.throttle.seconds_asked() > max(left, host.breaker.patience) for host in hosts
+    )
+
+
+def _too_long_a_pause(hosts: Hosts[Any], cost: Cost) -> LLMError:
+    left = max(0.0, cost.allowance.seconds_left())
+    error = LLMError(f"{_trouble_of(hosts)}: not waited for, since {left:.3g} s are left")
+    error.host = hosts[0].address if len(hosts) == 1 else None
+    error.retry_after = min(host.traffic.throttle.seconds_asked() for host in hosts)
+    error.status = BUSY[0]
+
+    return error
 
 
 def _trouble_of(hosts: Hosts[Any]) -> str:

@@ -16,7 +16,7 @@ from numbers import Real
 from time import monotonic, perf_counter
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from prism.errors import BudgetSpentError, FieldValueError, TimedOutError
+from prism.errors import BudgetSpentError, FieldValueError, ReasonerError, TimedOutError
 
 if TYPE_CHECKING:
     from asyncio import Future, Timeout
@@ -141,6 +141,11 @@ class Allowance:
             budget.add(retries=attempts - self._admissions, tokens=tokens)
             if is_reserved:
                 budget.release(prompt_bytes)
+
+    def seconds_left(self) -> float:
+        """Return the seconds that the answer may still take."""
+        ends = None if self._timer is None else self._timer.when()
+        return self._seconds if ends is None else ends - loop_time()
 
     def seconds_gone(self) -> tuple[float, float]:
         """Return the seconds since the question was asked, and since it got its last slot."""
@@ -415,6 +420,24 @@ def _growing() -> wait_random_exponential:
 
 
 # Clocks and checks
+
+
+def require_loop() -> None:
+    """Refuse to ask a model outside of asyncio.
+
+    Raises:
+        ReasonerError: If none of its event loops is running here.
+    """
+    # costs a third of importing the engine, and is loaded already where a model is asked
+    from asyncio import get_running_loop
+
+    try:
+        get_running_loop()
+    except RuntimeError:
+        raise ReasonerError(
+            "a model is asked in an event loop of asyncio, and none is running here: call it from "
+            "asyncio.run(...), also where the rest of the application uses trio"
+        ) from None
 
 
 def loop_time() -> float:

@@ -15,13 +15,13 @@ from prism.errors import (
     UselessReplyError,
 )
 from prism.randomness import RandomStream
-from prism.statechart.reasoner._faults import is_permanent_refusal
+from prism.statechart.reasoner._faults import OtherLoopError, is_permanent_refusal
 from prism.statechart.reasoner._model_client import Reply
 from prism.statechart.reasoner._policy import SEEDS
 from prism.statechart.reasoner._prompts import TextRequest, again
 from prism.statechart.reasoner._reasoner import AsksModel, Limits
 from prism.statechart.reasoner._recording import record_text
-from prism.statechart.reasoner._spending import Cost
+from prism.statechart.reasoner._spending import Cost, require_loop
 from prism.statechart.reasoner._texts import BaseWriter, TextCall, Written, or_fallback, read_as
 from prism.telemetry._loggers import describe
 
@@ -63,6 +63,7 @@ class Writer(AsksModel, BaseWriter):
 
     async def answer(self, calls: Sequence[TextCall]) -> list[Written]:
         """Ask for every text, with as many simultaneous ones as the client allows."""
+        require_loop()
         if len(calls) == 1:
             return [await self._written(calls[0])]
 
@@ -142,6 +143,8 @@ class Writer(AsksModel, BaseWriter):
         """Return the result of a request, whether it was useless, and whether it is final."""
         try:
             found = read_as(call, (await self._reply(request, cost)).text, "model")
+        except OtherLoopError:
+            raise
         except Exception as error:  # of the client, which may be the user's own
             failed = Written(None, "failed", reason=describe(error))
             # the same prompt would not help, for example because the server refuses it

@@ -27,7 +27,7 @@ class FakeOllama(ModelServer):
             client = OllamaChatClient(server.host, "llama3.2")
 
     Args:
-        models: Models that can chat.
+        models: Models that can chat; None for any that is asked for.
         decision_models: Models that can also decide.
         decides: Whether ``/v1/systemone`` exists; servers before 0.35 do not have it.
         version: Version that the server reports.
@@ -63,7 +63,7 @@ class FakeOllama(ModelServer):
     def __init__(
         self,
         *,
-        models: Iterable[str] = ("llama3.2",),
+        models: Iterable[str] | None = ("llama3.2",),
         decision_models: Iterable[str] = ("nimble",),
         decides: bool = True,
         version: str = "0.35.0",
@@ -75,7 +75,7 @@ class FakeOllama(ModelServer):
             )
 
         self.decision_models: tuple[str, ...] = tuple(decision_models)
-        super().__init__((*models, *self.decision_models), **how)
+        super().__init__(None if models is None else (*models, *self.decision_models), **how)
         self.decides: bool = decides
         self.version: str = version
 
@@ -98,7 +98,7 @@ class FakeOllama(ModelServer):
 
     async def _show(self, body: Any, exchange: Exchange) -> None:
         model = body.get("model") if isinstance(body, dict) else None
-        if model in self.models:
+        if self._has(model):
             window = None if self.reader is None else self.reader.longest_window
             details = wire.model_details(decides=model in self.decision_models, window=window)
             await exchange.respond(200, details)

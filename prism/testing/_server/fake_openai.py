@@ -71,7 +71,7 @@ class FakeOpenAI(ModelServer):
             model = Model("llama3.2", server.host, server="openai")
 
     Args:
-        models: Models that it serves.
+        models: Models that it serves; None for any that is asked for.
         logprobs: Whether requests for log-probabilities are answered or ignored.
         refuses: Parameters that are refused with 400, such as ``response_format``,
             ``logprobs``, ``seed`` or ``reasoning_effort``; ``json_schema`` refuses only that kind
@@ -99,7 +99,7 @@ class FakeOpenAI(ModelServer):
     def __init__(
         self,
         *,
-        models: Iterable[str] = ("llama3.2",),
+        models: Iterable[str] | None = ("llama3.2",),
         logprobs: bool = True,
         refuses: Collection[str] = (),
         key: str | None = None,

@@ -90,7 +90,7 @@ class ModelServer(ABC):
 
     def __init__(
         self,
-        models: Iterable[str],
+        models: Iterable[str] | None,
         *,
         choose: Callable[[Asked], str] = first_option,
         write: Callable[[str, Mapping[str, Any] | None], Any] | None = None,
@@ -105,7 +105,8 @@ class ModelServer(ABC):
         if slots is not None and slots < 1:
             raise FieldValueError(f"slots must be 1 or more, or None for no limit, got {slots}")
 
-        self.models: tuple[str, ...] = tuple(models)
+        self.models: tuple[str, ...] = tuple(models or ())
+        self._has_any = models is None
         self.choose = choose
         self.write = write
         self.latency: Latency = latency
@@ -393,7 +394,7 @@ class ModelServer(ABC):
         latency = self.latency() if callable(self.latency) else self.latency
         await asyncio.sleep(latency if isinstance(latency, (int, float)) else await latency)
 
-        if asked.model not in self.models:
+        if not self._has(asked.model):
             await exchange.refuse(404, f"model {asked.model!r} not found")
             return
 
@@ -402,6 +403,12 @@ class ModelServer(ABC):
             await self._reply(asked, exchange, fault)
         except PromptTooLongError as error:
             await exchange.refuse(400, str(error))
+
+    def _has(self, model: Any) -> bool:
+        """Return True for a model that it serves, or for any."""
+        if self._has_any and model not in self.models:
+            self.models += (model,)
+        return model in self.models
 
     def _load(self, asked: Asked) -> None:
         window = self._limits(asked)[0]

@@ -46,6 +46,7 @@ def test_real_run_has_one_run_and_no_notes(folder: Path) -> None:
     assert logs.notes == ()
 
 
+@pytest.mark.slow
 def test_compressed_log_reads_the_same(folder: Path, tmp_path: Path) -> None:
     """A gzip copy gives the same tables."""
     packed = tmp_path / "events.jsonl.gz"
@@ -169,6 +170,7 @@ def test_logs_of_many_blocks_are_read_whole(write_log: WriteLog, make: SimpleNam
     assert [(note.kind, note.line) for note in logs.notes] == [("corrupt", 151)]
 
 
+@pytest.mark.slow
 def test_without_polars_the_room_names_its_extra() -> None:
     """Without polars the import says what to install."""
     code = "import sys; sys.modules['polars'] = None; import prism.analysis"

@@ -102,6 +102,7 @@ def test_transitions_around_simulations_are_runs(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("small_blocks")
+@pytest.mark.slow
 def test_lines_after_the_end_are_another_run(write_log: WriteLog, make: SimpleNamespace) -> None:
     """Lines after the end of a run are another run, in the same block or a later one."""
     first = [

@@ -117,7 +117,7 @@ def test_a_scan_has_every_key_of_an_event(
 
 
 @pytest.mark.parametrize("event", [event.name for event in EVENTS])
-@pytest.mark.sampled(15)
+@pytest.mark.sampled(45)
 def test_a_scan_has_every_key_of_the_schema(
     event: str, folder: Path, events: list[dict[str, Any]]
 ) -> None:

@@ -54,6 +54,7 @@ def test_last_line_without_line_feed_is_read(write_log: WriteLog, make: SimpleNa
         b"{",
     ],
 )
+@pytest.mark.sampled(6)
 def test_corrupt_line_is_noted_and_the_rest_is_read(
     bad: bytes, write_log: WriteLog, make: SimpleNamespace
 ) -> None:

@@ -106,6 +106,7 @@ def test_every_event_has_a_sentence(write_log: WriteLog, make: SimpleNamespace) 
         (None, ""),
     ],
 )
+@pytest.mark.sampled(7)
 def test_context_of_any_kind_is_json(
     context: object, about: str, write_log: WriteLog, make: SimpleNamespace
 ) -> None:

@@ -122,6 +122,7 @@ def test_log_without_decisions_gives_an_empty_table(
 
 
 @pytest.mark.parametrize("name", ['say "hi"', "back\\slash", "line\nfeed", "é😀", "{}", "\x00"])
+@pytest.mark.sampled(6)
 def test_options_of_any_name_have_an_entropy(
     name: str, write_log: WriteLog, make: SimpleNamespace
 ) -> None:
@@ -217,6 +218,7 @@ def test_entropy_of_very_large_and_small_weights(values: tuple[float, ...], bits
     "value",
     [None, {}, "free text", [0.5, 0.5], {"a": "much"}, {"a": -1.0, "b": 2.0}, {"a": 0, "b": 0}],
 )
+@pytest.mark.sampled(7)
 def test_invalid_probabilities_have_no_entropy(
     value: Any, write_log: WriteLog, make: SimpleNamespace
 ) -> None:

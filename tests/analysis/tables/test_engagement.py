@@ -147,6 +147,7 @@ def test_runs_are_measured_separately(write_log: WriteLog, make: SimpleNamespace
 
 
 @pytest.mark.parametrize("number", [1, 3, None])
+@pytest.mark.sampled(3)
 def test_shares_are_those_of_the_events(
     number: int | None, folder: Path, events: list[dict[str, Any]]
 ) -> None:

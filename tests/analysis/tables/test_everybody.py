@@ -28,6 +28,7 @@ def kept(folder: Path, world: str = "epidemic", **form: Any) -> RunLogs:
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("world", ["epidemic", "market"])
+@pytest.mark.sampled(3)
 def test_states_are_those_of_everybody(form: dict[str, Any], world: str, tmp_path: Path) -> None:
     """States at the end of rounds are those of the log of all agents, even with no agent in it."""
     whole = state_counts(kept(tmp_path / "whole", world)).group_by("round", "tick", "state")
@@ -38,6 +39,7 @@ def test_states_are_those_of_everybody(form: dict[str, Any], world: str, tmp_pat
 
 
 @pytest.mark.parametrize("form", FORMS)
+@pytest.mark.slow
 def test_a_feed_is_counted_at_the_end_of_its_rounds(form: dict[str, Any], tmp_path: Path) -> None:
     """Where rounds have ticks, everybody is counted in the last, as in the log of all agents."""
     whole = state_counts(kept(tmp_path / "whole", "feed")).filter(tick=12)
@@ -46,6 +48,7 @@ def test_a_feed_is_counted_at_the_end_of_its_rounds(form: dict[str, Any], tmp_pa
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("world", ["epidemic", "feed"])
+@pytest.mark.sampled(4)
 def test_totals_are_those_of_everybody(form: dict[str, Any], world: str, tmp_path: Path) -> None:
     """Agents, steps, transitions, time-outs and decisions of each round and in all."""
     names = ("round", "agents", "agent_ticks", "transitions", "timeouts", "decisions", "fallbacks")
@@ -66,6 +69,7 @@ def test_other_tables_are_of_the_sample(tmp_path: Path) -> None:
     assert "has only the rounds, and none of 90 agents: `prism log states`" in note.message
 
 
+@pytest.mark.slow
 def test_samples_and_whole_logs_stand_side_by_side(tmp_path: Path) -> None:
     """A table of several runs has each run's counts, and the runs in their order."""
     forms = {"a": {"log_agents": 7}, "b": {}, "c": {"log": "rounds"}}
@@ -78,6 +82,7 @@ def test_samples_and_whole_logs_stand_side_by_side(tmp_path: Path) -> None:
     assert runs[0].equals(runs[2])
 
 
+@pytest.mark.slow
 def test_a_comparison_holds_everybody_against_everybody(tmp_path: Path) -> None:
     """Shares of states, agents and transitions of a sampled run equal those of the whole one."""
     for name, form in {"some": {"log_agents": 7}, "whole": {}}.items():

@@ -48,6 +48,7 @@ def counted(log: Any, depth: int | None, where: pl.Expr) -> dict[str, int]:
         (3, {"work": 20, "home": 0, "asleep": 0}),
     ],
 )
+@pytest.mark.sampled(3)
 def test_states_are_counted_on_a_level(log: Any, depth: int, states: dict[str, int]) -> None:
     """Whoever is in two regions is in both, and a state without others is on every level."""
     at_noon = (pl.col("round") == 2) & (pl.col("tick") == 5)
@@ -92,6 +93,7 @@ def test_transitions_are_counted_on_a_level(log: Any) -> None:
     assert sums.to_list() == pytest.approx([1.0] * len(sums))
 
 
+@pytest.mark.slow
 def test_visits_to_a_composite_go_on_while_agents_are_inside(log: Any) -> None:
     """The ticks of the visits inside add up, whichever region has moved."""
     lengths: Counter[int] = Counter()
@@ -115,6 +117,7 @@ def test_visits_to_a_composite_go_on_while_agents_are_inside(log: Any) -> None:
     assert described["agent_ticks"] == counted["agents"].sum()
 
 
+@pytest.mark.slow
 def test_visits_of_one_region_do_not_end_with_those_of_another(log: Any) -> None:
     """Agents visit a state in each region, and are at work while they look at the phone."""
     found = dwell_times(read_log(log[0]), depth=3, by_round=True)
@@ -129,6 +132,7 @@ def test_visits_of_one_region_do_not_end_with_those_of_another(log: Any) -> None
 
 
 @pytest.mark.parametrize("table", [transition_counts, dwell_times, dwell_survival, timeouts])
+@pytest.mark.sampled(4)
 def test_a_flat_chart_has_one_level(table: Any, carried: Path) -> None:
     """Its tables are the same on every level."""
     logs = read_log(carried)

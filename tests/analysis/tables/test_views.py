@@ -117,7 +117,7 @@ OF = {"posts": "post_id", "cascades": "root_id", "agents": "agent_id"}
 
 
 @pytest.mark.parametrize("of", OF)
-@pytest.mark.sampled(3)
+@pytest.mark.slow
 def test_reach_by_round_is_that_of_each_round(
     of: Literal["posts", "cascades", "agents"], folder: Path, events: list[dict[str, Any]]
 ) -> None:

@@ -163,7 +163,7 @@ def test_agents_of_a_world_have_fields_and_nothing_of_posts(market: Path) -> Non
 
 
 @pytest.mark.parametrize("table_of", [activity, engagement, cascades, interactions])
-@pytest.mark.sampled(4)
+@pytest.mark.slow
 def test_a_table_about_posts_has_nothing_of_a_world(
     table_of: Callable[..., pl.DataFrame], market: Path, folder: Path
 ) -> None:

@@ -279,7 +279,7 @@ def test_notes_are_told_by_a_check(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("keys", [3_000, 3, pytest.param(30_000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", ["x", "output_example", "agent", "thinking_log\\u0007", "k" * 200])
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(20)
 def test_a_check_is_bounded_whatever_the_file_holds(name: str, keys: int, tmp_path: Path) -> None:
     """Of very many mistakes the first hundred are told, and long names are cut."""
     text = ", ".join(f'"{name}{number}": 1' for number in range(keys))

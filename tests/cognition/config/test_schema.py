@@ -132,6 +132,7 @@ def test_the_published_schema_is_current() -> None:
     assert published == config_schema()
 
 
+@pytest.mark.slow
 def test_the_schema_is_a_schema() -> None:
     """It is valid draft 2020-12."""
     jsonschema.Draft202012Validator.check_schema(config_schema())

@@ -78,8 +78,10 @@ class PlainMemory:
         """Keep an old value as the newest version."""
         if repr(old) == repr(present):
             return
-        others = [each for each in self.versions.get(tag, []) if repr(each) != repr(old)]
-        self.versions[tag] = [*(e for e in others if repr(e) != repr(present)), old][-10:]
+        same = (repr(old), repr(present))
+        others = [e for e in self.versions.get(tag, []) if repr(e["value"]) not in same]
+        kept = {"value": old, "replaced_in_cycle": self.cycle}
+        self.versions[tag] = [*others, kept][-10:]
 
     def page_in(self, tag: str) -> bool:
         """Copy a value from storage, unless working memory has one."""

@@ -53,7 +53,7 @@ def test_two_processes(kind: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.sampled(2)
+@pytest.mark.slow
 def test_reading_while_another_process_writes(kind: Any, tmp_path: Path) -> None:
     """Readers see complete states, each later than the one before."""
     path = tmp_path / "memory"

@@ -29,6 +29,7 @@ def no_file_longer_than(most: int) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.sampled(2)
 def test_a_commit_that_fails_can_be_repeated(kind: Any, tmp_path: Path) -> None:
     """The file stays what it was, nothing of the memory is lost, and the next commit writes it."""
     path = tmp_path / "memory"

@@ -96,6 +96,7 @@ def test_empty_tags(memory: Memory, tag: str) -> None:
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), 2**64, {1: 2}, {1}, b"x", object()])
+@pytest.mark.sampled(3)
 def test_values_that_are_not_data(memory: Memory, value: Any) -> None:
     """A value that no file could hold is refused, and nothing has changed."""
     for write in (memory.add, memory.save):
@@ -306,6 +307,17 @@ def test_unknown_keys_stay(kind: Any, tmp_path: Path) -> None:
     assert memory.state == "dreaming"
 
 
+def test_a_misspelt_state_is_refused_when_it_is_set(memory: Memory) -> None:
+    """What the file could not be opened with again is not taken; other programs' states are."""
+    with pytest.raises(FieldValueError, match="'thinkin' is unknown; did you mean 'thinking'"):
+        memory.state = "thinkin"
+    assert memory.state == "thinking"
+    for state in ("executing", "Thinking", "dreaming of the sea"):
+        memory.state = state
+        memory.commit()
+        assert Memory.in_memory(memory.to_dict()).state == state
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_another_prefix_of_thoughts(kind: Any, tmp_path: Path) -> None:
     """Thoughts under a new prefix go on, and are still thoughts after a restart."""
@@ -329,6 +341,7 @@ def test_another_prefix_of_thoughts(kind: Any, tmp_path: Path) -> None:
         pytest.param("sqlite", 100, marks=pytest.mark.slow),
     ],
 )
+@pytest.mark.sampled(2)
 def test_restarts_end_where_one_run_ends(kind: Any, cycles: int, tmp_path: Path) -> None:
     """A memory that is closed and opened after each cycle ends with the same bytes."""
     together = tmp_path / "together"

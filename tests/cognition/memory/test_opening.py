@@ -73,6 +73,7 @@ def kept(path: Path, kind: Any = None, *, cycles: int = 3) -> list[dict[str, Any
 
 
 @pytest.mark.parametrize("content", DAMAGED.values(), ids=DAMAGED.keys())
+@pytest.mark.sampled(5)
 def test_a_damaged_file_is_restored(content: bytes, tmp_path: Path) -> None:
     """The newest backup takes its place, with a warning that names both; it is kept beside."""
     path = tmp_path / "memory.json"
@@ -90,6 +91,7 @@ def test_a_damaged_file_is_restored(content: bytes, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", SLIPS.values(), ids=SLIPS.keys())
+@pytest.mark.sampled(6)
 def test_a_slip_of_an_editor_is_named_and_left_alone(content: bytes, tmp_path: Path) -> None:
     """What somebody wrote by hand is in no backup: nothing is restored, and nothing set aside."""
     path = tmp_path / "memory.json"
@@ -162,6 +164,7 @@ def test_a_damaged_database_is_restored(content: bytes, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("place", [30, 4096 * 2 + 50, 4096 * 4 + 7, 4096 * 5 + 100])
+@pytest.mark.sampled(4)
 def test_a_database_with_a_damaged_page(place: int, tmp_path: Path) -> None:
     """A database with garbage in the middle is restored when it is opened, not when it is read."""
     path = tmp_path / "memory.db"
@@ -335,6 +338,7 @@ def test_halves_of_surrogate_pairs_in_a_file(kind: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.sampled(2)
 def test_links_and_odd_names(kind: Any, tmp_path: Path) -> None:
     """A link leads to the memory itself, whose name need not be UTF-8."""
     path = tmp_path / os.fsdecode(b"m\xe9 ?#%41.json")
@@ -348,7 +352,7 @@ def test_links_and_odd_names(kind: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", range(30))
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(30)
 def test_a_database_that_is_damaged_anywhere(seed: int, tmp_path: Path) -> None:
     """Wherever bytes are changed, all that is read is what was written, here or in the backup."""
     draw = random.Random(seed)

@@ -39,3 +39,26 @@ def test_a_value_that_is_replaced_in_working_memory_is_a_version(kind: Any, tmp_
         assert memory.versions("gone") == [1]
         assert memory.forget("gone")
         assert memory.versions("gone") == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_version_says_in_which_cycle_it_was_replaced(kind: Any, tmp_path: Path) -> None:
+    """The cycle is kept with the value; a file of an earlier release has values alone."""
+    path = tmp_path / "memory"
+    shaped: dict[str, Any] = {"value": 1}
+    earlier = {"working_memory": {"plan": "second"}, "prism": {"versions": {"plan": ["first"]}}}
+    with Memory.create(path, earlier, storage=kind) as memory:
+        assert (memory.versions("plan"), memory.version_cycles("plan")) == (["first"], [None])
+        memory.end_cycle()
+        memory.add("plan", shaped)
+        memory.end_cycle()
+        memory.add("plan", "third")
+        memory.commit()
+    with Memory.read(path) as memory:
+        assert memory.versions("plan") == ["first", "second", shaped]
+        assert memory.version_cycles("plan") == [None, 1, 2]
+        again = Memory.in_memory(memory.to_dict())
+        assert again.version_cycles("plan") == [None, 1, 2]
+    with Memory.open(path) as memory:
+        memory.add("plan", "first")
+        assert memory.version_cycles("plan") == [1, 2, 2]

@@ -137,7 +137,7 @@ def test_markup_in_a_value_is_kept(inner: str) -> None:
 
 
 @pytest.mark.parametrize("family", HOSTILE)
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(24)
 def test_hostile_replies_are_read(family: str) -> None:
     """The longest replies that are made to be slow give something sound, too."""
     assert_sound(HOSTILE[family])

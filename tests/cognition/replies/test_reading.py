@@ -120,7 +120,7 @@ def test_no_damage_to_a_tag_gives_another_action(how: str, action: AskedAction) 
 
 @pytest.mark.parametrize("replacement", ["", "'", "{", "}", ",", ":", "\\", "\n", "<", '""'])
 @pytest.mark.parametrize("action", WRITTEN, ids=lambda action: action.type)
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(21)
 def test_no_damage_to_json_gives_another_action(replacement: str, action: AskedAction) -> None:
     """With one sign of JSON or two left out or exchanged, it is what was meant, or nothing."""
     signs = tuple(as_json(AgentReply(action=action)))

@@ -86,6 +86,7 @@ def test_a_familiar_chart_must_have_all_transitions(
     assert (facts.state_names, facts.charts) == (["y", "x"], {"c": chart})
 
 
+@pytest.mark.slow
 def test_states_of_an_unknown_chart_come_as_they_appear(
     write_log: Callable[..., Path], make: Any
 ) -> None:
@@ -111,6 +112,7 @@ def test_states_of_a_chart_are_named_as_in_the_tables(
     assert len(facts.state_names) == 2
 
 
+@pytest.mark.slow
 def test_long_and_broken_texts_are_cut(hostile: Report) -> None:
     """Texts are cut to what can be shown, and have no character that XML lacks."""
     (facts,) = hostile.runs
@@ -133,6 +135,7 @@ def test_long_and_broken_texts_are_cut(hostile: Report) -> None:
     assert not any("\x00" in text or "\ufffe" in text for text in texts)
 
 
+@pytest.mark.slow
 def test_facts_take_any_names(write_log: Callable[..., Path], make: Any) -> None:
     """Names and contexts may have quotes, backslashes and line feeds; notes are kept."""
     name = 'say "hi" \\ \n'
@@ -151,7 +154,7 @@ def test_facts_take_any_names(write_log: Callable[..., Path], make: Any) -> None
 
 
 @pytest.mark.parametrize("most_bytes", [1 << 30, 60_000, 0])
-@pytest.mark.sampled(3)
+@pytest.mark.slow
 def test_parsed_logs_give_the_same_tables(logs: RunLogs, most_bytes: int) -> None:
     """Every table equals that of the log, with events in memory, in files, or in both."""
     with parsed_once(logs, most_bytes) as parsed:

@@ -24,6 +24,7 @@ def test_every_agent_is_there(report: Report, folder: Path) -> None:
     assert table.select(counted.columns).rows() == counted.rows()
 
 
+@pytest.mark.slow
 def test_agents_of_two_runs_say_which(side_by_side: Report) -> None:
     """With several runs the first column names the run."""
     columns, rows = agent_rows(side_by_side.runs)

@@ -56,6 +56,7 @@ def test_a_given_chart_is_drawn_as_it_is_defined(
         assert text in drawn
 
 
+@pytest.mark.slow
 def test_decisions_to_stay_are_the_traffic_of_a_loop(
     write_log: Callable[..., Path], make: SimpleNamespace
 ) -> None:
@@ -67,6 +68,7 @@ def test_decisions_to_stay_are_the_traffic_of_a_loop(
         assert traffic_of("c", facts) == {("a", "a"): 2, ("a", "b"): 1}
 
 
+@pytest.mark.slow
 def test_decisions_in_a_state_that_is_not_drawn_are_left_out(
     write_log: Callable[..., Path], make: SimpleNamespace
 ) -> None:
@@ -76,6 +78,7 @@ def test_decisions_in_a_state_that_is_not_drawn_are_left_out(
     assert traffic_of("c", facts) == {("a", "b"): 1}
 
 
+@pytest.mark.slow
 def test_stays_belong_to_the_chart_that_alone_has_the_state(
     write_log: Callable[..., Path], make: SimpleNamespace
 ) -> None:
@@ -139,6 +142,7 @@ def test_runs_side_by_side_are_drawn_alike(
 TREE = {"awake": ["place", "phone"], "place": ["work", "home"], "phone": ["pocket", "feed"]}
 
 
+@pytest.mark.slow
 def test_states_in_states_are_boxes(write_log: Callable[..., Path], make: SimpleNamespace) -> None:
     """What a log says lies inside of what is drawn so, with regions where agents were in two."""
     moves = [
@@ -203,6 +207,7 @@ def test_a_given_nested_chart_is_drawn_with_its_boxes(
     assert facts.state_names[:2] == ["work+pocket", "work+feed"]
 
 
+@pytest.mark.slow
 def test_an_example_has_all_arrows_of_its_chart(
     write_log: Callable[..., Path], make: SimpleNamespace
 ) -> None:
@@ -217,6 +222,7 @@ def test_an_example_has_all_arrows_of_its_chart(
         assert len(diagram_of("rumour", [facts]).arrows) == arrows
 
 
+@pytest.mark.slow
 def test_agents_without_a_transition_have_a_chart(
     write_log: Callable[..., Path], make: SimpleNamespace
 ) -> None:

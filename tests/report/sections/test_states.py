@@ -40,6 +40,7 @@ def test_one_chart_has_one_figure(
     assert drawn(figures, "figure-states-1") == {"b": 1, "c": 1}
 
 
+@pytest.mark.slow
 def test_each_chart_has_its_figure(
     write_log: Callable[..., Path], make: Any, parse: Callable[[str], Any]
 ) -> None:

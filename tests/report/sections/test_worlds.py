@@ -21,6 +21,7 @@ def told(rumours: list[Path]) -> Report:
     return make_report(read_log(*rumours))
 
 
+@pytest.mark.slow
 def test_a_world_has_sections_of_its_own_and_none_of_a_feed(
     market: Path, told: Report, parse: Callable[[str], Any]
 ) -> None:

@@ -132,6 +132,7 @@ def test_plain_text_is_taken_for_the_member(chart: Statechart[Any]) -> None:
     assert type(agent.state) is chart.state_type
 
 
+@pytest.mark.slow
 def test_an_enum_made_at_run_time_is_one_for_its_texts() -> None:
     """An agent's state is the chart's own after a pickle, however many enums were made since."""
     chart = Statechart.from_dict(READ.to_dict(), guards=social_media_guards())
@@ -185,6 +186,7 @@ def test_an_unknown_trigger_is_told_of_twenty_known_ones(number: int, ends: str)
         (["go"], ": known are"),
     ],
 )
+@pytest.mark.sampled(8)
 def test_a_trigger_that_no_transition_has_is_an_error_if_strict_and_one_warning_else(
     drive: str, state: S, trigger: Any, hint: str, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -53,7 +53,7 @@ def test_chance_is_said_to_be_chance() -> None:
 
 
 @pytest.mark.parametrize("seed", range(40))
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(20)
 def test_an_explanation_says_what_the_first_step_does(seed: int) -> None:
     """In random charts, where nothing follows of itself."""
     kinds = Kinds(eventless=False, dones=False)

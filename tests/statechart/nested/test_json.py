@@ -68,7 +68,7 @@ def test_a_chart_of_plain_functions_is_pickled() -> None:
 
 
 @pytest.mark.parametrize("seed", range(40))
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(20)
 def test_a_random_chart_comes_back_equal(seed: int) -> None:
     """Whatever it has."""
     try:

@@ -17,7 +17,7 @@ FLATTENED = Kinds(regions=False, histories=False, eventless=False, dones=False, 
 
 
 @pytest.mark.parametrize("seed", range(60))
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(20)
 def test_the_machine_reaches_the_same_states_by_the_same_actions(seed: int) -> None:
     """Exit actions, the transition's own and entry actions run in the order of `fire`."""
     ours, stock = make_twins(seed, FLATTENED), make_twins(seed, FLATTENED)

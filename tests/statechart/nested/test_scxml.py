@@ -28,7 +28,7 @@ def test_a_chart_comes_back_equal(chart: Statechart[Any]) -> None:
 
 
 @pytest.mark.parametrize("seed", range(60))
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(20)
 def test_a_random_chart_comes_back_equal(seed: int) -> None:
     """Whatever it has."""
     try:

@@ -116,6 +116,7 @@ def test_dwell_times_under_a_rate_are_geometric() -> None:
     assert binomtest(ends[Phone.POCKET], 2000, 0.25).pvalue > 0.001
 
 
+@pytest.mark.slow
 def test_probabilities_share_out_and_the_rest_goes_to_the_first_without_one() -> None:
     """Of 2,000 draws in 20 seeds; one number decides each."""
     chart = phone(

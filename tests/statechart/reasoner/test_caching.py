@@ -25,6 +25,7 @@ class BrokenStore:
 
 
 @pytest.mark.parametrize(("mode", "model"), [("chat", "tiny"), ("decision", "nimble")])
+@pytest.mark.sampled(2)
 async def test_a_second_run_asks_nothing(
     mode: Any, model: str, server: FakeOllama, connect: Connect, tmp_path: Any, events: Any
 ) -> None:

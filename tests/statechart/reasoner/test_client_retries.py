@@ -94,7 +94,7 @@ def client(request: pytest.FixtureRequest, bare: ollama.AsyncClient) -> Any:
 
 
 @pytest.mark.parametrize("fault", PASSING, ids=lambda fault: fault.name)
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(12)
 async def test_what_passes_is_retried(fault: Fault, client: Any, server: FakeOllama) -> None:
     """A busy server and a broken connection cost attempts, three at most, but not the answer."""
     server.fail(fault, fault)
@@ -168,13 +168,29 @@ async def test_retry_after_is_respected(server: FakeOllama, bare: Any, loop_cloc
 async def test_retries_stay_within_the_time_of_an_answer(
     server: FakeOllama, bare: Any, loop_clock: Clock
 ) -> None:
-    """The time-out of the reasoner ends a pause, too."""
-    server.fail_always(Fault.status(503, retry_after="20"))
+    """The time-out of the reasoner ends pauses, too."""
+    server.fail_always(Fault.status(503, retry_after="6"))
     deciding = asyncio.create_task(decide(bare, timeout=10))
-    await loop_clock.passes(10, when=lambda: bare.ended)
+    await loop_clock.passes(6.3, when=lambda: bare.ended)
     decision = await deciding
-    assert result(decision) == ("fallback", 1)
-    assert str(decision.reason).startswith("TimedOutError: no answer within 10 s: ResponseError")
+    assert result(decision) == ("fallback", 2)
+    assert "not waited for, since 3." in str(decision.reason)
+
+
+@pytest.mark.parametrize("waits", ["12", "3600"])
+async def test_a_pause_longer_than_the_time_left_is_not_waited_for(
+    waits: str, server: FakeOllama, bare: Any, loop_clock: Clock
+) -> None:
+    """No question waits out its time for a server that will not answer in it, and says so."""
+    server.fail_always(Fault.status(429, retry_after=waits))
+    reasoner = Reasoner(bare, model="nimble", mode="chat", timeout=10)
+    began = loop_clock()
+    decisions = await reasoner.decide_many([ask(f"Ada {number}") for number in range(40)])
+    decisions += await reasoner.decide_many([ask("Ben")])
+    assert loop_clock() == began
+    assert {each.source for each in decisions} == {"fallback"}
+    assert "not waited for, since 10 s are left" in str(decisions[-1].reason)
+    assert server.asked < 40
 
 
 async def test_a_client_that_keeps_failing_is_left_alone(server: FakeOllama, client: Any) -> None:
@@ -186,6 +202,7 @@ async def test_a_client_that_keeps_failing_is_left_alone(server: FakeOllama, cli
     assert str(decisions[-1].reason).startswith("CircuitOpenError")
 
 
+@pytest.mark.slow
 async def test_with_patience_a_client_that_is_away_is_waited_for(
     server: FakeOllama, client: Any
 ) -> None:
@@ -200,6 +217,7 @@ async def test_with_patience_a_client_that_is_away_is_waited_for(
 @pytest.mark.parametrize(
     ("said", "told", "waits"), [(None, {}, False), (60, {}, True), (60, {"patience": 0}, False)]
 )
+@pytest.mark.sampled(3)
 async def test_patience_is_that_of_the_model_or_the_reasoner(
     said: float | None, told: Any, waits: bool, server: FakeOllama, bare: Any
 ) -> None:

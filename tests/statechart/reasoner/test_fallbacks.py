@@ -13,10 +13,10 @@ from typing import Any
 import httpx
 import pytest
 
-from prism.errors import TimedOutError
+from prism.errors import LLMError, ReasonerError, TimedOutError
 from prism.llm import OllamaChatClient
-from prism.statechart import Decision, Question, Statechart, Transition
-from prism.statechart.reasoner import Reasoner
+from prism.statechart import Decision, Question, Statechart, TextCall, Transition
+from prism.statechart.reasoner import Reasoner, Writer
 from prism.testing import Asked, FakeOllama, Fault
 from tests.kit.clients import Model, Silent, bare
 from tests.kit.clocks import Clock
@@ -67,6 +67,7 @@ FAILURES = [
         ("scrolling", S.SCROLLING),
     ],
 )
+@pytest.mark.sampled(6)
 async def test_a_failure_is_a_fallback(
     client: Any, reason: str, fallback: Any, chosen: S, logger: Any, capture: Any, no_pauses: None
 ) -> None:
@@ -97,6 +98,7 @@ async def test_a_fallback_is_never_silent(caplog: pytest.LogCaptureFixture) -> N
     assert "reasoner.decision" in caplog.text
 
 
+@pytest.mark.slow
 def test_a_fallback_is_heard_without_structlog() -> None:
     """In a program that knows neither structlog nor logging a fallback stands on standard error."""
     script = (
@@ -229,8 +231,8 @@ async def test_a_time_out_of_a_raw_client_is_named_in_the_reason(
     await client.close()
 
 
-def test_a_second_event_loop_at_once_falls_back_with_advice(server: FakeOllama) -> None:
-    """A second loop that asks at the same time falls back and says why; the first is answered."""
+def test_a_second_event_loop_at_once_is_refused_with_advice(server: FakeOllama) -> None:
+    """A second loop that asks at the same time gets an error; the first one its answer."""
     is_asking, may_answer = threading.Event(), threading.Event()
     decisions: list[Decision] = []
 
@@ -248,9 +250,37 @@ def test_a_second_event_loop_at_once_falls_back_with_advice(server: FakeOllama) 
     thread = threading.Thread(target=decide_once)
     thread.start()
     assert is_asking.wait(10)
-    decide_once()
+    advice = "make one client for each event loop"
+    with pytest.raises(LLMError, match=advice):
+        decide_once()
+    with pytest.raises(LLMError, match=advice):
+        asyncio.run(Writer(reasoner.client).write(TextCall("ada", "post", "Write.")))
     may_answer.set()
     thread.join(10)
-    assert outcomes(decisions) == [(S.COMPOSING, "fallback"), (S.SCROLLING, "model")]
-    assert decisions[0].reason is not None
-    assert "make one client for each event loop" in decisions[0].reason
+    assert outcomes(decisions) == [(S.SCROLLING, "model")]
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda client: Reasoner(client).decide_many([ask()]),
+        lambda client: Writer(client).write(TextCall("ada", "post", "Write.")),
+    ],
+    ids=["reasoner", "writer"],
+)
+def test_without_an_event_loop_of_asyncio_the_error_names_it(use: Any, server: FakeOllama) -> None:
+    """Under trio, which runs coroutines without asyncio, the error says that asyncio is needed."""
+    asked = use(OllamaChatClient(server.host, "tiny"))
+    with pytest.raises(ReasonerError, match=r"an event loop of asyncio, and none is running"):
+        asked.send(None)
+
+
+async def test_the_line_of_the_users_code_that_raised_is_told_once(
+    server: FakeOllama, connect: Connect, caplog: pytest.LogCaptureFixture
+) -> None:
+    """An exception of an agent or a context is told with file and line, once for each line."""
+    reasoner = Reasoner(connect(), mode="chat")
+    for _ in range(2):
+        await reasoner.decide_many([ask(context=Detached())])
+    (told,) = [each for each in caplog.messages if "is not asked" in each]
+    assert re.search(r"RuntimeError: the row is detached \(.*test_fallbacks\.py:\d+, in", told)

@@ -238,6 +238,7 @@ def openai_server() -> Iterator[FakeOpenAI]:
         yield server
 
 
+@pytest.mark.slow
 async def test_openais_own_client_is_a_model(openai_server: FakeOpenAI) -> None:
     """``openai.AsyncOpenAI`` is asked with model, seed and schema; text and tokens are read."""
     cost = Cost()

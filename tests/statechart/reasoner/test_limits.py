@@ -28,7 +28,7 @@ LOGGER = "prism.statechart.budget"
     "fault", [None, Fault.drop(), Fault.status(502)], ids=["well", "drops", "502"]
 )
 @pytest.mark.parametrize(("max_calls", "attempts"), [(1, 3), (10, 3), (10, 1), (25, 4)])
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(12)
 async def test_no_request_is_sent_beyond_the_budget(
     fault: Fault | None, max_calls: int, attempts: int, server: FakeOllama, connect: Connect
 ) -> None:
@@ -47,7 +47,7 @@ async def test_no_request_is_sent_beyond_the_budget(
 @pytest.mark.parametrize(
     "fault", [Fault.status(429), Fault.drop(), Fault.status(500), Fault.status(400, "no think")]
 )
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(15)
 async def test_no_request_of_a_client_without_retries_is_sent_beyond_the_budget(
     fault: Fault, max_calls: int, server: FakeOllama, connect: Connect, no_pauses: None
 ) -> None:
@@ -62,6 +62,7 @@ async def test_no_request_of_a_client_without_retries_is_sent_beyond_the_budget(
 
 
 @pytest.mark.parametrize("max_calls", [30, 37])
+@pytest.mark.slow
 async def test_no_hedge_is_sent_beyond_the_budget(
     max_calls: int, serve: Serve, connect: Connect, loop_clock: Clock
 ) -> None:
@@ -81,7 +82,7 @@ async def test_no_hedge_is_sent_beyond_the_budget(
 
 @pytest.mark.parametrize("concurrency", [1, 8, 64])
 @pytest.mark.parametrize("mode", ["chat", "decision"])
-@pytest.mark.sampled(6)
+@pytest.mark.slow
 async def test_tokens_end_where_they_should(
     concurrency: int, mode: Any, server: FakeOllama, connect: Connect
 ) -> None:
@@ -108,6 +109,7 @@ async def test_tokens_end_where_they_should(
     "message",
     [None, {"role": "assistant", "content": ""}, {"role": "assistant", "content": "whatever"}],
 )
+@pytest.mark.sampled(3)
 async def test_replies_of_no_use_spend_the_budget(
     message: Any, server: FakeOllama, connect: Connect
 ) -> None:
@@ -227,6 +229,7 @@ UNCOUNTED = json.dumps({"message": {"role": "assistant", "content": answer("scro
     ],
     ids=["limit", "no limit", "counted"],
 )
+@pytest.mark.sampled(3)
 async def test_a_server_that_reports_no_tokens_is_told_of_once(
     limits: Any,
     body: bytes | None,

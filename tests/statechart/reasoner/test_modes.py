@@ -26,6 +26,7 @@ from tests.kit.waiting import until
     ],
 )
 @pytest.mark.parametrize("kind", ["prism", "pool", "ollama"])
+@pytest.mark.sampled(4)
 async def test_mode_auto_takes_decisions_where_they_are_offered(
     kind: str, mode: Any, model: str, paths: list[str], server: FakeOllama, connect: Connect
 ) -> None:
@@ -233,6 +234,7 @@ async def test_while_the_deciding_server_is_down_others_chat(
     assert set(asked(decides)) == {DECISIONS}
 
 
+@pytest.mark.slow
 async def test_one_server_that_only_chats_does_not_settle_the_mode(server: FakeOllama) -> None:
     """While one server has not said whether it decides, another that only chats settles nothing."""
     with FakeOllama() as decides:
@@ -246,6 +248,7 @@ async def test_one_server_that_only_chats_does_not_settle_the_mode(server: FakeO
     assert (asked(server) + asked(decides)).count(CHAT) >= 1
 
 
+@pytest.mark.slow
 async def test_questions_wait_for_the_probe_of_a_recovered_server(
     server: FakeOllama, connect: Connect
 ) -> None:

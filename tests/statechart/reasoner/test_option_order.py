@@ -74,6 +74,7 @@ async def test_of_many_questions_each_rotation_has_its_share() -> None:
     assert all(min(counts.values()) >= 4 for counts in by_number if counts)
 
 
+@pytest.mark.slow
 async def test_the_same_question_has_the_same_order() -> None:
     """Asked again with the same seed, an agent is told the same; another seed has another order."""
     with FakeOllama() as server:
@@ -84,6 +85,7 @@ async def test_the_same_question_has_the_same_order() -> None:
     assert runs[0] == runs[1] != runs[2]
 
 
+@pytest.mark.slow
 async def test_the_order_of_the_schema_is_that_of_the_prompt() -> None:
     """A server that reads the schema sees the options in the same order."""
     with FakeOllama() as server:
@@ -93,7 +95,7 @@ async def test_the_order_of_the_schema_is_that_of_the_prompt() -> None:
 
 
 @pytest.mark.parametrize("kind", [FakeOllama, FakeOpenAI])
-@pytest.mark.sampled(2)
+@pytest.mark.slow
 async def test_probabilities_belong_to_options_in_any_order(kind: Any) -> None:
     """With probabilities, too, the option that the model means is taken, wherever it stands."""
     dialect: Any = "ollama" if kind is FakeOllama else "openai"
@@ -114,6 +116,7 @@ async def test_probabilities_belong_to_options_in_any_order(kind: Any) -> None:
         assert sum(one.probabilities.values()) == pytest.approx(1, abs=1e-5)
 
 
+@pytest.mark.slow
 async def test_what_is_logged_and_hashed_is_in_the_order_of_the_chart(heard: list[Any]) -> None:
     """The log has the chart's options, the rotation, and the hash of the prompt in that order."""
     with FakeOllama() as server:

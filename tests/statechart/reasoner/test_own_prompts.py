@@ -253,17 +253,18 @@ async def test_a_reasoner_asked_by_a_chart_knows_it(server: FakeOllama, connect:
     assert chat["messages"][0]["content"].startswith("People who hear news {name}.\n\nChoose one")
 
 
-async def test_a_function_that_fails_is_a_fallback(server: FakeOllama, connect: Connect) -> None:
-    """An exception of the user's own prompt concerns its question alone."""
+async def test_a_function_that_fails_is_raised(server: FakeOllama, connect: Connect) -> None:
+    """An exception of the user's own prompt reaches its author, with its file and line."""
 
     def told(question: Question) -> str:
         return f"{question.agent.name} {1 / (question.agent.age - 34):.0f}"
 
     reasoner = Reasoner(connect(), mode="chat", prompt=told)
     bo = SimpleNamespace(agent_id="a2", name="Bo", age=35)
-    first, second = await reasoner.decide_many([ask(), ask(bo)])
-    assert (first.source, second.source) == ("fallback", "model")
-    assert "ZeroDivisionError" in str(first.reason)
+    with pytest.raises(ReasonerError, match=r"ZeroDivisionError: .*own_prompts\.py:\d+") as got:
+        await reasoner.decide_many([ask(bo), ask()])
+    assert isinstance(got.value.__cause__, ZeroDivisionError)
+    assert [each.source for each in await reasoner.decide_many([ask(bo)])] == ["model"]
 
 
 def test_the_feeds_states_can_have_a_prompt_of_their_own() -> None:

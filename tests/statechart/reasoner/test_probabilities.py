@@ -230,6 +230,7 @@ async def test_chats_and_argmax_draw_nothing(server: FakeOllama, connect: Connec
         ({"composing": "a lot", "scrolling": 0.2}, "the probability 'a lot'"),
     ],
 )
+@pytest.mark.sampled(7)
 async def test_bad_probabilities_are_a_fallback(
     chances: Any, reason: str, server: FakeOllama, connect: Connect
 ) -> None:

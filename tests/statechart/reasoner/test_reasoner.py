@@ -192,6 +192,7 @@ async def cancelled_after(steps: int, work: Any) -> bool:
 
 
 @pytest.mark.parametrize(("mode", "model"), [("auto", "tiny"), ("auto", "nimble")])
+@pytest.mark.slow
 async def test_a_cancelled_afire_changes_nothing(
     mode: Any,
     model: str,
@@ -221,6 +222,7 @@ async def test_a_cancelled_afire_changes_nothing(
 
 
 @pytest.mark.parametrize("several", [False, True])
+@pytest.mark.sampled(2)
 async def test_a_cancelled_decision_leaves_nothing_behind(
     several: bool, server: FakeOllama, connect: Connect, events: Any
 ) -> None:

@@ -90,6 +90,7 @@ async def test_equal_questions_of_two_agents_share_a_request(kept: Kept) -> None
 
 
 @pytest.mark.parametrize("kind", ["pool", "ollama"])
+@pytest.mark.sampled(2)
 async def test_every_attempt_has_its_reply_or_its_fault(
     kind: str, server: FakeOllama, connect: Connect, kept: Kept, no_pauses: None
 ) -> None:

@@ -229,6 +229,7 @@ def test_only_what_a_model_gave_is_an_answer() -> None:
     assert given.to_dict() == logged.to_dict() == expected
 
 
+@pytest.mark.slow
 async def test_a_router_among_others_ends_the_run_as_well() -> None:
     """The limit of a router holds also where another one, such as a switch, asks it."""
     inner = Router({"all": Reasoner(Says("no"), fallback=S.SCROLLING)}, stop_at=1)

@@ -50,6 +50,7 @@ def chosen(decisions: list[Decision]) -> list[Any]:
     return [decision.chosen for decision in decisions]
 
 
+@pytest.mark.slow
 async def test_agents_with_one_prompt_draw_independently() -> None:
     """At another temperature than 0 the shares are those of the model, at a request for each."""
     with FakeOllama(choose=sampled) as server:
@@ -76,6 +77,7 @@ async def test_at_temperature_0_equal_questions_are_one() -> None:
     assert {decision.sampling_seed for decision in decisions} == {None}
 
 
+@pytest.mark.slow
 async def test_a_server_with_its_own_temperature_samples(
     server: FakeOllama, connect: Connect
 ) -> None:
@@ -125,7 +127,7 @@ async def test_shares_are_those_of_the_log_probabilities() -> None:
 @pytest.mark.parametrize("option_mass", [1.0, 0.2])
 @pytest.mark.parametrize("mode", ["chat", "decision"])
 @pytest.mark.parametrize("order", ["chart", "shuffled"])
-@pytest.mark.sampled(3)
+@pytest.mark.slow
 async def test_a_run_with_a_cache_costs_nothing_the_second_time(
     order: Any, mode: Any, option_mass: float, tmp_path: Any
 ) -> None:
@@ -150,6 +152,7 @@ async def test_a_run_with_a_cache_costs_nothing_the_second_time(
         assert paid[0] >= 40
 
 
+@pytest.mark.slow
 async def test_choices_without_probabilities_are_sampled_for_each_agent() -> None:
     """Where the options have too little mass to be drawn from, each agent has a choice of its own.
 
@@ -165,6 +168,7 @@ async def test_choices_without_probabilities_are_sampled_for_each_agent() -> Non
     assert sum(decision.cost.attempts for decision in decisions if decision.cost) == 40
 
 
+@pytest.mark.slow
 async def test_a_chat_in_place_of_a_decision_is_sampled() -> None:
     """A server that turns out to take no decisions is asked by chat, for each agent."""
     with FakeOllama(decision_models=(), choose=sampled) as server:
@@ -185,6 +189,7 @@ async def test_a_fallback_says_which_seed_was_drawn() -> None:
     assert len({decision.sampling_seed for decision in decisions} - {None}) == 3
 
 
+@pytest.mark.slow
 async def test_texts_for_one_prompt_are_written_independently() -> None:
     """Agents that are given one prompt write texts of their own, the same in every run."""
     calls = [TextCall(f"agent {number}", "post", "Write a post.") for number in range(20)]

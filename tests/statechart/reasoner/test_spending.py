@@ -39,6 +39,7 @@ async def test_concurrency_is_that_of_the_reasoner_or_of_its_client(
 
 
 @pytest.mark.parametrize(("mode", "model"), [("chat", "tiny"), ("decision", "nimble")])
+@pytest.mark.sampled(2)
 async def test_equal_questions_under_way_are_one_request(
     mode: Any, model: str, server: FakeOllama, connect: Connect, events: Any
 ) -> None:
@@ -90,6 +91,7 @@ async def test_cancelling_one_of_two_equal_questions_leaves_the_other(
 
 @pytest.mark.parametrize("kind", ["prism", "pool", "ollama"])
 @pytest.mark.parametrize(("mode", "model"), [("chat", "tiny"), ("decision", "nimble")])
+@pytest.mark.sampled(6)
 async def test_cancelling_all_equal_questions_cancels_the_request(
     kind: str, mode: Any, model: str, server: FakeOllama, connect: Connect
 ) -> None:
@@ -220,7 +222,8 @@ def circuit_open(client: Any) -> None:
 
 
 def on_hold(client: Any) -> None:
-    """Put the server on hold, as if it had asked for a pause."""
+    """Put the server on hold, as if it had asked for a pause, for which there is patience."""
+    client.servers[0].breaker.patience = 60
     client.servers[0].traffic.throttle.hold(30)
 
 
@@ -260,6 +263,7 @@ async def test_the_time_for_an_answer_begins_anew_when_others_are_served(
 
 
 @pytest.mark.parametrize("kind", ["prism", "ollama"])
+@pytest.mark.sampled(2)
 async def test_a_cancelled_request_comes_out_of_the_budget(
     kind: str, server: FakeOllama, connect: Connect
 ) -> None:
@@ -402,7 +406,7 @@ async def test_a_server_that_keeps_refusing_is_named_when_time_is_over(
     loop_clock: Clock,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A time-out says what the server answered last, and what it asked for, to all who waited."""
+    """With patience all wait, and a time-out says what the server answered and asked for last."""
     heard: list[BaseException] = []
 
     def hears(error: BaseException) -> bool:
@@ -411,7 +415,8 @@ async def test_a_server_that_keeps_refusing_is_named_when_time_is_over(
 
     monkeypatch.setattr("prism.statechart.reasoner._pool.is_busy", hears)
     server.fail_always(Fault.status(429, "slow down", retry_after="30"))
-    reasoner = Reasoner(connect(concurrency=1, attempts=3), mode="chat", timeout=20)
+    client = connect(concurrency=1, attempts=3, patience=60)
+    reasoner = Reasoner(client, mode="chat", timeout=20)
     deciding = asyncio.create_task(reasoner.decide_many(crowd(3)))
     await loop_clock.passes(20, when=lambda: heard)
     assert {str(each.reason) for each in await deciding} == {

@@ -155,7 +155,7 @@ NONSENSE, EMPTY, WRONG = Fault.says("nonsense"), Fault.says(""), Fault.says('{"m
     ],
     ids=lambda faults: "+".join(fault.name for fault in faults),
 )
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(35)
 async def test_faults_are_followed_by_the_text(
     faults: list[Fault], client: Client, counting: FakeOllama
 ) -> None:
@@ -223,6 +223,7 @@ async def test_a_text_is_not_asked_for_once_more_with_the_budget_spent(
 
 
 @pytest.mark.parametrize("status", [400, 401, 404, 413])
+@pytest.mark.sampled(6)
 async def test_what_a_server_refuses_is_not_asked_again(
     status: int, client: Client, counting: FakeOllama
 ) -> None:
@@ -321,6 +322,7 @@ async def test_a_prompt_that_cannot_be_sent_costs_nothing(
 # Cost and limits
 
 
+@pytest.mark.sampled(3)
 async def test_costs_of_all_requests_are_summed(
     client: Client, counting: FakeOllama, logger: Any, capture: Any
 ) -> None:
@@ -371,6 +373,7 @@ async def test_a_budget_ends_the_retries(counting: FakeOllama, connect: Connect)
 
 
 @pytest.mark.parametrize(("kind", "most"), [("pool", 3), ("ollama", 5)])
+@pytest.mark.sampled(2)
 async def test_concurrency_is_that_of_the_client_or_the_writer(
     kind: str, most: int, counting: FakeOllama, connect: Connect
 ) -> None:
@@ -394,6 +397,7 @@ async def test_a_text_that_takes_too_long_fails() -> None:
     assert (written.cost.attempts, written.cost.latency >= 0.039) == (2, True)
 
 
+@pytest.mark.sampled(3)
 async def test_a_cancelled_call_closes_its_connection(client: Client, counting: FakeOllama) -> None:
     """A call that is cancelled is over, its connection closed, and the writer of use still."""
     asked, options = client()

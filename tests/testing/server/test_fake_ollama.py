@@ -207,6 +207,7 @@ async def test_a_function_that_raises_is_a_500(
 
 
 @pytest.mark.parametrize(("remember", "kept"), [(None, 5), (8, 5), (3, 3), (0, 0)])
+@pytest.mark.sampled(4)
 async def test_it_remembers_a_limited_number_of_questions(remember: int | None, kept: int) -> None:
     """All questions are counted, and the last of them kept."""
     with FakeOllama(remember=remember, choose=lambda asked: str(len(asked.prompt))) as server:
@@ -266,6 +267,7 @@ async def test_without_slots_all_are_answered_at_once() -> None:
 
 
 @pytest.mark.parametrize(("limit", "refused"), [(0, 5), (2, 3), (None, 0)])
+@pytest.mark.sampled(3)
 async def test_beyond_the_queue_limit_it_is_busy(limit: int | None, refused: int) -> None:
     """While the slot is in use as many as the limit says wait, and the others are refused."""
     with FakeOllama(slots=1, queue_limit=limit) as server:
@@ -330,6 +332,7 @@ def test_a_taken_port_is_an_error(server: FakeOllama) -> None:
 
 
 @pytest.mark.parametrize("dialect", ["ollama", "openai"])
+@pytest.mark.sampled(2)
 def test_it_runs_in_a_process_of_its_own(dialect: Any) -> None:
     """As a program it prints its address, serves until its input ends, and prints its counts."""
     command = [sys.executable, "-m", "prism.testing", "--latency", "0.01", "--slots", "2"]
@@ -353,6 +356,7 @@ async def chat(pool: Any) -> str:
         return (await pool.chat(HELLO)).text
 
 
+@pytest.mark.slow
 def test_it_needs_no_pytest() -> None:
     """The server works in a process that has no pytest."""
     code = (
@@ -366,6 +370,7 @@ def test_it_needs_no_pytest() -> None:
     assert done.stdout.startswith("http://127.0.0.1:")
 
 
+@pytest.mark.slow
 def test_connections_that_come_as_the_server_stops_are_closed() -> None:
     """What it has accepted just before is no exception, and leaves no socket open."""
     server = FakeOllama()

@@ -10,7 +10,9 @@ import httpx
 import pytest
 
 from prism.errors import FieldValueError
-from prism.testing import FakeOpenAI, Fault
+from prism.llm import Model
+from prism.statechart import TextCall, Writer
+from prism.testing import FakeOllama, FakeOpenAI, Fault
 from tests.kit.later import Later
 from tests.kit.waiting import MOST_SECONDS
 
@@ -46,6 +48,19 @@ async def client(server: FakeOpenAI) -> AsyncIterator[openai.AsyncOpenAI]:
     """Return the real client, connected to the server."""
     async for connected in client_of(server):
         yield connected
+
+
+@pytest.mark.parametrize("make", [FakeOpenAI, FakeOllama])
+async def test_it_serves_the_models_that_are_named_or_any(
+    make: type[FakeOpenAI] | type[FakeOllama],
+) -> None:
+    """A server has the models that it was given, and with None any that is asked for."""
+    kind: Any = "openai" if make is FakeOpenAI else "ollama"
+    for models, is_served in ((["tiny"], True), (None, True), (["other"], False)):
+        with make(models=models) as server:
+            async with Model("tiny", server.url, server=kind) as model:
+                reply = Writer(model).write(TextCall("ada", "post", "Write a post."))
+                assert ((await reply).source == "model") is is_served
 
 
 async def test_it_chats(server: FakeOpenAI, client: openai.AsyncOpenAI) -> None:

@@ -31,7 +31,7 @@ QUESTION = {"q0": {"type": "choice", "instructions": "?", "criteria": {"a": None
     ],
     ids=lambda value: value.name if isinstance(value, Fault) else "",
 )
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(9)
 async def test_each_fault_is_what_the_client_raises_for_it(
     server: FakeOllama, fault: Fault, raised: type
 ) -> None:
@@ -88,6 +88,7 @@ async def test_a_status_carries_text_and_header(server: FakeOllama) -> None:
     ]
 
 
+@pytest.mark.slow
 async def test_a_trickle_outlasts_the_clients_own_time_out(
     server: FakeOllama, loop_clock: Clock
 ) -> None:

@@ -125,6 +125,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("text", "problems"), WRONG)
+@pytest.mark.sampled(6)
 def test_every_problem_is_told_with_its_place(
     text: str, problems: list[str], tmp_path: Path
 ) -> None:

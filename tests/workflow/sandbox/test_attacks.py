@@ -96,6 +96,7 @@ def _in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("name", OUTSIDE)
+@pytest.mark.sampled(5)
 async def test_no_line_of_a_step_stands_outside_it(name: str) -> None:
     """Whatever ends a line or an indentation, later steps of the same worker find all as it was."""
     workers = Workers(count=1)
@@ -106,7 +107,7 @@ async def test_no_line_of_a_step_stands_outside_it(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(30)
 async def test_no_code_step_escapes(name: str) -> None:
     """An attack as a code step fails or ends in time, and the next step runs as if it had not."""
     context: dict[str, Any] = {"x": ["a"] * 100, "balance": 10}

@@ -198,6 +198,7 @@ def test_thoughts_are_dropped_as_step_by_step(text: str) -> None:
 
 
 @pytest.mark.parametrize("unit", ["</think>", "<think>", "<think></think>", "a</think><think>"])
+@pytest.mark.sampled(4)
 def test_tags_without_end_are_read_in_one_pass(unit: str) -> None:
     """Very many tags are read at once; with the square of their length this would take hours."""
     with pytest.raises(ReasonerError):

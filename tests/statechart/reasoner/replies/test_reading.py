@@ -296,6 +296,7 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("unit", HOSTILE, ids=repr)
+@pytest.mark.sampled(6)
 def test_hostile_replies_cost_little(unit: str) -> None:
     """A quarter of a mebibyte of anything is read or refused at once: it is linear work."""
     reply = unit * (2**18 // len(unit))
@@ -306,6 +307,7 @@ def test_hostile_replies_cost_little(unit: str) -> None:
     assert time.process_time() - begun < 1.0
 
 
+@pytest.mark.slow
 def test_hostile_mixtures_cost_little() -> None:
     """Random mixtures of such pieces cost no more than the pieces."""
     draw = random.Random(0)
