@@ -51,7 +51,6 @@ from prism.worlds import Treatment, treatment
 from tests.kit.cognition import all_that_happens, interrupted_run
 from tests.kit.pictured import WORLDS
 from tests.kit.social import run_of_feed
-from tests.kit.textbook import Moran
 from tests.kit.worlds import run_logged
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -358,7 +357,7 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Lines]]:
         "simulations": simulations,
         "turns": [run_turns(folder)],
         "cycles": [read(interrupted_run(folder) / "events.jsonl")],
-        "worlds": [run_logged(folder, *of).events() for of in (*WORLDS, (Moran(), 9))],
+        "worlds": [run_logged(folder, *of).events() for of in WORLDS],
         "texts": [asyncio.run(of_texts(folder))],
         "own": [read(folder / "own.jsonl"), read(folder / "failed.jsonl")],
         "earlier": [EARLIER],
