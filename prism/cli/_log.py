@@ -121,6 +121,8 @@ def transitions(depth: Depth = None) -> None:
     _STATES,
     "dwell_times",
     shown="round chart state visits complete cut open mean median p90 p rate",
+    below="Lengths are in ticks, which chart.tick counts: where nobody calls it, they are 0. Where "
+    "events happen at rates, they are in rounds.",
 )
 def dwell(by_round: ByRound = False, depth: Depth = None) -> None:
     """Describe how many ticks agents stay in each state, with a geometric fit.
