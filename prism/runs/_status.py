@@ -127,10 +127,7 @@ def is_run(folder: Path) -> bool:
 def _of_process(
     given: Path, log: Path, folder: Path | None, summary: Mapping[str, Any]
 ) -> RunStatus:
-    last = _last_event(log)
-    if not last and given == log and log.stat().st_size and not _begins_as_log(log):
-        raise InputError("is no log of a run: give its folder or its log", path=log)
-
+    last = _last_event(log) or _nothing_in(log)
     heartbeat = None if folder is None else Heartbeat.read(folder)
     status = _planned(RunStatus(given, _state(log, folder, summary, last)), summary)
     status = replace(status, round=_count(last, "round"), tick=_count(last, "tick"))
@@ -272,10 +269,17 @@ def _last_event(log: Path) -> dict[str, Any]:
     return {}
 
 
-def _begins_as_log(log: Path) -> bool:
-    """Return True for a file that begins as a log does, plain or packed."""
+def _nothing_in(log: Path) -> dict[str, Any]:
+    """Return no event of a file that has none yet, but begins as a log does, plain or packed.
+
+    Raises:
+        InputError: If it begins otherwise, so that it is no log.
+    """
     with log.open("rb") as file:
-        return file.read(1) in (b"{", b"\x28", b"\x1f")
+        if file.read(1) not in (b"", b"{", b"\x28", b"\x1f"):
+            raise InputError("is no log of a run: give its folder or its log", path=log)
+
+    return {}
 
 
 def _last_packed(log: Path) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
-from time import monotonic, process_time
+from time import monotonic
 from typing import Any
 
 import polars as pl
@@ -36,8 +36,8 @@ _OVER_TIME = tuple(kind for kind in (FAULTS, *KINDS) if kind.anchor not in ("cha
 _OF_COUNTS = ("faults", "measures", "states", "decisions", "costs", "treatments", "events")
 """The sections for which counts are enough."""
 
-_FAST = 250_000
-"""Bytes a second: making all tables of a report takes a second of CPU for some 10 MB of a log."""
+_SECONDS_TO_READ = 1e-7
+"""About the CPU time that making all tables of a report takes for each byte of a log."""
 
 _EMPTY = Markup("")
 
@@ -77,64 +77,58 @@ class Views:
 
     Args:
         watched: The run.
-        rest: Seconds between two readings of the whole log, for each second of CPU that one took,
-            as long as the run goes on: a watcher may not slow it down.
+        rest: Seconds before the whole log is read, for each second of CPU that this takes, as long
+            as the run goes on: a watcher may not slow it down.
 
     Attributes:
         watched: The run.
+        rest: The rest.
         agents: The table of its agents.
     """
 
     def __init__(self, watched: Watched, rest: float = 40) -> None:
         self.watched: Watched = watched
-        self._rest = rest
+        self.rest: float = rest
         self.agents: AgentTable = AgentTable(watched, self.charts)
         self._lock = Lock()
         self._blank: RunFacts | None = None
         self._reading = Lock()
         self._whole: RunFacts | None = None
         self._read: object = None
-        self._due = 0.0
+        self._rested = monotonic()
         self._has_begun = False
 
     def over_time(self) -> View:
         """Return what a report shows, up to the present round."""
-        told = self._only_counted()
-        whole, seconds = (None, 0.0) if told else self._as_reported()
+        is_long = self.watched.tail.size > MOST_READ_WHOLE
+        whole, seconds = (None, 0.0) if is_long else self._as_reported()
         facts = whole or self._counted()
         if facts is None:
             return View([], PageFigures(()))
 
         kinds = [each for each in _OVER_TIME if whole or each.anchor in _OF_COUNTS]
         figures = _figures(facts)
-        more = {"counted": told, "due": seconds}
+        more = {"counted": is_long, "due": seconds}
         return View(sections_of(kinds, [facts], figures), figures, more)
-
-    def _only_counted(self) -> str:
-        """Return why the log is not read whole for figures over time; "" if it is."""
-        if self.watched.tail.size > MOST_READ_WHOLE:
-            return "long"
-        is_running = self.watched.status.state == "running"
-        return "fast" if is_running and self.watched.bytes_per_second > _FAST else ""
 
     def _as_reported(self) -> tuple[RunFacts | None, float]:
         """Return what the report is made from, and the seconds until it is all up to date.
 
-        While a run goes on, its log is read again only after a rest; in between, the latest counts
-        take the place of those that were read.
+        While a run goes on, its log is read only after a rest; in between, the latest counts take
+        the place of those that were read. A log that grows fast is so read when its run has ended.
         """
         with self._reading:
-            tail, now = self.watched.tail, monotonic()
-            read = tail, tail.size
-            is_new, is_running = read != self._read, self.watched.status.state == "running"
-            if is_new and is_running and now < self._due and self._whole is not None:
-                latest = _facts.counted_facts(self._whole, self.watched, decides=False)
-                return latest, self._due - now
+            tail = self.watched.tail
+            read, is_running = (tail, tail.size), self.watched.status.state == "running"
+            rest = self._rested + self.rest * _SECONDS_TO_READ * tail.size - monotonic()
+            if read != self._read and is_running and rest > 0:
+                whole = self._whole
+                latest = whole and _facts.counted_facts(whole, self.watched, decides=False)
+                return latest, rest
 
-            if is_new:
-                began = process_time()
+            if read != self._read:
                 self._whole, self._read = _facts.whole_facts(self.watched), read
-                self._due = monotonic() + self._rest * (process_time() - began)
+                self._rested = monotonic()
             return self._whole, 0.0
 
     def of_round(self, number: int | None, kind: str) -> View:

@@ -80,12 +80,6 @@ class Watched:
             return "turn"
         return "cycle" if any(name.startswith("cognition.") for name in counts) else "round"
 
-    @property
-    def bytes_per_second(self) -> float:
-        """How fast the log has grown since it was first looked at."""
-        began, size = self._first_look
-        return (self.tail.size - size) / max(monotonic() - began, 1)
-
     def close(self) -> None:
         """Stop following."""
         self._stopped.set()
@@ -152,7 +146,6 @@ class Watched:
         line = tail.last_line(_ROUND_ENDED, _MOST_LOOKED_BACK)
         if line is not None:
             tally.put_end(line)
-        self._first_look = monotonic(), tail.size
         self.counted: int = 0
         self.path: Path = tail.path
         self.tail: Tail = tail

@@ -335,7 +335,7 @@
     if (run !== state.run) return;
     showDark("dark", view);
     const again = "what needs every line of it again, such as latencies and threads,";
-    get("time-note").textContent = view.counted === "fast" ? `The log grows fast: ${again} follows once the run has ended.` : view.counted ? `The log is long: ${again} is in the report.` : view.due > 5 ? `The log is growing: ${again} follows in ${timeText(view.due)}.` : "";
+    get("time-note").textContent = view.counted ? `The log is long: ${again} is in the report.` : view.due > 5 ? `The log is growing: ${again} follows in ${timeText(view.due)}.` : "";
     await showSections(get("time"), "time", view);
     get("time").dataset.version = String(state.head?.version);
     // a log that grows is read whole at times

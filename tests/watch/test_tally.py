@@ -196,7 +196,10 @@ def test_a_growing_log_is_read_whole_again_after_a_rest(
     try:
         views = Views(watched, rest=1e9)
         wait_until(lambda: watched.status == status and watched.counted)
+        assert drawn()[0]  # from its beginning, a run is not slowed down
+        views.rest = 0
         assert not drawn()[0]
+        views.rest = 1e9
 
         write_log([*lines, moved, ended])
         wait_until(lambda: 1 in watched.tally.ends)
@@ -213,31 +216,6 @@ def test_a_growing_log_is_read_whole_again_after_a_rest(
         watched.close()
 
 
-def test_a_log_that_grows_fast_is_read_whole_once_its_run_has_ended(
-    write_log: Callable[..., Path], make: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Until then counts are shown, since reading all of it would slow the run down."""
-    monkeypatch.setattr("prism.watch._views._FAST", 1000)
-    path = write_log([make.started(), make.joined("a", "x")])
-    status = RunStatus(path, "running")
-    monkeypatch.setattr("prism.watch._watched.run_status", lambda _: status)
-    watched = Watched(path, "x")
-    try:
-        views = Views(watched)
-        wait_until(lambda: watched.status == status and watched.counted)
-        assert views.over_time().to_json()["counted"] == ""
-        with path.open("ab") as log:
-            log.writelines(orjson.dumps(make.joined(f"a{n}", "x")) + b"\n" for n in range(1000))
-        wait_until(lambda: watched.counted > 50_000)
-        assert views.over_time().to_json()["counted"] == "fast"
-        status = RunStatus(path, "complete")
-        wait_until(lambda: watched.status == status)
-        assert views.over_time().to_json()["counted"] == ""
-    finally:
-        watched.close()
-
-
-@pytest.mark.slow
 def test_a_long_log_is_read_once_its_last_counts_are_shown(
     write_log: Callable[..., Path], make: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
