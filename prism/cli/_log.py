@@ -118,12 +118,17 @@ def transitions(depth: Depth = None) -> None:
 
 
 @_table(
-    _STATES, "dwell_times", shown="round chart state visits complete cut open mean median p90 p"
+    _STATES,
+    "dwell_times",
+    shown="round chart state visits complete cut open mean median p90 p rate",
+    below="Lengths are in ticks, which chart.tick counts: where nobody calls it, they are 0. Where "
+    "events happen at rates, they are in rounds.",
 )
 def dwell(by_round: ByRound = False, depth: Depth = None) -> None:
     """Describe how many ticks agents stay in each state, with a geometric fit.
 
-    Visits that are cut short by the end of a round or of the run are censored.
+    Where events happen at rates, lengths are in rounds, and the fit is exponential. Visits that are
+    cut short by the end of a round or of the run are censored.
     """
 
 
@@ -429,7 +434,7 @@ def rhythm(agents: Annotated[bool, _flag("agents")] = False) -> None:
 @_table(
     _STATES,
     "dwell_survival",
-    shown="round chart state ticks at_risk exits censored hazard survival",
+    shown="round chart state ticks time at_risk exits censored hazard survival",
 )
 def survival(by_round: ByRound = False, depth: Depth = None) -> None:
     """Estimate, tick by tick, the share of visits to a state that continue (Kaplan-Meier).

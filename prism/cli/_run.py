@@ -212,7 +212,7 @@ def run(
 
     Options:
         world: A world: package.module:Name, file.py:Name, or a short name of prism world list; an
-            agent in YAML (.yaml); or the configuration of a thinking agent (.json).
+            agent in YAML (.yaml); or a thinking agent: its configuration (.json) or file.py:Class.
         watch: Also open the run in the browser, as prism watch does. Needs --out.
 
     [bold]Examples[/bold]
@@ -360,12 +360,11 @@ def _who_answers(new: NewRun) -> tuple[Any, Any]:
 def _made(new: NewRun, world: Any, given: Given) -> Any:
     """Return the run that a command line describes."""
     from prism.worlds import Run
+    from prism.worlds._run import key_of
 
-    kind = Path(world).suffix.lower() if isinstance(world, str) else ""
-    if kind in (".yaml", ".yml"):
-        return Run(world, **_of_yaml(new))
-    if kind == ".json":
-        return Run(world, **_of_thinking(new))
+    key = key_of(world)
+    if key is not None:
+        return Run(world, **(_of_yaml(new) if key == "workflow" else _of_thinking(new)))
 
     asked = new.asked
     _refuse(new.alone, "is for single agents, in YAML or thinking: leave it out")

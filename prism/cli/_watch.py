@@ -61,7 +61,8 @@ def watch(
         no_browser: Print the address instead of opening a browser.
         agents: Number of agents, or a file of them, as for prism run.
         seed: Seed of every random number.
-        model: Model that decides, such as ollama:llama3.2; its cost is estimated first.
+        model: Model that decides, such as ollama:llama3.2 or openai:qwen3@http://127.0.0.1:8000;
+            its cost is estimated first.
 
     [bold]Examples[/bold]
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import cache
 from time import time
-from typing import Any
+from typing import Any, ClassVar
 
 from prism.cognition._actions import ActionResult
 from prism.cognition._chart import CHART_NAME, CognitiveState, cognitive_chart
@@ -34,7 +34,8 @@ class CognitiveAgent:
     """An agent with a finite working memory and an unbounded storage, which a model manages.
 
     Run it by `run`, by ``async for cycle in agent``, or a `cycle` at a time. A subclass can add
-    actions with the decorator `action`.
+    actions with the decorator `action`. `prism.Run` and ``prism run file.py:Class`` run a subclass
+    like the file of a configuration, with the `Config` in its attribute ``config``.
 
     Args:
         config: Its instructions and limits.
@@ -66,6 +67,8 @@ class CognitiveAgent:
         InputError: If the fixed parts of every prompt already exceed a limit.
         DefinitionError: If no reply could ask for one of the actions.
     """
+
+    _prism_run_alone: ClassVar[str] = "cognition"
 
     def __init__(
         self,

@@ -39,7 +39,7 @@ from prism.telemetry.events import (
     COGNITION_REFUSED,
     COGNITION_STOPPED,
 )
-from prism.worlds._addresses import module_at
+from prism.worlds._addresses import address_of, code_of, module_at
 from prism.worlds._alone import Alone, AloneRun, Event, recorded_log, told_by
 from prism.worlds._loop import Loop
 
@@ -249,6 +249,8 @@ class CognitiveRun(AloneRun):
 
     def _check(self) -> None:
         super()._check()
+        if isinstance(self.file, type):
+            self.file = Path(address_of(self.file))
         if self.storage not in (None, *_STORAGES):
             problem = f"must be one of {', '.join(_STORAGES)}, got {self.storage!r}"
             raise InputError(problem, field="storage")
@@ -257,7 +259,7 @@ class CognitiveRun(AloneRun):
     @property
     def number_of_rounds(self) -> int:
         """How many cycles it has, whether it says so or its file does."""
-        return self._number_of_cycles(Config.load(self.file))
+        return self._number_of_cycles(self._agent()[1])
 
     @property
     def checkpoint_every(self) -> float:
@@ -273,12 +275,12 @@ class CognitiveRun(AloneRun):
         Raises:
             InputError: If something is wrong with a file or an option.
         """
-        config = Config.load(self.file)
+        thinker, config = self._agent()
         count: TokenCounter = self.application.get("count") or _counter_of(self.count)
         cycles = self._number_of_cycles(config)
         clock = SimulatedClock()
         try:
-            agent = Thinker(
+            agent = thinker(
                 config,
                 # that of the run is opened when it begins
                 Memory.in_memory(),
@@ -304,6 +306,40 @@ class CognitiveRun(AloneRun):
         # a repeated run stores its own memory alike
         found = kind_of(self.memory) if self.memory.is_file() else "json"
         return {**super().to_config(), "storage": self.storage or found}
+
+    def _own_class(self) -> type[CognitiveAgent] | None:
+        """Return the agent's class; None if it has only a configuration."""
+        if self.file.suffix.lower() == ".json":
+            return None
+
+        place, _, name = str(self.file).rpartition(":")
+        found = getattr(module_at(place), name, None)
+        if not (isinstance(found, type) and issubclass(found, CognitiveAgent)):
+            raise InputError(f"{place} has no thinking agent {name!r}", field="world")
+        return found
+
+    def _agent(self) -> tuple[type[Thinker], Config]:
+        """Return the class of the agent in this run, and its configuration."""
+        own = self._own_class()
+        if own is None:
+            return Thinker, Config.load(self.file)
+
+        config = getattr(own, "config", Config())
+        if not isinstance(config, Config):
+            problem = f"{own.__name__}.config must be a Config, got {config!r}"
+            raise InputError(problem, path=self.file)
+        named = {"__module__": own.__module__, "__doc__": own.__doc__}
+        return type(own.__name__, (Thinker, own), named), config
+
+    def _inputs(self) -> Iterator[Path]:
+        own = self._own_class()
+        if own is None:
+            yield self.file
+            return
+
+        place = str(self.file).rpartition(":")[0]
+        for name, path in code_of(own, place).items():
+            yield Path(name) if place.endswith(".py") else path
 
     def _number_of_cycles(self, config: Config) -> int:
         try:

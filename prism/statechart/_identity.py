@@ -25,6 +25,7 @@ from prism.telemetry._loggers import (
     EventLogger,
     Frame,
     active_logger,
+    pass_over,
     report_warning,
 )
 from prism.telemetry.events import DECISION
@@ -439,7 +440,10 @@ def announce(
     if source == "fallback":
         report_warning(given, DECISION, **keys)
     elif active is not None:
-        active.info(DECISION, **keys)
+        try:
+            active.info(DECISION, **keys)
+        except Exception as error:
+            pass_over(error, DECISION)
 
 
 def _shared(

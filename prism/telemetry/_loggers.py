@@ -14,6 +14,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from sys import modules
+from traceback import walk_tb
 from typing import Any, Protocol
 
 from prism.telemetry._instrument import Level, event_hooks, observe_event
@@ -231,12 +232,47 @@ def report_fault(given: EventLogger | None, event: str, error: BaseException, **
         error: What was raised.
         keys: Where it was raised.
     """
-    report(given, "error", event, exc_info=error, error=describe(error), **keys)
+    _report_anyhow(given, "error", event, {"exc_info": error, "error": describe(error), **keys})
 
 
 def report_warning(given: EventLogger | None, event: str, **keys: Any) -> None:
     """Log something that went wrong and was dealt with."""
-    report(given, "warning", event, **keys)
+    _report_anyhow(given, "warning", event, keys)
+
+
+def _report_anyhow(
+    given: EventLogger | None, level: Level, event: str, keys: Mapping[str, Any]
+) -> None:
+    try:
+        report(given, level, event, **keys)
+    except Exception as error:
+        pass_over(error, event)
+
+
+def pass_over(error: Exception, event: str) -> None:
+    """Go on after a processor of structlog that raised: what has happened is not undone by it.
+
+    Each line of such a processor is told once.
+
+    Args:
+        error: What was raised.
+        event: The name of the event.
+
+    Raises:
+        Exception: The same error, if it is none of a processor, such as that of a full disk.
+    """
+    trail = [frame.f_globals.get("__name__", "") for frame, _ in walk_tb(error.__traceback__)]
+    rooms = [name.partition(".")[0] for name in trail]
+    if "structlog" not in rooms or rooms[-1] == "prism" or isinstance(error, OSError):
+        raise error
+
+    # loaded only for a message
+    from prism._faults import place_of
+
+    place = str(place_of(error) or trail[-1])
+    if place not in _told_places:
+        _told_places.add(place)
+        warn_standard(f"a processor of structlog lost {event}: {describe(error)} ({place})")
 
 
 def warn_standard(message: str) -> None:
@@ -260,6 +296,7 @@ def describe(error: BaseException) -> str:
 
 
 _standard_logger = StandardLogger(LOGGER_NAME)
+_told_places: set[str] = set()
 
 
 def _look_for_structlog() -> bool:

@@ -6,6 +6,7 @@ begin with ``prism.``.
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Mapping
@@ -35,6 +36,9 @@ _OWN = (
     *("chosen", "decision_id", "attempts", "key", "options", "queue_seconds", "request_seconds"),
     *("round", "source", "state", "text_id", "tick", "trigger"),
 )
+
+_STATUS = re.compile(r" answered (\d{3})\b")
+_EXCEPTION = re.compile(r"([A-Z]\w*): ")
 
 _OF_TRANSITION = ("chart", "from_state", "to_state", "trigger")
 
@@ -66,6 +70,7 @@ class ModelSpans(Instrument):
         self._trace = trace
         self._tracer = trace.get_tracer("prism", tracer_provider=provider)
         self._open: dict[str, tuple[Any, int]] = {}
+        self._providers: dict[str, str] = {}
         self._lock = threading.Lock()
 
     def __enter__(self) -> ModelSpans:
@@ -104,6 +109,19 @@ class ModelSpans(Instrument):
             span.add_event(TRANSITION, moved, timestamp=end)
         span.end(end)
 
+    def _provider_of(self, keys: Mapping[str, Any]) -> str | None:
+        """Return the API that a model's server speaks, as its answers have shown; None if unknown.
+
+        Ollama alone reports durations; a server of prism's other dialect is OpenAI's or alike.
+        """
+        host = keys.get("host") or ""
+        if keys.get("total_duration") is not None:
+            self._providers[host] = "ollama"
+        elif host and keys.get("done_reason") is not None:
+            self._providers[host] = "openai"
+
+        return self._providers.get(host) if keys.get("model") is not None else None
+
     def _span(self, what: str, details: LogEvent) -> tuple[Any, int]:
         """Return a span that is still open, and the time at which it should end."""
         keys = details.keys
@@ -112,22 +130,29 @@ class ModelSpans(Instrument):
         span = self._tracer.start_span(
             f"chat {keys['model']}" if was_asked and keys.get("model") else what,
             kind=self._trace.SpanKind.CLIENT if was_asked else self._trace.SpanKind.INTERNAL,
-            attributes=_attributes(what, keys),
+            attributes=_attributes(what, keys, self._provider_of(keys)),
             start_time=end - round(_NANOSECONDS * (keys.get("latency") or 0.0)),
         )
         if keys.get("source") in _FAILED:
-            span.set_attribute("error.type", "no usable answer")
+            span.set_attribute("error.type", _error_type(str(keys.get("reason") or "")))
             span.set_status(self._trace.StatusCode.ERROR, str(keys.get("reason") or ""))
 
         return span, end
 
 
-def _attributes(what: str, keys: Mapping[str, Any]) -> dict[str, Any]:
+def _error_type(reason: str) -> str:
+    """Return the HTTP status that a reason names, or else the class of its exception."""
+    found = _STATUS.search(reason) or _EXCEPTION.match(reason)
+    return "_OTHER" if found is None else found.group(1)
+
+
+def _attributes(what: str, keys: Mapping[str, Any], provider: str | None) -> dict[str, Any]:
     """Return the attributes of a span from the keys of a log event."""
     host = urlsplit(keys.get("host") or "")
     ended = keys.get("done_reason")
     attributes = {
         "gen_ai.operation.name": "chat",
+        "gen_ai.provider.name": provider,
         "server.address": host.hostname,
         "server.port": host.port,
         "gen_ai.response.finish_reasons": None if ended is None else [ended],

@@ -139,8 +139,10 @@ class AgentPage:
         return _EMPTY
 
     def _dwelling(self, story: pl.DataFrame) -> Markup:
-        ticks = pl.col("ticks_in_state")
-        visits = story.filter(agent_id=self.agent, event=TRANSITION).drop_nulls("ticks_in_state")
+        # events at rates have no whole ticks
+        length = "rounds_in_state" if "rounds_in_state" in story.columns else "ticks_in_state"
+        ticks = pl.col(length)
+        visits = story.filter(agent_id=self.agent, event=TRANSITION).drop_nulls(length)
         if visits.is_empty():
             return _EMPTY
 

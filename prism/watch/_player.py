@@ -87,6 +87,9 @@ class Player(Observer):
         while self._goes == "pause":
             sleep(_SECONDS_BETWEEN_LOOKS)
             self._follow_orders(is_between=False)
+        # the run itself still has to be told
+        self.order({"do": self._goes})
+        self._goes = "pause"
 
     def started(self, run: Any) -> None:
         """Wait for orders before the first round, and between ticks."""

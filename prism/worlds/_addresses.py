@@ -48,7 +48,7 @@ def _shipped_worlds() -> Mapping[str, str]:
     return {"feed": FEED, **named}
 
 
-def address_of(world: str | type[World[Any]]) -> str:
+def address_of(world: str | type[Any]) -> str:
     """Return the address of a world, from which another process can load it.
 
     Args:
@@ -224,7 +224,7 @@ def _loaded(path: Path) -> ModuleType | None:
     return None
 
 
-def _address_of_class(cls: type[World[Any]]) -> str:
+def _address_of_class(cls: type[Any]) -> str:
     module = sys.modules[cls.__module__]
     if "<locals>" in cls.__qualname__ or getattr(module, cls.__name__, None) is not cls:
         raise InputError(
@@ -252,14 +252,14 @@ _IMPORTS = (ast.Import, ast.ImportFrom)
 _INSTALLED = ("site-packages", "dist-packages")
 
 
-def code_of(cls: type[World[Any]], place: str) -> dict[str, Path]:
+def code_of(cls: type[Any], place: str) -> dict[str, Path]:
     """Return the files of a world's code, by their names in ``run.json``.
 
     These are its module and everything that it imports, directly or not, from the same folder (for
     a file) or the same package. Other installed packages are not included.
 
     Args:
-        cls: The world's class.
+        cls: The class of the world, or of an agent that is run alone.
         place: Its module or file.
 
     Raises:

@@ -309,6 +309,7 @@ class Loop:
             agents=told.pop("agents"),
             rounds=self.rounds,
             ticks_per_round=self.ticks_per_round,
+            **self._unit_of_time(),
             seed=self._seed,
             **told,
             **models_told(self._host.agents, self.reasoner, self.writer),
@@ -317,6 +318,12 @@ class Loop:
         self._tell_picture(self._picture(first=True))
         self._host.end_setup(is_resumed=False)
         self._stage.enter()
+
+    def _unit_of_time(self) -> dict[str, float]:
+        """Return the seconds in a round if events happen at rates, in continuous time."""
+        if self.world.activation != "rate":
+            return {}
+        return {"seconds_per_round": self.clock.seconds_per_tick * self.ticks_per_round}
 
     # Rounds
 

@@ -52,7 +52,8 @@ class ByRate:
         due = [agent for *_, agent in roster.timing_out()]
         if due:
             self._step = self._time_out
-            yield due
+            with host.within_tick(0):
+                yield due
 
         stream = host.turn_stream()
         for part in self._times(stream):

@@ -53,7 +53,7 @@ from prism.runs._runnable import RunResults
 from prism.runs._running import carry_out, go_on, repeat
 from prism.statechart import BaseWriter, Wording
 from prism.telemetry._loggers import EventLogger, LateLogger
-from prism.worlds._addresses import FEED, address_of, code_of, load_world
+from prism.worlds._addresses import FEED, address_of, code_of, load_world, module_at
 from prism.worlds._asking import Decider
 from prism.worlds._fields import hints_of, plain_value
 from prism.worlds._loop import BEGUN_IN_ANOTHER_FORMAT, COLUMNS, Loop
@@ -127,9 +127,10 @@ class Run(Generic[WorldT_co]):
         world: The world: its class, an instance with parameters of its own, or where it is found:
             ``package.module:Name``, ``file.py:Name``, the short name of a shipped or installed one
             (entry points ``prism.worlds``), or a file of an agent (``.yaml``) or of a thinking
-            agent (``.json``). These are run alone, as a world with one agent whose rounds are
-            turns or cycles. They take further arguments by name, such as ``memory``;
-            ``parameters`` are the variables of an agent in YAML.
+            agent (``.json``), or a subclass of `CognitiveAgent`, with its attribute ``config``.
+            These are run alone, as a world with one agent whose rounds are turns or cycles. They
+            take further arguments by name, such as ``memory``; ``parameters`` are the variables of
+            an agent in YAML.
         agents: The number of agents for `World.populate` to make, a file of agents or an
             `AgentTable`, or the agents themselves. Defaults to the number that the world's class
             declares.
@@ -201,9 +202,8 @@ class Run(Generic[WorldT_co]):
     if not TYPE_CHECKING:
 
         def __new__(cls, world: Any = None, *_agents: Any, **_given: Any) -> Any:
-            """Make a run, or an `AloneRun` if the world is the file of an agent."""
-            is_file = isinstance(world, (str, Path))
-            key = _KEYS.get(Path(world).suffix.lower()) if is_file else None
+            """Make a run, or an `AloneRun` if the world is an agent that is run alone."""
+            key = key_of(world) if cls is Run else None
             return super().__new__(cls if key is None else _alone(key))
 
     @overload
@@ -731,6 +731,21 @@ _ALONE = {
 """The classes of runs of a single agent, by the key of ``run.json`` that only they have."""
 
 _KEYS = {".yaml": "workflow", ".yml": "workflow", ".json": "cognition"}
+
+
+def key_of(world: Any) -> str | None:
+    """Return ``workflow`` or ``cognition`` for an agent that is run alone; None for a world.
+
+    Raises:
+        InputError: If the module of a class cannot be imported.
+    """
+    if isinstance(world, (str, Path)):
+        if (key := _KEYS.get(Path(world).suffix.lower())) is not None:
+            return key
+        place, _, name = str(world).rpartition(":")
+        world = getattr(module_at(place), name, None) if place and name else None
+
+    return getattr(world, "_prism_run_alone", None) if isinstance(world, type) else None
 
 
 def _kind(config: Mapping[str, Any]) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any, cast
@@ -132,7 +133,9 @@ class Ticks:
                 host.enter(Phase.BEGINNING)
                 self.roster.begin_tick(host.ticks, host.ticks)
                 if self._has_beginning:
-                    with host.guarding():
+                    # otherwise it would follow the events of the tick
+                    beginning = host.within_tick(0) if self._is_by_event else nullcontext()
+                    with host.guarding(), beginning:
                         world.tick_begins()
 
                 for agents in self._activation.batches():

@@ -398,3 +398,60 @@ def test_a_model_that_fails_fails_cycles(options: Any) -> None:
     outcome = runs.begin(options.replace(reasoner=gone), options.memory.parent / "run")
     assert outcome.results.outcomes["failed"] == outcome.results.cycle == 5
     assert "5 cycles in a row had no effect" in str(outcome.results.stopped)
+
+
+GARDENER = """
+from prism.cognition import CognitiveAgent, Config, action
+from litres_of_beds import LITRES
+
+
+class Gardener(CognitiveAgent):
+    config = Config(goal="Keep the roses alive.")
+
+    @action
+    def water(self, bed: str) -> str:
+        \"\"\"Water a bed.\"\"\"
+        return f"{bed} got {LITRES} litres"
+
+
+class Nobody:
+    pass
+"""
+
+
+def garden(prompt: str, *_more: Any) -> str:
+    """Think, and water a bed."""
+    if "You are in the state thinking" in prompt:
+        return thought(f"{len(prompt)} of it", "executing")
+    return '{"name": "water", "arguments": {"bed": "roses"}}'
+
+
+def test_a_class_with_actions_is_run_like_a_configuration(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is kept, resumed and repeated to the same bytes, unless its code has changed."""
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "litres_of_beds.py").write_text("LITRES = 2\n")
+    (tmp_path / "gardener_alone.py").write_text(GARDENER)
+    place = f"{tmp_path / 'gardener_alone.py'}"
+    with FakeOllama(write=garden) as server:
+        model = Model("llama3.2", hosts=(server.url,))
+        options = Run(f"{place}:Gardener", memory=tmp_path / "m.json", rounds=6, reasoner=model)
+        with pytest.raises(StopError):
+            runs.begin(options, tmp_path / "run", on_round=stop_after(3))
+        outcome = resume(tmp_path / "run")
+        assert "Keep the roses alive." in server.questions[-1].body["messages"][-1]["content"]
+    assert outcome is not None
+    assert outcome.results.actions == {"done": 3}
+    assert "roses got 2 litres" in (tmp_path / "m.json").read_text()
+
+    again = replay(tmp_path / "run", tmp_path / "again")
+    assert again.results == outcome.results
+    assert log_of(tmp_path / "again") == log_of(tmp_path / "run")
+    assert_same_memory(tmp_path / "m.json", repeated(tmp_path / "again"))
+
+    (tmp_path / "litres_of_beds.py").write_text("LITRES = 3\n")
+    with pytest.raises(InputError, match=r"litres_of_beds\.py: has changed"):
+        replay(tmp_path / "run", tmp_path / "other")
+    with pytest.raises(InputError, match="has no world 'Nobody'"):
+        Run(f"{place}:Nobody")

@@ -7,6 +7,7 @@ from prism.worlds import Look, Plane, Space, World, during, grid, picture, ring,
 from tests.kit import lamps
 from tests.kit.lamps import Lamp, Light
 from tests.kit.medley import Medley
+from tests.kit.textbook import Moran
 
 
 class Row(World[Lamp]):
@@ -78,6 +79,7 @@ class Board(Row):
 WORLDS: list[list[Any]] = [
     [Medley(plan=1)],
     [lamps.Street(), 501],
+    [Moran(), 9],
     *([world(), 6] for world in (Day, Looked, Street, Sky, Chain, Board)),
 ]
 """Worlds whose logs have all that the log of a world can have, each with its agents."""

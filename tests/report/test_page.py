@@ -272,7 +272,7 @@ def test_a_run_in_which_nothing_happens(
     texts = " ".join(section.text for section in page.all("section"))
     for said in (
         "No agent made a transition.",
-        "The log names no agent.",
+        "No tick with agents has ended.",
         "No transition says how long its agent had stayed.",
         "No reasoner was asked.",
         "Nobody has posted, replied, reshared or liked.",

@@ -348,3 +348,49 @@ def test_warning_reaches_whoever_listens(
 def test_exception_is_described_on_one_line(error: Exception, text: str) -> None:
     """An exception is described on one line by type and message, by its type if it has none."""
     assert describe(error) == text
+
+
+def test_a_processor_that_raises_breaks_no_transition(caplog: pytest.LogCaptureFixture) -> None:
+    """The agent moves, its action runs, and the processor's line is told once, faults included."""
+
+    def broken(logger: Any, method: str, event: Any) -> Any:
+        raise ValueError("no such key")
+
+    def raises(agent: Any, context: Any) -> None:
+        raise LookupError("no such post")
+
+    S = AgentState
+    moves = [
+        Transition("go", S.IDLE, S.SCROLLING),
+        Transition("on", S.SCROLLING, S.IDLE, None, raises),
+    ]
+    chart = Statechart(S, moves, S.IDLE)
+    agent = SimpleNamespace(state=S.IDLE, agent_id="ada")
+    structlog.configure(processors=[broken])
+    try:
+        assert [chart.fire(agent, name) for name in ("go", "on", "go")] == [
+            S.SCROLLING,
+            S.IDLE,
+            S.SCROLLING,
+        ]
+    finally:
+        structlog.reset_defaults()
+    (told,) = caplog.messages
+    assert told.startswith("a processor of structlog lost statechart.transition: ValueError: no")
+    assert "test_loggers.py:" in told
+
+
+def test_a_log_that_cannot_be_written_is_raised() -> None:
+    """A full disk is no fault of a processor, and ends what wanted to write."""
+
+    def full(logger: Any, method: str, event: Any) -> Any:
+        raise OSError(28, "No space left on device")
+
+    move = Transition("go", AgentState.IDLE, AgentState.SCROLLING)
+    chart = Statechart(AgentState, [move], AgentState.IDLE)
+    structlog.configure(processors=[full])
+    try:
+        with pytest.raises(OSError, match="No space left"):
+            chart.fire(SimpleNamespace(state=AgentState.IDLE), "go")
+    finally:
+        structlog.reset_defaults()

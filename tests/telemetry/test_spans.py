@@ -12,10 +12,10 @@ from opentelemetry.trace import SpanKind, StatusCode
 
 from prism.agents import SocialAgent
 from prism.errors import MissingExtraError
-from prism.llm import OllamaChatClient
+from prism.llm import Model, OllamaChatClient
 from prism.statechart import PolicyReasoner, Reasoner, TextCall, Writer, social_media_chart
 from prism.telemetry import ModelSpans, instrumented
-from prism.testing import FakeOllama, Fault
+from prism.testing import FakeOllama, FakeOpenAI, Fault
 
 CHART = social_media_chart()
 
@@ -64,6 +64,7 @@ async def test_a_decision_is_a_span_with_its_transition(
     attributes = dict(span.attributes or {})
     assert (span.name, span.kind) == ("chat tiny", SpanKind.CLIENT)
     assert attributes["gen_ai.operation.name"] == "chat"
+    assert attributes["gen_ai.provider.name"] == "ollama"
     assert attributes["gen_ai.agent.id"] == "ada"
     assert attributes["gen_ai.request.model"] == "tiny"
     assert attributes["gen_ai.response.finish_reasons"] == ("stop",)
@@ -100,8 +101,31 @@ async def test_a_fallback_has_the_status_of_an_error(
     (span,) = exported.spans
     assert span.status.status_code is StatusCode.ERROR
     assert "500" in (span.status.description or "")
+    assert (span.attributes or {})["error.type"] == "500"
     assert span.kind is SpanKind.CLIENT
     assert [event.name for event in span.events] == ["statechart.transition"]
+
+
+async def test_the_type_of_an_error_is_its_class_where_no_server_answered(
+    exported: Exported, server: FakeOllama
+) -> None:
+    """A connection that breaks has no status, so the exception's class stands for it."""
+    server.fail_always(Fault.drop())
+    async with OllamaChatClient(server.host, "tiny", attempts=1) as client:
+        await Writer(client).write(TextCall("ada", "post", "Write a post."))
+
+    (span,) = exported.spans
+    assert (span.attributes or {})["error.type"] == "UnreachableError"
+
+
+async def test_a_server_of_openais_kind_is_named_as_its_api(exported: Exported) -> None:
+    """Without Ollama's durations, the provider is the one whose API a server speaks."""
+    with FakeOpenAI() as server:
+        async with Model("llama3.2", server.url, server="openai") as model:
+            await Writer(model).write(TextCall("ada", "post", "Write a post."))
+
+    (span,) = exported.spans
+    assert (span.attributes or {})["gen_ai.provider.name"] == "openai"
 
 
 async def test_a_policys_decision_is_no_call_of_a_model(exported: Exported) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from prism import replay, resume
 from prism.errors import InputError
+from prism.testing import FakeOllama
 from prism.watch import Watching
 from prism.watch._playing import Playing, _place_for
 from prism.watch._runs import Runs
@@ -185,6 +186,18 @@ def test_a_model_is_estimated_before_it_is_asked(game: Any) -> None:
     with game(model="ollama:llama3.2@127.0.0.1:9") as found:
         told = found.wait(state="failed") if found.told()["state"] == "failed" else found.told()
         assert told["estimate"]["models"]["llama3.2"]["calls"] > 0
+
+
+@pytest.mark.parametrize("step", ["round", "tick"])
+def test_the_first_step_asks_the_model_and_goes_on(
+    game: Any, fake_ollama: FakeOllama, step: str
+) -> None:
+    """The order that consents to the cost is carried out, too: nobody presses a button twice."""
+    with game(world="vaccination", model=f"ollama:llama3.2@{fake_ollama.url}") as found:
+        assert fake_ollama.asked == 0
+        found.do(step)
+        wait_until(lambda: found.told()["state"] == "paused" and found.told()["tick"] > 0)
+        assert fake_ollama.asked > 0
 
 
 @pytest.mark.parametrize("folder", [None, "", "a\0b", 3])

@@ -59,6 +59,7 @@ COLUMNS |= {
     events.ROUND_ENDED: ("measures", "states", "timeouts", "fallbacks"),
     events.AGENTS_MEASURED: ("kind", "measure", "values", "quantiles"),
     events.TREATMENT_APPLIED: ("treatment", "parameters"),
+    events.RUN_STARTED: ("seconds_per_round",),
 }
 COLUMNS |= {
     events.TREATMENT_ASSIGNED: ("experiment", "arm", "agent_id", "post_id"),

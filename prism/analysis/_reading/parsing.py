@@ -17,6 +17,7 @@ from prism.runlog._reader import Block
 OBJECTS = (
     *("probabilities", "context", "attributes", "action", "result", "kept_older"),
     *("parameters", "measures", "charts", "arrows", "states", "timeouts", "fallbacks"),
+    "stopped",
 )
 """Keys of objects. Their own keys vary, so they are kept as JSON text, made by `objects_of`."""
 

@@ -62,6 +62,7 @@ KNOWN_EVENTS = frozenset(
 )
 RUN_FACTS = (
     *("schema", "chart", "agents", "logged_agents", "rounds", "ticks_per_round", "seed", "world"),
+    "seconds_per_round",
 )
 """Keys of ``run.started`` that describe a run, apart from those that are objects."""
 
@@ -118,6 +119,7 @@ class Run:
         logged_agents: How many of them the log covers; None for all.
         rounds: Number of rounds planned.
         ticks_per_round: Ticks of each round.
+        seconds_per_round: Seconds of the log in a round, if events happen at rates.
         seed: Its seed.
         world: The class of its world; None for a social feed, or if the log does not contain it.
         parameters: The world's parameters at the beginning, by name.
@@ -135,6 +137,7 @@ class Run:
     logged_agents: int | None = None
     rounds: int | None = None
     ticks_per_round: int | None = None
+    seconds_per_round: float | None = None
     seed: int | None = None
     world: str | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict, hash=False)

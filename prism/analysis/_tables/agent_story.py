@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import datetime, timedelta
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import polars as pl
 
 from prism.analysis._reading.logs import STAMP, RunLogs, parse_time
 from prism.analysis._reading.parsing import OWN_KEYS
-from prism.analysis._reading.runs import Run
 from prism.analysis._reading.scanning import read_object
 from prism.errors import InputError
 from prism.runlog._keys import WORLD_EVENTS
@@ -27,6 +25,7 @@ _KEYS = (
     OWN_KEYS,
 )
 _READ = (*STAMP, *_KEYS, "archetype", "cut", "error", "succeeded")
+_MOVES = (events.AGENT_JOINED, events.TRANSITION)
 _MOST_NAMES = 3
 _MOST_CHARACTERS = 200
 _MOST_ABOUT = 80
@@ -50,19 +49,22 @@ def agent_story(logs: RunLogs, agent_id: str) -> pl.DataFrame:
         ``post_id``, ``kind``, ``parent_id``, ``author_id``, ``text``, of text calls and workflows
         ``key``, ``turn``, ``step``, ``outcome``, ``moved_to`` and ``target``, and of agents that
         think ``cycle``, ``next_state``, ``type``, ``tags``, ``why``, ``moved_out``, ``moved_in``
-        and ``shortened``; of a world's events ``own_keys`` (JSON). If there are several runs,
-        ``run`` is the first column.
+        and ``shortened``; of a world's events ``own_keys`` (JSON). Where events happen at rates,
+        ``rounds_in_state`` is the last column. If there are several runs, ``run`` is the first.
 
     Raises:
         InputError: If the logs have no such agent.
     """
     story = _events_of(logs, agent_id)
     table = story.with_columns(parse_time("timestamp"))
-    dated = [*_with_times(table.iter_rows(named=True), logs, agent_id)]
-    sentences = [_sentence(event, agent_id) for event in dated]
+    seconds = seconds_of_rounds(logs)
+    if seconds:
+        table = _with_rounds(table, table.filter(agent_id=agent_id), seconds)
+    sentences = [_sentence(event, agent_id) for event in table.iter_rows(named=True)]
     table = table.with_columns(pl.Series("what", sentences, dtype=pl.String))
+    rounds = ["rounds_in_state"] if seconds else []
 
-    return logs.labelled(table.select("run", "line", *STAMP, "event", "what", *_KEYS))
+    return logs.labelled(table.select("run", "line", *STAMP, "event", "what", *_KEYS, *rounds))
 
 
 def happenings(logs: RunLogs, condition: pl.Expr, *, most: int) -> pl.DataFrame:
@@ -81,6 +83,9 @@ def happenings(logs: RunLogs, condition: pl.Expr, *, most: int) -> pl.DataFrame:
     for frame in logs.blocks_where(condition, columns=_READ):
         last = pl.concat([last, frame], how="diagonal").tail(most)
 
+    seconds = seconds_of_rounds(logs)
+    if seconds:
+        last = _with_rounds(last, _moves_of(logs, last["agent_id"].drop_nulls()), seconds)
     sentences = [_sentence(event, event["agent_id"]) for event in last.iter_rows(named=True)]
 
     posts = last.select("post_id", "parent_id", "context")
@@ -137,32 +142,32 @@ def _sentence(event: Mapping[str, Any], agent_id: str) -> str:
     return _SENTENCES.get(event["event"], _says("{event}"))(event, agent_id)
 
 
-def _rounds_in(length: timedelta, run: Run) -> float | None:
-    """Return a time in rounds of a world whose events happen at rates; None for other runs."""
-    # a page tells no times, and needs no writer
-    from prism.runlog._writer import SECONDS_PER_TICK
-
-    # ticks end at whole seconds
-    if not (run.world and run.ticks_per_round and length.microseconds):
-        return None
-    return length.total_seconds() / (SECONDS_PER_TICK * run.ticks_per_round)
+def seconds_of_rounds(logs: RunLogs) -> dict[int, float]:
+    """Return the seconds in a round of each run whose events happen at rates."""
+    return {
+        number: run.seconds_per_round
+        for number, run in enumerate(logs.runs)
+        if run.seconds_per_round
+    }
 
 
-def _with_times(
-    story: Iterable[dict[str, Any]], logs: RunLogs, agent_id: str
-) -> Iterator[dict[str, Any]]:
-    """Add to transitions of worlds whose events happen at rates the time in rounds before them."""
-    since: dict[int, datetime] = {}
-    for event in story:
-        run, now = event["run"], event["timestamp"]
-        about = logs.runs[run]
-        has_moved = event["event"] == events.TRANSITION and event["agent_id"] == agent_id
-        if now is not None and has_moved and run in since:
-            rounds = _rounds_in(now - since[run], about)
-            event |= {} if rounds is None else {"rounds_in_state": rounds}
-        if now is not None and (has_moved or event["event"] == events.AGENT_JOINED):
-            since[run] = now
-        yield event
+def _moves_of(logs: RunLogs, agents: pl.Series) -> pl.DataFrame:
+    """Return all events at which some agents join or move."""
+    is_move = pl.col("event").is_in(_MOVES) & pl.col("agent_id").is_in(agents.unique().to_list())
+    moves = pl.concat(logs.blocks_where(is_move, columns=(*STAMP, "agent_id")))
+    return moves.with_columns(parse_time("timestamp"))
+
+
+def _with_rounds(
+    table: pl.DataFrame, moves: pl.DataFrame, seconds: Mapping[int, float]
+) -> pl.DataFrame:
+    """Add the time in rounds that agents had been in a state, where events happen at rates."""
+    unit = pl.col("run").replace_strict(seconds, default=None, return_dtype=pl.Float64)
+    length = pl.col("timestamp").diff().over("run", "agent_id").dt.total_microseconds() / 1e6
+    moved = moves.filter(pl.col("event").is_in(_MOVES)).select(
+        "run", "line", rounds_in_state=length / unit
+    )
+    return table.join(moved, on=["run", "line"], how="left", maintain_order="left")
 
 
 def _joins(event: Mapping[str, Any], _agent_id: str) -> str:

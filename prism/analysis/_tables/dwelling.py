@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
 
-from prism.analysis._reading.logs import RunLogs
+from prism.analysis._reading.logs import RunLogs, parse_time
 from prism.analysis._reading.merging import COUNT, merge_by_first, merge_by_last, merge_by_sum
 from prism.analysis._tables.happened import and_in_all
 from prism.analysis._tables.levels import Level
@@ -33,18 +33,24 @@ _MOVED = [
     *("run", "chart", "round", "tick", "from_state", "to_state", "trigger"),
     *("ticks_in_state", "closing"),
 ]
+_AT = {
+    "run": pl.UInt32(),
+    "chart": pl.String(),
+    "agent_id": pl.String(),
+    "since": pl.Float64(),
+}
 _FOLLOWED = [
     *("from_state", "to_state", "state", "trigger", "ticks_in_state"),
-    *("round", "tick", "closing"),
+    *("round", "tick", "closing", "now"),
 ]
-_UNSEEN = (0, None, None, 0)
+_UNSEEN = (0, None, None, 0, None)
 _NAMED = {"run": pl.UInt32(), "chart": pl.String()}
 _MOMENT = {"round": pl.Int64(), "tick": pl.Int64()}
 _ENDED = {
     **_NAMED,
     **_MOMENT,
     **dict.fromkeys(("from_state", "to_state", "trigger"), pl.String()),
-    "ticks_in_state": pl.Int64(),
+    "ticks_in_state": pl.Float64(),
     "closing": pl.Int8(),
     "count": pl.Int64(),
 }
@@ -53,8 +59,10 @@ _OPEN = {
     "agent_id": pl.String(),
     **_MOMENT,
     "closing": pl.Int8(),
+    "since": pl.Float64(),
     "state": pl.String(),
 }
+_UNTIMED = pl.col("ticks_in_state").cast(pl.Float64)
 _IS_THERE = pl.col("state") != GONE
 _ROUNDING = 1e-12
 _PERCENTILES = {"median": 0.5, "p90": 0.9, "p99": 0.99}
@@ -79,6 +87,10 @@ def dwell_times(logs: RunLogs, *, by_round: bool = False, depth: int | None = No
     Statistical Analysis of Failure Time Data, 2.4). Complete visits of no tick, which begin and end
     in the same tick, are outside the distribution and counted in ``zero``.
 
+    Where events happen at rates, a visit lasts from one event to the next, in rounds. The fit is
+    then an exponential distribution: the estimate of its rate is the number of exits per round at
+    risk.
+
     Args:
         logs: The logs, from `read_log`.
         by_round: Whether to add rows for each round, of the visits that ended in it.
@@ -100,7 +112,9 @@ def dwell_times(logs: RunLogs, *, by_round: bool = False, depth: int | None = No
         agent was in the state, as in `state_counts`); and of the fit ``p``, its standard error
         ``p_se``, ``distance`` (Kolmogorov's, from the survival curve: the greatest difference
         between the two cumulative distributions, 0 to 1) and ``log_likelihood`` (natural
-        logarithm). The fit is null if no visit took a tick. If there are several runs, ``run`` is
+        logarithm). The fit is null if no visit took a tick. For runs whose events happen at rates,
+        all times are in rounds, and ``agent_ticks``, ``p`` and ``p_se`` are replaced by ``rate``
+        and its standard error ``rate_se``. If there are several runs, ``run`` is
         the first column. If a run has several charts, each is described separately, and named in
         ``chart`` before ``state``.
     """
@@ -118,22 +132,43 @@ def _described(
     logs: RunLogs, found: _Visits, level: Level | None = None, *, by_round: bool = False
 ) -> pl.DataFrame:
     lengths = found.lengths if by_round else found.lengths.filter(pl.col("round").is_null())
-    curve = survival_of(lengths)
-    described = lengths.group_by(_OF_STATE).agg(*_description())
-    of_curve = curve.group_by(_OF_STATE, maintain_order=True).agg(*_curve_description())
-
-    table = described
     in_rounds = _agent_ticks_by_round(logs) if by_round else found.agent_ticks.clear()
     ticks = pl.concat([in_rounds, found.agent_ticks])
     if level is not None:
         ticks = level.states(ticks, "agent_ticks")
-    for part in (of_curve, ticks, _geometric_fits(curve)):
+
+    by_tick, by_rate = found.apart(lengths)
+    whole = _together(
+        _table_of(by_tick, _geometric_fits, ticks).select(*_OF_STATE, *_COLUMNS),
+        _table_of(by_rate, _exponential_fits).select(*_OF_STATE, *_BY_RATE),
+    )
+    whole = whole.sort(_OF_STATE, nulls_last=True)
+
+    return logs.labelled(without_lone_chart(whole if by_round else whole.drop("round")))
+
+
+def _table_of(
+    lengths: pl.DataFrame, fits: Callable[[pl.DataFrame], pl.DataFrame], *others: pl.DataFrame
+) -> pl.DataFrame:
+    """Describe the visits, with the fits, and with other tables about the same states."""
+    curve = survival_of(lengths)
+    table = lengths.group_by(_OF_STATE).agg(*_description())
+    of_curve = curve.group_by(_OF_STATE, maintain_order=True).agg(*_curve_description())
+    for part in (of_curve, *others, fits(curve)):
         # the log of an application's own loop may name no chart
         table = table.join(part, on=_OF_STATE, how="left", nulls_equal=True)
 
-    whole = table.sort(_OF_STATE, nulls_last=True).select(*_OF_STATE, *_COLUMNS)
+    return table
 
-    return logs.labelled(without_lone_chart(whole if by_round else whole.drop("round")))
+
+def _together(by_tick: pl.DataFrame, by_rate: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows of both kinds of runs; the columns of one kind only if it has rows."""
+    if by_rate.is_empty():
+        return by_tick
+    if by_tick.is_empty():
+        return by_rate
+
+    return pl.concat([by_tick, by_rate], how="diagonal_relaxed")
 
 
 def dwell_survival(
@@ -157,7 +192,8 @@ def dwell_survival(
         ``ticks``, ``at_risk`` (visits of at least this length), ``exits`` (complete visits of this
         length), ``timeouts`` (of these), ``censored`` (visits that were cut or open at this
         length), ``hazard`` and ``hazard_se``, ``survival`` (the share of visits that last longer)
-        and ``survival_se``. If there are several runs, ``run`` is the first column. ``round`` is
+        and ``survival_se``. Where events happen at rates, ``time``, in rounds, replaces ``ticks``.
+        If there are several runs, ``run`` is the first column. ``round`` is
         added with ``by_round`` (null for all rounds), and ``chart`` comes before ``state`` if a run
         has several charts.
     """
@@ -166,16 +202,19 @@ def dwell_survival(
 
 
 def _survival(logs: RunLogs, found: _Visits, *, by_round: bool = False) -> pl.DataFrame:
-    if by_round:
-        return logs.labelled(without_lone_chart(survival_of(found.lengths)))
-
-    in_all = survival_of(found.lengths.filter(pl.col("round").is_null()))
-    return logs.labelled(without_lone_chart(in_all.drop("round")))
+    lengths = found.lengths if by_round else found.lengths.filter(pl.col("round").is_null())
+    by_tick, by_rate = map(survival_of, found.apart(lengths))
+    table = _together(by_tick, by_rate.rename({"ticks": "time"}))
+    table = table.sort(_OF_STATE, nulls_last=True, maintain_order=True)
+    return logs.labelled(without_lone_chart(table if by_round else table.drop("round")))
 
 
 _COLUMNS = (
     *("visits", "complete", "cut", "open", "zero", "mean", *_PERCENTILES, "max"),
     *("timeout_share", "at_risk", "agent_ticks", "p", "p_se", "distance", "log_likelihood"),
+)
+_BY_RATE = tuple(
+    {"p": "rate", "p_se": "rate_se"}.get(name, name) for name in _COLUMNS if name != "agent_ticks"
 )
 
 
@@ -186,23 +225,87 @@ class _Visits:
     Args:
         lengths: Numbers of visits that were ``complete`` (of these, ``timeouts``), ``cut`` and
             ``open``, by run, round in which they ended (null for all rounds), chart, state and
-            ``ticks``.
+            ``ticks`` (in rounds where events happen at rates).
         agent_ticks: The ticks at whose end an agent was in a state, by run, chart and state; the
             round is null.
+        by_rate: The runs whose events happen at rates.
     """
 
     lengths: pl.DataFrame
     agent_ticks: pl.DataFrame
+    by_rate: tuple[int, ...]
+
+    def apart(self, lengths: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """Return the lengths in whole ticks, and those in rounds."""
+        is_by_rate = pl.col("run").is_in(self.by_rate)
+        whole = lengths.filter(~is_by_rate).with_columns(pl.col("ticks").cast(pl.Int64))
+        return whole, lengths.filter(is_by_rate)
+
+
+class _Times:
+    """The times of events that happen at rates, in rounds since the beginning of their run.
+
+    Attributes:
+        seconds: The seconds in a round, of every run whose events happen at rates.
+    """
+
+    def __init__(self) -> None:
+        self.seconds: dict[int, float] = {}
+        self._begun: dict[int, int] = {}
+        self._last = pl.DataFrame(schema=_AT)
+
+    def measured(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Put the time since an agent's last event in place of its ticks, where there are rates.
+
+        Args:
+            frame: A block of events, as `dated` returns them.
+
+        Returns:
+            The block, with ``now``, the time of each event; null in other runs.
+        """
+        begun = frame.drop_nulls("seconds_per_round").with_columns(parse_time("at"))
+        for run, seconds, at in begun.select(
+            "run", "seconds_per_round", pl.col("at").cast(pl.Int64)
+        ).iter_rows():
+            self.seconds[run], self._begun[run] = seconds, at
+        if not self.seconds:
+            return frame.with_columns(_UNTIMED, now=pl.lit(None, pl.Float64))
+
+        run = pl.col("run")
+        since = run.replace_strict(self._begun, default=None, return_dtype=pl.Int64)
+        unit = run.replace_strict(self.seconds, default=None, return_dtype=pl.Float64)
+        elapsed = parse_time("at").cast(pl.Int64) - since
+        timed = frame.with_columns(now=elapsed / 1e6 / unit)
+        before = pl.coalesce(pl.col("now").shift(1).over(_AGENT), "since")
+        known = timed.join(
+            self._last, on=_AGENT, how="left", nulls_equal=True, maintain_order="left"
+        )
+        made = known.with_columns(
+            pl.when(run.is_in(list(self.seconds)))
+            .then(pl.col("now") - before)
+            .otherwise(_UNTIMED)
+            .alias("ticks_in_state")
+        )
+        ended = timed.drop_nulls("now").select(*_AGENT, since="now")
+        self._last = pl.concat([self._last, ended]).unique(_AGENT, keep="last", maintain_order=True)
+
+        return made.drop("since")
+
+    def last(self, charts: Mapping[int, str]) -> pl.DataFrame:
+        """Return the time of the last event of each agent, by the charts of `AgentPaths`."""
+        first = pl.col("run").replace_strict(charts, default=None, return_dtype=pl.String)
+        chart = pl.col("chart")
+        return self._last.with_columns(chart=pl.when(chart.ne_missing(first)).then(chart))
 
 
 def _read(logs: RunLogs, level: Level | None = None) -> _Visits:
-    paths, moments = AgentPaths(), merge_by_first(["run", "round", "tick"])
+    paths, moments, times = AgentPaths(), merge_by_first(["run", "round", "tick"]), _Times()
     visits = None if level is None else _LevelVisits(level)
     moved, begun = merge_by_sum(_MOVED), merge_by_sum(_STATE)
     last = merge_by_last(_AGENT)
 
     def noted() -> Iterator[pl.DataFrame]:
-        for frame in dated(logs, moments):
+        for frame in map(times.measured, dated(logs, moments)):
             made = frame.filter(pl.col("event") == TRANSITION).select(_MOVED)
             whole = made.drop_nulls(["from_state", "to_state"])
             moved.add(whole.group_by(_MOVED).agg(count=COUNT))
@@ -229,12 +332,14 @@ def _read(logs: RunLogs, level: Level | None = None) -> _Visits:
         return with_run(table).with_columns(is_closing=is_closing.fill_null(value=False))
 
     ended = with_closing(moved.table())
+    arrived = last.table().join(times.last(paths.charts), on=_AGENT, how="left", nulls_equal=True)
     in_states, at_end = (
-        (ended, with_run(last.table()))
+        (ended, with_run(arrived))
         if visits is None
         else (with_closing(visits.ended()), with_run(visits.open()))
     )
-    lengths = pl.concat([_ended(in_states), _open(at_end)], how="diagonal")
+    by_rate = tuple(times.seconds)
+    lengths = pl.concat([_ended(in_states), _open(at_end, by_rate)], how="diagonal")
     of_length = (
         and_in_all(lengths.drop_nulls("ticks"))
         .group_by(*_OF_STATE, "ticks")
@@ -244,6 +349,7 @@ def _read(logs: RunLogs, level: Level | None = None) -> _Visits:
     return _Visits(
         of_length.sort(*_OF_STATE, "ticks", nulls_last=True),
         _agent_ticks(ended, with_run(last.table()), with_run(begun.table())),
+        by_rate,
     )
 
 
@@ -276,7 +382,7 @@ class _LevelVisits:
         end: str | None,
         joined: str | None,
         trigger: str | None,
-        ticks: int | None,
+        ticks: float | None,
         *moment: Any,
     ) -> None:
         entered = joined if end is None else end
@@ -293,7 +399,7 @@ class _LevelVisits:
             if path in stays:
                 stays[path] = (total, *came)
             else:
-                round_, tick, closing = moment
+                round_, tick, closing, _now = moment
                 key = (run, chart, round_, tick, path[-1], entered, trigger, total, closing)
                 self._ended[key] += 1
 
@@ -352,9 +458,11 @@ def _ended(moved: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _open(last: pl.DataFrame) -> pl.DataFrame:
+def _open(last: pl.DataFrame, by_rate: Sequence[int]) -> pl.DataFrame:
     """Count the visits that are open at the end."""
-    ticks = pl.col("end") - _clock()
+    rounds = pl.col("end") / pl.col("per_round") - pl.col("since")
+    is_by_rate = pl.col("run").is_in(by_rate)
+    ticks = pl.when(is_by_rate).then(rounds).otherwise(pl.col("end") - _clock())
     counted = (
         last.filter(_IS_THERE)
         .with_columns(ticks=ticks, round="last_round")
@@ -455,22 +563,10 @@ def _curve_description() -> list[pl.Expr]:
 
 
 def _geometric_fits(curve: pl.DataFrame) -> pl.DataFrame:
-    ticks, exits, at_risk = pl.col("ticks"), pl.col("exits"), pl.col("at_risk")
-    timed = curve.filter(ticks > 0).sort(*_OF_STATE, "ticks")
-    # visits at risk in each tick, including ticks in which none ended
-    before = ticks.shift(1, fill_value=0).over(_OF_STATE)
-    risk = (at_risk * (ticks - before)).sum().over(_OF_STATE)
-    total = exits.sum().over(_OF_STATE)
-    survival = (1 - pl.col("hazard")).cum_prod().over(_OF_STATE)
-    measured = timed.with_columns(
-        p=total / risk, risk=risk, total=total, seen=1 - survival, before=before
-    ).filter(pl.col("risk") > 0)
-
+    measured, stay = _rates_in(curve), 1 - pl.col("p")
     # Both distributions are step functions, so they differ most at an observed length or just
     # below.
-    stay, seen = 1 - pl.col("p"), pl.col("seen")
-    above = (seen - (1 - stay.pow(ticks))).abs()
-    below = (seen.shift(1, fill_value=0.0).over(_OF_STATE) - (1 - stay.pow(ticks - 1))).abs()
+    distance = _distance(stay.pow(pl.col("ticks")), stay.pow(pl.col("ticks") - 1))
     # log(1 - p) is infinite if p is 1, but then no visit lasted longer.
     p, total, risk = pl.col("p").first(), pl.col("total").first(), pl.col("risk").first()
     stays = pl.when(risk > total).then((risk - total) * (1 - p).log()).otherwise(0.0)
@@ -479,6 +575,53 @@ def _geometric_fits(curve: pl.DataFrame) -> pl.DataFrame:
     return measured.group_by(_OF_STATE).agg(
         p=p,
         p_se=(p * (1 - p) / risk).sqrt(),
-        distance=pl.max_horizontal(above, below).max(),
+        distance=distance,
         log_likelihood=stays + exits_of,
     )
+
+
+def _exponential_fits(curve: pl.DataFrame) -> pl.DataFrame:
+    staying = (-pl.col("p") * pl.col("ticks")).exp()
+    rate, total, risk = pl.col("p").first(), pl.col("total").first(), pl.col("risk").first()
+    exits_of = pl.when(total > 0).then(total * rate.log()).otherwise(0.0)
+    return (
+        _rates_in(curve)
+        .group_by(_OF_STATE)
+        .agg(
+            rate=rate,
+            rate_se=total.sqrt() / risk,
+            distance=_distance(staying, staying),
+            log_likelihood=exits_of - rate * risk,
+        )
+    )
+
+
+def _distance(here: pl.Expr, before: pl.Expr) -> pl.Expr:
+    """Return the greatest difference from the share that the fit expects to stay longer.
+
+    Args:
+        here: That share at each observed length.
+        before: That share just below it.
+    """
+    seen = pl.col("seen")
+    above = (seen - (1 - here)).abs()
+    below = (pl.col("seen_before") - (1 - before)).abs()
+    return pl.max_horizontal(above, below).max()
+
+
+def _rates_in(curve: pl.DataFrame) -> pl.DataFrame:
+    """Return the curve of visits that took time, with exits per time at risk in ``p``."""
+    ticks, exits, at_risk = pl.col("ticks"), pl.col("exits"), pl.col("at_risk")
+    timed = curve.filter(ticks > 0).sort(*_OF_STATE, "ticks")
+    # visits at risk in each tick, including ticks in which none ended
+    before = ticks.shift(1, fill_value=0).over(_OF_STATE)
+    risk = (at_risk * (ticks - before)).sum().over(_OF_STATE)
+    total = exits.sum().over(_OF_STATE)
+    survival = (1 - pl.col("hazard")).cum_prod().over(_OF_STATE)
+    seen = 1 - survival
+    seen_before = seen.shift(1, fill_value=0.0).over(_OF_STATE)
+    measured = timed.with_columns(
+        p=total / risk, risk=risk, total=total, seen=seen, seen_before=seen_before
+    )
+
+    return measured.filter(pl.col("risk") > 0)

@@ -168,7 +168,7 @@ _MOST_FILLED_PER_MOMENT = 100
 
 _TIME_STEPS = ("1s", "10s", "1m", "10m", "1h", "6h", "1d", "1w")
 _MOMENT = ("round", "tick", "time")
-_COLUMNS = (*STAMP, *PATH_COLUMNS, "trigger", "ticks_in_state")
+_COLUMNS = (*STAMP, *PATH_COLUMNS, "trigger", "ticks_in_state", "seconds_per_round")
 
 # Whether a transition closes a round, and so counts with the next tick.
 _NO_CLOSING, _PERHAPS_CLOSING, _CLOSING = 0, 1, 2
@@ -311,6 +311,8 @@ def _read(logs: RunLogs) -> _Pass:
 def dated(logs: RunLogs, moments: TableMerger) -> Iterator[pl.DataFrame]:
     """Return the events from which paths are made, with their moments, and collect all moments.
 
+    Their time to the microsecond is text, in ``at``.
+
     Args:
         logs: The logs.
         moments: Collects the rounds and ticks of all events.
@@ -322,7 +324,7 @@ def dated(logs: RunLogs, moments: TableMerger) -> Iterator[pl.DataFrame]:
             pl.col("event").is_in([RUN_STARTED, AGENT_JOINED, AGENT_REMOVED, TRANSITION])
         )
         dated = followed.with_columns(
-            timestamp=pl.when(is_undated).then("timestamp"), closing=how_closing()
+            timestamp=pl.when(is_undated).then("timestamp"), at="timestamp", closing=how_closing()
         )
         yield _leaving(dated.with_columns(time=parse_time("timestamp").dt.truncate("1s")))
 

@@ -69,7 +69,7 @@ STATES = Kind(
     "Agents in each state",
     "How many agents are in each state at the end of a tick; what closes a round counts in the "
     "next tick. A log without ticks is counted by rounds or steps of time.",
-    "The log names no agent.",
+    "No tick with agents has ended.",
     _states,
     lambda facts: not facts.is_of_turns,
 )
@@ -157,7 +157,8 @@ DWELLING = Kind(
     "90th percentile (end of the bar) and the 99th (end of the line); visits that were cut short "
     "are censored (Kaplan and Meier 1958). Below: the share of visits of each length (bars), and "
     "what it would be with the same chance p of leaving in every tick (dots). The distance between "
-    "the two is from 0 to 1 (Kolmogorov).",
+    "the two is from 0 to 1 (Kolmogorov). Where events happen at rates, times are in rounds, and "
+    "the dots are those of a constant rate.",
     "No transition says how long its agent had stayed.",
     _dwelling,
     lambda facts: not facts.is_of_turns,
@@ -177,20 +178,22 @@ def _draw_dwelling(
     figures: PageFigures,
 ) -> Markup:
     """Draw the visits of one chart; `beside` has those of all runs of the page."""
-    about = "Ticks that agents stay in each state"
+    is_timed = "time" in visits.columns
+    about = f"{'Rounds' if is_timed else 'Ticks'} that agents stay in each state"
     states = {state for _, other in beside for state in other["state"]}
     parts = [figures.add_chart(f"dwell-{name}", _overview(dwelling, states, figures), about)]
 
     fitted = fit_table(visits, dwelling)
     if fitted.height:
-        about = "Visits of each length in each state, and the geometric distribution fitted to them"
+        fit = "exponential" if is_timed else "geometric"
+        about = f"Visits of each length in each state, and the {fit} distribution fitted to them"
         reach = reaches([fit_table(*each) for each in beside] or [fitted])
         chart = _fits(fitted, reach, figures)
         parts.append(figures.add_chart(f"fit-{name}", chart, about, stretches=False))
 
-    headings = {"timeout_share": "by time-out", "zero": "of no tick"}
-    hidden = ("p_se", "at_risk", "agent_ticks", "log_likelihood")
-    ordered = facts.in_order(dwelling.drop(hidden), "state")
+    headings = {"timeout_share": "by time-out", "zero": "of no time" if is_timed else "of no tick"}
+    hidden = ("p_se", "rate_se", "at_risk", "agent_ticks", "log_likelihood")
+    ordered = facts.in_order(dwelling.drop(hidden, strict=False), "state")
     parts.append(html_table(f"dwell-{name}", ordered, headings))
 
     return Markup("").join(parts)
@@ -207,8 +210,12 @@ def fit_table(visits: pl.DataFrame, dwelling: pl.DataFrame) -> pl.DataFrame:
         For every state that agents do not always leave after the first tick: ``state``, ``ticks``
         and ``until`` (the range of lengths), ``visits`` (complete ones), ``share`` (of the visits
         of one tick or more that end there, by the survival curve) and ``expected`` (P(ticks <= k <=
-        until) = (1 - p)^(ticks - 1) - (1 - p)^until), up to the 99th percentile.
+        until) = (1 - p)^(ticks - 1) - (1 - p)^until), up to the 99th percentile. Where events
+        happen at rates, ``time`` and ``until`` are in rounds, and of an exponential distribution.
     """
+    if "time" in visits.columns:
+        return _timed_fit(visits, dwelling)
+
     ticks, width, last = pl.col("ticks"), pl.col("width"), pl.col("last")
     fits = dwelling.filter(pl.col("p").is_between(0, 1, closed="none")).select(
         "state", "p", last=pl.coalesce("p99", "max").clip(lower_bound=1)
@@ -242,6 +249,37 @@ def fit_table(visits: pl.DataFrame, dwelling: pl.DataFrame) -> pl.DataFrame:
     )
 
 
+def _timed_fit(visits: pl.DataFrame, dwelling: pl.DataFrame) -> pl.DataFrame:
+    """Compare visits that are measured in rounds with those of an exponential distribution."""
+    time, width, place = pl.col("time"), pl.col("width"), pl.col("place")
+    fits = dwelling.filter(pl.col("rate") > 0).select(
+        "state", "rate", last=pl.coalesce("p99", "max")
+    )
+    fits = fits.with_columns(width=pl.col("last") / _MOST_BARS)
+
+    lost = pl.col("survival").shift(1, fill_value=1.0).over("state") - pl.col("survival")
+    timed = visits.with_columns(lost=lost).filter(time > 0)
+    stayed = (pl.col("lost") + pl.col("survival")).first().over("state")
+    timed = timed.with_columns(lost=pl.col("lost") / stayed).join(fits, on="state")
+    bar = (time / width).ceil().cast(pl.Int64).clip(1, _MOST_BARS) - 1
+    shown = timed.filter(time <= pl.col("last")).with_columns(place=bar)
+    binned = shown.group_by("state", "place").agg(
+        visits=pl.col("exits").sum(), share=pl.col("lost").sum()
+    )
+
+    grid = fits.join(pl.select(place=pl.int_range(0, _MOST_BARS)), how="cross")
+    filled = grid.join(binned, on=["state", "place"], how="left", maintain_order="left")
+    begin, until, rate = place * width, (place + 1) * width, pl.col("rate")
+
+    return filled.select(
+        "state",
+        begin.alias("time"),
+        until.alias("until"),
+        pl.col("visits", "share").fill_null(0),
+        expected=(-rate * begin).exp() - (-rate * until).exp(),
+    )
+
+
 def reaches(tables: Sequence[pl.DataFrame]) -> pl.DataFrame:
     """Return the ranges of the axes of each state for figures that are side by side.
 
@@ -253,30 +291,49 @@ def reaches(tables: Sequence[pl.DataFrame]) -> pl.DataFrame:
         shares.
     """
     both = pl.max_horizontal("share", "expected")
-    return (
-        pl.concat(tables)
-        .group_by("state", maintain_order=True)
-        .agg(
-            begin=pl.col("ticks").min() - _HALF_BAR,
-            end=pl.col("until").max() + _HALF_BAR,
-            reach=both.max(),
-        )
+    ranges = (
+        table.select("state", **_bar(table), reach=both).cast({"begin": float, "end": float})
+        for table in tables
     )
+    return (
+        pl.concat(ranges)
+        .group_by("state", maintain_order=True)
+        .agg(pl.col("begin").min(), pl.col("end").max(), pl.col("reach").max())
+    )
+
+
+def _bar(table: pl.DataFrame) -> dict[str, pl.Expr]:
+    """Return where the bar of each length begins and ends."""
+    if "time" in table.columns:
+        return {"begin": pl.col("time"), "end": pl.col("until")}
+    return {"begin": pl.col("ticks") - _HALF_BAR, "end": pl.col("until") + _HALF_BAR}
 
 
 def _overview(dwelling: pl.DataFrame, beside: Set[str], figures: PageFigures) -> alt.LayerChart:
     # a percentile that no observed visit reaches is beyond the longest visit
     dwelling = dwelling.with_columns(pl.coalesce(name, "max") for name in ("median", "p90", "p99"))
-    longest = pl.max_horizontal(pl.col("p99").max(), pl.col("mean").max().ceil())
+    is_timed = "rate" in dwelling.columns
+    mean = pl.col("mean").max()
+    longest = pl.max_horizontal(pl.col("p99").max(), mean if is_timed else mean.ceil())
     most = dwelling.select(longest).item() or 1
     axis = alt.Axis(values=[label for label in _SYMLOG_LABELS if label <= most], format=",d")
     scale = alt.Scale(type="symlog", constant=1, domain=[0, most], nice=False)
+    if is_timed:  # times have no least length
+        axis, scale = alt.Axis(tickCount=6), alt.Scale(domain=[0, most], nice=False)
+    unit = "rounds" if is_timed else "ticks"
     colours = figures.state_colours(dwelling["state"])
-    tooltip = tips("state", "visits", ("mean:Q", ".3g"), "median", "p90", "p99", "max")
+    lengths = ("median", "p90", "p99", "max")
+    told_lengths = [(f"{name}:Q", ".3g") for name in lengths] if is_timed else lengths
+    tooltip = tips("state", "visits", ("mean:Q", ".3g"), *told_lengths)
     rows = alt.Y("state:N", sort=list(colours), title=None, axis=alt.Axis(labelLimit=170))
     base = alt.Chart(dwelling.drop("log_likelihood")).encode(rows, tooltip=tooltip)
     coloured = base.encode(
-        alt.X("median:Q", scale=scale, axis=axis, title="ticks in the state"),
+        alt.X(
+            "median:Q",
+            scale=scale,
+            axis=axis,
+            title=f"{unit} in the state",
+        ),
         figures.colour("state", colours, legend=False),
     )
     layers = [
@@ -296,26 +353,27 @@ def _overview(dwelling: pl.DataFrame, beside: Set[str], figures: PageFigures) ->
 
 def _fits(fitted: pl.DataFrame, reach: pl.DataFrame, figures: PageFigures) -> alt.FacetChart:
     # A state that occurs only in other runs keeps its place, which is empty.
+    length = "time" if "time" in fitted.columns else "ticks"
     nothing = reach.join(fitted, on="state", how="anti").select(
         "state",
-        ticks=pl.lit(1, pl.Int64),
-        until=pl.lit(1, pl.Int64),
+        pl.lit(1, fitted.schema[length]).alias(length),
+        until=pl.lit(1, fitted.schema["until"]),
         visits=pl.lit(0, pl.Int64),
         share=pl.lit(0.0),
         expected=pl.lit(0.0),
     )
-    table = pl.concat([fitted, nothing]).with_columns(
-        begin=pl.col("ticks") - _HALF_BAR,
-        end=pl.col("until") + _HALF_BAR,
-        middle=(pl.col("ticks") + pl.col("until")) / 2,
-    )
+    table = pl.concat([fitted, nothing])
+    table = table.with_columns(**_bar(table), middle=(pl.col(length) + pl.col("until")) / 2)
     table = table.join(reach.rename({"begin": "from", "end": "to"}), on="state")
 
     colours = figures.state_colours(table["state"])
     shares = [(f"{share}:Q", ".2%") for share in ("share", "expected")]
-    told = tips("state:N", "ticks:Q", "until:Q", ("visits:Q", ","), *shares)
+    ends = [(f"{name}:Q", ".3g") if length == "time" else f"{name}:Q" for name in (length, "until")]
+    told = tips("state:N", *ends, ("visits:Q", ","), *shares)
     base = alt.Chart().encode(tooltip=told)
-    bars = _fit_bars(base, figures.colour("state", colours, legend=False))
+    bars = _fit_bars(
+        base, figures.colour("state", colours, legend=False), is_whole=length == "ticks"
+    )
     dots = alt.OverlayMarkDef(color=INK, size=14)
     curve = base.mark_line(color=INK, strokeWidth=1, point=dots).encode(
         alt.X("middle:Q"), alt.Y("expected:Q")
@@ -335,12 +393,13 @@ def _fits(fitted: pl.DataFrame, reach: pl.DataFrame, figures: PageFigures) -> al
     return resolved
 
 
-def _fit_bars(base: alt.Chart, colour: alt.Color) -> alt.Chart:
+def _fit_bars(base: alt.Chart, colour: alt.Color, *, is_whole: bool) -> alt.Chart:
     whole = alt.Axis(tickMinStep=1, tickCount=6, format=",d", grid=False)
+    lengths = whole if is_whole else alt.Axis(tickCount=4, grid=False)
     percent = alt.Axis(format="%", tickCount=3)
     bars: alt.Chart = base.mark_rect(opacity=1).encode(
         alt.X(
-            "begin:Q", title=None, axis=whole, scale=alt.Scale(nice=False, zero=False, padding=4)
+            "begin:Q", title=None, axis=lengths, scale=alt.Scale(nice=False, zero=False, padding=4)
         ),
         alt.Y("share:Q", title=None, axis=percent, scale=alt.Scale(zero=True)),
         alt.Y2(datum=0),

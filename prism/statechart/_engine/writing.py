@@ -36,6 +36,7 @@ from prism.telemetry._loggers import (
     EventLogger,
     Frame,
     active_logger,
+    pass_over,
     report_fault,
     report_warning,
 )
@@ -383,15 +384,18 @@ class Reporter:
             tell(logger, TRANSITION, name, frame, told)
             return
 
-        logger.info(
-            TRANSITION,
-            chart=self._chart,
-            agent_id=name,
-            from_state=edge.from_text,
-            to_state=edge.to_text,
-            trigger=edge.trigger,
-            **told,
-        )
+        try:
+            logger.info(
+                TRANSITION,
+                chart=self._chart,
+                agent_id=name,
+                from_state=edge.from_text,
+                to_state=edge.to_text,
+                trigger=edge.trigger,
+                **told,
+            )
+        except Exception as error:
+            pass_over(error, TRANSITION)
 
     def decided(
         self,

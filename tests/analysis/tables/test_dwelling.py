@@ -1,6 +1,7 @@
 """How long agents stay: visits that end, visits that are cut, and the ticks that they sum to."""
 
 from collections.abc import Callable
+from enum import StrEnum
 from math import log
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from prism import Agent, Run, Statechart, Transition, World, during
 from prism.analysis import dwell_survival, dwell_times, read_log, state_counts
 from tests.kit.occupancy import cut_off, occupied, read_events
 
@@ -213,3 +215,66 @@ def test_runs_and_charts_are_described_separately(
         ("two", "ant", 1.0, 1.0, 0.0),
         ("two", "bee", 4.0, 0.25, 0.0),
     ]
+
+
+Bulb = StrEnum("Bulb", ["LIT", "DARK"])
+
+
+class Lamp(Agent):
+    """Something that goes out and is replaced."""
+
+    chart = Statechart(
+        Bulb,
+        [Transition("goes out", Bulb.LIT, Bulb.DARK), Transition("is lit", Bulb.DARK, Bulb.LIT)],
+        Bulb.LIT,
+        name="lamp",
+    )
+
+
+class Lamps(World[Lamp]):
+    """A chain whose dwell times are exponential with known rates."""
+
+    activation, rounds, ticks = "rate", 20, 3
+
+    @during(Bulb.LIT, rate=0.7)
+    def fail(self, lamp: Lamp) -> None:
+        """Go out."""
+        lamp.fire("goes out")
+
+    @during(Bulb.DARK, rate=2.0)
+    def replace(self, lamp: Lamp) -> None:
+        """Be lit."""
+        lamp.fire("is lit")
+
+
+@pytest.mark.parametrize("depth", [None, 1])
+def test_dwell_times_of_events_at_rates_are_in_rounds(tmp_path: Path, depth: int | None) -> None:
+    """A chain's rates are found within three errors, and its curve is exponential."""
+    Run(Lamps(), 200, seed=1).keep(tmp_path / "run")
+    logs = read_log(tmp_path / "run")
+    table = dwell_times(logs, depth=depth)
+    for state, rate in (("lit", 0.7), ("dark", 2.0)):
+        (row,) = table.filter(state=state).iter_rows(named=True)
+        assert row["rate"] == pytest.approx(rate, abs=3 * row["rate_se"])
+        assert row["mean"] == pytest.approx(1 / rate, rel=0.1)
+        assert row["median"] == pytest.approx(log(2) / rate, rel=0.1)
+        assert row["distance"] < 0.03
+        curve = dwell_survival(logs, depth=depth).filter(pl.col("survival") > 0.05, state=state)
+        expected = (-rate * curve["time"]).exp()
+        assert (curve["survival"] - expected).abs().max() < 0.03
+    # agents are always in one of the two states
+    assert table["at_risk"].sum() == pytest.approx(200 * 20)
+    assert not {"p", "agent_ticks"} & set(table.columns)
+
+
+def test_runs_in_ticks_and_runs_at_rates_stand_in_one_table(
+    tmp_path: Path, write_log: WriteLog, make: SimpleNamespace
+) -> None:
+    """Each has the columns of its own time, and those of the other are null."""
+    Run(Lamps(), 5, seed=1, rounds=2).keep(tmp_path / "rates")
+    ticks = write_log([make.move("x", "a", "b", ticks_in_state=3)])
+    table = dwell_times(read_log(ticks, tmp_path / "rates"))
+    assert table.filter(state="a").select("median", "rate").row(0) == (3, None)
+    assert table.filter(state="lit")["p"].to_list() == [None]
+    curve = dwell_survival(read_log(tmp_path / "rates", ticks))
+    assert curve.filter(state="a").select("ticks", "time").rows()[0] == (3, None)

@@ -1,6 +1,7 @@
 """Agents in each state, and how long they stay."""
 
 from collections.abc import Callable
+from math import exp
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -10,11 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from prism import Run
 from prism.analysis import RunLogs, dwell_survival, dwell_times, read_log
 from prism.report import make_report
 from prism.report._facts.run_facts import facts_of
 from prism.report._figures.page_figures import PageFigures
 from prism.report._sections.states import STATES, fit_table, reaches
+from tests.kit.textbook import Moran
 
 
 def drawn(figures: PageFigures, name: str) -> dict[str, int]:
@@ -149,3 +152,23 @@ def test_each_chart_has_figures_of_its_own(
     (section,) = (each for each in parse(report.html()).all("section", id="dwell"))
     assert "By the chart ant" in section.text
     assert "By the chart bee" in section.text
+
+
+def test_times_of_events_at_rates_are_drawn_in_rounds(
+    tmp_path: Path, parse: Callable[[str], Any]
+) -> None:
+    """Bars of equal width reach up to the 99th percentile, beside an exponential distribution."""
+    Run(Moran(), 30, seed=1).keep(tmp_path / "run")
+    logs = read_log(tmp_path / "run")
+    fitted = fit_table(dwell_survival(logs), dwell_times(logs))
+    for (_, part), row in zip(
+        fitted.group_by("state", maintain_order=True),
+        dwell_times(logs).iter_rows(named=True),
+        strict=True,
+    ):
+        assert part["until"][-1] == pytest.approx(row["p99"] or row["max"])
+        assert part["expected"].sum() == pytest.approx(1 - exp(-row["rate"] * part["until"][-1]))
+    report = make_report(logs)
+    assert report.failures == {}
+    assert "rounds in the state" in report.html()
+    assert "ticks in the state" not in report.html()
