@@ -66,6 +66,7 @@ const drawFigure = (() => {
     const viewClass = await strictView;
     const { view, finalize } = await vegaEmbed(place, spec, { ...options, viewClass, downloadFileName: id.replace("figure-", "") });
     if (view.failure) throw view.failure;
+    place.querySelector("summary")?.setAttribute("aria-label", "Save this figure");
     shown.get(place)?.finalize();
     // a page may show more of what a mark stands for
     view.addEventListener("click", (_, item) => {

@@ -20,15 +20,17 @@ from prism.report._sections.diagram import diagram_of
 from prism.report._sections.faults import cut, texts_of
 from prism.report._sections.kinds import Section
 from prism.runlog._words import in_words
-from prism.telemetry.events import DECISION, POST_WEIGHED, TRANSITION
+from prism.telemetry.events import DECISION, POST_PUBLISHED, POST_WEIGHED, TRANSITION
 from prism.watch._looking import Doings, post_ids
 
 _MOST_STORY = 300
 _EMPTY = Markup("")
 _WHY_OPEN = (
     "Beside each option is the transition of the chart that leads there. It was enabled, so the "
-    "condition in brackets held."
+    "condition in brackets held. A post's relevance has to reach the agent's threshold times the "
+    "feed's parameter engagement, unless the feed has a should_engage of its own."
 )
+_LAST_FIRST = "The last first."
 _IN_TICKS = "Ticks from entering a state to leaving it."
 
 
@@ -39,62 +41,44 @@ class AgentPage:
     Args:
         agent: The agent.
         doings: What it did.
-        facts: The facts of its run, with the charts; None if there are none yet.
+        facts: The facts of its run, with the charts.
         number: The round that is looked at; None in a log without rounds.
         unit: What a round of this run is called.
     """
 
     agent: str
     doings: Doings
-    facts: RunFacts | None
+    facts: RunFacts
     number: int | None
     unit: str
 
-    def sections(self) -> Iterator[Section]:
-        """Yield its sections, those of the round first."""
+    def sections(self) -> list[Section]:
+        """Return its sections, those of the round first."""
         story = self.doings.story
         is_here = pl.col("round").eq_missing(pl.lit(self.number, pl.Int64))
         then, passed = story.filter(is_here), self.doings.passed.filter(is_here)
         here, others = self.doings.here, self.doings.others
         when = "" if self.number is None else f" in {self.unit} {self.number:,}"
         parts = [
-            ("then", f"What it did{when}", "", self._then(story, then) if when else _EMPTY),
+            ("then", f"What it did{when}", _LAST_FIRST, self._told(then) if when else _EMPTY),
             ("asked", f"What it was asked{when}", _WHY_OPEN, self._asked(here)),
             ("passed", f"Posts that it let pass{when}", "", self._passed(passed)),
-            ("way", "Its path on the chart", "", self._way(story)),
-            ("dwell", "How long it stayed in each state", _IN_TICKS, self._dwelling(story)),
-            ("others", "What else it was asked", "The last first.", self._asked(others[::-1])),
-            ("story", "All that it did", "", self._told(story)),
+            ("way", "Its path on the chart in the whole run", "", self._way(story)),
+            ("dwell", "Its stays in each state in the whole run", _IN_TICKS, self._dwelling(story)),
+            ("others", "What else it was asked in the whole run", _LAST_FIRST, self._asked(others)),
+            ("story", "All that it did in the whole run", _LAST_FIRST, self._told(story)),
         ]
-        for anchor, heading, explanation, html in parts:
-            if html:
-                yield Section(anchor, heading, explanation, [html])
-
-    def _then(self, story: pl.DataFrame, then: pl.DataFrame) -> Markup:
-        """Write what the agent did in the round, and lead to the rounds beside it."""
-        known = story["round"].drop_nulls().unique().sort().to_list()
-        before = [each for each in known if each < (self.number or 0)][-1:]
-        after = [each for each in known if each > (self.number or 0)][:1]
-        ways = _EMPTY.join(
-            Markup('<button type="button" data-round="{}">{} {:,}</button> ').format(
-                each, self.unit.capitalize(), each
-            )
-            for each in (*before, *after)
-        )
-        done = self._told(then) or Markup('<p class="soft">Nothing.</p>')
-        return done + Markup('<p class="tools">{}</p>').format(ways)
+        return [Section(name, head, how, [html]) for name, head, how, html in parts if html]
 
     def _told(self, rows: pl.DataFrame) -> Markup:
         last = rows.tail(_MOST_STORY).reverse()
         told = happened_list(
-            (self._when(row), with_links(row["what"], post_ids(row)))
+            (link("round", row["round"], self._when(row)), with_links(row["what"], post_ids(row)))
             for row in last.iter_rows(named=True)
         )
-        if rows.height > last.height:
-            more = Markup('<p class="soft">The last {:,} of {:,} events.</p>')
-            return more.format(last.height, rows.height) + told
-
-        return told
+        is_cut = rows.height > last.height
+        more = f"The last {last.height:,} of {rows.height:,} events." if is_cut else ""
+        return Markup('<p class="soft">{}</p>').format(more if told else "Nothing.") + told
 
     def _when(self, row: Mapping[str, Any]) -> str:
         named = (
@@ -110,30 +94,26 @@ class AgentPage:
             (
                 f"tick {row['tick']}",
                 Markup("{}: {}{}").format(
-                    _link("post", row["post_id"]), cut(row["why"]), self._text(row["post_id"])
+                    link("post", row["post_id"]), cut(row["why"]), self._text(row["post_id"])
                 ),
             )
-            for row in rows.filter(pl.col("source").is_null()).iter_rows(named=True)
+            for row in rows.filter(pl.col("source").is_null()).reverse().iter_rows(named=True)
         )
 
     def _text(self, post: str | None) -> Markup:
         author, text = self.doings.posts.get(post or "", ("", ""))
-        return Markup("<br>{}: {}").format(agent_link(author), cut(text)) if author else _EMPTY
+        return Markup("<br>{}: {}").format(link("agent", author), cut(text)) if author else _EMPTY
 
     def _way(self, story: pl.DataFrame) -> Markup:
         own = story.filter(agent_id=self.agent, event=TRANSITION)
-        rows = own.drop_nulls(["from_state", "to_state"]).select("from_state", "to_state").rows()
-        counts = Counter((showable(source), showable(target)) for source, target in rows)
-        facts = self.facts
-        if facts is None or not counts:
-            return _EMPTY
-
-        for chart in facts.chart_names:
-            diagram = diagram_of(chart, [facts])
-            states, traffic = set(diagram.states), Levels(diagram).traffic(counts)
+        moves = own.select("from_state", "to_state").drop_nulls().iter_rows()
+        counts = Counter((showable(source), showable(target)) for source, target in moves)
+        for chart in self.facts.chart_names:
+            levels = Levels(diagram_of(chart, [self.facts]))
+            states, traffic = set(levels.diagram.states), levels.traffic(counts)
             its = {ends: count for ends, count in traffic.items() if states.issuperset(ends)}
             if its:
-                svg = Markup(draw_svg(diagram, its))
+                svg = Markup(draw_svg(levels.diagram, its))
                 return Markup('<div class="scroll" tabindex="0">{}</div>').format(svg)
 
         return _EMPTY
@@ -146,14 +126,13 @@ class AgentPage:
         if visits.is_empty():
             return _EMPTY
 
-        table = visits.group_by(state="from_state", maintain_order=True).agg(
-            visits=pl.len(), mean=ticks.mean(), longest=ticks.max()
-        )
-        names = pl.col("state").map_elements(showable, return_dtype=pl.String)
-        return html_table("agent-dwell", table.with_columns(names))
+        state = pl.col("from_state").map_elements(showable, return_dtype=pl.String)
+        by_state = visits.group_by(state=state, maintain_order=True)
+        stays = by_state.agg(visits=pl.len(), mean=ticks.mean(), longest=ticks.max())
+        return html_table("agent-dwell", stays)
 
     def _asked(self, asked: Sequence[Recorded]) -> Markup:
-        return _EMPTY.join(map(self._decision, asked))
+        return _EMPTY.join(map(self._decision, reversed(asked)))
 
     def _decision(self, asked: Recorded) -> Markup:
         """Write a decision or a text with all that is known of it."""
@@ -173,9 +152,18 @@ class AgentPage:
             for heading, text in texts.items()
         )
 
-        return Markup("<details><summary>{}</summary>{}{}{}{}</details>").format(
-            cut(title), self._about(asked), self._options(event), _asked_how(event), parts
-        )
+        known = (self._about(asked), self._options(event), self._followed(event))
+        told = _EMPTY.join((*known, _asked_how(event), parts))
+        return Markup("<details><summary>{}</summary>{}</details>").format(cut(title), told)
+
+    def _followed(self, event: Mapping[str, Any]) -> Markup:
+        """Lead from a decision to what was written before the next one."""
+        is_decision = pl.col("event") == DECISION
+        own = self.doings.story.filter(agent_id=self.agent).with_columns(turn=is_decision.cum_sum())
+        its = own.filter(is_decision, _at_time_of(event))["turn"]
+        written = own.filter(pl.col("turn").is_in(its.implode()), event=POST_PUBLISHED)
+        links = Markup(", ").join(link("post", post) for post in written["post_id"])
+        return links and Markup("<p>Before its next decision, it wrote {}</p>").format(links)
 
     def _about(self, asked: Recorded) -> Markup:
         """Write what a decision was about: a post with its text, or else its context."""
@@ -184,7 +172,7 @@ class AgentPage:
         if posts:
             return _EMPTY.join(
                 Markup("<p>About {}{}{}</p>").format(
-                    _link("post", post), self._weighed(event, post), self._text(post)
+                    link("post", post), self._weighed(event, post), self._text(post)
                 )
                 for post in posts
             )
@@ -196,12 +184,13 @@ class AgentPage:
     def _weighed(self, event: Mapping[str, Any], post: str) -> str:
         """Say what the agent made of a post before it decided about it."""
         weighed = self.doings.story.filter(event=POST_WEIGHED, post_id=post)
-        then = pl.all_horizontal(
-            pl.col(name).eq_missing(pl.lit(event.get(name), pl.Int64)) for name in ("round", "tick")
-        )
-        known = weighed.filter(then).drop_nulls(["relevance", "threshold"])
+        known = weighed.filter(_at_time_of(event)).drop_nulls(["relevance", "threshold"])
         for relevance, threshold in known.select("relevance", "threshold").tail(1).iter_rows():
-            return f" (relevance {relevance:.3g}, threshold {threshold:.3g})"
+            asks = f"threshold {threshold:.3g}"
+            share = self.facts.run.parameters.get("engagement")
+            if isinstance(share, int | float):
+                asks += f" times engagement {share:.3g} = {threshold * share:.3g}"
+            return f" (relevance {relevance:.3g}, {asks})"
 
         return ""
 
@@ -221,13 +210,12 @@ class AgentPage:
             for option in options
             if isinstance(option, str)
         )
-        return Markup('<ul class="options">{}</ul>').format(rows)
+        said = "The model gave no probabilities." if event.get("model") and not known else ""
+        lines = '<ul class="options">{}</ul><p class="soft">{}</p>'
+        return Markup(lines).format(rows, said)
 
     def _conditions(self, event: Mapping[str, Any], option: str) -> Iterator[str]:
         """Yield the transitions of the chart that lead to an option, as the chart writes them."""
-        if self.facts is None:
-            return
-
         state, trigger = str(event.get("state")), str(event.get("trigger"))
         charts = self.facts.charts
         for name in filter(charts.__contains__, map(str, self.facts.chart_names)):
@@ -235,16 +223,20 @@ class AgentPage:
             yield from (label for label in labels if label.startswith(trigger))
 
 
+def _at_time_of(event: Mapping[str, Any]) -> pl.Expr:
+    times = {name: pl.lit(event.get(name), pl.Int64) for name in ("round", "tick")}
+    return pl.all_horizontal(pl.col(name).eq_missing(time) for name, time in times.items())
+
+
+_HOW = (
+    *("model", "option_mass", "latency", "queue_seconds", "attempts"),
+    *("input_tokens", "output_tokens"),
+)
+
+
 def _asked_how(event: Mapping[str, Any]) -> Markup:
-    names = ("model", "option_mass", "latency", "queue_seconds", "attempts", "input_tokens")
-    told = (
-        f"{name.replace('_', ' ')} {event[name]:.4g}"
-        if type(event[name]) is float
-        else f"{name.replace('_', ' ')} {event[name]}"
-        for name in (*names, "output_tokens")
-        if event.get(name) is not None
-    )
-    return Markup('<p class="soft">{}</p>').format(cut(", ".join(told)))
+    known = {name.replace("_", " "): event[name] for name in _HOW if event.get(name) is not None}
+    return Markup('<p class="soft">{}</p>').format(cut(in_words(known)))
 
 
 def thread_page(tree: tuple[TreePost, ...], chosen: str) -> Section:
@@ -257,10 +249,12 @@ def thread_page(tree: tuple[TreePost, ...], chosen: str) -> Section:
 
     def named(post: TreePost) -> Markup:
         mark = Markup(" <b>this post</b>") if post.post_id == chosen else _EMPTY
-        who = agent_link(post.agent_id) if post.agent_id else showable(told_of(post))
-        return Markup("{} {}{}").format(who, _link("post", post.post_id), mark)
+        does = showable(told_of(post).removeprefix(post.agent_id))
+        who = link("agent", post.agent_id or None)
+        return Markup("{}{} {}{}").format(who, does, link("post", post.post_id), mark)
 
-    return Section("thread", "The thread", "", [thread_of(tree, named)])
+    answers = "" if len(tree) > 1 else "Nobody replied to it or reshared it."
+    return Section("thread", "The thread", answers, [thread_of(tree, named)])
 
 
 def happened_list(items: Iterable[tuple[str, Markup]]) -> Markup:
@@ -271,15 +265,14 @@ def happened_list(items: Iterable[tuple[str, Markup]]) -> Markup:
     return lines and Markup('<ol class="happened tall" tabindex="0">{}</ol>').format(lines)
 
 
-def agent_link(agent: str | None) -> Markup:
-    """Return a button that leads to an agent."""
-    return _EMPTY if agent is None else _link("agent", agent)
+def link(kind: str, name: str | int | None, said: str | None = None) -> Markup:
+    """Return a button that leads to an agent, a post or a round; without it, what is said."""
+    shown = cut(said or str(name or ""))
+    button = Markup('<button class="link" data-{}="{}">{}</button>')
+    if name is None:
+        return Markup.escape(shown)
 
-
-def _link(kind: str, name: str) -> Markup:
-    return Markup('<button class="link" data-{}="{}">{}</button>').format(
-        Markup(kind), showable(name), cut(name)
-    )
+    return button.format(Markup(kind), showable(str(name)), shown)
 
 
 def with_links(text: str, posts: Iterable[str]) -> Markup:
@@ -288,6 +281,6 @@ def with_links(text: str, posts: Iterable[str]) -> Markup:
     for post in posts:
         before, found, shown_after = shown.partition(cut(post))
         if found:
-            links, shown = links + before + _link("post", post), shown_after
+            links, shown = links + before + link("post", post), shown_after
 
     return links + shown

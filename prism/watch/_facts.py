@@ -187,13 +187,12 @@ def _decisions(tally: Tally) -> dict[str, pl.DataFrame]:
     """Return the tables of decisions; what needs every single one, such as latencies, is empty."""
     asked = tally.table("asked")
     made = asked.filter(pl.col("event") == DECISION)
-    reasons = made.filter(pl.col("source") == "fallback")
 
     return {
         "decisions": _grouped(made, ["state", "model"]),
         "by_round": _grouped(made, ["round"]),
         "chosen": _grouped(made, ["round", "chosen"]),
-        "reasons": _grouped(reasons, ["source", "reason"]),
+        "reasons": _grouped(made.filter(source="fallback"), ["source", "reason"]),
         "costs": _costs(asked),
     }
 

@@ -74,8 +74,8 @@ class Guard:
         if refusal is None and not is_new and not compare_digest(given, self._secret.encode()):
             refusal = "token"
         if refusal is not None:
-            refused = PlainTextResponse(f"{_REFUSALS[refusal]}\n", 403, _HEADERS)
-            await refused(scope, receive, send)
+            refuse = PlainTextResponse(f"{_REFUSALS[refusal]}\n", 403, _HEADERS)
+            await refuse(scope, receive, send)
             return
 
         async def send_with_headers(message: Message) -> None:
@@ -109,13 +109,11 @@ class Guard:
         """Return True for the first request with the token, which is worth nothing afterwards."""
         given = request.query_params.get("token", "")
         with self._lock:
-            if request.scope["path"] != "/" or self.token is None:
-                return False
-            if not compare_digest(given.encode(), self.token.encode()):
-                return False
-            self.token = None
+            is_it = self.token is not None and compare_digest(given.encode(), self.token.encode())
+            is_meant = is_it and request.scope["path"] == "/"
+            self.token = None if is_meant else self.token
 
-        return True
+        return is_meant
 
     def _is_own(self, host: str) -> bool:
         """Return True for an address that this server listens on, and no name that leads there."""

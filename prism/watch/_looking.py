@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -40,7 +40,6 @@ MOST_HAPPENINGS = 200
 _PIECE_BYTES = 1 << 20
 MOST_AGENTS = 200
 MOST_DECISIONS = 40
-POST_MARK = f'"{events.POST_PUBLISHED}"'.encode()
 
 _PREFIXES = {
     "posts": ("post.published", "post.liked", "post.disliked"),
@@ -273,26 +272,29 @@ def post_ids(event: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(post for post in named if isinstance(post, str) and post))
 
 
-def thread_of(watched: Watched, post: str) -> tuple[TreePost, ...]:
-    """Return the thread that a post belongs to, as far as the log was read.
+def thread_of(watched: Watched, post: str) -> tuple[tuple[TreePost, ...], dict[str, list[str]]]:
+    """Return the thread that a post belongs to, and who liked each post, as far as the log is read.
 
     Raises:
         InputError: If the log has no such post.
     """
     with watched.reading() as (tally, tail):
-        published = _published(tally.index.lines([post], tail.read).values())
+        published = _named(tally.index.lines([post], tail.read).values())
         root = next((each.get("root_id") for each in published if each["post_id"] == post), None)
         wanted = [post, root] if isinstance(root, str) else [post]
-        below = _published(tally.index.lines(wanted, tail.read).values())
+        below = _named(tally.index.lines(wanted, tail.read).values())
         # likes are found by those who are liked
         authors = {str(each.get("agent_id")) for each in below}
         lines = tally.index.lines([*wanted, *authors], tail.read)
+    likers = defaultdict[str, list[str]](list)
+    for like in _named(lines.values(), events.POST_LIKED):
+        likers[like["post_id"]].append(str(like.get("agent_id")))
     with as_log(b"".join(lines.values())) as part:
         tree = grow(wanted[-1], posts_below(read_log(part), wanted[-1:]))
     if all(each.post_id != post or each.kind == MISSING for each in tree):
         raise InputError(f"the log has no post {post!r} so far")
 
-    return tree
+    return tree, likers
 
 
 def _posts(watched: Watched, ids: Collection[str]) -> dict[str, tuple[str, str]]:
@@ -300,18 +302,19 @@ def _posts(watched: Watched, ids: Collection[str]) -> dict[str, tuple[str, str]]
     with watched.reading() as (tally, tail):
         return {
             each["post_id"]: (str(each.get("agent_id")), str(each.get("text") or ""))
-            for each in _published(tally.index.lines(ids, tail.read).values())
+            for each in _named(tally.index.lines(ids, tail.read).values())
             if each["post_id"] in ids
         }
 
 
-def _published(lines: Iterable[bytes]) -> list[Mapping[str, Any]]:
-    """Return the posts that are published by some lines of the log."""
-    found = (read_line(line) or {} for line in lines if POST_MARK in line)
+def _named(lines: Iterable[bytes], name: str = events.POST_PUBLISHED) -> list[Mapping[str, Any]]:
+    """Return the events of a name among some lines of the log, by default of published posts."""
+    mark = f'"{name}"'.encode()
+    found = (read_line(line) or {} for line in lines if mark in line)
     return [
         event
         for event in found
-        if event.get("event") == events.POST_PUBLISHED and isinstance(event.get("post_id"), str)
+        if event.get("event") == name and isinstance(event.get("post_id"), str)
     ]
 
 
@@ -319,7 +322,7 @@ def _lines_of(watched: Watched, agent: str) -> bytes:
     """Return the lines that name an agent or answer its posts; the first ones if there are none."""
     with watched.reading() as (tally, tail):
         own = tally.index.lines([agent], tail.read)
-        published = _published(own.values())
+        published = _named(own.values())
         posts = [each["post_id"] for each in published if each.get("agent_id") == agent]
         found = {**own, **tally.index.lines(posts, tail.read)}
         return b"".join(found[place] for place in sorted(found)) or tail.read(0, MOST_BYTES)

@@ -22,7 +22,6 @@ from prism.errors import InputError
 from prism.report._facts.run_facts import DIAGRAMS
 from prism.runlog._prompts import read_line
 from prism.runlog._reader import LOG_NAMES
-from prism.runs._checkpoints import FOLDER_NAME
 from prism.runs._folder import is_begun
 from prism.runs._status import HEARTBEAT_NAME
 
@@ -75,10 +74,9 @@ class Playing:
     def told(self) -> dict[str, Any]:
         """Return what the page shows of it."""
         with self._lock:
-            begun = is_begun(self.folder / self.name)
             return {
                 **self._told,
-                "run": self.name if begun else None,
+                "run": self.name if is_begun(self.folder / self.name) else None,
                 "number": self._number,
                 "printed": "".join(self._printed),
             }
@@ -262,10 +260,7 @@ def _place_for(folder: Any) -> Path:
 
 def _copy(played: Path, kept: Path) -> None:
     """Copy a run so that the log is no shorter than its checkpoints say."""
-    kept.mkdir(parents=True)
-    if (played / FOLDER_NAME).is_dir():
-        copytree(played / FOLDER_NAME, kept / FOLDER_NAME, ignore=ignore_patterns(".*"))
-    names = (each.name for each in played.iterdir() if each.is_file())
-    for name in sorted(names, key=lambda name: name not in LOG_NAMES):
-        if name != HEARTBEAT_NAME and not name.startswith("."):
+    copytree(played, kept, ignore=ignore_patterns(".*", HEARTBEAT_NAME, *LOG_NAMES))
+    for name in LOG_NAMES:
+        if (played / name).is_file():
             copyfile(played / name, kept / name)

@@ -254,7 +254,11 @@ class Watching:
     def __init__(self, runs: Runs, host: str = "127.0.0.1", port: int = 0) -> None:
         library()  # bundled while the first log is read
         self._runs = runs
-        self._socket = _bound(host, port)
+        try:
+            self._socket = _bound(host, port)
+        except InputError:
+            runs.close()
+            raise
         self._pages = _Pages(runs)
         number = self._socket.getsockname()[1]
         app = Starlette(routes=self._pages.routes(), exception_handlers=_PROBLEMS)
@@ -358,12 +362,7 @@ def play(
     Raises:
         InputError: If the port is taken.
     """
-    runs = Runs(Playing({**given, "world": world}), name=world)
-    try:
-        watching = Watching(runs, host, port)
-    except InputError:
-        runs.close()
-        raise
+    watching = Watching(Runs(Playing({**given, "world": world}), name=world), host, port)
     watching.start()
 
     return watching

@@ -76,7 +76,7 @@ class Tail:
             holding: The text.
             most: Most blocks to look at.
         """
-        self.size = self._length()
+        self.size = os.fstat(self._source.fileno()).st_size
         for data in islice(blocks_back(self.read, self.size), most):
             # the last line may have no end yet
             whole = data[: data.rfind(b"\n") + 1]
@@ -90,9 +90,6 @@ class Tail:
         """Close the files."""
         self._file.close()
         self._copy.close()
-
-    def _length(self) -> int:
-        return os.fstat(self._source.fileno()).st_size
 
     def _unpack(self) -> None:
         """Unpack what was added to a compressed log, into a file of its own."""
@@ -124,7 +121,7 @@ class Tail:
             raise Changed("was replaced by another file")
 
         self._unpack()
-        self.size = self._length()
+        self.size = os.fstat(self._source.fileno()).st_size
         if self.size < self.position:
             raise Changed("was truncated, as when a run is resumed from a checkpoint")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from threading import Lock
 from time import monotonic
 from typing import Any
@@ -25,7 +25,7 @@ from prism.report._sections.picture import draw_picture
 from prism.runlog._words import in_words
 from prism.watch import _facts
 from prism.watch import _looking as looking
-from prism.watch._agent_page import AgentPage, agent_link, happened_list, thread_page, with_links
+from prism.watch._agent_page import AgentPage, happened_list, link, thread_page, with_links
 from prism.watch._agents import AgentTable
 from prism.watch._tally import Tally
 from prism.watch._watched import MOST_READ_WHOLE, Watched
@@ -123,8 +123,7 @@ class Views:
             rest = self._rested + self.rest * _SECONDS_TO_READ * tail.size - monotonic()
             if read != self._read and is_running and rest > 0:
                 whole = self._whole
-                latest = whole and _facts.counted_facts(whole, self.watched, decides=False)
-                return latest, rest
+                return whole and _facts.counted_facts(whole, self.watched, decides=False), rest
 
             if read != self._read:
                 self._whole, self._read = _facts.whole_facts(self.watched), read
@@ -155,28 +154,27 @@ class Views:
             counts = tally.events()
 
         figures, unit = _figures(facts), self.watched.unit
+        picture = looking.picture_at(self.watched, number)
+        where = picture and f"After {unit} {picture.round:,}. Choose an agent for all it did."
+        world = draw_picture(picture, "now", figures) if picture else _EMPTY
         sections = [
-            *self._pictured(number, figures),
+            Section("picture", "The world", where or "", [world]),
             Section("chart", "The chart", _HOW_TO_READ.replace("round", unit), [charts]),
             *self._happened(number, kind, here),
         ]
         # a long log may be read now
         self.watched.shown.set()
-        more = {"kinds": ["faults", *looking.kinds_of(counts)], "numbers": _numbers(event or {})}
+        more = {"kinds": ["faults", *looking.kinds_of(counts)], "numbers": event or {}}
 
-        return View([each for each in sections if each.parts[0]], figures, more)
-
-    def _pictured(self, number: int | None, figures: PageFigures) -> Iterator[Section]:
-        picture = looking.picture_at(self.watched, number)
-        if picture is not None:
-            where = f"After {self.watched.unit} {picture.round:,}. Choose an agent for all it did."
-            yield Section("picture", "The world", where, [draw_picture(picture, "now", figures)])
+        when = "" if number is None else f" in {unit} {number:,}"
+        named = [replace(each, heading=each.heading + when) for each in sections if each.parts[0]]
+        return View(named, figures, more)
 
     def charts(self) -> list[Levels]:
         """Return the charts that the page draws."""
         facts = self._counted()
-        names = [] if facts is None else facts.chart_names
-        return [Levels(diagram_of(chart, [facts])) for chart in names if facts is not None]
+        names = facts.chart_names if facts else ()
+        return [Levels(diagram_of(chart, [facts])) for chart in names if facts]
 
     def of_agent(self, agent: str, number: int | None) -> View:
         """Return what an agent did in a round and in all, and what it was asked.
@@ -185,9 +183,11 @@ class Views:
             InputError: If the log has no such agent.
         """
         doings = looking.doings_of(self.watched, agent, number)
-        page = AgentPage(agent, doings, self._counted(), number, self.watched.unit)
+        facts = self._counted()
+        assert facts is not None  # the log has the agent
+        page = AgentPage(agent, doings, facts, number, self.watched.unit)
         fields = [(showable(name), *map(_plain, both)) for name, *both in doings.fields]
-        return View(list(page.sections()), PageFigures(()), {"fields": fields})
+        return View(page.sections(), PageFigures(()), {"fields": fields})
 
     def of_post(self, post: str) -> View:
         """Return the thread that a post belongs to.
@@ -195,7 +195,8 @@ class Views:
         Raises:
             InputError: If the log has no such post.
         """
-        return View([thread_page(looking.thread_of(self.watched, post), post)], PageFigures(()))
+        tree, likers = looking.thread_of(self.watched, post)
+        return View([thread_page(tree, post)], PageFigures(()), {"likers": likers})
 
     def _happened(self, number: int | None, kind: str, facts: RunFacts) -> Iterator[Section]:
         happened, wrong = looking.happened_in(self.watched, number, kind)
@@ -204,7 +205,9 @@ class Views:
             yield from sections_of([FAULTS], [here], PageFigures(()))
 
         explanation = _HOW_MANY * (happened.height == looking.MOST_HAPPENINGS)
-        yield Section("happened", "What happened", explanation, [_happenings(happened)])
+        yield Section(
+            "happened", "What happened", explanation, [_happenings(happened, self.watched.unit)]
+        )
 
     def _counted(self) -> RunFacts | None:
         with self._lock:
@@ -241,36 +244,26 @@ def _charts(facts: RunFacts, here: RunFacts, states: Mapping[str, int], tally: T
 
     others = {state: count for state, count in counts.items() if count and not facts.chart_names}
     if others:
-        rows = {"state": list(others), "agents": list(others.values())}
-        parts.append(html_table("states-now", pl.DataFrame(rows)))
+        rows = pl.DataFrame([*others.items()], ["state", "agents"], orient="row")
+        parts.append(html_table("states-now", rows))
 
     return _EMPTY.join(parts)
-
-
-def _numbers(event: Mapping[str, Any]) -> dict[str, float]:
-    """Return what the end of a round says in numbers, by what they count."""
-    told = {showable(name): value for name, value in event.items() if name not in ("round", "tick")}
-    for kind in ("measures", "timeouts", "fallbacks", "texts"):
-        for name, value in _facts.object_in(event, kind).items():
-            told[showable(name if kind == "measures" else f"{kind} {name}")] = value
-
-    return {name: value for name, value in told.items() if type(value) in (int, float)}
 
 
 def _plain(value: Any) -> Any:
     return value if type(value) in (int, float, type(None)) else showable(in_words(value))
 
 
-def _happenings(rows: pl.DataFrame) -> Markup:
+def _happenings(rows: pl.DataFrame, unit: str) -> Markup:
     """Write events as a list, the last first."""
     told = happened_list(
         (
             "" if row["tick"] is None else f"tick {row['tick']:,}",
             Markup("{} {}").format(
-                agent_link(row["agent_id"]),
+                link("agent", row["agent_id"]),
                 with_links(row["what"] or row["event"], looking.post_ids(row)),
             ),
         )
         for row in rows.reverse().iter_rows(named=True)
     )
-    return told or Markup('<p class="soft">Nothing of this kind.</p>')
+    return told or Markup('<p class="soft">Nothing of this kind in this {}.</p>').format(unit)

@@ -11,11 +11,13 @@ from time import monotonic
 from typing import Any
 
 from prism.analysis._reading.logs import ahead
+from prism.analysis._reading.runs import Run
 from prism.drawing import Diagram
 from prism.errors import InputError
 from prism.files._records import shown_path
 from prism.runlog._reader import Block, locate_log
 from prism.runs import RunStatus, run_status
+from prism.telemetry.events import POST_PUBLISHED, TEXT_WRITTEN
 from prism.watch._tail import Changed, Tail
 from prism.watch._tally import Tally
 
@@ -92,15 +94,15 @@ class Watched:
         """Return what the head of the page shows."""
         with self.lock:
             rounds, status, run = self.tally.rounds(), self.status, self.tally.known_run
-            told = {
-                name: getattr(run, name, None) for name in ("world", "agents", "rounds", "seed")
-            }
+            about, counts = run or Run(self.label, self.path), self.tally.events()
             return {
-                "world": told["world"],
-                "agents": told["agents"] or sum(self.tally.joined().values()) or None,
-                "planned": status.rounds or told["rounds"],
-                "logged": getattr(run, "logged_agents", None),
-                "seed": told["seed"],
+                "world": about.world,
+                "faults": int(self.tally.table("faults")["count"].sum()),
+                "templates": POST_PUBLISHED in counts and TEXT_WRITTEN not in counts,
+                "agents": about.agents or sum(self.tally.joined().values()) or None,
+                "planned": status.rounds or about.rounds,
+                "logged": about.logged_agents,
+                "seed": about.seed,
                 "label": self.label,
                 "unit": self.unit,
                 "version": self.version,

@@ -108,11 +108,13 @@
     [...place.querySelectorAll(".tall, .scroll, .happened")].forEach((each, number) => {
       if (scrolled[number]) [each.scrollLeft, each.scrollTop] = scrolled[number];
     });
-    // a chart shrinks as long as its letters can be read, then it scrolls in its box, from the middle
+    // a chart shrinks as long as its letters can be read, then it scrolls in its box, from where agents start
     for (const each of place.querySelectorAll(".scroll svg")) {
       each.style.minWidth = `${0.85 * each.width.baseVal.value}px`;
+      if (scrolled.length) continue;
       const box = each.closest(".scroll");
-      if (!scrolled.length) box.scrollLeft = (box.scrollWidth - box.clientWidth) / 2;
+      const { left, width } = (each.querySelector(".start") ?? each).getBoundingClientRect();
+      box.scrollLeft += left + width / 2 - box.getBoundingClientRect().left - box.clientWidth / 2;
     }
     for (const each of place.querySelectorAll("[data-state], [data-source]")) {
       each.setAttribute("tabindex", "0");
@@ -136,8 +138,13 @@
   };
 
   const showSections = (holder, prefix, view) => {
-    const shown = view.sections.map((each) => {
-      const section = sectionOf(holder, prefix, each.anchor);
+    const shown = view.sections.map(({ anchor }) => sectionOf(holder, prefix, anchor));
+    const stale = [...holder.children].filter((each) => !shown.includes(each));
+    stale.forEach((each) => each.remove());
+    // what is to be scrolled has to have its place
+    view.sections.forEach((each, number) => {
+      const section = shown[number];
+      if (holder.children[number] !== section) holder.insertBefore(section, holder.children[number] ?? null);
       const [heading, explanation] = section.children;
       const body = section.lastChild;
       heading.textContent = each.heading;
@@ -147,12 +154,6 @@
         replaceContents(body, each.html);
         body.querySelectorAll(".figure").forEach((figure) => state.specs.delete(figure.id));
       }
-      return section;
-    });
-    const stale = [...holder.children].filter((each) => !shown.includes(each));
-    stale.forEach((each) => each.remove());
-    shown.forEach((each, number) => {
-      if (holder.children[number] !== each) holder.insertBefore(each, holder.children[number] ?? null);
     });
     state.queue = state.queue.then(() => drawAll(view.figures));
     return state.queue;
@@ -191,7 +192,7 @@
 
   const stateWords = (head) => {
     const words = [];
-    if (head.rounds !== null) words.push(`${unit()} ${outOf(head.rounds, head.planned)}`);
+    if (head.rounds !== null) words.push(`the run is at ${unit()} ${outOf(head.rounds, head.planned)}`);
     if (head.tick !== null && head.state !== "complete" && head.ticks !== 1) words.push(`tick ${outOf(head.tick, head.ticks)}`);
     if (head.questions) words.push(`${counted(head.questions)} question${head.questions === 1 ? "" : "s"} open`);
     if (head.seconds_left !== null && !isPlayed) words.push(`${timeText(head.seconds_left)} left`);
@@ -199,9 +200,13 @@
       const tokens = head.spent.tokens;
       words.push(`${counted(head.spent.calls)} calls, ${counted(tokens)} tokens`);
       for (const [name, each] of Object.entries(head.spent.by_model ?? {})) words.push(`${name}: ${counted(each.calls)} calls`);
+      if (head.templates) words.push("no model wrote the posts");
     }
-    return words.join(" \u00b7 ");
+    return words.map((each) => `${each} \u00b7 `).join("");
   };
+
+  const isOver = (head) => ["complete", "stopped", "damaged"].includes(head?.state);
+  const faultWords = ({ faults, ...head }) => `${faults ? counted(faults) : "no"} fault${faults === 1 ? "" : "s"} in the run${isOver(head) && head.read === head.size ? "" : " so far"}`;
 
   const showHead = (head) => {
     state.head = head;
@@ -216,7 +221,8 @@
     const name = document.createElement("b");
     name.textContent = head.state;
     get("state").dataset.state = head.state;
-    get("state").replaceChildren(name, ` ${stateWords(head)}`);
+    const faults = head.faults ? buttonOf(faultWords(head), () => get("time").scrollIntoView()) : element("span", faultWords(head));
+    get("state").replaceChildren(name, ` ${stateWords(head)}`, faults);
 
     const isReading = head.size - head.read > 1 << 20;
     get("reading").hidden = !isReading;
@@ -258,14 +264,20 @@
     slider.disabled = last === null;
     get("before").disabled = number === null || number <= Number(slider.min);
     get("after").disabled = number === null || number >= Number(slider.max);
+    const inPanel = { min: slider.min, max: slider.max, title: `${capital(unit())}, ${slider.min} to ${slider.max}` };
+    Object.assign(get("panel-round"), number === null || document.activeElement === get("panel-round") ? inPanel : { ...inPanel, value: number });
     get("live").setAttribute("aria-pressed", String(isLive()));
-    const words = number === null ? `no ${unit()}s yet` : `${capital(unit())} ${counted(number)}${isLive() ? " (the last)" : ` of ${counted(last ?? number)}`}`;
+    get("live").textContent = isOver(head) ? `Last ${unit()}` : "Live";
+    const words = number === null ? `no ${unit()}s yet` : `${capital(unit())} ${counted(number)}${isLive() && !isOver(head) ? " (the last)" : ` of ${counted(last ?? number)}`}`;
     get("where").textContent = words;
     slider.setAttribute("aria-valuetext", words);
     slider.setAttribute("aria-label", capital(unit()));
     for (const [id, key] of [["before", "left"], ["after", "right"]]) {
-      get(id).setAttribute("aria-label", `${capital(unit())} ${id}`);
-      get(id).title = `${capital(unit())} ${id} (${key} arrow)`;
+      for (const each of [get(id), get(`panel-${id}`)]) {
+        each.setAttribute("aria-label", `${capital(unit())} ${id}`);
+        each.title = `${capital(unit())} ${id} (${key} arrow)`;
+      }
+      get(`panel-${id}`).disabled = get(id).disabled;
     }
   };
 
@@ -274,20 +286,41 @@
   const element = (kind, text, more) => Object.assign(document.createElement(kind), { textContent: text, ...more });
   const plain = (value) => (typeof value === "number" ? value.toLocaleString("en", { maximumSignificantDigits: Number.isInteger(value) ? 15 : 4 }) : value ?? "");
 
+  // What the end of a round says in numbers, by what they count.
+  const numbersIn = (ended) => {
+    const told = Object.entries(ended).filter(([name]) => name !== "round" && name !== "tick");
+    for (const kind of ["measures", "timeouts", "fallbacks", "texts"]) {
+      for (const [name, value] of Object.entries(ended[kind] ?? {})) told.push([kind === "measures" ? name : `${kind} ${name}`, value]);
+    }
+    return told.filter(([, value]) => typeof value === "number");
+  };
+
+  // Who liked each post of a thread, behind what says how many did.
+  const MOST_LIKERS = 20;
+  const addLikers = (likers) => {
+    for (const post of get("panel-body").querySelectorAll(".thread li")) {
+      const agents = likers[post.querySelector("[data-post]")?.dataset.post] ?? [];
+      agents.slice(0, MOST_LIKERS).forEach((agent, number) => post.append(number ? ", " : " by ", agentButton({ agent, times: 1 }).firstChild));
+    }
+  };
+
   // What counts of a round the log has, and what it does not have where the reader would look for it.
-  const complete = ({ sections, numbers }) => {
+  const complete = ({ sections, numbers }, number) => {
     const { agents, logged, world } = state.head;
+    const happened = sections.find(({ anchor }) => anchor === "happened");
+    if (happened && looked().get("kind") === "faults") happened.explanation = `${capital(faultWords(state.head))}. ${happened.explanation}`;
     const place = sections.findIndex(({ anchor }) => anchor === "chart");
     if (place < 0 || !numbers) return;
+    const told = numbersIn(numbers);
     const chart = sections[place];
-    if (Object.keys(numbers).length) {
+    if (told.length) {
       const list = element("dl", "", { className: "facts" });
-      for (const [name, value] of Object.entries(numbers)) {
+      for (const [name, value] of told) {
         const cell = document.createElement("div");
         cell.append(element("dt", name.replaceAll("_", " ")), element("dd", plain(value)));
         list.append(cell);
       }
-      sections.splice(place + 1, 0, { anchor: "numbers", heading: `Numbers of the ${unit()}`, explanation: "", html: list.outerHTML });
+      sections.splice(place + 1, 0, { anchor: "numbers", heading: `Numbers of ${unit()} ${counted(number)}`, explanation: "", html: list.outerHTML });
     }
     if (logged !== null) {
       const arrows = logged ? "arrows and the agents behind both are of these alone" : "what moved along arrows is not known, nor who is where";
@@ -320,7 +353,7 @@
     complain(null);
     showDark("dark-round", view);
     showKinds(view.kinds ?? []);
-    complete(view);
+    complete(view, number);
     await showSections(get("at"), "at", view);
     const listed = get("at-happened");
     if (listed && listed.children[1].nextSibling !== kindsOfEvents) listed.children[1].after(kindsOfEvents);
@@ -411,9 +444,12 @@
     const table = document.createElement("table");
     table.id = "all-agents";
     const head = table.createTHead().insertRow();
-    columns.forEach((name, place) => {
-      const cell = document.createElement("th");
-      cell.scope = "col";
+    // the column that sorts stands beside the names, where a phone shows it
+    const sorting = columns.indexOf(sort.replace(/^-/, ""));
+    const order = [...new Set([0, ...(sorting > 1 ? [sorting] : []), ...columns.keys()])];
+    order.forEach((place) => {
+      const name = columns[place];
+      const cell = element("th", "", { scope: "col", className: place > 1 ? "number" : "" });
       const isFalling = sort === `-${name}`;
       if (isFalling || sort === name) cell.setAttribute("aria-sort", isFalling ? "descending" : "ascending");
       const next = isFalling || (place < 2 && sort !== name) ? name : `-${name}`;
@@ -421,10 +457,10 @@
       head.append(cell);
     });
     const body = table.createTBody();
-    for (const [agent, ...values] of rows) {
+    for (const values of rows) {
       const row = body.insertRow();
-      row.insertCell().append(...agentButton({ agent, times: 1 }).childNodes);
-      for (const value of values) {
+      row.insertCell().append(...agentButton({ agent: values[0], times: 1 }).childNodes);
+      for (const value of order.slice(1).map((place) => values[place])) {
         const cell = row.insertCell();
         if (typeof value === "number") cell.className = "number";
         cell.textContent = typeof value === "number" ? value.toLocaleString("en") : value ?? "";
@@ -434,7 +470,10 @@
     words.className = "soft";
     words.setAttribute("role", "status");
     const last = Math.min(first + rows.length, found);
-    words.textContent = `${found ? `${counted(first + 1)} to ${counted(last)} of ` : ""}${counted(found)} agent${found === 1 ? "" : "s"}. Choose a heading to sort by it, and an agent for all that it did. "entered" counts how often it entered a state in the whole run.${read < 1 ? ` So far, ${Math.floor(100 * read)} % of the log is counted.` : ""}`;
+    const most = first === 0 && sort.startsWith("-") ? rows[0]?.[sorting] : null;
+    const equal = typeof most === "number" ? rows.filter((row) => row[sorting] === most).length : 0;
+    const ties = equal > 1 ? ` ${equal < rows.length || equal === found ? "" : "At least "}${counted(equal)} share the first place, with ${plain(most)}.` : "";
+    words.textContent = `${found ? `${counted(first + 1)} to ${counted(last)} of ` : ""}${counted(found)} agent${found === 1 ? "" : "s"}.${ties} Choose a heading to sort by it, and an agent for all that it did. "entered" counts how often it entered a state in the whole run.${read < 1 ? ` So far, ${Math.floor(100 * read)} % of the log is counted.` : ""}`;
     const scroll = document.createElement("div");
     scroll.className = "scroll";
     scroll.tabIndex = 0;
@@ -445,9 +484,9 @@
     const before = first > 0 && (() => go({ first: String(Math.max(first - 100, 0)) }));
     const after = last < found && (() => go({ first: String(first + size) }));
     if (before || after) pages.append(buttonOf("Before", before), buttonOf("Next", after));
-    const focused = document.activeElement?.closest("#all-agents th")?.cellIndex;
+    const focused = document.activeElement?.closest("#all-agents th")?.textContent;
     get("panel-body").replaceChildren(words, scroll, pages);
-    if (focused !== undefined) head.cells[focused]?.firstChild.focus();
+    if (focused !== undefined) [...head.cells].find((each) => each.textContent === focused)?.firstChild.focus();
     if (read < 1) setTimeout(() => { shownPanel = ""; loadPanel(); }, SECONDS_OF_LIST * 100);
   };
 
@@ -480,6 +519,7 @@
     const isOther = shownPanel !== "" || !panel.open;
     shownPanel = wanted;
     get("panel-title").textContent = panelTitle(now, number).slice(0, 300);
+    get("panel-rounds").hidden = !now.has("agent") || number === null;
     const waiting = document.createElement("p");
     waiting.textContent = "Looking through the log\u2026";
     if (isOther && !get("all-agents")) get("panel-body").replaceChildren(waiting);
@@ -489,7 +529,10 @@
     const path = ["agent", "post"].find((name) => now.has(name)) ?? (now.has("words") ? "table" : "agents");
     try {
       const found = await ask(`/${path}`, { run: state.run, round: number ?? "", ...query });
-      if (path === "table") showTable(found, now);
+      const id = now.get("words")?.toLowerCase();
+      const named = path === "table" && found.rows.find(([agent]) => agent.toLowerCase() === id);
+      if (named) slide({ ...nothing, agent: named[0] });
+      else if (path === "table") showTable(found, now);
       else if (path === "agents") showNames(found, now.get("state"));
       else {
         if (found.fields?.length) found.sections.splice(1, 0, fieldsSection(found.fields, number));
@@ -497,6 +540,7 @@
         if (path === "agent" && size - read > 1 << 20) found.sections.at(-1).explanation = `So far, ${Math.floor((100 * read) / size)} % of the log has been read.`;
         get("panel-body").replaceChildren();
         await showSections(get("panel-body"), path, found);
+        if (path === "post") addLikers(found.likers);
         get("panel").scrollTop = 0;
       }
     } catch (error) {
@@ -666,6 +710,11 @@
   get("slider").addEventListener("input", () => slide({ round: get("slider").value }));
   get("before").addEventListener("click", () => step(-1));
   get("after").addEventListener("click", () => step(1));
+  get("panel-before").addEventListener("click", () => step(-1));
+  get("panel-after").addEventListener("click", () => step(1));
+  get("panel-round").addEventListener("change", ({ target }) => {
+    if (target.checkValidity() && target.value) slide({ round: target.value });
+  });
   get("live").addEventListener("click", () => slide({ round: isLive() ? String(lastRound() ?? 0) : null }));
   get("search").addEventListener("submit", (event) => {
     event.preventDefault();

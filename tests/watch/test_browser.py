@@ -226,6 +226,38 @@ def test_a_phone_need_not_scroll_sideways(browser: Any, shown: Show, folder: Pat
         browser.be_a_phone(0)
 
 
+def test_a_phone_shows_where_agents_start_and_the_column_that_sorts(
+    browser: Any, shown: Show, folder: Path
+) -> None:
+    """Neither has to be scrolled to; a whole id leads to its agent, and a field to any round."""
+    try:
+        browser.be_a_phone(390)
+        see(browser, shown(folder), "#run=real&round=2")
+        start = "document.querySelector('#at-chart .start').getBoundingClientRect()"
+        assert 0 < browser.run(f"return {start}.left") < 390
+        browser.run("location.hash = '#run=real&round=2&words=&sort=-entered+composing'")
+        column = "document.querySelector('#all-agents [aria-sort=descending]')"
+        browser.wait(column)
+        assert browser.run(f"return [{column}.cellIndex, {column}.textContent]") == [
+            1,
+            "entered composing",
+        ]
+        assert browser.run(f"return {column}.getBoundingClientRect().right") < 390
+        browser.run("location.hash = '#run=real&round=2&words=AGENT_0007'")
+        browser.wait("/agent=agent_0007/.test(location.hash)")
+        browser.wait("document.querySelector('#agent-then h2')")
+        browser.run("""
+            const field = document.getElementById('panel-round');
+            field.value = '3';
+            field.dispatchEvent(new Event('change'));
+        """)
+        browser.wait("/round 3/.test(document.querySelector('#agent-then h2')?.textContent)")
+        assert browser.run(OVERFLOW) == 0
+        assert "no faults in the run" in browser.run(PAGES)["state"]
+    finally:
+        browser.be_a_phone(0)
+
+
 def hostile_run(folder: Path, make: Any) -> Path:
     """Return a log in which every name, state, label and group is hostile, with a picture."""
     names = [f"{text}{number}" for number, text in enumerate(MORE_HOSTILE)]

@@ -283,7 +283,7 @@ def test_an_agent_is_found_and_its_story_told(client: httpx.Client) -> None:
     assert {"then", "way", "story"} <= set(html)
     assert "round 2, tick" in html["then"]
     assert not re.search(r"round [13], tick", html["then"])
-    assert 'data-round="3"' in html["then"]
+    assert 'data-round="3"' in html["story"]
     asked = html.get("asked", "") + html.get("others", "")
     assert re.search(r"<p>About <button[^>]*data-post=\"post_\d+\".*<br>", asked)
     assert "decides [should_engage]" in asked

@@ -1,0 +1,95 @@
+"""What the page of an agent and of a thread say of a decision, and of what came of it."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from prism.watch import Watching
+from tests.kit.waiting import wait_until
+
+Show = Callable[[Path], Watching]
+Visit = Callable[[Watching], httpx.Client]
+
+
+def ask(client: httpx.Client, path: str, **query: Any) -> Any:
+    return client.get(path, params={"run": "real", **query}).json()
+
+
+@pytest.fixture
+def client(shown: Show, visit: Visit, tmp_path: Path, make: Any) -> httpx.Client:
+    """Return a browser of a run in which a model decides about a post and templates write."""
+    first, second = {"round": 1, "tick": 1}, {"round": 1, "tick": 2}
+    about = {"context": {"post_id": "p1"}, "source": "model", "model": "small"}
+    weighed = {"agent_id": "ada", "post_id": "p1", "relevance": 0.2, "threshold": 0.8}
+    events = [
+        make.started(parameters={"engagement": 0.25}),
+        *(make.joined(name) for name in ("ada", "bob")),
+        make.post("bob", "p1", **first),
+        make.event("post.weighed", **weighed, **first),
+        make.decision("ada", ["write", "scroll"], "write", **about, **first),
+        make.post("ada", "p2", "p1", "p1", **second),
+        make.decision("ada", ["write", "scroll"], "scroll", **about, **second),
+        make.post("ada", "p3", **second),
+        make.like("ada", "p1", "bob", **second),
+        make.decision("bob", ["a", "b"], "b", source="fallback", reason="late", **second),
+        make.move("ada", "idle", "scroll", round=2, tick=1),
+    ]
+    log = tmp_path / "real" / "events.jsonl"
+    log.parent.mkdir()
+    log.write_text("".join(json.dumps(event) + "\n" for event in events))
+    client = visit(shown(log.parent))
+    wait_until(lambda: ask(client, "/head")["read"] == ask(client, "/head")["size"] > 0)
+    return client
+
+
+def html_of(client: httpx.Client, agent: str, number: int) -> dict[str, str]:
+    sections = ask(client, "/agent", agent=agent, round=number)["sections"]
+    return {each["anchor"]: each["html"] for each in sections}
+
+
+def test_a_decision_says_what_had_to_hold_what_is_not_known_and_what_followed(
+    client: httpx.Client,
+) -> None:
+    """The last decision is first; each leads to what was written before the next one."""
+    last, first = html_of(client, "ada", 1)["asked"].split("</details>")[:2]
+    for decision, written in ((first, "p2"), (last, "p3")):
+        assert "The model gave no probabilities." in decision
+        (followed,) = re.findall(r"it wrote (.*?)</p>", decision)
+        assert re.findall(r'data-post="(\w+)"', followed) == [written]
+    assert "relevance 0.2, threshold 0.8 times engagement 0.25 = 0.2" in first
+    # nobody was asked who could have given any
+    assert "no probabilities" not in html_of(client, "bob", 1)["asked"]
+
+
+def test_the_story_leads_to_every_round_and_a_round_without_events_says_so(
+    client: httpx.Client,
+) -> None:
+    """Headings say whether a section is of the round or of the whole run."""
+    html = html_of(client, "ada", 2)
+    assert set(re.findall(r'data-round="(\d)"', html["story"])) == {"0", "1", "2"}
+    assert "Nothing." in html_of(client, "bob", 2)["then"]
+    sections = ask(client, "/agent", agent="ada", round=2)["sections"]
+    for heading in (each["heading"] for each in sections):
+        assert heading.endswith(("in round 2", "in the whole run"))
+
+
+def test_a_thread_says_who_replied_who_liked_and_whether_anybody_did(client: httpx.Client) -> None:
+    """A post that nobody answered says so."""
+    view = ask(client, "/post", post="p2")
+    assert view["likers"] == {"p1": ["ada"]}
+    (thread,) = view["sections"]
+    assert re.search(r">ada</button> replies <button", thread["html"])
+    assert thread["explanation"] == ""
+    (alone,) = ask(client, "/post", post="p3")["sections"]
+    assert alone["explanation"] == "Nobody replied to it or reshared it."
+
+
+def test_the_head_says_how_many_faults_the_run_has_and_who_wrote(client: httpx.Client) -> None:
+    """A fallback is a fault; posts without a text of a model are templates."""
+    head = ask(client, "/head")
+    assert (head["faults"], head["templates"]) == (1, True)
