@@ -322,7 +322,7 @@ class Thinkers(World[Person]):
     """People who decide about as often as those of the feed do."""
 
     ticks = 12
-    overlap = True
+    overlap = "alone"
     often: float = 0.072
 
     @during(Mood.CALM, Mood.KEEN)
@@ -330,6 +330,12 @@ class Thinkers(World[Person]):
         """Decide, if there is anything to decide."""
         if person.random.chance(self.often):
             await person.decide("thinks", prompt=f"You are {person.name}. How do you feel?")
+
+
+class Beside(Thinkers):
+    """The same, who might see what others do to the world."""
+
+    overlap = True
 
 
 class Waiting(Thinkers):
@@ -348,8 +354,11 @@ def _slots(agents: int, rounds: int, tail: float = 1) -> Table:
             seed=1,
             reasoner=reasoner,
         ),
-        "a world, overlap = True": lambda reasoner: Run(
+        'a world, overlap = "alone"': lambda reasoner: Run(
             Thinkers(), agents, rounds=rounds, seed=1, reasoner=reasoner
+        ),
+        "the same, overlap = True": lambda reasoner: Run(
+            Beside(), agents, rounds=rounds, seed=1, reasoner=reasoner
         ),
         "the same, overlap = False": lambda reasoner: Run(
             Waiting(), agents, rounds=rounds, seed=1, reasoner=reasoner
