@@ -213,9 +213,10 @@ class Conformance:
         all_violations: All violations, as a query that replays the logs once more. They may not fit
             into memory: write them with ``sink_csv`` and the like.
         found: Number of violations of each kind.
-        checked: Number of steps that were checked: transitions, decisions, and agents joining.
+        checked: Number of events that were checked: transitions, decisions, and agents joining.
         other_charts: Number of transitions that were not checked because they belong to another
             chart, by the chart's name.
+        joined: Number of agents joining among them, whose first state was checked.
         unrelated: Labels of the runs in which nothing belongs to the chart: all their transitions
             belong to other charts, and no agent joins with this one.
     """
@@ -225,6 +226,7 @@ class Conformance:
     found: Mapping[str, int]
     checked: int
     other_charts: Mapping[str, int]
+    joined: int = 0
     unrelated: tuple[str, ...] = ()
 
 
@@ -277,19 +279,22 @@ def check_log(
     )
     others = dict(replay.other_charts)
 
-    return Conformance(labelled, every, dict(found), replay.checked, others, unrelated)
+    return Conformance(
+        labelled, every, dict(found), replay.checked, others, replay.joined, unrelated
+    )
 
 
 class _Replay:
     """Follows the agents of a log through its blocks.
 
     Attributes:
-        checked: Number of steps that were checked.
+        checked: Number of events that were checked.
+        joined: Number of agents joining among them.
         other_charts: Number of transitions by other charts.
     """
 
     def __init__(self, rules: Rules, timeout_threshold: int | None) -> None:
-        self.checked = 0
+        self.checked = self.joined = 0
         self.other_charts: Counter[str] = Counter()
         self._runs_of_others: set[int] = set()
         self._own_runs: set[int] = set()
@@ -318,6 +323,7 @@ class _Replay:
 
         event = pl.col("event")
         joins, transitions = steps.filter(event == AGENT_JOINED), steps.filter(event == TRANSITION)
+        self.joined += joins.height
         limited = self._limited(joins, transitions)
         decisions = steps.filter(event == DECISION)
         violations = [

@@ -14,7 +14,7 @@ import typer
 from prism.cli._log_decision import decision, list_decisions
 from prism.cli._log_table import LogTable, make
 from prism.cli._options import OutFile, Runs, TableFile, command_group, listed
-from prism.cli._screen import note, say
+from prism.cli._screen import counted, note, say
 from prism.cli._table_output import TableFormat, choose_format, write
 from prism.errors import InputError
 
@@ -579,10 +579,13 @@ def _nothing_checked(found: Conformance, chart: str) -> str:
 
 def _verdict(found: Conformance) -> str:
     total = sum(found.found.values())
-    verdict = f"{found.checked:,} steps agree"
+    checked = f"{found.checked - found.joined:,} steps"
+    if found.joined:
+        checked += f" and {counted(found.joined, 'first state')}"
+    verdict = f"{checked} agree"
     if total:
         kinds = ", ".join(f"{kind} {count:,}" for kind, count in sorted(found.found.items()))
-        verdict = f"{total:,} violations in {found.checked:,} steps ({kinds})"
+        verdict = f"{total:,} violations in {checked} ({kinds})"
 
     others = "".join(
         f"; {count:,} transitions by the chart {name} not checked"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from prism.cli._options import AsJson, command_group
-from prism.cli._screen import note, print_facts, print_findings, print_place, say
+from prism.cli._screen import counted, note, print_facts, print_findings, print_place, say
 from prism.errors import InputError
 
 if TYPE_CHECKING:
@@ -97,7 +97,9 @@ def has_failed(results: CognitiveResults) -> bool:
     if came_to_nothing:
         note("no cycle got a useful reply: check the model with prism doctor --model NAME")
     if results.stopped is not None:
-        note(f"stopped after {results.cycles:,} cycles: {results.stopped}")
+        lost = counted(results.lost_calls, "call")
+        told = f"; {lost} brought no usable reply" if results.lost_calls else ""
+        note(f"stopped after {results.cycles:,} cycles: {results.stopped}{told}")
 
     return came_to_nothing or results.stopped is not None
 
@@ -115,6 +117,7 @@ def print_results(results: CognitiveResults, folder: Path | None) -> None:
         "thoughts": results.thoughts,
         "storage": results.stored,
         "tokens": results.tokens,
+        **({"calls lost": results.lost_calls} if results.lost_calls else {}),
     }
     print_facts(results.agent_id, facts)
     print_place("Every cycle", folder)

@@ -64,6 +64,7 @@ class Cycle:
         thoughts: Entries of the log afterwards.
         defects: Flaws of the reply that were mended.
         cost: What the model took, if one was asked.
+        lost_calls: Calls to the model without a usable reply.
     """
 
     number: int
@@ -79,6 +80,7 @@ class Cycle:
     thoughts: int = 0
     defects: tuple[str, ...] = ()
     cost: Cost | None = None
+    lost_calls: int = 0
 
     @property
     def transitions(self) -> int:
@@ -144,6 +146,7 @@ class CognitiveResults:
         actions: How often actions were ``done``, ``missing`` or ``refused``.
         pagings: How often memories moved, to keep within a limit or because a reply asked for it.
         tokens: Tokens that the model read and wrote, if known.
+        lost_calls: Calls to the model without a usable reply.
         memories: Entries of working memory at the end.
         thoughts: Entries of the log at the end.
         stored: Entries of storage at the end.
@@ -159,6 +162,7 @@ class CognitiveResults:
     actions: Mapping[str, int] = field(default_factory=dict)
     pagings: int = 0
     tokens: int = 0
+    lost_calls: int = 0
     memories: int = 0
     thoughts: int = 0
     stored: int = 0
@@ -191,6 +195,7 @@ class CognitiveResults:
             actions=_counted(c.action.outcome for c in cycles if c.action is not None),
             pagings=sum(len(cycle.paged) for cycle in cycles),
             tokens=sum(cycle.cost.tokens for cycle in cycles if cycle.cost is not None),
+            lost_calls=sum(cycle.lost_calls for cycle in cycles),
             memories=len(agent.memory.working),
             thoughts=len(agent.memory.thoughts),
             stored=agent.memory.stored_count,
@@ -258,7 +263,9 @@ class CycleUnderWay:
             variation=self.told.number,
         )
         self._written = written = await agent._writer.write(call, logger=agent._logger)
-        self._note(prompt_tokens=self._fitted.prompt.tokens, cost=written.cost)
+        attempts = 0 if written.cost is None else written.cost.attempts
+        lost = lost_calls(attempts, has_failed=written.has_failed)
+        self._note(prompt_tokens=self._fitted.prompt.tokens, cost=written.cost, lost_calls=lost)
 
     def _conclude(self) -> None:
         """Do what the reply asks for; nothing waits here, so all of it happens or nothing."""
@@ -485,6 +492,12 @@ class CycleUnderWay:
             report_warning(self._agent._logger, event, **about, **keys)
         elif (logger := active_logger(self._agent._logger)) is not None:
             logger.info(event, **about, **keys)
+
+
+def lost_calls(attempts: int, *, has_failed: bool) -> int:
+    """Return how many of the calls for a text brought no usable reply."""
+    # a cached text takes none
+    return max(0, attempts - (not has_failed))
 
 
 def state_of(memory: Memory) -> CognitiveState | None:

@@ -14,7 +14,7 @@ from prism.cognition._actions import ActionResult
 from prism.cognition._agent import CognitiveAgent, number_of_cycles, with_window
 from prism.cognition._chart import CHART_NAME
 from prism.cognition._config._config import Config
-from prism.cognition._cycle import CognitiveResults, Cycle, reason_to_stop
+from prism.cognition._cycle import CognitiveResults, Cycle, lost_calls, reason_to_stop
 from prism.cognition._keeper import Keeper
 from prism.cognition._memory._contents import StorageKind
 from prism.cognition._memory._memory import Memory
@@ -38,6 +38,7 @@ from prism.telemetry.events import (
     COGNITION_PAGED,
     COGNITION_REFUSED,
     COGNITION_STOPPED,
+    TEXT_WRITTEN,
 )
 from prism.worlds._addresses import address_of, code_of, module_at
 from prism.worlds._alone import Alone, AloneRun, Event, recorded_log, told_by
@@ -197,7 +198,8 @@ class Cycles(Alone):
             self._tell_changed(event["expected_cycle"])
 
 
-_TOLD = (COGNITION_ACTION, COGNITION_REFUSED, COGNITION_PAGED, COGNITION_CYCLE)
+_TOLD = (TEXT_WRITTEN, COGNITION_ACTION, COGNITION_REFUSED, COGNITION_PAGED, COGNITION_CYCLE)
+_ACTED = (COGNITION_ACTION, COGNITION_REFUSED)
 
 
 def _cycle_of(event: Event, parts: Sequence[Event]) -> Cycle:
@@ -207,8 +209,9 @@ def _cycle_of(event: Event, parts: Sequence[Event]) -> Cycle:
     actions = [
         told_by(ActionResult, {"outcome": "refused", **part})
         for part in parts
-        if part["event"] != COGNITION_PAGED
+        if part["event"] in _ACTED
     ]
+    texts = [part for part in parts if part["event"] == TEXT_WRITTEN]
 
     return told_by(
         Cycle,
@@ -216,6 +219,9 @@ def _cycle_of(event: Event, parts: Sequence[Event]) -> Cycle:
         number=event["cycle"],
         action=actions[-1] if actions else None,
         paged=tuple(paged),
+        lost_calls=sum(
+            lost_calls(part["attempts"], has_failed=part["source"] == "failed") for part in texts
+        ),
         cost=None if event["prompt_tokens"] is None else cost,
     )
 

@@ -46,7 +46,7 @@ def test_claims_of_a_run_cost_nothing(
 @pytest.mark.parametrize("key", ["round", "tick", "ticks_in_state"])
 @pytest.mark.parametrize("huge", [*HUGE, *(-number for number in HUGE)])
 @pytest.mark.parametrize("says", [True, False])
-@pytest.mark.sampled(48)
+@pytest.mark.sampled(48, long=5)
 def test_numbers_of_an_event_cost_nothing(
     key: str, huge: int, says: bool, write_log: WriteLog, make: SimpleNamespace
 ) -> None:

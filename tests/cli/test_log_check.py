@@ -40,7 +40,7 @@ def test_check_of_a_sound_run_passes(run: Path, log: Prism) -> None:
     said = log("check", run, "--chart", "social_feed")
     assert (said.status, said.out) == (0, "")
     assert said.err.startswith("prism: ")
-    assert said.err.endswith(" steps agree\n")
+    assert said.err.endswith(" steps and 24 first states agree\n")
 
 
 def test_check_reports_violations(run: Path, log: Prism) -> None:
@@ -54,7 +54,7 @@ def test_check_reports_violations(run: Path, log: Prism) -> None:
     assert said.out.count("unknown_trigger") == 2
     assert max(map(len, said.out.splitlines())) <= 80
     assert said.err.startswith("prism: 2 violations in ")
-    assert said.err.endswith(" steps (unknown_trigger 2)\n")
+    assert said.err.endswith(" steps and 24 first states (unknown_trigger 2)\n")
     as_json = log("check", "log.jsonl", "--chart", "social_feed", "--format", "json")
     assert as_json.status == 1
     (first, _) = as_json.rows
@@ -139,7 +139,7 @@ def test_check_of_a_run_without_anything_of_the_chart(several: bool, run: Path, 
     assert (said.status, said.out) == (1, "")
     told, verdict = said.err.splitlines()
     assert told == "prism: else: nothing belongs to the chart social_feed"
-    assert verdict.endswith("steps agree; 1 transitions by the chart else not checked")
+    assert verdict.endswith(" agree; 1 transitions by the chart else not checked")
 
 
 @pytest.mark.parametrize("named", ["one_lamp.py:Lamp", "its_lamp.py:Lamp.chart"])

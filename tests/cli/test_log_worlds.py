@@ -81,6 +81,6 @@ def test_the_chart_of_a_kind_is_named_by_its_class(log: Prism) -> None:
     assert replace(log, group=())("run", "ants.py", "--agents", "5", "--out", "hill").status == 0
 
     checked = log("check", "hill", "--chart", "ants.py:Ant")
-    assert (checked.status, checked.err) == (0, "prism: 10 steps agree\n")
+    assert (checked.status, checked.err) == (0, "prism: 5 steps and 5 first states agree\n")
     assert "there is no such file" in log("check", "hill", "--chart", "bees.py:Bee").err
     assert "is Hill, not a chart" in log("check", "hill", "--chart", "ants:Hill").err

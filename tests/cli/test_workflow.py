@@ -110,7 +110,7 @@ def test_a_log_of_a_run_agrees_with_its_workflow(prism: Prism, asking: tuple[str
     """``prism log check`` takes the workflow for the chart."""
     prism(*RUN, *asking, "--out", "run")
     ran = prism("log", "check", "run", "--chart", "agent.yaml")
-    assert (ran.status, ran.err) == (0, f"prism: {TURNS + 1} steps agree\n")
+    assert (ran.status, ran.err) == (0, f"prism: {TURNS} steps and 1 first state agree\n")
     (prism.folder / "agent.yaml").write_text(AGENT.replace(", working->looking]", "]"))
     assert prism("log", "check", "run", "--chart", "agent.yaml").status == 1
 

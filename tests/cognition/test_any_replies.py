@@ -158,11 +158,11 @@ class Watched:
 def assert_nothing_lost(cycle: Cycle, before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
     """Assert that all that was known still is, but for what the model itself wrote over."""
     kind, tag = done_by(cycle)
-    versions = after["prism"].get("versions", {})
+    versions = old_values(after)
 
     for name, value in before["storage"].items():
         assert value in (after["storage"].get(name), *versions.get(name, []))
-    for name, old in before["prism"].get("versions", {}).items():
+    for name, old in old_values(before).items():
         known = [*versions.get(name, []), after["storage"].get(name)]
         assert all(each in known for each in old) or len(versions[name]) == VERSIONS
     for name, value in before["working_memory"].items():
@@ -172,6 +172,12 @@ def assert_nothing_lost(cycle: Cycle, before: Mapping[str, Any], after: Mapping[
         if not is_replaced:
             places = (after["working_memory"].get(name), after["storage"].get(name))
             assert value in (*places, *versions.get(name, []))
+
+
+def old_values(memory: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """Return the values that were replaced, by their tags, whenever that was."""
+    versions = memory["prism"].get("versions", {})
+    return {tag: [each["value"] for each in old] for tag, old in versions.items()}
 
 
 def done_by(cycle: Cycle) -> tuple[str, str]:

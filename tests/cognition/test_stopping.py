@@ -1,16 +1,18 @@
 """Runs that end before their time, and ways to follow one."""
 
+import json
 from pathlib import Path
 
 import pytest
 
-from prism import Run
+from prism import Run, replay
 from prism.cognition import CognitiveAgent, Config, Cycle, Iterate, Memory
 from prism.llm import Model
 from prism.runs import ReplayOptions
 from prism.testing import FakeOllama, ScriptedWriter
 from tests.kit import kept as runs
 from tests.kit.cognition import action, thinker, thought
+from tests.kit.commands import Prism
 from tests.kit.servers import chats_of
 
 
@@ -167,6 +169,21 @@ def test_a_run_that_stops(settings: dict[str, int], why: str, tmp_path: Path) ->
     runs.begin(again, tmp_path / "again")
     one, other = (tmp_path / name / "events.jsonl" for name in ("run", "again"))
     assert one.read_bytes() == other.read_bytes()
+
+
+def test_a_spent_budget_says_which_calls_were_lost(prism: Prism) -> None:
+    """Calls without a usable reply are counted, on the screen, in results and in a replay."""
+    (prism.folder / "config.json").write_text(Config().to_json())
+    replies = iter([thought("a"), "", "", thought("b"), ""])
+    with FakeOllama(write=lambda *_: next(replies, "")) as server:
+        asked = ("--model", f"ollama:llama3.2@{server.host}", "--max-calls", "5")
+        said = prism("run", "config.json", "--memory", "m.json", *asked, "--out", "run")
+    assert said.status == 1
+    assert "budget spent: 5 calls; 3 calls brought no usable reply" in said.err
+    assert "calls lost" in said.out
+    again = replay(prism.folder / "run")
+    kept = json.loads((prism.folder / "run" / "run.json").read_text())["results"]
+    assert (kept["lost_calls"], again.results.to_dict()) == (3, kept)
 
 
 def test_the_window_follows_from_the_hard_limit(tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ def compare(seed: int, kinds: Kinds = ANY, events: int = 20) -> int:
 
 
 @pytest.mark.parametrize("seed", range(150))
-@pytest.mark.sampled(48)
+@pytest.mark.sampled(48, long=4)
 def test_a_random_chart_does_what_appendix_d_says(seed: int) -> None:
     """Leaves, order of exits, actions and entries, and what is active meanwhile are the same."""
     compare(seed)
