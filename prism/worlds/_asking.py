@@ -3,8 +3,9 @@
 A decision belongs to the tick in which it was asked. A reasoner that answers at once is asked about
 a whole tick at a time. A slower one is asked each question as it comes up. Meanwhile the agents
 continue with the next tick, in their order, up to the first one that still waits for its own
-answer. As a result, no agent sees anything that it would not have seen otherwise. The log is put
-back into the order of ticks, so both ways write the same bytes.
+answer, or with several ticks if each changes only itself. As a result, no agent sees anything that
+it would not have seen otherwise. The log is put back into the order of ticks, so both ways write
+the same bytes.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, Protocol, runtime_checkable
 
 from prism.errors import ReasonerError
@@ -45,6 +47,9 @@ Answer = Any
 
 Apply = Callable[[Any, Any], Put | None]
 """Carries out an answer; returns what the agent asks next in the same tick, if anything."""
+
+MOST_TICKS = 8
+"""Most ticks that are open at the same time, which bounds how many turns and events wait."""
 
 Buffer = list[tuple[Moment, Level, str, dict[str, Any]]]
 """Events that wait for earlier ones: the time, level, name and keys of each."""
@@ -179,7 +184,7 @@ class Asking:
 
     Attributes:
         logger: The logger for the run's events while questions are open.
-        next_agent: The first agent that must wait for its answer before its next step.
+        waiting: The agents that cannot take their next turn yet.
         apply: Applies a decision. Set it before the first question.
         open_questions: Number of questions without an answer. Other threads may read it.
     """
@@ -188,17 +193,28 @@ class Asking:
 
     def __init__(self, answerers: Answerers, logger: EventLogger | None) -> None:
         self.logger: EventLogger | None = logger
-        self.next_agent: Any = None
         self.open_questions: int = 0
         self._answerers = answerers
         self._questions: list[Put] = []
 
-    async def ask(self, question: Put) -> None:
+    @property
+    def waiting(self) -> list[Any]:
+        """The agents that cannot take their next turn yet: none, since a tick waits for all."""
+        return []
+
+    def waits(self, agent: Any) -> bool:  # noqa: ARG002
+        """Return whether an agent cannot take its next turn yet."""
+        return False
+
+    async def ask(self, agent: Any, question: Put) -> None:  # noqa: ARG002
         """Ask one agent's question, or request its text."""
         self._questions.append(question)
 
+    def put_off(self, agent: Any, take: Callable[[], Put | None]) -> None:
+        """Have an agent take this turn once its earlier ones are over."""
+
     async def settle_next(self) -> None:
-        """Wait for the answer to the first open question, and apply it."""
+        """Wait for the end of the first open turn."""
 
     async def end_tick(self) -> None:
         """Ask the tick's questions and apply the answers, until no agent asks again."""
@@ -286,13 +302,25 @@ class _Wave:
 
 
 @dataclass(slots=True)
-class _Open:
-    """An agent's question, and those that it asks in the same tick once it has the answer."""
+class _Turn:
+    """A turn that waits for answers, or for the end of its agent's earlier turn."""
 
-    question: Put
+    agent: Any
     moment: Moment
+    question: Put | None = None
+    told: Buffer = field(default_factory=list)
     waves: list[_Wave] = field(default_factory=list)
-    answered: asyncio.Task[None] = field(init=False)
+    over: asyncio.Task[None] = field(init=False)
+
+
+@dataclass(slots=True)
+class _Tick:
+    """A tick with its open turns, in order, and the events that are still to be written."""
+
+    # the turns that were put off have buffers of their own
+    told: list[Buffer] = field(default_factory=lambda: [[]])
+    turns: deque[_Turn] = field(default_factory=deque)
+    settled: list[_Wave] = field(default_factory=list)
 
 
 class AsTheyCome(Asking):
@@ -313,89 +341,129 @@ class AsTheyCome(Asking):
         super().__init__(answerers, self._ordered)
         self._given = given
         self._clock = clock
-        self._open: deque[_Open] = deque()
-        self._asked: deque[_Open] = deque()
-        # answers of the first settled questions have already been written
-        self._settled: list[_Wave] = []
-        self._later: Buffer = []
+        # the last one is the current tick
+        self._ticks: deque[_Tick] = deque([_Tick()])
+        self._waiting: dict[int, _Turn] = {}
 
-    async def ask(self, question: Put) -> None:
+    @property
+    def waiting(self) -> list[Any]:
+        """The agents that cannot take their next turn yet."""
+        return [turn.agent for turn in self._waiting.values()]
+
+    def waits(self, agent: Any) -> bool:
+        """Return whether an agent cannot take its next turn yet."""
+        return id(agent) in self._waiting
+
+    async def ask(self, agent: Any, question: Put) -> None:
         """Ask one agent's question, and let the open requests make progress."""
-        asked = _Open(question, self._clock.moment)
-        asked.answered = asyncio.create_task(self._carry(asked))
-        self._asked.append(asked)
-
+        self._open(_Turn(agent, self._clock.moment, question))
         await asyncio.sleep(0)
 
+    def put_off(self, agent: Any, take: Callable[[], Put | None]) -> None:
+        """Have an agent take this turn once its earlier ones are over.
+
+        Args:
+            agent: The agent.
+            take: Takes the turn, and returns its question, if any.
+        """
+        turn, told = _Turn(agent, self._clock.moment), self._ticks[-1].told
+        self._open(turn, self._waiting[id(agent)], take)
+        told += [turn.told, []]
+        self._ordered.buffer = told[-1]
+
     async def settle_next(self) -> None:
-        """Wait for the answer to the first open question of the previous tick, and apply it."""
-        asked = self._open[0]
-        await asked.answered
-        self._open.popleft()
+        """Wait for the end of the first open turn."""
+        tick = self._ticks[0]
+        turn = tick.turns[0]
+        await turn.over
+        tick.turns.popleft()
         # texts are logged after all decisions of their wave
-        self._ordered.write(asked.waves[0].decisions, at=asked.moment)
-        self._keep(asked)
+        if len(tick.told) == 1:
+            self._ordered.write(turn.waves[0].decisions, at=turn.moment)
+        self._keep(tick, turn)
         self._go_on()
 
     async def end_tick(self) -> None:
-        """Make this tick's questions the ones to wait for."""
-        # questions of the previous tick are settled, since all agents have taken their steps
-        self._open, self._asked = self._asked, deque()
+        """Begin another tick, once few enough are open."""
+        self._ticks.append(_Tick())
         self._go_on()
+        while len(self._ticks) > MOST_TICKS:
+            await self.settle_next()
 
     async def end_round(self) -> None:
-        """Settle every open question."""
-        while self._open:
+        """Settle every open turn."""
+        while len(self._ticks) > 1:
             await self.settle_next()
 
     async def close(self) -> None:
         """Cancel all open requests, and write the buffered events."""
-        answers = [asked.answered for asked in (*self._open, *self._asked)]
-        for answer in answers:
-            answer.cancel()
+        turns = [turn.over for tick in self._ticks for turn in tick.turns]
+        for turn in turns:
+            turn.cancel()
 
         # this also retrieves their exceptions, the first of which the run has already raised
-        await asyncio.gather(*answers, return_exceptions=True)
-        self._open.clear()
-        self._asked.clear()
-        self._go_on()
+        await asyncio.gather(*turns, return_exceptions=True)
+        for tick in self._ticks:
+            self._write(tick)
+        self._ticks = deque([_Tick()])
+        self._ordered.buffer = None
 
-    def _keep(self, asked: _Open) -> None:
-        """Append the events of an answered question to those of its wave."""
-        for number, wave in enumerate(asked.waves):
-            if number == len(self._settled):
-                self._settled.append(_Wave())
+    def _open(
+        self, turn: _Turn, before: _Turn | None = None, take: Callable[[], Put | None] | None = None
+    ) -> None:
+        turn.over = asyncio.create_task(self._carry(turn, before, take))
+        self._waiting[id(turn.agent)] = turn
+        self._ticks[-1].turns.append(turn)
 
-            kept = self._settled[number]
-            kept.decisions += _moved_to(asked.moment, wave.decisions)
-            kept.texts += _moved_to(asked.moment, wave.texts)
+    def _keep(self, tick: _Tick, turn: _Turn) -> None:
+        """Append the events of a turn's questions to those of their waves."""
+        for number, wave in enumerate(turn.waves):
+            if number == len(tick.settled):
+                tick.settled.append(_Wave())
+
+            kept = tick.settled[number]
+            kept.decisions += _moved_to(turn.moment, wave.decisions)
+            kept.texts += _moved_to(turn.moment, wave.texts)
             kept.applied += wave.applied
 
     def _go_on(self) -> None:
-        """Buffer the next tick's events while a decision of this one is open, or write them all."""
-        if self._open:
-            self._ordered.buffer = self._later
-            self.next_agent = self._open[0].question.agent
-        else:
-            self._ordered.buffer = self.next_agent = None
-            for wave in self._settled:
-                for told in (wave.decisions, wave.texts, wave.applied):
-                    self._ordered.write(told)
+        """Write the ticks that are over; buffer the current one while an earlier one is open."""
+        while len(self._ticks) > 1 and not self._ticks[0].turns:
+            self._write(self._ticks.popleft())
 
-            self._settled.clear()
-            self._ordered.write(self._later)
+        first, now = self._ticks[0], self._ticks[-1]
+        if len(first.told) == 1:
+            self._ordered.write(first.told[0])
+        is_passed_on = first is now and len(now.told) == 1
+        self._ordered.buffer = None if is_passed_on else now.told[-1]
 
-    async def _carry(self, asked: _Open) -> None:
-        """Apply an agent's answers until it asks nothing more."""
-        question: Put | None = asked.question
+    def _write(self, tick: _Tick) -> None:
+        """Write the events of a tick: those of its turns, then those of each wave."""
+        waves = ((each.decisions, each.texts, each.applied) for each in tick.settled)
+        for told in chain(tick.told, *waves):
+            self._ordered.write(told)
+
+    async def _carry(
+        self, turn: _Turn, before: _Turn | None, take: Callable[[], Put | None] | None
+    ) -> None:
+        """Take a turn that was put off, and apply its agent's answers until it asks nothing."""
+        if before is not None and take is not None:
+            await before.over
+            with self._writing_to(turn.told, turn.moment):
+                turn.question = take()
+
+        question = turn.question
         while question is not None:
             wave = _Wave()
-            asked.waves.append(wave)
+            turn.waves.append(wave)
             logger = OrderedLogger(self._given, self._clock)
             logger.buffer = wave.texts if isinstance(question, TextCall) else wave.decisions
             answer = await self._answer(question, logger)
-            with self._writing_to(wave.applied, asked.moment):
+            with self._writing_to(wave.applied, turn.moment):
                 question = self.apply(question, answer)
+
+        if self._waiting[id(turn.agent)] is turn:
+            del self._waiting[id(turn.agent)]
 
     @contextmanager
     def _writing_to(self, buffer: Buffer, moment: Moment) -> Iterator[None]:

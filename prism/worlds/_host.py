@@ -65,6 +65,8 @@ _IN_SETUP, _AT_END = "setup", "end"
 _RESERVED = ("event", "timestamp", "round", "tick")
 """Keys of every line of a log, which a world's own events cannot have."""
 
+_ONLY_ITS_OWN = "a step may change only its own agent"
+
 _ALWAYS_GUARDED, _OF_SO_MANY = 40, 32
 _UNGUARDED = nullcontext()
 _BYTES_OF_MT19937 = 625 * 4
@@ -257,8 +259,11 @@ class RunHost:
             why = self.refusing or "it has not begun"
             raise SimulationError(f"the run cannot be stopped: {why}")
 
-        if self.stopped is None:
-            self.stopped = {"tick": self.tick, "time": round(self.time, 9), "reason": reason}
+        told = {"tick": self.tick, "time": round(self.time, 9), "reason": reason}
+        # in an overlap world, a later tick may be ahead
+        before = self.stopped
+        if before is None or (self.world.overlap and [*told.values()] < [*before.values()]):
+            self.stopped = told
 
     # Phases
 
@@ -299,7 +304,9 @@ class RunHost:
         if self.phase is not Phase.GOING_ON:
             return None
 
-        return f"after its first await, a step may change only its own agent: {OVERLAP_RULE}"
+        if self.world.overlap == "alone":
+            return f'in a world with overlap = "alone", {_ONLY_ITS_OWN}: {OVERLAP_RULE}'
+        return f"after its first await, {_ONLY_ITS_OWN}: {OVERLAP_RULE}"
 
     def receive_events(self, receive: Fires | None) -> None:
         """Pass on what agents fire from now on, or, if None, have it carried out at once."""

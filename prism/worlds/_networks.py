@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import ceil, isqrt
 from typing import Any, Generic, Protocol, Self, TypeVar, cast
 
-from prism.errors import FieldValueError
+from prism.errors import FieldValueError, SimulationError
 from prism.randomness import RandomStream
 from prism.worlds._agent_set import AgentSet
 
@@ -78,11 +78,13 @@ class Network(Generic[AgentT]):
 
     def connect(self, one: AgentT, other: AgentT) -> None:
         """Connect two agents, unless they are connected."""
+        _require_early(one)
         self._link(_place(one), _place(other))
         self._changed(one, other)
 
     def disconnect(self, one: AgentT, other: AgentT) -> None:
         """Remove the connection of two agents, if there is one."""
+        _require_early(one)
         first, second = _place(one), _place(other)
         self._links[first].pop(second, None)
         if not self.directed:
@@ -140,6 +142,12 @@ class Network(Generic[AgentT]):
 
     def _tell(self, agent: AgentT, others: Iterable[int]) -> None:
         cast(Any, agent).neighbours = AgentSet(map(self._agents.__getitem__, others))
+
+
+def _require_early(agent: Any) -> None:
+    late = getattr(getattr(agent, "_host", None), "late", None)
+    if late is not None:
+        raise SimulationError(f"the network cannot be changed: {late}")
 
 
 def ring(world: Populated[AgentT], neighbours: int) -> Network[AgentT]:

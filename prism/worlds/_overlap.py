@@ -3,13 +3,15 @@
 Up to its first ``await``, a step runs in the order of the turns, which is the same in all ticks of
 a round. The rest runs when the answer arrives, when other agents may already be in the next tick,
 so it may only change its own agent. No step may look at another agent, which may still wait for its
-answer. An agent that waits takes no turn until its step has ended.
+answer. An agent that waits takes no turn until its step has ended. As others may see what the turn
+does to the world, they wait as well. Only if all are ``"alone"``, they do not: its turn is put off.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from typing import Any
 
 from prism.errors import SimulationError
@@ -53,13 +55,14 @@ class OverlapTicks(Ticks):
         self._asking = asking
         self._running: dict[int, Waited] = {}
         self._in_turn = InTurn(self.roster, self._time_out)
-        self._busy: set[int] = set()
         # the object that an agent represents has one step, whatever its state
         self._proxied: dict[Any, Step] = {
             kind: next(iter(kind.steps.values()))
             for kind in self.roster.kinds
             if issubclass(kind.cls, Proxy)
         }
+        # what the steps of proxies do is seen by others
+        self._is_alone = world.overlap == "alone" and not self._proxied
         self._ordered_for = -1
         self._ordered: list[Any] = []
         host.sends = _refuse_message
@@ -82,6 +85,8 @@ class OverlapTicks(Ticks):
         """Give every agent its turn, and ask their questions."""
         asking, host = self._asking, self._host
         host.enter(Phase.STEPPING)
+        if self._is_alone:
+            host.enter(Phase.GOING_ON)
         try:
             with host.explaining():
                 # other tasks may run meanwhile, whose random numbers are not the world's
@@ -104,7 +109,7 @@ class OverlapTicks(Ticks):
         for agent in self._host.agents:
             question = self._step(agent, step)
             if question is not None:
-                await self._asking.ask(question)
+                await self._asking.ask(agent, question)
 
         await self._asking.end_tick()
         await self._asking.end_round()
@@ -122,21 +127,21 @@ class OverlapTicks(Ticks):
         self._running.clear()
 
     async def _turns_of_all(self) -> None:
-        asking, busy = self._asking, self._busy
+        asking = self._asking
         # an agent changes only itself, so no agent gets a turn during another's
         self.roster.begin_tick(self._host.ticks, self._host.round)
         for agent in self._in_order_of_places():
-            # an agent that waits takes no turn before its step has ended
-            while id(agent) in busy:
+            if self._is_alone and asking.waits(agent):
+                asking.put_off(agent, partial(self._late_turn, agent))
+                continue
+
+            # others may see what this turn does, so they wait as well
+            while asking.waits(agent):
                 await asking.settle_next()
 
             question = self._turn(agent)
             if question is not None:
-                await asking.ask(question)
-
-        # of agents whose answers came in time, or that have no turn now
-        while asking.next_agent is not None:
-            await asking.settle_next()
+                await asking.ask(agent, question)
 
     def _in_order_of_places(self) -> Iterable[Any]:
         """Return the agents that may have something to do, in their order."""
@@ -146,7 +151,7 @@ class OverlapTicks(Ticks):
 
         # agents that wait for an answer have their turn once they have continued
         away = host.gone | host.asleep
-        ordered = self._in_turn.agents(each.owner for each in list(self._running.values()))
+        ordered = self._in_turn.agents(self._asking.waiting)
         return (each for each in ordered if each._place not in away) if away else ordered
 
     def _all_in_order(self) -> Iterable[Any]:
@@ -184,18 +189,28 @@ class OverlapTicks(Ticks):
         """Let a step continue with its answer, and return its next question, if any."""
         self.counts.add((answer,))
         waiting = self._running.pop(id(question))
-        self._busy.discard(id(waiting.owner))
         if isinstance(waiting.owner, Proxy):
             self._go_on_with(waiting, answer)
             return self._asked_next() if self._waiting else None
 
-        host = self._host
-        in_its_tick = self.roster.in_tick(host.ticks)
-        going_on = self._acting(waiting.owner, Phase.GOING_ON)
-        with going_on, host.explaining(), in_its_tick, host.guarding():
+        with self._going_on(waiting.owner):
             self._advance_with(waiting, answer)
 
         return self._asked_next()
+
+    def _late_turn(self, agent: Any) -> Put | None:
+        """Let an agent take an earlier tick's turn, and return its question, if any."""
+        with self._going_on(agent):
+            return self._turn(agent)
+
+    @contextmanager
+    def _going_on(self, agent: Any) -> Iterator[None]:
+        """Let an agent act in an earlier tick inside the block."""
+        host = self._host
+        in_its_tick = self.roster.in_tick(host.ticks)
+        going_on = self._acting(agent, Phase.GOING_ON)
+        with going_on, host.explaining(), in_its_tick, host.guarding():
+            yield
 
     def _go_on_with(self, waiting: Waited, answer: Answer) -> None:
         """Continue the step of a proxy, the rest of which is not the user's code."""
@@ -233,7 +248,6 @@ class OverlapTicks(Ticks):
             )
 
         self._running[id(question)] = waiting
-        self._busy.add(id(waiting.owner))
         return question
 
     @contextmanager

@@ -21,8 +21,8 @@ class Phase(StrEnum):
         TREATING: A treatment is applied, which may set parameters.
         STEPPING: Agents take their steps, and may ask questions.
         WAITING: The run waits for answers; none of the user's code runs.
-        GOING_ON: In an overlap world, a step continues with its answer, and may only change its own
-            agent.
+        GOING_ON: In an overlap world, a step continues with its answer, or agents are ``"alone"``,
+            and a step may only change its own agent.
         ENDING: The hooks for the end of a tick or a round run.
         LOOKING: A measure or ``until`` runs, and nothing may change.
     """

@@ -662,6 +662,10 @@ def _require_overlapping(cls: type[World[Any]]) -> None:
     Raises:
         DefinitionError: If the world uses one.
     """
+    if cls.overlap not in (True, "alone"):
+        raise DefinitionError(
+            f"{cls.__name__}.overlap must be True, False or 'alone', got {cls.overlap!r}"
+        )
     hooks = [name for name in ("tick_begins", "tick_ends") if defines(cls, name)]
     if hooks or cls.together:
         raise DefinitionError(

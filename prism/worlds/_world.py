@@ -93,7 +93,8 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
             events happen at a ``"rate"``, in continuous time whose unit is a round.
         together: Whether all agents act on the situation at the beginning of the tick.
         overlap: Whether agents continue while others wait for an answer. Their steps may not look
-            at other agents.
+            at other agents. If ``"alone"``, they may not change the world either, so only those
+            that wait are held up.
         meanings: Descriptions of the states, which a model reads.
         treatment_classes: Ready-made treatments of this world, besides those of every world. Files
             of treatments name them by their kinds.
@@ -112,7 +113,7 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
     order: ClassVar[Literal["random", "listed"]] = "random"
     activation: ClassVar[Literal["all", "one", "pair", "rate"]] = "all"
     together: ClassVar[bool] = False
-    overlap: ClassVar[bool] = False
+    overlap: ClassVar[bool | Literal["alone"]] = False
     meanings: ClassVar[Mapping[Any, str]] = {}
     treatment_classes: ClassVar[Sequence[type]] = ()
     # the class that reads a file of agents; None for an `AgentTable`

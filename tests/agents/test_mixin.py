@@ -13,6 +13,8 @@ from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import pytest
+import sqlalchemy as sql
+from sqlalchemy import orm
 
 from prism.agents import StatechartMixin
 from prism.agents.social_agent import SocialAgent
@@ -426,7 +428,6 @@ def test_a_class_of_sqlalchemy_saves_its_state_as_a_column(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """A row that is loaded goes on in the state it was saved in; one without a column is told."""
-    orm, sql = pytest.importorskip("sqlalchemy.orm"), pytest.importorskip("sqlalchemy")
     base = type("Base", (orm.DeclarativeBase,), {})
 
     def mapped(name: str, **columns: Any) -> Any:

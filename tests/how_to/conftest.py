@@ -23,6 +23,7 @@ SECTIONS = {
     "frozen": "Frozen values",
     "pydantic": "A pydantic model",
     "attrs": "An attrs class",
+    "sqlalchemy": "A row of SQLAlchemy",
     "asyncio": "Your own asyncio loop",
     "model": "A model in your loop",
     "copies": "Copies, pickles and other processes",

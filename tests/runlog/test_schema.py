@@ -34,12 +34,12 @@ def test_keys_are_defined_once() -> None:
 
 
 def test_counts_and_calls_are_those_of_the_code() -> None:
-    """The schema has all counts of the simulation and all keys of a call."""
+    """The schema has all counts of the simulation, why it stopped, and all keys of a call."""
     counts = {each.name for each in fields(Activity)}
     assert (
         KEYS[events.ROUND_ENDED].keys() - {"states", "measures"}
         == KEYS[events.RUN_ENDED].keys() - {"costs", "error"}
-        == counts
+        == counts | {"stopped"}
     )
     optional = [name for name, key in KEYS[events.DECISION].items() if not key.required]
     assert optional == [

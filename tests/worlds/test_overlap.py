@@ -12,7 +12,7 @@ from prism.errors import DefinitionError, SimulationError
 from prism.runlog import ReplayReasoner
 from prism.statechart import PolicyReasoner, Statechart, Transition
 from prism.testing import FailingReasoner, LateReasoner
-from prism.worlds import Agent, World, during, measure, state, uniform
+from prism.worlds import Agent, World, during, measure, ring, state, uniform
 from tests.kit.worlds import run_logged
 
 
@@ -73,13 +73,34 @@ class Thinkers(World[Person]):
         return sum(person.thoughts for person in self.agents)
 
 
+class Alone(Thinkers):
+    """The same people, who change nothing but themselves."""
+
+    overlap = "alone"
+    ticks = 12
+
+    @during(Mood.CALM, Mood.KEEN)
+    async def think(self, person: Person) -> None:
+        """Think, and log how long the mood has lasted."""
+        self.log("began", agent=person, ticks=person.ticks_in_state, moment=self.time)
+        while person.random.chance(person.ease):
+            person.thoughts += 1
+            person.made.append(await person.decide("thinks", {"number": person.thoughts}))
+            self.log("thought", agent=person, mood=person.state, ticks=person.ticks_in_state)
+            if person.state is Mood.TIRED:
+                if self.round == 3:
+                    self.stop(person.agent_id)
+                return
+
+
+@pytest.mark.parametrize("world", [Thinkers, Alone])
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.sampled(3)
-def test_when_answers_come_changes_nothing(seed: int, tmp_path: Path) -> None:
+@pytest.mark.sampled(6)
+def test_when_answers_come_changes_nothing(world: Any, seed: int, tmp_path: Path) -> None:
     """Answers that come late and out of order change no byte, though agents ask several times."""
-    late = LateReasoner(PolicyReasoner(1), most_turns=59, seed=seed)
-    one = run_logged(tmp_path, Thinkers(), 20, rounds=3, reasoner=late)
-    other = run_logged(tmp_path, Thinkers(), 20, rounds=3, reasoner=PolicyReasoner(1))
+    late = LateReasoner(PolicyReasoner(1), most_turns=400 if world is Alone else 59, seed=seed)
+    one = run_logged(tmp_path, world(), 20, rounds=3, seed=seed, reasoner=late)
+    other = run_logged(tmp_path, world(), 20, rounds=3, seed=seed, reasoner=PolicyReasoner(1))
     assert late.overtaken > 0
     assert one.log.splitlines() == other.log.splitlines()
     assert one.run.finished == other.run.finished
@@ -112,19 +133,44 @@ def test_agents_go_on_while_others_wait() -> None:
 
 
 @pytest.mark.slow
-def test_a_replay_that_is_resumed_writes_the_same_bytes(tmp_path: Path) -> None:
+def test_agents_who_are_alone_hold_up_nobody() -> None:
+    """Agents who wait hold up only themselves, so late answers take still less time."""
+
+    class Beside(Alone):
+        overlap = True
+
+    alone, beside = (asyncio.run(_turns_of_the_loop(each())) for each in (Alone, Beside))
+    assert alone < 0.8 * beside
+
+
+def test_the_order_of_the_list_changes_nothing_for_agents_who_are_alone(tmp_path: Path) -> None:
+    """The same people in another order write the same lines once they have joined."""
+    lines = []
+    for turned in (False, True):
+        people = [Person(agent_id=f"p{number}") for number in range(12)]
+        late = LateReasoner(PolicyReasoner(1), most_turns=400, seed=turned)
+        run = run_logged(tmp_path, Alone(), people[:: -1 if turned else 1], reasoner=late)
+        told = run.log.splitlines()
+        lines.append(told[next(at for at, line in enumerate(told) if b"round.started" in line) :])
+    assert lines[0] == lines[1]
+
+
+@pytest.mark.parametrize("world", [Thinkers, Alone])
+@pytest.mark.slow
+def test_a_replay_that_is_resumed_writes_the_same_bytes(world: Any, tmp_path: Path) -> None:
     """A run whose answers came late is replayed, and goes on from a snapshot, to the same lines."""
     kept: list[Any] = []
-    late = run_logged(tmp_path, Thinkers(), 9, rounds=3, reasoner=LateReasoner(PolicyReasoner(1)))
+    slow = LateReasoner(PolicyReasoner(1), most_turns=200)
+    late = run_logged(tmp_path, world(), 9, rounds=3, reasoner=slow)
     path = tmp_path / "log"
     path.write_bytes(late.log)
     replay = ReplayReasoner(path, verbatim=True)
-    replayed = run_logged(tmp_path, Thinkers(), 9, rounds=3, reasoner=replay)
+    replayed = run_logged(tmp_path, world(), 9, rounds=3, reasoner=replay)
     assert replayed.log == late.log
 
-    run = Run(Thinkers(), 9, rounds=3)
+    run = Run(world(), 9, rounds=3)
     whole = run.run(lambda _: kept.append(run.loop.snapshot()))
-    again = Run(Thinkers(), 9, rounds=3)
+    again = Run(world(), 9, rounds=3)
     again.loop.restore(
         kept[1], [{"event": "round.ended", **each.to_dict()} for each in whole.rounds[:2]]
     )
@@ -191,6 +237,35 @@ def test_a_world_that_overlaps_has_no_hooks_of_a_tick() -> None:
 
     with pytest.raises(DefinitionError, match="leave out tick_ends, or overlap"):
         _ = Run(Hooked(), 3).agents
+
+
+@pytest.mark.parametrize("mode", ["sets", "draws", "connects"])
+def test_agents_who_are_alone_do_not_change_the_world(mode: str) -> None:
+    """A step that changes the world is refused before its first await, too."""
+
+    class Changing(Thinkers):
+        overlap = "alone"
+
+        def setup(self) -> None:
+            self.network = ring(self, 2)
+
+        @during(Mood.CALM)
+        async def think(self, person: Person) -> None:
+            if mode == "draws":
+                self.random.random()
+            elif mode == "connects":
+                self.network.connect(person, person)
+            self.begun += 1
+
+    with pytest.raises(SimulationError, match='in a world with overlap = "alone", a step may'):
+        Run(Changing(), 6).run()
+
+
+def test_another_way_to_overlap_is_refused() -> None:
+    """What is neither True, False nor "alone" is refused with what is allowed."""
+    wrong = type("Odd", (Thinkers,), {"overlap": "lonely"})
+    with pytest.raises(DefinitionError, match="True, False or 'alone', got 'lonely'"):
+        _ = Run(wrong(), 3).agents
 
 
 def test_a_reasoner_that_fails_leaves_nothing_running() -> None:
