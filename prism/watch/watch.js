@@ -125,6 +125,24 @@
     }
   };
 
+  // Agents and posts that tables and threads of a report name lead to their pages.
+  const NAMING = new Map([["root id", "post"], ["author id", "agent"], ["agent id", "agent"], ["agent", "agent"]]);
+  const linkNames = (place) => {
+    for (const table of place.querySelectorAll("table")) {
+      [...table.querySelectorAll("thead th")].forEach(({ textContent }, number) => {
+        const kind = NAMING.get(textContent);
+        for (const row of kind ? table.tBodies[0].rows : []) linkName(row.cells[number], kind, row.cells[number].textContent);
+      });
+    }
+    for (const each of place.querySelectorAll(".thread b")) linkName(each, "agent", each.textContent.replace(/ (replies|reshares)$/, ""));
+  };
+  const linkName = (place, kind, name) => {
+    // a name that was cut leads nowhere
+    if (!name || name.endsWith("\u2026") || /^(an unknown author|a post that is not in the log)$/.test(name)) return;
+    place.replaceChildren(element("button", name, { className: "link" }), place.textContent.slice(name.length));
+    place.firstChild.dataset[kind] = name;
+  };
+
   const sectionOf = (holder, prefix, anchor) => {
     const id = `${prefix}-${anchor}`;
     if (get(id)) return get(id);
@@ -152,6 +170,7 @@
       if (section.contents !== each.html) {
         section.contents = each.html;
         replaceContents(body, each.html);
+        if (prefix === "time") linkNames(body);
         body.querySelectorAll(".figure").forEach((figure) => state.specs.delete(figure.id));
       }
     });
