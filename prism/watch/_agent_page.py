@@ -228,10 +228,15 @@ def _at_time_of(event: Mapping[str, Any]) -> pl.Expr:
     return pl.all_horizontal(pl.col(name).eq_missing(time) for name, time in times.items())
 
 
-_HOW = (
-    *("model", "option_mass", "latency", "queue_seconds", "attempts"),
-    *("input_tokens", "output_tokens"),
-)
+_HOW = [
+    "model",
+    "option_mass",
+    "latency",
+    "queue_seconds",
+    "attempts",
+    "input_tokens",
+    "output_tokens",
+]
 
 
 def _asked_how(event: Mapping[str, Any]) -> Markup:

@@ -154,11 +154,8 @@ class Views:
             counts = tally.events()
 
         figures, unit = _figures(facts), self.watched.unit
-        picture = looking.picture_at(self.watched, number)
-        where = picture and f"After {unit} {picture.round:,}. Choose an agent for all it did."
-        world = draw_picture(picture, "now", figures) if picture else _EMPTY
         sections = [
-            Section("picture", "The world", where or "", [world]),
+            *self._pictured(number, figures),
             Section("chart", "The chart", _HOW_TO_READ.replace("round", unit), [charts]),
             *self._happened(number, kind, here),
         ]
@@ -169,6 +166,12 @@ class Views:
         when = "" if number is None else f" in {unit} {number:,}"
         named = [replace(each, heading=each.heading + when) for each in sections if each.parts[0]]
         return View(named, figures, more)
+
+    def _pictured(self, number: int | None, figures: PageFigures) -> Iterator[Section]:
+        picture = looking.picture_at(self.watched, number)
+        if picture is not None:
+            where = f"After {self.watched.unit} {picture.round:,}. Choose an agent for all it did."
+            yield Section("picture", "The world", where, [draw_picture(picture, "now", figures)])
 
     def charts(self) -> list[Levels]:
         """Return the charts that the page draws."""
