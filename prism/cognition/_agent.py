@@ -34,7 +34,7 @@ class CognitiveAgent:
     """An agent with a finite working memory and an unbounded storage, which a model manages.
 
     Run it by `run`, by ``async for cycle in agent``, or a `cycle` at a time. A subclass can add
-    actions with the decorator `action`. `prism.Run` and ``prism run file.py:Class`` run a subclass
+    actions with the decorator `action`. ``Run`` and ``prism run file.py:Class`` run a subclass
     like the file of a configuration, with the `Config` in its attribute ``config``.
 
     Args:
