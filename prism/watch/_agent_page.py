@@ -76,8 +76,7 @@ class AgentPage:
             (link("round", row["round"], self._when(row)), with_links(row["what"], post_ids(row)))
             for row in last.iter_rows(named=True)
         )
-        is_cut = rows.height > last.height
-        more = f"The last {last.height:,} of {rows.height:,} events." if is_cut else ""
+        more = f"The last {_MOST_STORY:,} of {rows.height:,} events." * (rows.height > _MOST_STORY)
         return Markup('<p class="soft">{}</p>').format(more if told else "Nothing.") + told
 
     def _when(self, row: Mapping[str, Any]) -> str:
@@ -211,8 +210,7 @@ class AgentPage:
             if isinstance(option, str)
         )
         said = "The model gave no probabilities." if event.get("model") and not known else ""
-        lines = '<ul class="options">{}</ul><p class="soft">{}</p>'
-        return Markup(lines).format(rows, said)
+        return Markup('<ul class="options">{}</ul><p class="soft">{}</p>').format(rows, said)
 
     def _conditions(self, event: Mapping[str, Any], option: str) -> Iterator[str]:
         """Yield the transitions of the chart that lead to an option, as the chart writes them."""
@@ -228,15 +226,10 @@ def _at_time_of(event: Mapping[str, Any]) -> pl.Expr:
     return pl.all_horizontal(pl.col(name).eq_missing(time) for name, time in times.items())
 
 
-_HOW = [
-    "model",
-    "option_mass",
-    "latency",
-    "queue_seconds",
-    "attempts",
-    "input_tokens",
-    "output_tokens",
-]
+_HOW = (
+    *("model", "option_mass", "latency", "queue_seconds", "attempts"),
+    *("input_tokens", "output_tokens"),
+)
 
 
 def _asked_how(event: Mapping[str, Any]) -> Markup:
