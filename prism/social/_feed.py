@@ -147,7 +147,7 @@ class Feed(FeedSteps):
 
     rounds = DEFAULT_ROUNDS
     ticks = DEFAULT_TICKS_PER_ROUND
-    overlap = True
+    overlap: ClassVar[bool] = True
     treatment_classes: ClassVar[Sequence[type]] = (
         Likes,
         Dislikes,

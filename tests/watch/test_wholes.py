@@ -40,7 +40,7 @@ def test_a_log_without_everybody_says_whom_its_numbers_count(
     """States of everybody and arrows of the sample have a label, and a missing picture a reason."""
     Run("epidemic", 2_100, rounds=3, seed=1, **form).keep(tmp_path / "real")
     browser.visit(shown(tmp_path / "real").url)
-    assert said in words(browser, "#at-chart > p")
+    browser.wait(f"document.querySelector('#at-chart > p')?.textContent.startsWith('{said}')")
     assert "It is not drawn: a log " in words(browser, "#at-picture > p")
     last = state_counts(read_log(tmp_path / "real")).filter(round=3)
     chart = words(browser, "#at-chart svg")

@@ -238,7 +238,9 @@ class _Visits:
     def apart(self, lengths: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
         """Return the lengths in whole ticks, and those in rounds."""
         is_by_rate = pl.col("run").is_in(self.by_rate)
-        whole = lengths.filter(~is_by_rate).with_columns(pl.col("ticks").cast(pl.Int64))
+        # a log may say numbers that no run can have
+        whole_ticks = pl.col("ticks").cast(pl.Int64, strict=False)
+        whole = lengths.filter(~is_by_rate).with_columns(whole_ticks)
         return whole, lengths.filter(is_by_rate)
 
 
