@@ -78,35 +78,21 @@ class Tally:
             "joined": merge_by_sum(["state"]),
             "begun": merge_by_first(_AGENT),
         }
-        nothing = Block(b"", 1, 0)
-        self.take(nothing, 0, self.parse(nothing))
+        self.take(Block(b"", 1, 0), 0)
 
-    def parse(self, block: Block) -> Parsed:
-        """Parse some lines, in any thread; a column that no event so far has would take time."""
-        columns = self._columns
-        parsed = parse(block, columns)
-        keys = {key for event in parsed.frame["event"].unique() for key in _KEYS.get(event, ())}
-        if more := keys.intersection(_COLUMNS).difference(columns):
-            self._columns = columns = [*columns, *sorted(more)]
-            parsed = parse(block, columns)
-
-        missing = {name: pl.lit(None, TYPES[name]) for name in _COLUMNS if name not in columns}
-        return replace(parsed, frame=parsed.frame.with_columns(**missing))
-
-    def take(self, block: Block, offset: int, parsed: Parsed) -> None:
+    def take(self, block: Block, offset: int) -> None:
         """Add some lines.
 
         Args:
             block: The lines.
             offset: Where they begin in the log, in bytes.
-            parsed: The lines, parsed.
         """
         if block.fault is not None:
             self.survey.take_fault(block.first_line, block.fault)
             return
 
         self.end = offset + len(block.data)
-        frame = self.survey.take(block, parsed)
+        frame = self.survey.take(block, self._parsed(block))
         lines = Lines(block, offset)
 
         def read(begin: int, end: int) -> bytes:
@@ -161,6 +147,19 @@ class Tally:
     def events(self) -> dict[str, int]:
         """Return how many events of each name there are."""
         return dict(self._counts["events"].table().iter_rows())
+
+    def _parsed(self, block: Block) -> Parsed:
+        """Parse some lines; a column that no event so far has would only take time."""
+        parsed = parse(block, self._columns)
+        keys = {key for event in parsed.frame["event"].unique() for key in _KEYS.get(event, ())}
+        if more := keys.intersection(_COLUMNS).difference(self._columns):
+            self._columns += sorted(more)
+            parsed = parse(block, self._columns)
+
+        missing = {
+            name: pl.lit(None, TYPES[name]) for name in _COLUMNS if name not in self._columns
+        }
+        return replace(parsed, frame=parsed.frame.with_columns(**missing))
 
     def _counting(self, rows: pl.LazyFrame) -> list[pl.LazyFrame]:
         """Return what is to be added to each of all counts."""

@@ -10,12 +10,11 @@ from threading import Event, RLock, Thread
 from time import monotonic
 from typing import Any
 
-from prism.analysis._reading.logs import ahead
 from prism.analysis._reading.runs import Run
 from prism.drawing import Diagram
 from prism.errors import InputError
 from prism.files._records import shown_path
-from prism.runlog._reader import Block, locate_log
+from prism.runlog._reader import locate_log
 from prism.runs import RunStatus, run_status
 from prism.telemetry.events import POST_PUBLISHED, TEXT_WRITTEN
 from prism.watch._tail import Changed, Tail
@@ -194,23 +193,15 @@ class Watched:
         self.version += 1
 
     def _read(self) -> None:
-        tally = self.tally
-        # a long log is parsed on a core of its own
-        for block, begin, end, parsed in ahead(lambda it: (*it, tally.parse(it[0])), self._added()):
+        for block in self.tail.blocks():
             with self.lock:
-                tally.take(block, begin, parsed)
-                self.counted = end
+                self.tally.take(block, self.counted)
+                self.counted = self.tail.position
             self._look()
             self.version += 1
             if self._stopped.is_set():
                 return
         self._problem = None
-
-    def _added(self) -> Iterator[tuple[Block, int, int]]:
-        """Yield what was added, with the places in the log where it begins and ends."""
-        begin = self.tail.position
-        for block in self.tail.blocks():
-            yield block, begin, (begin := self.tail.position)
 
     def _look(self) -> None:
         if monotonic() < self._status_due:

@@ -37,8 +37,7 @@ def tally_of(path: Path, cuts: list[int] | None = None) -> Tally:
     tally, begin, offset = Tally(path, "x"), 0, 0
     for end in ends:
         data = b"".join(lines[begin:end])
-        block = Block(data, begin + 1, end - begin)
-        tally.take(block, offset, tally.parse(block))
+        tally.take(Block(data, begin + 1, end - begin), offset)
         begin, offset = end, offset + len(data)
     tally.index.close()
     return tally

@@ -358,7 +358,7 @@ def parse_time(name: str) -> pl.Expr:
 def _read(
     path: Path, columns: Sequence[str], survey: FileSurvey
 ) -> Iterator[tuple[Block, pl.DataFrame]]:
-    for block, parsed in ahead(lambda block: (block, parse(block, columns)), read_blocks(path)):
+    for block, parsed in _ahead(lambda block: (block, parse(block, columns)), read_blocks(path)):
         if block.fault is not None:
             survey.take_fault(block.first_line, block.fault)
         else:
@@ -400,7 +400,7 @@ def _without_suffixes(log: Path) -> Path:
     return log.parent if name == LOG_NAME else log.with_name(name.removesuffix(".jsonl"))
 
 
-def ahead(work: Callable[[ItemT], ResultT], items: Iterable[ItemT]) -> Iterator[ResultT]:
+def _ahead(work: Callable[[ItemT], ResultT], items: Iterable[ItemT]) -> Iterator[ResultT]:
     """Return results in order, computing a few items ahead in other threads."""
     with ThreadPoolExecutor(_AHEAD) as pool:
         pending: deque[Future[ResultT]] = deque()
