@@ -159,6 +159,8 @@ class Playing:
                 sleep(0.02)
         try:
             _copy(played, kept)
+        except FileExistsError:  # somebody made it meanwhile
+            raise InputError("already exists: name another folder", path=kept) from None
         except OSError as error:
             rmtree(kept, ignore_errors=True)
             raise InputError(f"cannot be written: {error.strerror or error}", path=kept) from None
