@@ -42,6 +42,7 @@ from prism.statechart.reasoner._faults import (
     lacks_path,
 )
 from prism.statechart.reasoner._model_client import ChatReply, DecisionReply
+from prism.statechart.reasoner._prompts import asks_choice
 from prism.statechart.reasoner._slots import LOGGER, Traffic
 from prism.statechart.reasoner._slots import Host as BaseHost
 from prism.statechart.reasoner._spending import Cost, count_of, loop_time
@@ -247,7 +248,8 @@ class Host(BaseHost):
         while True:
             body = {"model": self.model, **dialect.body(self.settings, chat, self._dropped)}
             try:
-                return await self._ask(dialect.chat, body, dialect.read, cost, seconds)
+                said = await self._ask(dialect.chat, body, dialect.read, cost, seconds)
+                return said.as_choice() if asks_choice(chat.schema) else said
             except LLMError as error:
                 if not is_refusal(error) or refuses_length(error):
                     raise
