@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from prism.llm._settings import RequestSettings
-from prism.statechart.reasoner._replies import what_is_said
 
 LOOK_SECONDS = 5.0
 """Most seconds to wait for what a server knows without a model: its version and its models."""
@@ -46,19 +45,14 @@ class Completion:
         input_tokens: Tokens that it read, if known.
         output_tokens: Tokens that it wrote, if known.
         tokens: The reply's tokens with their alternatives, if the server gives them.
-        calls: The tool calls in its message, as JSON; empty if none.
+        calls: The tool calls in its message, if any.
     """
 
     text: str
     input_tokens: int | None = None
     output_tokens: int | None = None
     tokens: Sequence[Mapping[str, Any]] = ()
-    calls: str = ""
-
-    def as_choice(self) -> Completion:
-        """Return it for a reader of choices, where a tool call without words may be the answer."""
-        is_call = bool(self.calls) and not what_is_said(self.text).strip()
-        return replace(self, text=self.calls) if is_call else self
+    calls: Any = None
 
 
 @dataclass(frozen=True, slots=True)

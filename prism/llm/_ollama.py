@@ -9,7 +9,6 @@ from prism.llm._addresses import with_port
 from prism.llm._dialect import Advice, Chat, Completion, Dialect
 from prism.llm._settings import RequestSettings
 from prism.llm._window import window_in_running
-from prism.statechart.reasoner._model_client import calls_in
 from prism.statechart.reasoner._spending import count_of
 
 
@@ -46,7 +45,7 @@ def _read(reply: Any) -> Completion:
         raise ValueError("the content of its message is not text")
 
     read, wrote = (count_of(reply.get(name)) for name in ("prompt_eval_count", "eval_count"))
-    return Completion(content or "", read, wrote, calls=calls_in(message))
+    return Completion(content or "", read, wrote, calls=message.get("tool_calls"))
 
 
 def _words(reply: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,6 @@ from prism.llm._dialect import OTHER_FORM, Advice, Chat, Completion, Dialect
 from prism.llm._letters import MOST_ALTERNATIVES, listed_in
 from prism.llm._settings import RequestSettings
 from prism.llm._window import window_in_models, window_in_props
-from prism.statechart.reasoner._model_client import calls_in
 from prism.statechart.reasoner._spending import count_of
 
 _PARTS: Mapping[str, tuple[str, ...]] = {
@@ -136,7 +135,7 @@ def read_completion(reply: Any) -> Completion:
         count_of(said["prompt_eval_count"]),
         count_of(said["eval_count"]),
         [token for token in tokens if isinstance(token, dict) and listed_in(token)],
-        calls_in(message),
+        message.get("tool_calls"),
     )
 
 

@@ -21,11 +21,11 @@ from prism.statechart.reasoner._model_client import (
     ModelClient,
     accepted,
     awaited,
-    calls_in,
     first,
     has,
     of_kind,
     parameters,
+    told_calls,
 )
 from prism.statechart.reasoner._pool import Pool, SingleFlight
 from prism.statechart.reasoner._prompts import Kind, asks_choice
@@ -268,8 +268,8 @@ def read_text(reply: Any, cost: Cost, *, is_choice: bool = False) -> str:
 
     _add_cost(reply, cost)
     message = first(_choice_in(reply), "message")
-    calls = calls_in(message) if is_choice and not first(message, "content") else ""
-    return calls or _text_of(reply)
+    calls = first(message, "tool_calls") if is_choice and not first(message, "content") else None
+    return told_calls(calls) or _text_of(reply)
 
 
 def _text_of(reply: Any) -> str:

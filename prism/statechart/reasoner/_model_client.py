@@ -62,12 +62,11 @@ def _parameters_of(function: Callable[..., Any], bound: bool) -> tuple[tuple[str
     return tuple(named), takes_any
 
 
-def calls_in(message: Any) -> str:
-    """Return the tool calls in a message as JSON, as a model writes them; empty if none.
+def told_calls(calls: Any) -> str:
+    """Return the tool calls of a message as JSON, as a model writes them; empty if none.
 
-    Servers that know how a model calls tools cut the call out of its text.
+    Servers that know how a model calls tools cut the calls out of its text.
     """
-    calls = first(message, "tool_calls")
     functions = [first(call, "function") for call in calls] if isinstance(calls, list) else []
     told = [
         {name: first(function, name) for name in ("name", "arguments")}
