@@ -70,7 +70,6 @@ SUB_ROOMS = {
         "_cycle",
         "_agent",
         "_questions",
-        "_keeper",
         "_run",
     ),
     "prism.worlds": (

@@ -8,7 +8,7 @@ and repeated.
 from prism.cognition._actions import ActionResult
 from prism.cognition._agent import CognitiveAgent
 from prism.cognition._chart import CognitiveState, cognitive_chart
-from prism.cognition._config._config import Config, ConfigFileError, ConfigProblem
+from prism.cognition._config import Config, ConfigFileError, ConfigProblem
 from prism.cognition._cycle import CognitiveResults, Cycle
 from prism.cognition._memory._memory import Memory
 from prism.cognition._memory._search import Match

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from prism.cognition._actions import ActionResult
 from prism.cognition._chart import CHART_NAME, CognitiveState, cognitive_chart
-from prism.cognition._config._config import Config
+from prism.cognition._config import Config
 from prism.cognition._cycle import Cycle, CycleUnderWay, reason_to_stop, state_of
 from prism.cognition._memory._memory import Memory, document_of
 from prism.cognition._memory._values import to_json

@@ -45,12 +45,14 @@ class Completion:
         input_tokens: Tokens that it read, if known.
         output_tokens: Tokens that it wrote, if known.
         tokens: The reply's tokens with their alternatives, if the server gives them.
+        calls: The tool calls in its message, if any.
     """
 
     text: str
     input_tokens: int | None = None
     output_tokens: int | None = None
     tokens: Sequence[Mapping[str, Any]] = ()
+    calls: Any = None
 
 
 @dataclass(frozen=True, slots=True)

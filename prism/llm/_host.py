@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from types import NoneType
 from typing import Any, TypeVar
@@ -41,7 +42,9 @@ from prism.statechart.reasoner._faults import (
     lacks_decisions,
     lacks_path,
 )
-from prism.statechart.reasoner._model_client import ChatReply, DecisionReply
+from prism.statechart.reasoner._model_client import ChatReply, DecisionReply, told_calls
+from prism.statechart.reasoner._prompts import asks_choice
+from prism.statechart.reasoner._replies import what_is_said
 from prism.statechart.reasoner._slots import LOGGER, Traffic
 from prism.statechart.reasoner._slots import Host as BaseHost
 from prism.statechart.reasoner._spending import Cost, count_of, loop_time
@@ -247,7 +250,10 @@ class Host(BaseHost):
         while True:
             body = {"model": self.model, **dialect.body(self.settings, chat, self._dropped)}
             try:
-                return await self._ask(dialect.chat, body, dialect.read, cost, seconds)
+                said = await self._ask(dialect.chat, body, dialect.read, cost, seconds)
+                # the answer may be a tool call, which some servers cut out of the text
+                is_call = said.calls and asks_choice(chat.schema) and not what_is_said(said.text)
+                return replace(said, text=told_calls(said.calls)) if is_call else said
             except LLMError as error:
                 if not is_refusal(error) or refuses_length(error):
                     raise

@@ -45,7 +45,7 @@ def _read(reply: Any) -> Completion:
         raise ValueError("the content of its message is not text")
 
     read, wrote = (count_of(reply.get(name)) for name in ("prompt_eval_count", "eval_count"))
-    return Completion(content or "", read, wrote)
+    return Completion(content or "", read, wrote, calls=message.get("tool_calls"))
 
 
 def _words(reply: Mapping[str, Any]) -> dict[str, Any]:

@@ -135,6 +135,7 @@ def read_completion(reply: Any) -> Completion:
         count_of(said["prompt_eval_count"]),
         count_of(said["eval_count"]),
         [token for token in tokens if isinstance(token, dict) and listed_in(token)],
+        message.get("tool_calls"),
     )
 
 

@@ -25,9 +25,10 @@ from prism.statechart.reasoner._model_client import (
     has,
     of_kind,
     parameters,
+    told_calls,
 )
 from prism.statechart.reasoner._pool import Pool, SingleFlight
-from prism.statechart.reasoner._prompts import Kind
+from prism.statechart.reasoner._prompts import Kind, asks_choice
 from prism.statechart.reasoner._slots import Host, Slots, Traffic
 from prism.statechart.reasoner._spending import Cost, loop_time
 from prism.statechart.states import state_text
@@ -109,7 +110,8 @@ class ForeignHost(Host):
                 self._dropped.add(refused)
                 cost.allowance.admitted()
             else:
-                return ChatReply(read_text(reply, cost), cost.model or "", cost.host or "")
+                text = read_text(reply, cost, is_choice=asks_choice(format))
+                return ChatReply(text, cost.model or "", cost.host or "")
 
     def _shape_of(self, client: Any) -> Callable[..., _Call]:
         """Return the form in which a client takes a conversation."""
@@ -248,8 +250,13 @@ def completions_of(client: Any) -> Any:
     return completions if has(completions, "create") else None
 
 
-def read_text(reply: Any, cost: Cost) -> str:
+def read_text(reply: Any, cost: Cost, *, is_choice: bool = False) -> str:
     """Return a reply's text, and add the reported usage to its cost.
+
+    Args:
+        reply: The reply.
+        cost: The cost.
+        is_choice: Whether a tool call may be the answer, if there is no text.
 
     Raises:
         BadReplyError: If there is no text in it.
@@ -260,7 +267,9 @@ def read_text(reply: Any, cost: Cost) -> str:
         return reply
 
     _add_cost(reply, cost)
-    return _text_of(reply)
+    message = first(_choice_in(reply), "message")
+    calls = first(message, "tool_calls") if is_choice and not first(message, "content") else None
+    return told_calls(calls) or _text_of(reply)
 
 
 def _text_of(reply: Any) -> str:

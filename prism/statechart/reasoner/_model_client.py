@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -59,6 +60,20 @@ def _parameters_of(function: Callable[..., Any], bound: bool) -> tuple[tuple[str
     takes_any = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in found)
     named = [item.name for item in found if item.kind is not inspect.Parameter.VAR_KEYWORD]
     return tuple(named), takes_any
+
+
+def told_calls(calls: Any) -> str:
+    """Return the tool calls of a message as JSON, as a model writes them; empty if none.
+
+    Servers that know how a model calls tools cut the calls out of its text.
+    """
+    functions = [first(call, "function") for call in calls] if isinstance(calls, list) else []
+    told = [
+        {name: first(function, name) for name in ("name", "arguments")}
+        for function in functions
+        if isinstance(first(function, "name"), str)
+    ]
+    return json.dumps(told, default=str) if told else ""
 
 
 class TextReply(Protocol):
