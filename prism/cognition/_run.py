@@ -33,16 +33,8 @@ from prism.runs._makers import make_writer
 from prism.statechart.reasoner._spending import Cost
 from prism.statechart.reasoner._texts import BaseWriter
 from prism.statechart.reasoner._tokens import TokenCounter, count_tokens
+from prism.telemetry import events
 from prism.telemetry._loggers import EventLogger, report_warning
-from prism.telemetry.events import (
-    COGNITION_ACTION,
-    COGNITION_CYCLE,
-    COGNITION_MEMORY_CHANGED,
-    COGNITION_PAGED,
-    COGNITION_REFUSED,
-    COGNITION_STOPPED,
-    TEXT_WRITTEN,
-)
 from prism.worlds._addresses import address_of, code_of, found_at, module_at
 from prism.worlds._alone import Alone, AloneRun, Event, recorded_log, told_by
 from prism.worlds._loop import Loop
@@ -257,7 +249,7 @@ class Cycles(Alone):
     def _prism_results(self, rounds: Sequence[Cycle]) -> CognitiveResults:
         results = CognitiveResults.of(self.agent, rounds, self._reason_to_stop(rounds))
         if results.stopped is not None:
-            self._warn(COGNITION_STOPPED, reason=results.stopped)
+            self._warn(events.COGNITION_STOPPED, reason=results.stopped)
 
         return results
 
@@ -291,7 +283,7 @@ class Cycles(Alone):
     def _tell_changed(self, cycle: int) -> None:
         """Go on with a memory that somebody else has changed, and keep a copy of it."""
         self._keeper.keep(self.agent.memory, self.round)
-        self._warn(COGNITION_MEMORY_CHANGED, expected_cycle=cycle)
+        self._warn(events.COGNITION_MEMORY_CHANGED, expected_cycle=cycle)
 
     def _repeat_change(self) -> None:
         """Of a repeated run: continue with the memory that the first one continued with."""
@@ -301,20 +293,26 @@ class Cycles(Alone):
             self._tell_changed(event["expected_cycle"])
 
 
-_TOLD = (TEXT_WRITTEN, COGNITION_ACTION, COGNITION_REFUSED, COGNITION_PAGED, COGNITION_CYCLE)
-_ACTED = (COGNITION_ACTION, COGNITION_REFUSED)
+_TOLD = (
+    events.TEXT_WRITTEN,
+    events.COGNITION_ACTION,
+    events.COGNITION_REFUSED,
+    events.COGNITION_PAGED,
+    events.COGNITION_CYCLE,
+)
+_ACTED = (events.COGNITION_ACTION, events.COGNITION_REFUSED)
 
 
 def _cycle_of(event: Event, parts: Sequence[Event]) -> Cycle:
     cost = Cost()
     cost.input_tokens, cost.output_tokens = event["input_tokens"], event["output_tokens"]
-    paged = [told_by(Paged, part) for part in parts if part["event"] == COGNITION_PAGED]
+    paged = [told_by(Paged, part) for part in parts if part["event"] == events.COGNITION_PAGED]
     actions = [
         told_by(ActionResult, {"outcome": "refused", **part})
         for part in parts
         if part["event"] in _ACTED
     ]
-    texts = [part for part in parts if part["event"] == TEXT_WRITTEN]
+    texts = [part for part in parts if part["event"] == events.TEXT_WRITTEN]
 
     return told_by(
         Cycle,
@@ -486,7 +484,7 @@ class CognitiveRun(AloneRun):
         changed = {
             int(event["round"]): event
             for event in _events(log)
-            if event.get("event") == COGNITION_MEMORY_CHANGED
+            if event.get("event") == events.COGNITION_MEMORY_CHANGED
         }
         keeper = Keeper(log.parent, self.storage, changed)
 
