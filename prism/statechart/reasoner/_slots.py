@@ -6,7 +6,7 @@ import asyncio
 import logging
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -17,7 +17,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from prism.errors import CircuitOpenError, FieldValueError, LLMError
 from prism.statechart.reasoner._faults import BUSY, OtherLoopError
-from prism.statechart.reasoner._model_client import ChatReply, DecisionReply
+from prism.statechart.reasoner._model_client import Chat, ChatReply, Choices, DecisionReply
 from prism.statechart.reasoner._questions import ASKED_AT
 from prism.statechart.reasoner._spending import Cost, loop_time
 
@@ -323,23 +323,11 @@ class Host(ABC):
         self.model: str = model
 
     @abstractmethod
-    async def chat(
-        self,
-        messages: Sequence[Mapping[str, Any]],
-        format: dict[str, Any] | None,  # noqa: A002
-        cost: Cost,
-        variation: int = 0,
-    ) -> ChatReply:
+    async def chat(self, chat: Chat, cost: Cost) -> ChatReply:
         """Send a conversation, sampled with the seed plus its variation."""
 
     @abstractmethod
-    async def systemone(
-        self,
-        state: str,
-        questions: Mapping[str, Mapping[str, Any]],
-        cost: Cost,
-        variation: int = 0,
-    ) -> DecisionReply:
+    async def systemone(self, asked: Choices, cost: Cost) -> DecisionReply:
         """Ask choice questions about one state.
 
         Raises:
