@@ -15,13 +15,10 @@ from typing import Any
 import httpx
 import polars as pl
 import pytest
-from polars.testing import assert_frame_equal
 
-from prism.analysis import agent_measures, agent_story, agents, read_log, threads
+from prism.analysis import agent_measures, agents, read_log, threads
 from prism.errors import InputError
 from prism.watch import Watching, watch
-from prism.watch._looking import doings_of
-from prism.watch._watched import Watched
 from prism.worlds import Run
 from tests.kit.lamps import Street
 from tests.kit.waiting import wait_until
@@ -341,36 +338,6 @@ def test_bars_over_time_lead_to_as_many_agents_as_they_count(
     for bar in bars(client, "sources")[::step]:
         found = ask(client, "/agents", round=bar["round"], by=bar["source"])
         assert sum(each["times"] for each in found["agents"]) == bar["decisions"]
-
-
-@pytest.mark.parametrize("agents", [5, pytest.param(40, marks=pytest.mark.slow)])
-@pytest.mark.slow
-def test_one_agent_is_told_from_its_own_lines_alone(
-    agents: int,
-    folder: Path,
-    events: list[dict[str, Any]],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """All agents are told as from the whole log, replies and likes of others among it."""
-    whole = read_log(folder)
-    joined = [event["agent_id"] for event in events if event["event"] == "agent.joined"]
-    watched = Watched(folder, "real")
-    wait_until(lambda: watched.counted == watched.tail.size > 0)
-    for agent in joined[:agents]:
-        story = doings_of(watched, agent, None).story
-        assert_frame_equal(story.drop("line"), agent_story(whole, agent).drop("line"))
-
-    read: list[int] = []
-    original = os.pread
-
-    def pread(file: int, size: int, place: int) -> bytes:
-        read.append(len(data := original(file, size, place)))
-        return data
-
-    monkeypatch.setattr("os.pread", pread)
-    doings_of(watched, joined[0], None)
-    assert sum(read) < watched.tail.size / 5
-    watched.close()
 
 
 @pytest.mark.parametrize("number", ["-1", "1.5", "x", "9" * 30])
