@@ -39,8 +39,6 @@ _OF_COUNTS = ("faults", "measures", "states", "decisions", "costs", "treatments"
 _SECONDS_TO_READ = 1e-7
 """About the CPU time that making all tables of a report takes for each byte of a log."""
 
-_EMPTY = Markup("")
-
 
 @dataclass
 class View:
@@ -62,7 +60,7 @@ class View:
             "sections": [
                 {
                     **{name: getattr(each, name) for name in ("anchor", "heading", "explanation")},
-                    "html": showable(str(_EMPTY.join(each.parts))),
+                    "html": showable(str(Markup("").join(each.parts))),
                 }
                 for each in self.sections
             ],
@@ -259,7 +257,7 @@ def _charts(facts: RunFacts, here: RunFacts, states: Mapping[str, int], tally: T
         rows = pl.DataFrame([*others.items()], ["state", "agents"], orient="row")
         parts.append(html_table("states-now", rows))
 
-    return _EMPTY.join(parts)
+    return Markup("").join(parts)
 
 
 def _plain(value: Any) -> Any:
