@@ -7,50 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from prism.llm._settings import RequestSettings
+from prism.statechart.reasoner._model_client import Chat, ChatReply
 
 LOOK_SECONDS = 5.0
 """Most seconds to wait for what a server knows without a model: its version and its models."""
 
 OTHER_FORM = "other form"
 """Among the refused parts, stands for the usual form of a schema."""
-
-Messages = Sequence[Mapping[str, Any]]
-
-
-@dataclass(frozen=True, slots=True)
-class Chat:
-    """A conversation to send.
-
-    Args:
-        messages: ``{"role": ..., "content": ...}``, oldest first.
-        schema: JSON schema that the reply must follow.
-        most_tokens: Tokens that the reply may have; None for no limit.
-        chances: Whether to request the log-probabilities of its tokens.
-        variation: A number added to the seed, so that the same prompt may get another answer.
-    """
-
-    messages: Messages
-    schema: Mapping[str, Any] | None = None
-    most_tokens: int | None = None
-    chances: bool = False
-    variation: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Completion:
-    """The contents of the reply to a conversation.
-
-    Args:
-        text: What the model wrote; empty if nothing.
-        input_tokens: Tokens that it read, if known.
-        output_tokens: Tokens that it wrote, if known.
-        tokens: The reply's tokens with their alternatives, if the server gives them.
-    """
-
-    text: str
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    tokens: Sequence[Mapping[str, Any]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +70,7 @@ class Dialect:
     full_address: Callable[[str], str]
     chat: str
     body: Callable[[RequestSettings, Chat, Container[str]], dict[str, Any]]
-    read: Callable[[Any], Completion]
+    read: Callable[[Any], ChatReply]
     words: Callable[[Mapping[str, Any]], Mapping[str, Any]]
     refused: Callable[[str, Mapping[str, Any], RequestSettings], str | None]
     listing: str

@@ -18,6 +18,7 @@ from prism.llm._addresses import model_name
 from prism.llm._host import Host
 from prism.llm._router import ModelPool
 from prism.statechart.reasoner._faults import is_permanent_refusal, lacks_path
+from prism.statechart.reasoner._model_client import Chat, Choices
 from prism.statechart.reasoner._prompts import answer_schema
 from prism.statechart.reasoner._replies import parse_reasoner_response, read_probabilities
 from prism.statechart.reasoner._spending import Cost
@@ -163,7 +164,7 @@ async def try_text(host: Host, cost: Cost) -> str:
     Raises:
         LLMError: If there is no answer.
     """
-    return (await host.chat([{"role": "user", "content": _GREETING}], None, cost)).text
+    return (await host.chat(Chat([{"role": "user", "content": _GREETING}]), cost)).text
 
 
 async def _try_both_orders(host: Host) -> str:
@@ -218,7 +219,7 @@ async def _asked(host: Host, options: Sequence[str], cost: Cost) -> _Answer:
             return await _decision(host, options, cost)
 
     messages = [{"role": "user", "content": _trial(options)}]
-    reply = await host.chat(messages, answer_schema(options), cost)
+    reply = await host.chat(Chat(messages, answer_schema(options)), cost)
     chosen = str(parse_reasoner_response(reply.text, list(options)))
 
     return _Answer(chosen, {one: float(one == chosen) for one in options}, chosen)
@@ -239,7 +240,7 @@ async def _decision(host: Host, options: Sequence[str], cost: Cost) -> _Answer:
         "instructions": "Choose a state.",
         "criteria": dict.fromkeys(options),
     }
-    decided = await host.systemone("Ann is tired.", {"q0": question}, cost)
+    decided = await host.systemone(Choices("Ann is tired.", {"q0": question}), cost)
     answer = decided.answers.get("q0", {})
     if answer.get("probabilities") is None and "option_mass" in answer:
         chosen = str(answer["choice"])

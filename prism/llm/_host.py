@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from types import NoneType
 from typing import Any, TypeVar
@@ -20,10 +21,10 @@ from prism.errors import (
     UselessReplyError,
 )
 from prism.llm._addresses import shown_address
-from prism.llm._dialect import LOOK_SECONDS, OTHER_FORM, Chat, Completion, Dialect, Messages
+from prism.llm._dialect import LOOK_SECONDS, OTHER_FORM, Dialect
 from prism.llm._faults import translate
 from prism.llm._letters import LetteredChoice
-from prism.llm._settings import RequestSettings, reply_room
+from prism.llm._settings import RequestSettings
 from prism.llm._window import (
     SURE,
     Prompt,
@@ -41,7 +42,15 @@ from prism.statechart.reasoner._faults import (
     lacks_decisions,
     lacks_path,
 )
-from prism.statechart.reasoner._model_client import ChatReply, DecisionReply
+from prism.statechart.reasoner._model_client import (
+    Chat,
+    ChatReply,
+    Choices,
+    DecisionReply,
+    told_calls,
+)
+from prism.statechart.reasoner._prompts import asks_choice
+from prism.statechart.reasoner._replies import what_is_said
 from prism.statechart.reasoner._slots import LOGGER, Traffic
 from prism.statechart.reasoner._slots import Host as BaseHost
 from prism.statechart.reasoner._spending import Cost, count_of, loop_time
@@ -87,7 +96,6 @@ class Host(BaseHost):
         self._wire = Wire(
             address, base, _key(settings["key"], dialect.key_variable), settings["max_reply_bytes"]
         )
-        self._reply_room = reply_room(settings)
         self._dropped: list[str] = []
         self._told_window: int | None = None
         self._has_looked = False
@@ -101,59 +109,41 @@ class Host(BaseHost):
 
     # Questions
 
-    async def chat(
-        self,
-        messages: Messages,
-        format: dict[str, Any] | None,  # noqa: A002
-        cost: Cost,
-        variation: int = 0,
-    ) -> ChatReply:
+    async def chat(self, chat: Chat, cost: Cost) -> ChatReply:
         """Send a conversation, sampled with the seed plus its variation.
 
         Raises:
             PromptTooLongError: If it does not fit into the window, or the server cut it.
         """
-        said = await self._complete(
-            Chat(messages, format, self._reply_room, variation=variation), cost
-        )
+        said = await self._complete(chat, cost)
         if not said.text:
             raise self._bad(f"gave an empty reply{cost.cut_short}", UselessReplyError)
 
-        model = self.model
-        return ChatReply(said.text, model, self.address, said.input_tokens, said.output_tokens)
+        return replace(said, model=self.model, host=self.address)
 
-    async def systemone(
-        self,
-        state: str,
-        questions: Mapping[str, Mapping[str, Any]],
-        cost: Cost,
-        variation: int = 0,
-    ) -> DecisionReply:
+    async def systemone(self, asked: Choices, cost: Cost) -> DecisionReply:
         """Ask choice questions about one state, and remember whether the host supports them.
 
         Raises:
             DecisionsUnsupportedError: If it does not support them.
         """
         if self.dialect.decision is not None:
-            return await self._decide(self.dialect.decision, state, questions, cost)
+            return await self._decide(self.dialect.decision, asked, cost)
 
         answers = {
-            name: await self._choose(state, question, cost, variation)
-            for name, question in questions.items()
+            name: await self._choose(asked, question, cost)
+            for name, question in asked.questions.items()
         }
         counts = {"input_tokens": cost.input_tokens, "output_tokens": cost.output_tokens}
         return DecisionReply(answers, _known(counts), self.model, self.address)
 
-    async def _decide(
-        self, path: str, state: str, questions: Mapping[str, Any], cost: Cost
-    ) -> DecisionReply:
+    async def _decide(self, path: str, asked: Choices, cost: Cost) -> DecisionReply:
         """Ask a decision model choice questions."""
-        settings = self.settings
         body = {
             "model": self.model,
-            "state": state,
-            "questions": questions,
-            "keep_alive": settings["keep_alive"],
+            "state": asked.state,
+            "questions": asked.questions,
+            "keep_alive": self.settings["keep_alive"],
         }
         try:
             answers, counts = await self._ask(path, body, _read_answers, cost)
@@ -166,11 +156,11 @@ class Host(BaseHost):
         return DecisionReply(answers, _known(counts), self.model, self.address)
 
     async def _choose(
-        self, state: str, question: Mapping[str, Any], cost: Cost, variation: int
+        self, asked: Choices, question: Mapping[str, Any], cost: Cost
     ) -> Mapping[str, Any]:
         """Ask one choice question as a conversation whose options have letters."""
         try:
-            choice = LetteredChoice.of(state, question)
+            choice = LetteredChoice.of(asked.state, question)
         except ValueError as error:
             raise self._bad(f"is not asked: {error}") from error
 
@@ -179,7 +169,7 @@ class Host(BaseHost):
             raise self._takes_none(lacks)
 
         messages = [{"role": "user", "content": choice.prompt}]
-        chat = Chat(messages, choice.schema, self._reply_room, chances=True, variation=variation)
+        chat = Chat(messages, choice.schema, asked.variation, chances=True)
         said = await self._complete(chat, cost)
         # a server that has given some before may be one of several, of which others give none
         if not said.tokens and (not self.known_to_decide or "logprobs" in self._dropped):
@@ -208,7 +198,7 @@ class Host(BaseHost):
         self.known_to_decide = False
         return self._bad(why, DecisionsUnsupportedError)
 
-    async def _complete(self, chat: Chat, cost: Cost) -> Completion:
+    async def _complete(self, chat: Chat, cost: Cost) -> ChatReply:
         """Send a conversation that fits into the window, and check that all of it was read.
 
         Raises:
@@ -223,7 +213,7 @@ class Host(BaseHost):
             return await self._complete_as_taken(chat, cost)
 
         prompt = Prompt(chat.messages)
-        lacking = lacking_room(prompt, self.window, self._reply_room)
+        lacking = lacking_room(prompt, self.window, self.settings["reply_tokens"])
         if lacking is not None:
             raise self._too_long(f"is not asked: {lacking}")
 
@@ -241,13 +231,16 @@ class Host(BaseHost):
 
     async def _complete_as_taken(
         self, chat: Chat, cost: Cost, seconds: float | None = None
-    ) -> Completion:
+    ) -> ChatReply:
         """Send a conversation, and again without each part that the server refuses by name."""
         dialect = self.dialect
         while True:
             body = {"model": self.model, **dialect.body(self.settings, chat, self._dropped)}
             try:
-                return await self._ask(dialect.chat, body, dialect.read, cost, seconds)
+                said = await self._ask(dialect.chat, body, dialect.read, cost, seconds)
+                # the answer may be a tool call, which some servers cut out of the text
+                is_call = said.calls and asks_choice(chat.schema) and not what_is_said(said.text)
+                return replace(said, text=told_calls(said.calls)) if is_call else said
             except LLMError as error:
                 if not is_refusal(error) or refuses_length(error):
                     raise
@@ -257,7 +250,7 @@ class Host(BaseHost):
                     raise
                 self._drop(refused, error)
                 if refused == "logprobs":
-                    return Completion("")
+                    return ChatReply("")
 
     def _drop(self, part: str, error: LLMError) -> None:
         """Leave a part out from now on, and warn once."""
@@ -307,7 +300,7 @@ class Host(BaseHost):
             with suppress(LLMError):
                 await self.look_at_window()
 
-    def _surely_fits(self, messages: Messages) -> bool:
+    def _surely_fits(self, messages: Sequence[Mapping[str, Any]]) -> bool:
         """Return True for a conversation with fewer bytes than the window that the server reported.
 
         A token has at least one byte, so no estimate is needed, which would take longer than
@@ -319,7 +312,7 @@ class Host(BaseHost):
 
         contents = (str(message.get("content")) for message in messages)
         size = sum(len(content.encode("utf-8", "surrogatepass")) for content in contents)
-        return size <= min(SURE * window, window - (self._reply_room or 0))
+        return size <= min(SURE * window, window - (self.settings["reply_tokens"] or 0))
 
     async def _require_whole(self, prompt: Prompt, count: Any) -> None:
         """Refuse the reply to a prompt if the server read only a part of it.

@@ -9,7 +9,7 @@ from string import ascii_uppercase
 from typing import Any
 
 from prism.errors import ReasonerError
-from prism.llm._dialect import Completion
+from prism.statechart.reasoner._model_client import ChatReply
 from prism.statechart.reasoner._prompts import answer_schema
 from prism.statechart.reasoner._replies import parse_reasoner_response
 
@@ -76,7 +76,7 @@ class LetteredChoice:
         """JSON schema of the reply."""
         return answer_schema(list(self.letters))
 
-    def read(self, completion: Completion) -> dict[str, Any]:
+    def read(self, reply: ChatReply) -> dict[str, Any]:
         """Return the option that a reply chooses, and the probability of every option.
 
         Returns:
@@ -89,11 +89,11 @@ class LetteredChoice:
         Raises:
             ValueError: If it chooses none, or its tokens do not contain the choice.
         """
-        letter, is_named = self._chosen(completion.text)
-        if is_named or not completion.tokens:
+        letter, is_named = self._chosen(reply.text)
+        if is_named or not reply.tokens:
             return {"choice": self.letters[letter], "option_mass": None, "probabilities": None}
 
-        place = _last_place(completion.tokens, letter)
+        place = _last_place(reply.tokens, letter)
         likeliest = _alternatives(place)
         listed = {one: likeliest[one] for one in self.letters if one in likeliest}
         is_listed = listed.get(letter, 0.0) > 0

@@ -6,9 +6,10 @@ from collections.abc import Container, Mapping
 from typing import Any
 
 from prism.llm._addresses import with_port
-from prism.llm._dialect import Advice, Chat, Completion, Dialect
+from prism.llm._dialect import Advice, Dialect
 from prism.llm._settings import RequestSettings
 from prism.llm._window import window_in_running
+from prism.statechart.reasoner._model_client import Chat, ChatReply
 from prism.statechart.reasoner._spending import count_of
 
 
@@ -31,11 +32,14 @@ def _body(settings: RequestSettings, chat: Chat, dropped: Container[str]) -> dic
 def _options(settings: RequestSettings, chat: Chat) -> dict[str, Any]:
     """Return the sampling options; a different ``num_ctx`` would load the model again."""
     sampling = {"temperature": settings["temperature"], "seed": settings["seed"] + chat.variation}
-    limits = {"num_ctx": settings["window"], "num_predict": chat.most_tokens}
+    limits = {
+        "num_ctx": settings["window"],
+        "num_predict": chat.most_tokens or settings["reply_tokens"],
+    }
     return sampling | {name: limit for name, limit in limits.items() if limit is not None}
 
 
-def _read(reply: Any) -> Completion:
+def _read(reply: Any) -> ChatReply:
     message = reply.get("message") if isinstance(reply, dict) else None
     if not isinstance(message, dict):
         raise ValueError("it has no message")
@@ -45,7 +49,8 @@ def _read(reply: Any) -> Completion:
         raise ValueError("the content of its message is not text")
 
     read, wrote = (count_of(reply.get(name)) for name in ("prompt_eval_count", "eval_count"))
-    return Completion(content or "", read, wrote)
+    calls = message.get("tool_calls")
+    return ChatReply(content or "", input_tokens=read, output_tokens=wrote, calls=calls)
 
 
 def _words(reply: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,10 +6,11 @@ from collections.abc import Container, Mapping
 from typing import Any
 
 from prism.llm._addresses import with_version
-from prism.llm._dialect import OTHER_FORM, Advice, Chat, Completion, Dialect
+from prism.llm._dialect import OTHER_FORM, Advice, Dialect
 from prism.llm._letters import MOST_ALTERNATIVES, listed_in
 from prism.llm._settings import RequestSettings
 from prism.llm._window import window_in_models, window_in_props
+from prism.statechart.reasoner._model_client import Chat, ChatReply
 from prism.statechart.reasoner._spending import count_of
 
 _PARTS: Mapping[str, tuple[str, ...]] = {
@@ -33,8 +34,8 @@ def _body(settings: RequestSettings, chat: Chat, dropped: Container[str]) -> dic
     }
     if chat.schema is not None:
         body["response_format"] = response_format(chat.schema, other=OTHER_FORM in dropped)
-    if chat.most_tokens is not None:
-        body["max_tokens"] = chat.most_tokens
+    if (most_tokens := chat.most_tokens or settings["reply_tokens"]) is not None:
+        body["max_tokens"] = most_tokens
     if chat.chances:
         body |= {"logprobs": True, "top_logprobs": MOST_ALTERNATIVES}
 
@@ -114,7 +115,7 @@ def _is_asked_for(part: str | None, settings: RequestSettings) -> bool:
     return part in ("chat_template_kwargs", "reasoning_effort") and settings["think"] is not False
 
 
-def read_completion(reply: Any) -> Completion:
+def read_completion(reply: Any) -> ChatReply:
     """Read the reply to a conversation.
 
     Raises:
@@ -130,11 +131,12 @@ def read_completion(reply: Any) -> Completion:
     tokens = tokens if isinstance(tokens, list) else []
 
     said = _words(reply)
-    return Completion(
+    return ChatReply(
         _text_of(message.get("content")),
-        count_of(said["prompt_eval_count"]),
-        count_of(said["eval_count"]),
-        [token for token in tokens if isinstance(token, dict) and listed_in(token)],
+        input_tokens=count_of(said["prompt_eval_count"]),
+        output_tokens=count_of(said["eval_count"]),
+        tokens=[token for token in tokens if isinstance(token, dict) and listed_in(token)],
+        calls=message.get("tool_calls"),
     )
 
 

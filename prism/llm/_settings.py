@@ -583,24 +583,12 @@ def filled_in(given: Mapping[str, Any]) -> RequestSettings:
             raise FieldValueError(f"{name} {problem}")
         found[name] = value  # type: ignore[literal-required]
 
-    _check_room(found["window"], found["reply_tokens"] or 0)
+    window, tokens = found["window"], found["reply_tokens"]
+    if window is not None and tokens is None:
+        found["reply_tokens"] = max(1, window // _REPLY_SHARE)
+    elif window is not None and tokens is not None and tokens >= window:
+        raise FieldValueError(f"reply_tokens must be below the window of {window}, got {tokens}")
     return found
-
-
-def _check_room(window: int | None, reply_tokens: int) -> None:
-    if window is not None and reply_tokens >= window:
-        raise FieldValueError(
-            f"reply_tokens must be below the window of {window}, got {reply_tokens}"
-        )
-
-
-def reply_room(settings: RequestSettings) -> int | None:
-    """Return the tokens that a reply may have; None for no limit.
-
-    By default, a quarter of the window.
-    """
-    window, tokens = settings["window"], settings["reply_tokens"]
-    return tokens if tokens is not None or window is None else max(1, window // _REPLY_SHARE)
 
 
 @dataclass(frozen=True)

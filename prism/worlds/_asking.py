@@ -32,6 +32,7 @@ from prism.statechart import (
     Written,
 )
 from prism.statechart._identity import agent_name
+from prism.statechart.reasoner._questions import ASKED_AT
 from prism.statechart.reasoner._router import all_of
 from prism.statechart.reasoner._texts import fallback_text
 from prism.statechart.reasoner._wording import USUAL_WORDING
@@ -447,6 +448,8 @@ class AsTheyCome(Asking):
         self, turn: _Turn, before: _Turn | None, take: Callable[[], Put | None] | None
     ) -> None:
         """Take a turn that was put off, and apply its agent's answers until it asks nothing."""
+        # later ticks wait for earlier ones, also in the queue of a pool
+        ASKED_AT.set((self._clock, turn.moment.seconds))
         if before is not None and take is not None:
             await before.over
             with self._writing_to(turn.told, turn.moment):

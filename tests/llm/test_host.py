@@ -17,6 +17,7 @@ from prism.llm._host import Host
 from prism.llm._ollama import OLLAMA
 from prism.llm._settings import filled_in
 from prism.statechart.reasoner import Cost
+from prism.statechart.reasoner._model_client import Chat
 from prism.testing import FakeOllama, Fault
 from tests.kit.clocks import Clock
 from tests.kit.servers import HELLO, Connect, Gate
@@ -246,7 +247,7 @@ async def test_every_request_has_the_key_and_follows_redirects(
     assert await behind.models() == ["tiny", "nimble"]
     assert await behind.decides() is True
     cost = Cost()
-    assert (await behind.chat(HELLO, None, cost)).text == "Hello."
+    assert (await behind.chat(Chat(HELLO), cost)).text == "Hello."
     assert cost.attempts == 1
 
 

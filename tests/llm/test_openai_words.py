@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from prism.errors import BadReplyError
 from prism.llm import Model
-from prism.llm._dialect import Completion
 from prism.llm._letters import LetteredChoice
 from prism.llm._openai import part_refused, read_completion, response_format
 from prism.llm._settings import filled_in
+from prism.statechart.reasoner._model_client import ChatReply
 from prism.testing import FakeOpenAI, Fault
 from tests.kit.texts import ANY
 
@@ -226,8 +226,8 @@ def test_a_text_may_come_in_parts(content: Any, text: str) -> None:
 def test_counts_are_read_where_they_are() -> None:
     """Tokens are those of ``usage``; without it they are unknown."""
     told = {"prompt_tokens": 5, "completion_tokens": 2}
-    assert read_completion(reply("x", usage=told)) == Completion("x", 5, 2, [])
-    assert read_completion(reply("x", usage=None)) == Completion("x", None, None, [])
+    assert read_completion(reply("x", usage=told)) == ChatReply("x", "", "", 5, 2, [])
+    assert read_completion(reply("x", usage=None)) == ChatReply("x", tokens=[])
 
 
 @pytest.mark.parametrize(

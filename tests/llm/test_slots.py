@@ -10,6 +10,7 @@ from prism.llm._ollama import OLLAMA
 from prism.llm._router import OllamaPool
 from prism.llm._settings import filled_in
 from prism.statechart.reasoner import Cost
+from prism.statechart.reasoner._questions import ASKED_AT
 from prism.statechart.reasoner._slots import (
     FAILURES_TO_OPEN,
     FIRST_HOLD_SECONDS,
@@ -68,6 +69,29 @@ async def test_waiters_for_different_hosts_are_served_in_one_order(
         lease = await asyncio.wait_for(task, 30)
         order.append([waiter.done() for waiter in (first, second, third)])
     assert order == [[True, False, False], [True, True, False], [True, True, True]]
+
+
+async def test_earlier_ticks_of_a_run_are_served_first_in_the_places_of_that_run(
+    hosts: tuple[Host, Host],
+) -> None:
+    """A run's earlier tick takes the place of its later one; another run's place stays its own."""
+    slots, order = Slots(), []
+    lease = await slots.take(hosts[:1], Cost())
+
+    async def wait_for(run: str, tick: float) -> None:
+        ASKED_AT.set((run, tick))
+        taken = await slots.take(hosts[:1], Cost())
+        order.append((run, tick))
+        slots.give_back(taken)
+
+    asked = [("a", 3.0), ("b", 9.0), ("a", 1.0), ("b", 9.5), ("a", 2.0), ("b", 8.0)]
+    waiters = []
+    for run, tick in asked:
+        waiters.append(asyncio.create_task(wait_for(run, tick)))
+        await asyncio.sleep(0)
+    slots.give_back(lease)
+    await asyncio.wait_for(asyncio.gather(*waiters), 30)
+    assert order == [("a", 1.0), ("b", 8.0), ("a", 2.0), ("b", 9.0), ("a", 3.0), ("b", 9.5)]
 
 
 async def test_the_probe_of_a_cancelled_waiter_goes_to_the_next(

@@ -7,7 +7,6 @@ import pytest
 
 from prism.errors import BadReplyError, PromptTooLongError
 from prism.llm import Model
-from prism.llm._settings import reply_room
 from prism.llm._window import (
     Prompt,
     lacking_room,
@@ -89,7 +88,7 @@ def test_the_reply_has_a_quarter_of_the_window_by_default() -> None:
         Model("tiny", ["http://127.0.0.1:1"], window=window, reply_tokens=reply).as_client()
         for window, reply in ((None, None), (400, None), (400, 7))
     ]
-    assert [reply_room(pool.servers[0].settings) for pool in pools] == [None, 100, 7]
+    assert [pool.servers[0].settings["reply_tokens"] for pool in pools] == [None, 100, 7]
 
 
 def test_windows_are_read_where_servers_tell_them() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple, NoReturn, cast
 
 from prism.errors import BadReplyError, DecisionsUnsupportedError, ReasonerError, TimedOutError
@@ -16,7 +16,9 @@ from prism.statechart.reasoner._faults import (
     translated,
 )
 from prism.statechart.reasoner._model_client import (
+    Chat,
     ChatReply,
+    Choices,
     DecisionReply,
     ModelClient,
     accepted,
@@ -25,9 +27,10 @@ from prism.statechart.reasoner._model_client import (
     has,
     of_kind,
     parameters,
+    told_calls,
 )
 from prism.statechart.reasoner._pool import Pool, SingleFlight
-from prism.statechart.reasoner._prompts import Kind
+from prism.statechart.reasoner._prompts import Kind, asks_choice
 from prism.statechart.reasoner._slots import Host, Slots, Traffic
 from prism.statechart.reasoner._spending import Cost, loop_time
 from prism.statechart.states import state_text
@@ -83,21 +86,15 @@ class ForeignHost(Host):
         self._dropped: set[str] = set()
         self._shape = self._shape_of(client)
 
-    async def chat(
-        self,
-        messages: Sequence[Mapping[str, Any]],
-        format: dict[str, Any] | None,  # noqa: A002 - as Ollama names it
-        cost: Cost,
-        variation: int = 0,
-    ) -> ChatReply:
+    async def chat(self, chat: Chat, cost: Cost) -> ChatReply:
         """Send a conversation, and again without each part that the model refuses.
 
         Raises:
             BadReplyError: If the reply has no text.
         """
-        seed = None if self._seed is None else self._seed + variation
+        seed = None if self._seed is None else self._seed + chat.variation
         while True:
-            call = self._shape(messages, format, seed)
+            call = self._shape(chat, seed)
             for part in self._dropped:
                 call.named.pop(part, None)
             try:
@@ -109,7 +106,8 @@ class ForeignHost(Host):
                 self._dropped.add(refused)
                 cost.allowance.admitted()
             else:
-                return ChatReply(read_text(reply, cost), cost.model or "", cost.host or "")
+                text = read_text(reply, cost, is_choice=asks_choice(chat.schema))
+                return ChatReply(text, cost.model or "", cost.host or "")
 
     def _shape_of(self, client: Any) -> Callable[..., _Call]:
         """Return the form in which a client takes a conversation."""
@@ -122,53 +120,41 @@ class ForeignHost(Host):
 
         return self._as_prompt
 
-    def _as_ollama(
-        self, messages: Sequence[Mapping[str, Any]], schema: dict[str, Any] | None, seed: int | None
-    ) -> _Call:
-        chat = self._client.chat
+    def _as_ollama(self, chat: Chat, seed: int | None) -> _Call:
+        ask = self._client.chat
         seeded = self._model is not None and seed is not None
         offered = {
-            "messages": messages,
-            "format": schema,
+            "messages": chat.messages,
+            "format": chat.schema,
             "model": self._model,
             "options": {"seed": seed} if seeded else None,
             # only if it is a named parameter, since a chat with **arguments may not expect it
-            "think": False if "think" in parameters(chat)[0] else None,
+            "think": False if "think" in parameters(ask)[0] else None,
         }
-        return _Call(chat, (), accepted(chat, offered))
+        return _Call(ask, (), accepted(ask, offered))
 
-    def _as_openai(
-        self, messages: Sequence[Mapping[str, Any]], schema: dict[str, Any] | None, seed: int | None
-    ) -> _Call:
-        named: dict[str, Any] = {"model": self._model, "messages": list(messages)}
+    def _as_openai(self, chat: Chat, seed: int | None) -> _Call:
+        named: dict[str, Any] = {"model": self._model, "messages": list(chat.messages)}
         if seed is not None:
             named["seed"] = seed
-        if schema is not None:
-            said = {"name": "answer", "schema": schema}
+        if chat.schema is not None:
+            said = {"name": "answer", "schema": chat.schema}
             named["response_format"] = {"type": "json_schema", "json_schema": said}
 
         return _Call(completions_of(self._client).create, (), named)
 
-    def _as_prompt(
-        self, messages: Sequence[Mapping[str, Any]], schema: dict[str, Any] | None, seed: int | None
-    ) -> _Call:
+    def _as_prompt(self, chat: Chat, seed: int | None) -> _Call:
         name = next(name for name in PROMPTED if has(self._client, name))
         ask = getattr(self._client, name)
-        (message,) = messages
+        (message,) = chat.messages
         # the form in which agent-framework's clients and agents take schema and seed
         takes_options = name != "chat" and {"messages", "options"} <= set(parameters(ask)[0])
-        options = {"response_format": schema, "seed": seed}
+        options = {"response_format": chat.schema, "seed": seed}
         known = {name: value for name, value in options.items() if value is not None}
 
         return _Call(ask, (message["content"],), {"options": known} if takes_options else {})
 
-    async def systemone(
-        self,
-        state: str,
-        questions: Mapping[str, Mapping[str, Any]],
-        cost: Cost,
-        variation: int = 0,  # noqa: ARG002 - nothing is sampled
-    ) -> DecisionReply:
+    async def systemone(self, asked: Choices, cost: Cost) -> DecisionReply:
         """Ask a decision model choice questions about one state.
 
         Returns:
@@ -179,7 +165,7 @@ class ForeignHost(Host):
                 questions.
             BadReplyError: If the reply has no answers.
         """
-        offered = {"state": state, "questions": questions, "model": self._model}
+        offered = {"state": asked.state, "questions": asked.questions, "model": self._model}
         ask = self._client.systemone
         try:
             reply = await self._sent(_Call(ask, (), accepted(ask, offered)), cost)
@@ -194,7 +180,7 @@ class ForeignHost(Host):
         if not isinstance(answers, Mapping):
             raise BadReplyError(f"the client's reply of type {type(reply).__name__} has no answers")
 
-        found = {name: first(answers.get(name), "probabilities") for name in questions}
+        found = {name: first(answers.get(name), "probabilities") for name in asked.questions}
         return DecisionReply({name: {"probabilities": chances} for name, chances in found.items()})
 
     async def decides(self) -> bool:
@@ -248,8 +234,13 @@ def completions_of(client: Any) -> Any:
     return completions if has(completions, "create") else None
 
 
-def read_text(reply: Any, cost: Cost) -> str:
+def read_text(reply: Any, cost: Cost, *, is_choice: bool = False) -> str:
     """Return a reply's text, and add the reported usage to its cost.
+
+    Args:
+        reply: The reply.
+        cost: The cost.
+        is_choice: Whether a tool call may be the answer, if there is no text.
 
     Raises:
         BadReplyError: If there is no text in it.
@@ -260,7 +251,9 @@ def read_text(reply: Any, cost: Cost) -> str:
         return reply
 
     _add_cost(reply, cost)
-    return _text_of(reply)
+    message = first(_choice_in(reply), "message")
+    calls = first(message, "tool_calls") if is_choice and not first(message, "content") else None
+    return told_calls(calls) or _text_of(reply)
 
 
 def _text_of(reply: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -59,6 +60,20 @@ def _parameters_of(function: Callable[..., Any], bound: bool) -> tuple[tuple[str
     takes_any = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in found)
     named = [item.name for item in found if item.kind is not inspect.Parameter.VAR_KEYWORD]
     return tuple(named), takes_any
+
+
+def told_calls(calls: Any) -> str:
+    """Return the tool calls of a message as JSON, as a model writes them; empty if none.
+
+    Servers that know how a model calls tools cut the calls out of its text.
+    """
+    functions = [first(call, "function") for call in calls] if isinstance(calls, list) else []
+    told = [
+        {name: first(function, name) for name in ("name", "arguments")}
+        for function in functions
+        if isinstance(first(function, "name"), str)
+    ]
+    return json.dumps(told, default=str) if told else ""
 
 
 class TextReply(Protocol):
@@ -122,22 +137,60 @@ class ModelClient(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Chat:
+    """A conversation to send.
+
+    Args:
+        messages: ``{"role": ..., "content": ...}``, oldest first.
+        schema: JSON schema that the reply must follow.
+        variation: A number added to the seed, so that the same prompt may get another answer.
+        most_tokens: Tokens that the reply may have; None for as many as the host's settings allow.
+        chances: Whether to request the log-probabilities of its tokens.
+    """
+
+    messages: Sequence[Mapping[str, Any]]
+    schema: dict[str, Any] | None = None
+    variation: int = 0
+    most_tokens: int | None = None
+    chances: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class ChatReply:
     """A model's reply to a conversation.
 
     Args:
-        text: Its text.
+        text: Its text; empty if there is none.
         model: The model.
         host: Server it runs on.
         input_tokens: Tokens that it read, if known.
         output_tokens: Tokens that it wrote, if known.
+        tokens: The reply's tokens with their alternatives, if the server gives them.
+        calls: The tool calls in its message, if any.
     """
 
     text: str
-    model: str
-    host: str
+    model: str = ""
+    host: str = ""
     input_tokens: int | None = None
     output_tokens: int | None = None
+    tokens: Sequence[Mapping[str, Any]] = field(default=(), repr=False)
+    calls: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """Choice questions about one state, in the wire format of ``/v1/systemone``.
+
+    Args:
+        state: The subject of the questions.
+        questions: The questions by name.
+        variation: As for `Chat`.
+    """
+
+    state: str
+    questions: Mapping[str, Mapping[str, Any]]
+    variation: int = 0
 
 
 @dataclass(frozen=True, slots=True)

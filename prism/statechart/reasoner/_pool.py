@@ -21,7 +21,7 @@ from prism.statechart.reasoner._faults import (
     is_unusable,
     lacks_files,
 )
-from prism.statechart.reasoner._model_client import ChatReply, DecisionReply
+from prism.statechart.reasoner._model_client import Chat, ChatReply, Choices, DecisionReply
 from prism.statechart.reasoner._slots import (
     Host,
     HostT,
@@ -204,12 +204,9 @@ class Pool(Generic[HostT]):
             LLMError: If the server refuses the request for any other reason, or another event loop
                 uses the pool.
         """
-        cost = Cost() if cost is None else cost
+        cost, chat = cost or Cost(), Chat(messages, format, variation)
         question: Question[ChatReply] = Question(
-            lambda host, own: host.chat(messages, format, own, variation),
-            cost,
-            lacks,
-            pace=self.chat_pace,
+            lambda host, own: host.chat(chat, own), cost, lacks, pace=self.chat_pace
         )
         return await self._ask(question)
 
@@ -238,9 +235,9 @@ class Pool(Generic[HostT]):
             CircuitOpenError: If the servers that support them keep failing, even if others work.
             LLMError: As `chat`.
         """
-        cost = Cost() if cost is None else cost
+        cost, asked = cost or Cost(), Choices(state, questions, variation)
         question: Question[DecisionReply] = Question(
-            lambda host, own: host.systemone(state, questions, own, variation),
+            lambda host, own: host.systemone(asked, own),
             cost,
             lacks,
             _deciding,

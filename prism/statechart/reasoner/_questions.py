@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence, Set
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from operator import attrgetter
@@ -32,6 +33,9 @@ _NOTHING = (None,) * 7
 
 DEFAULT_PULL = 2.0
 """The default amount that a relevance of 1 adds to the utility of engaging."""
+
+ASKED_AT: ContextVar[tuple[object, float]] = ContextVar("prism_asked_at", default=(None, 0.0))
+"""The clock of the run that asks, and its time in seconds: a pool serves earlier times first."""
 
 Source = Literal["model", "cache", "replay", "policy", "fallback"]
 

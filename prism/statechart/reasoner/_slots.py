@@ -1,12 +1,12 @@
-"""Hosts: their health, and their slots, which are assigned in order of arrival."""
+"""Hosts: their health, and their slots, for which questions wait in a queue."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 from abc import ABC, abstractmethod
-from collections import Counter, OrderedDict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -17,7 +17,8 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from prism.errors import CircuitOpenError, FieldValueError, LLMError
 from prism.statechart.reasoner._faults import BUSY, OtherLoopError
-from prism.statechart.reasoner._model_client import ChatReply, DecisionReply
+from prism.statechart.reasoner._model_client import Chat, ChatReply, Choices, DecisionReply
+from prism.statechart.reasoner._questions import ASKED_AT
 from prism.statechart.reasoner._spending import Cost, loop_time
 
 FAILURES_TO_OPEN = 5
@@ -322,23 +323,11 @@ class Host(ABC):
         self.model: str = model
 
     @abstractmethod
-    async def chat(
-        self,
-        messages: Sequence[Mapping[str, Any]],
-        format: dict[str, Any] | None,  # noqa: A002
-        cost: Cost,
-        variation: int = 0,
-    ) -> ChatReply:
+    async def chat(self, chat: Chat, cost: Cost) -> ChatReply:
         """Send a conversation, sampled with the seed plus its variation."""
 
     @abstractmethod
-    async def systemone(
-        self,
-        state: str,
-        questions: Mapping[str, Mapping[str, Any]],
-        cost: Cost,
-        variation: int = 0,
-    ) -> DecisionReply:
+    async def systemone(self, asked: Choices, cost: Cost) -> DecisionReply:
         """Ask choice questions about one state.
 
         Raises:
@@ -386,11 +375,16 @@ class Lease(Generic[HostT]):
     probe: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, slots=True)
 class _Waiter:
+    """A question that waits for a slot, with its number in the queue."""
+
     number: int
+    turn: asyncio.Future[Lease[Any] | None]
     avoid: Collection[Host]
     cost: Cost
+    run: object
+    asked_at: float
 
 
 class Rank(IntEnum):
@@ -412,7 +406,7 @@ class _Wish(NamedTuple):
     rank: Rank
 
 
-Queue = OrderedDict[asyncio.Future[Lease[Any] | None], _Waiter]
+Queue = list[_Waiter]
 
 
 class Slots:
@@ -426,9 +420,10 @@ class Slots:
 
     Every question gets a lease of the host with the fewest open questions.
 
-    A waiting question waits for an open question on a working or probed host, or for the end of a
-    busy host's hold. It is then assigned the slot itself, so no newcomer can take it, and
-    everything that it waits for will happen.
+    Questions are served in order of arrival, except that a run's question of an earlier tick
+    changes places with its later ones, which wait for it. A waiting question waits for an open
+    question on a working or probed host, or for the end of a busy host's hold. It is then assigned
+    the slot itself, so no newcomer can take it, and everything that it waits for will happen.
 
     A question without a usable answer keeps its slot until another host has shown whose fault it
     was, because a host that fails fast would otherwise attract all questions. The repetition
@@ -574,7 +569,8 @@ class Slots:
     async def _turn(self, wish: _Wish, cost: Cost, avoid: Collection[Host]) -> Lease[Any] | None:
         """Wait in the queue; None means that there is nothing left to wait for."""
         turn: asyncio.Future[Lease[Any] | None] = asyncio.get_running_loop().create_future()
-        self._queues.setdefault(wish, Queue())[turn] = _Waiter(next(self._numbers), avoid, cost)
+        waiter = _Waiter(next(self._numbers), turn, avoid, cost, *ASKED_AT.get())
+        _line_up(self._queues.setdefault(wish, []), waiter)
         self._note_stall(wish)
         if wish in self._stalled:
             cost.allowance.stalled(True)
@@ -585,14 +581,16 @@ class Slots:
             return await turn
         except BaseException:
             cost.allowance.trouble = cost.allowance.trouble or _trouble_of(wish.hosts)
-            self._leave(wish, turn)
+            self._leave(wish, waiter)
             raise
 
-    def _leave(self, wish: _Wish, turn: asyncio.Future[Lease[Any] | None]) -> None:
+    def _leave(self, wish: _Wish, waiter: _Waiter) -> None:
         """Leave the queue, and return a slot that was assigned in the meantime."""
-        queue = self._queues.get(wish, Queue())
-        if queue.pop(turn, None) is not None and not queue:
-            self._drop(wish)
+        turn, queue = waiter.turn, self._queues.get(wish, [])
+        if waiter in queue:
+            queue.remove(waiter)
+            if not queue:
+                self._drop(wish)
 
         lease = turn.result() if turn.done() and not turn.cancelled() else None
         if lease is not None:
@@ -603,11 +601,11 @@ class Slots:
         self._stalled.discard(wish)
 
     def _serve_all(self) -> None:
-        """Assign free slots to waiting questions, by priority and order of arrival."""
+        """Assign free slots to waiting questions, by priority and number."""
         if not self._queues:
             return
 
-        firsts = {wish: next(iter(queue.values())) for wish, queue in self._queues.items()}
+        firsts = {wish: queue[0] for wish, queue in self._queues.items()}
         for wish in sorted(firsts, key=lambda wish: (wish.rank, firsts[wish].number)):
             self._serve(wish)
 
@@ -620,13 +618,13 @@ class Slots:
         """Assign free slots to waiting questions; wake all if there is nothing to wait for."""
         queue = self._queues[wish]
         while queue:
-            turn, waiter = next(iter(queue.items()))
+            turn, waiter = queue[0].turn, queue[0]
             lease = None if turn.done() else self._free(wish, waiter.avoid)
             is_hopeless = all_fail_fast(wish.hosts) or _outlast(wish.hosts, waiter.cost)
             if lease is None and not turn.done() and not is_hopeless:
                 return
 
-            del queue[turn]
+            del queue[0]
             if not turn.done():
                 turn.set_result(lease)
 
@@ -645,9 +643,9 @@ class Slots:
         else:
             self._stalled.add(wish)
 
-        for turn, waiter in self._queues[wish].items():
+        for waiter in self._queues[wish]:
             # a finished one was cancelled, and its clock can no longer be set
-            if not turn.done():
+            if not waiter.turn.done():
                 waiter.cost.allowance.stalled(not is_served)
 
     def _set_alarm(self) -> None:
@@ -675,6 +673,22 @@ class Slots:
     def _can_serve(self, wish: _Wish) -> bool:
         """Return True if a waiting question would get a slot, or be told that there is none."""
         return any(self._is_free(host, wish) for host in wish.hosts) or all_fail_fast(wish.hosts)
+
+
+def _line_up(queue: Queue, waiter: _Waiter) -> None:
+    """Add a waiting question, which changes places with later ones of its run."""
+    place = len(queue)
+    queue.append(waiter)
+    for before in reversed(range(place)):
+        other = queue[before]
+        if other.run is not waiter.run:
+            continue
+        if other.asked_at <= waiter.asked_at:
+            return
+
+        queue[before], queue[place] = waiter, other
+        waiter.number, other.number = other.number, waiter.number
+        place = before
 
 
 def all_fail_fast(hosts: Hosts[Any]) -> bool:

@@ -36,15 +36,15 @@ class Forms:
 
     Args:
         error: Returns the body of an error, given its text and the status.
-        tool_call: Returns the reply to a chat that calls a tool, given its name.
+        tool_call: Returns the reply to a chat that calls a tool, given its name and arguments.
     """
 
     error: Callable[[str, int], Any]
-    tool_call: Callable[[str], Any]
+    tool_call: Callable[[str, Mapping[str, Any]], Any]
 
 
-def _ollamas_tool_call(name: str) -> Any:
-    call = {"function": {"name": name, "arguments": {}}}
+def _ollamas_tool_call(name: str, arguments: Mapping[str, Any]) -> Any:
+    call = {"function": {"name": name, "arguments": dict(arguments)}}
     message = {"role": "assistant", "content": "", "tool_calls": [call]}
     return {"model": "m", "created_at": "2026-01-01T00:00:00Z", "done": True, "message": message}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -37,9 +38,10 @@ def _error(message: str, status: int) -> dict[str, Any]:
     return {"error": {"message": message, "type": kind, "param": None, "code": status}}
 
 
-def _tool_call(name: str) -> dict[str, Any]:
+def _tool_call(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return a reply that calls a tool and has no text."""
-    call = {"id": "call_1", "type": "function", "function": {"name": name, "arguments": "{}"}}
+    function = {"name": name, "arguments": json.dumps(arguments)}
+    call = {"id": "call_1", "type": "function", "function": function}
     message = {"role": "assistant", "content": None, "tool_calls": [call]}
     choice = {"index": 0, "message": message, "finish_reason": "tool_calls", "logprobs": None}
 

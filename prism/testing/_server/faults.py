@@ -146,15 +146,16 @@ class Fault:
         return cls("stream error", reply)
 
     @classmethod
-    def calls_tool(cls, name: str = "look") -> Fault:
+    def calls_tool(cls, name: str = "look", **arguments: Any) -> Fault:
         """Answer a chat with a call of a tool and no content.
 
         Args:
             name: Name of the tool.
+            arguments: Its arguments.
         """
 
         async def reply(exchange: Exchange) -> None:
-            await exchange.respond(200, exchange.forms.tool_call(name))
+            await exchange.respond(200, exchange.forms.tool_call(name, arguments))
 
         return cls("tool call", reply)
 

@@ -342,6 +342,7 @@ def _has_condition(value: Any, asked: str) -> bool:
 
 
 def _is_condition(key: str, value: Any, asked: str) -> bool:
+    value = _parsed(value)
     if value is None or value in ("", []):
         return False
 

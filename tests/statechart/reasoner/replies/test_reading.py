@@ -108,6 +108,7 @@ def test_a_reply_outside_the_options_is_refused(reply: str, message: str) -> Non
         ('[{"type": "function", "function": {"name": "composing"}}]', S.COMPOSING),
         ('{"tool_calls": [{"name": "composing"}, {"name": "scrolling"}]}', None),
         ('{"name": "composing", "condition": "it rains"}', None),
+        ('{"name": "composing", "arguments": "{\\"only_if\\": \\"it rains\\"}"}', None),
         ('{"name": "composing", "arguments": {"next_state": "scrolling"}}', None),
         ('{"name": "Composing.", "parameters": {"post": {"name": "scrolling"}}}', S.COMPOSING),
     ],

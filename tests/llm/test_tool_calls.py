@@ -1,0 +1,111 @@
+"""Decisions of models whose server puts their answer into the message's field of tool calls."""
+
+from typing import Any
+
+import ollama
+import pytest
+
+from prism.errors import UselessReplyError
+from prism.llm import Model
+from prism.statechart import TextCall, Writer
+from prism.statechart.reasoner import Reasoner
+from prism.testing import FakeOllama, FakeOpenAI, Fault
+from tests.kit.later import Later
+from tests.kit.reasoners import S, ask
+from tests.kit.servers import HELLO
+
+openai = Later("openai")
+
+KINDS = pytest.mark.parametrize("kind", [FakeOllama, FakeOpenAI])
+
+
+def model_at(server: Any) -> Model:
+    """Return the model of a fake server."""
+    dialect: Any = "ollama" if isinstance(server, FakeOllama) else "openai"
+    return Model("tiny", [server.host], server=dialect, attempts=1)
+
+
+async def decide(server: Any, fault: Fault, mode: Any = "chat") -> tuple[str, str, int]:
+    """Return what is chosen after a fault, by what, and with how many requests."""
+    server.fail(fault)
+    async with model_at(server).as_client() as pool:
+        (decision,) = await Reasoner(pool, mode=mode).decide_many([ask()])
+    assert decision.cost is not None
+    return decision.chosen.value, decision.source, decision.cost.attempts
+
+
+@KINDS
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Fault.calls_tool("choose", next_state="scrolling"),
+        Fault.calls_tool("scrolling"),
+        Fault.calls_tool("next_state", value="Scrolling"),
+        Fault.calls_tool("answer", arguments={"next_state": "scrolling"}),
+    ],
+)
+async def test_a_tool_call_without_words_is_an_answer(kind: Any, fault: Fault) -> None:
+    """The option may be the tool's name or an argument, as in a call that stands in the text."""
+    with kind(models=["tiny"]) as server:
+        assert await decide(server, fault) == ("scrolling", "model", 1)
+
+
+@KINDS
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Fault.calls_tool(),
+        Fault.calls_tool("scrolling", next_state="composing"),
+        Fault.calls_tool("choose", next_state="flying"),
+        Fault.calls_tool("choose", next_state="scrolling", only_if="it rains"),
+        Fault.calls_tool("search", query="scrolling"),
+    ],
+)
+async def test_a_tool_call_that_leaves_a_doubt_is_repaired(kind: Any, fault: Fault) -> None:
+    """A call of another tool, or one that names several options or a condition, is no answer."""
+    with kind(models=["tiny"]) as server:
+        chosen, source, attempts = await decide(server, fault)
+        assert (source, attempts) == ("model", 2)
+        assert "could not be used" in server.questions[-1].prompt
+        assert chosen in ("composing", "scrolling")
+
+
+async def test_the_letter_of_an_option_may_be_in_a_tool_call() -> None:
+    """Without log-probabilities beside it, the choice has no probability."""
+    with FakeOpenAI(models=["tiny"]) as server:
+        async with model_at(server).as_client() as pool:
+            reasoner = Reasoner(pool, mode="decision")
+            await reasoner.decide_many([ask("Bo")])
+            server.fail(Fault.calls_tool("choose", next_state="B"))
+            (decision,) = await reasoner.decide_many([ask()])
+    assert (decision.chosen, decision.source) == (S.SCROLLING, "model")
+    assert (decision.probabilities, decision.option_mass) == (None, None)
+
+
+@KINDS
+async def test_a_tool_call_is_no_text(kind: Any) -> None:
+    """A writer asks again, and a conversation without a schema raises, as for an empty reply."""
+    with kind(models=["tiny"]) as server:
+        async with model_at(server).as_client() as pool:
+            server.fail(Fault.calls_tool("write", text="Hello."))
+            with pytest.raises(UselessReplyError, match="gave an empty reply"):
+                await pool.chat(HELLO)
+            server.fail(Fault.calls_tool("write", text="Hello."))
+            written = await Writer(pool).write(TextCall("ada", "post", "Write."))
+    assert written.cost is not None
+    assert (written.source, written.cost.attempts, written.cost.repaired) == ("model", 2, True)
+
+
+async def test_clients_of_other_libraries_pass_their_tool_calls_on() -> None:
+    """The fields are those of the servers, whether a client returns objects or plain data."""
+    fault = Fault.calls_tool("choose", next_state="scrolling")
+    with FakeOllama(models=["tiny"]) as server:
+        server.fail(fault)
+        asked = Reasoner(ollama.AsyncClient(server.host), model="tiny", mode="chat")
+        (decision,) = await asked.decide_many([ask()])
+        assert (decision.chosen, decision.source) == (S.SCROLLING, "model")
+    with FakeOpenAI(models=["tiny"]) as server:
+        server.fail(fault)
+        async with openai.AsyncOpenAI(base_url=f"{server.host}/v1", api_key="x") as client:
+            (decision,) = await Reasoner(client, model="tiny", mode="chat").decide_many([ask()])
+        assert (decision.chosen, decision.source) == (S.SCROLLING, "model")
