@@ -6,8 +6,8 @@ Run it after a change of what such files may hold: ``python docs/schemas.py``.
 import json
 from pathlib import Path
 
-from prism.cognition._config._reading import SCHEMA_NAME as COGNITION
-from prism.cognition._config._reading import config_schema
+from prism.cognition._config import SCHEMA_NAME as COGNITION
+from prism.cognition._config import config_schema
 from prism.runs._policy_file import Policy
 from prism.runs._policy_schema import policy_schema
 from prism.science._plan_file import SCHEMA_NAME as PLAN

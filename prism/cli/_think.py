@@ -77,7 +77,7 @@ def check(
     prism think check config.json
     """
     from prism.cognition import Config
-    from prism.cognition._config._config import ConfigProblem, crowded_limits
+    from prism.cognition._config import ConfigProblem, crowded_limits
 
     problems = Config.check(config)
     if goal is not None and not any(problem.severity == "error" for problem in problems):

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, Literal
 
 from prism.cognition._actions import tag_in
-from prism.cognition._config._config import Config, crowded_limits
+from prism.cognition._config import Config, crowded_limits
 from prism.cognition._memory._contents import STATES
 from prism.cognition._memory._memory import Memory
 from prism.cognition._memory._values import as_tag, to_text

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from prism.cognition._config._config import Config
+from prism.cognition._config import Config
 from prism.cognition._memory._memory import Memory
 from prism.cognition._paging import fewest
 from prism.cognition._prompts import Seen, memory_sections, without

@@ -7,20 +7,23 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from prism.cognition._actions import ActionResult
 from prism.cognition._agent import CognitiveAgent, number_of_cycles, with_window
 from prism.cognition._chart import CHART_NAME
-from prism.cognition._config._config import Config
+from prism.cognition._config import Config
 from prism.cognition._cycle import CognitiveResults, Cycle, lost_calls, reason_to_stop
-from prism.cognition._keeper import Keeper
 from prism.cognition._memory._contents import StorageKind
-from prism.cognition._memory._memory import Memory
+from prism.cognition._memory._memory import Memory, document_of
 from prism.cognition._memory._opening import kind_of
+from prism.cognition._memory._values import to_json
 from prism.cognition._paging import Paged
-from prism.errors import FieldValueError, InputError, PrismError
+from prism.errors import FieldValueError, InputError, PrismError, ReplayError
+from prism.files._durable import write_durably
 from prism.llm import Model
 from prism.runlog import ReplayWriter, SimulatedClock
 from prism.runlog._recorded import _events
@@ -30,17 +33,9 @@ from prism.runs._makers import make_writer
 from prism.statechart.reasoner._spending import Cost
 from prism.statechart.reasoner._texts import BaseWriter
 from prism.statechart.reasoner._tokens import TokenCounter, count_tokens
+from prism.telemetry import events
 from prism.telemetry._loggers import EventLogger, report_warning
-from prism.telemetry.events import (
-    COGNITION_ACTION,
-    COGNITION_CYCLE,
-    COGNITION_MEMORY_CHANGED,
-    COGNITION_PAGED,
-    COGNITION_REFUSED,
-    COGNITION_STOPPED,
-    TEXT_WRITTEN,
-)
-from prism.worlds._addresses import address_of, code_of, module_at
+from prism.worlds._addresses import address_of, code_of, found_at, module_at
 from prism.worlds._alone import Alone, AloneRun, Event, recorded_log, told_by
 from prism.worlds._loop import Loop
 
@@ -59,6 +54,106 @@ _KINDS: Mapping[str, Any] = {
     "reasoner": tuple(REASONER_KINDS),
     "inputs": dict,
 }
+
+
+class Keeper:
+    """Opens the memory of a run, and keeps copies of what it was.
+
+    A repeated run begins with a copy of the first one's memory, which is in its own folder, or
+    nowhere if that is not kept.
+
+    Args:
+        path: The memory's file; of a repeated run, the folder of the first one.
+        storage: How it is stored; None for whatever the file is.
+        changed: Of a repeated run, where the first one found its memory changed by somebody else:
+            what it said of that, by the round before.
+
+    Raises:
+        InputError: If there is no copy in the folder of the first run.
+
+    Attributes:
+        folder: The run's folder; None if the run is not kept.
+        changed: As above.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        storage: StorageKind | None,
+        changed: Mapping[int, Mapping[str, Any]] | None = None,
+    ) -> None:
+        self.folder: Path | None = None
+        self.changed: Mapping[int, Mapping[str, Any]] = changed or {}
+        self._path = path
+        self._storage = storage
+        self._is_repeated = changed is not None
+        if self._is_repeated:
+            self._recorded(None)
+
+    def open(self, *, is_new: bool) -> Memory:
+        """Open the memory.
+
+        Args:
+            is_new: Whether the run is at its beginning.
+        """
+        if self._is_repeated and self.folder is not None:
+            memory = Memory.open(self._repeated, storage=self._storage or "json", backups=0)
+            if is_new:
+                self.go_on_after(memory, None)
+            return memory
+
+        if self._is_repeated:
+            return Memory.in_memory(self._recorded(None))
+        return Memory.open(self._path, storage=self._storage)
+
+    def keep(self, memory: Memory, after: int | None) -> None:
+        """Keep a copy of the memory, if the run is kept.
+
+        Args:
+            memory: The memory.
+            after: The round after which the run continues; None at its beginning.
+        """
+        if self.folder is not None:
+            write_durably(self.folder / _name(after), to_json(memory.to_dict()))
+
+    def forget(self) -> None:
+        """Remove what a run has left in its folder that did not begin after all."""
+        if self.folder is not None:
+            (self.folder / _name(None)).unlink(missing_ok=True)
+            if self._is_repeated:
+                self._repeated.unlink(missing_ok=True)
+
+    def go_on_after(self, memory: Memory, after: int | None) -> None:
+        """Make the memory of a repeated run what the first one had when it went on after a round.
+
+        Args:
+            memory: The memory.
+            after: The round; None for the beginning.
+        """
+        memory.replace(self._recorded(after))
+        memory.commit()
+
+    @property
+    def _repeated(self) -> Path:
+        """The memory of a repeated run that is kept."""
+        assert self.folder is not None
+        return self.folder / f"memory.{self._storage or 'json'}"
+
+    def _recorded(self, after: int | None) -> Mapping[str, Any]:
+        """Return the copy that the first run kept."""
+        path = self._path / _name(after)
+        if not path.exists():
+            raise ReplayError(
+                f"{self._path} holds no {path.name}, with which the run began: give the "
+                "complete folder of a run of cycles"
+            )
+
+        return document_of(path)
+
+
+def _name(after: int | None) -> str:
+    """Return the file of a copy: as it was at the beginning, or where somebody else changed it."""
+    return "memory_before.json" if after is None else f"memory_after_{after:08}.json"
 
 
 class Thinker(CognitiveAgent):
@@ -154,7 +249,7 @@ class Cycles(Alone):
     def _prism_results(self, rounds: Sequence[Cycle]) -> CognitiveResults:
         results = CognitiveResults.of(self.agent, rounds, self._reason_to_stop(rounds))
         if results.stopped is not None:
-            self._warn(COGNITION_STOPPED, reason=results.stopped)
+            self._warn(events.COGNITION_STOPPED, reason=results.stopped)
 
         return results
 
@@ -188,7 +283,7 @@ class Cycles(Alone):
     def _tell_changed(self, cycle: int) -> None:
         """Go on with a memory that somebody else has changed, and keep a copy of it."""
         self._keeper.keep(self.agent.memory, self.round)
-        self._warn(COGNITION_MEMORY_CHANGED, expected_cycle=cycle)
+        self._warn(events.COGNITION_MEMORY_CHANGED, expected_cycle=cycle)
 
     def _repeat_change(self) -> None:
         """Of a repeated run: continue with the memory that the first one continued with."""
@@ -198,20 +293,26 @@ class Cycles(Alone):
             self._tell_changed(event["expected_cycle"])
 
 
-_TOLD = (TEXT_WRITTEN, COGNITION_ACTION, COGNITION_REFUSED, COGNITION_PAGED, COGNITION_CYCLE)
-_ACTED = (COGNITION_ACTION, COGNITION_REFUSED)
+_TOLD = (
+    events.TEXT_WRITTEN,
+    events.COGNITION_ACTION,
+    events.COGNITION_REFUSED,
+    events.COGNITION_PAGED,
+    events.COGNITION_CYCLE,
+)
+_ACTED = (events.COGNITION_ACTION, events.COGNITION_REFUSED)
 
 
 def _cycle_of(event: Event, parts: Sequence[Event]) -> Cycle:
     cost = Cost()
     cost.input_tokens, cost.output_tokens = event["input_tokens"], event["output_tokens"]
-    paged = [told_by(Paged, part) for part in parts if part["event"] == COGNITION_PAGED]
+    paged = [told_by(Paged, part) for part in parts if part["event"] == events.COGNITION_PAGED]
     actions = [
         told_by(ActionResult, {"outcome": "refused", **part})
         for part in parts
         if part["event"] in _ACTED
     ]
-    texts = [part for part in parts if part["event"] == TEXT_WRITTEN]
+    texts = [part for part in parts if part["event"] == events.TEXT_WRITTEN]
 
     return told_by(
         Cycle,
@@ -285,17 +386,24 @@ class CognitiveRun(AloneRun):
         count: TokenCounter = self.application.get("count") or _counter_of(self.count)
         cycles = self._number_of_cycles(config)
         clock = SimulatedClock()
+        # the memory of the run is opened when it begins
+        make = partial(
+            thinker,
+            config,
+            Memory.in_memory(),
+            agent_id=self.agent_id,
+            goal=self.goal,
+            count=count,
+            logger=logger,
+            clock=clock,
+        )
         try:
-            agent = thinker(
-                config,
-                # that of the run is opened when it begins
-                Memory.in_memory(),
-                agent_id=self.agent_id,
-                goal=self.goal,
-                count=count,
-                logger=logger,
-                clock=clock,
-            )
+            signature(thinker).bind(*make.args, **make.keywords)
+        except TypeError as error:
+            problem = f"must take the arguments of CognitiveAgent to run alone: {error}"
+            raise InputError(f"{thinker.__name__} {problem}", path=self.file) from None
+        try:
+            agent = make()
         except InputError as error:
             raise InputError(error.problem, path=self.file, field=error.field) from None
         writer, keeper = self._sources(config)
@@ -318,10 +426,9 @@ class CognitiveRun(AloneRun):
         if self.file.suffix.lower() == ".json":
             return None
 
-        place, _, name = str(self.file).rpartition(":")
-        found = getattr(module_at(place), name, None)
+        found = found_at(str(self.file))
         if not (isinstance(found, type) and issubclass(found, CognitiveAgent)):
-            raise InputError(f"{place} has no thinking agent {name!r}", field="world")
+            raise InputError(f"{self.file} is no thinking agent", field="world")
         return found
 
     def _agent(self) -> tuple[type[Thinker], Config]:
@@ -377,7 +484,7 @@ class CognitiveRun(AloneRun):
         changed = {
             int(event["round"]): event
             for event in _events(log)
-            if event.get("event") == COGNITION_MEMORY_CHANGED
+            if event.get("event") == events.COGNITION_MEMORY_CHANGED
         }
         keeper = Keeper(log.parent, self.storage, changed)
 

@@ -110,14 +110,23 @@ def load_world(address: str) -> type[World[Any]]:
     Raises:
         InputError: If there is no such module, file or world.
     """
-    place, _, name = address.rpartition(":")
-    module = module_at(place)
-    found = getattr(module, name, None)
+    found = found_at(address)
     if not (isinstance(found, type) and issubclass(found, World)):
-        listed = ", ".join(_worlds_in(module)) or "none"
+        place, _, name = address.rpartition(":")
+        listed = ", ".join(_worlds_in(module_at(place))) or "none"
         raise InputError(f"{place} has no world {name!r}: it has {listed}", field="world")
 
     return found
+
+
+def found_at(address: str) -> Any:
+    """Return what an address names; None if its module has nothing of that name.
+
+    Raises:
+        InputError: If the module cannot be imported.
+    """
+    place, _, name = address.rpartition(":")
+    return getattr(module_at(place), name, None)
 
 
 def _worlds_in(module: ModuleType) -> list[str]:

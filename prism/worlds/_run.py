@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import (
     TYPE_CHECKING,
     Any,
+    ClassVar,
     Generic,
     Literal,
     Protocol,
@@ -53,7 +54,7 @@ from prism.runs._runnable import RunResults
 from prism.runs._running import carry_out, go_on, repeat
 from prism.statechart import BaseWriter, Wording
 from prism.telemetry._loggers import EventLogger, LateLogger
-from prism.worlds._addresses import FEED, address_of, code_of, load_world, module_at
+from prism.worlds._addresses import FEED, address_of, code_of, found_at, load_world
 from prism.worlds._asking import Decider
 from prism.worlds._fields import hints_of, plain_value
 from prism.worlds._loop import BEGUN_IN_ANOTHER_FORMAT, COLUMNS, Loop
@@ -106,6 +107,12 @@ class Arguments(TypedDict, total=False):
     columns: bool
     log_agents: int | None
     log: LogForm
+
+
+class RunsAlone(Protocol):
+    """An agent whose class runs alone, such as a `CognitiveAgent`."""
+
+    _prism_run_alone: ClassVar[str]
 
 
 class Ending(Protocol[ResultsT_co]):
@@ -212,7 +219,7 @@ class Run(Generic[WorldT_co]):
     ) -> None: ...
     @overload
     def __init__(
-        self: Run[Any], world: str | Path, agents: Agents = None, **others: Any
+        self: Run[Any], world: str | Path | type[RunsAlone], agents: Agents = None, **others: Any
     ) -> None: ...
     @overload
     def __init__(
@@ -737,13 +744,14 @@ def key_of(world: Any) -> str | None:
     """Return ``workflow`` or ``cognition`` for an agent that is run alone; None for a world.
 
     Raises:
-        InputError: If the module of a class cannot be imported.
+        InputError: If the module of a class cannot be imported, or has nothing of that name.
     """
     if isinstance(world, (str, Path)):
         if (key := _KEYS.get(Path(world).suffix.lower())) is not None:
             return key
-        place, _, name = str(world).rpartition(":")
-        world = getattr(module_at(place), name, None) if place and name else None
+        address = str(world)
+        is_named = all(address.rpartition(":"))
+        world = (found_at(address) or load_world(address)) if is_named else None
 
     return getattr(world, "_prism_run_alone", None) if isinstance(world, type) else None
 

@@ -455,3 +455,31 @@ def test_a_class_with_actions_is_run_like_a_configuration(
         replay(tmp_path / "run", tmp_path / "other")
     with pytest.raises(InputError, match="has no world 'Nobody'"):
         Run(f"{place}:Nobody")
+
+
+COLOURED = """
+from prism.cognition import CognitiveAgent
+
+class Coloured(CognitiveAgent):
+    def __init__(self, colour):
+        self.colour = colour
+"""
+
+
+def test_a_class_with_other_arguments_is_refused(tmp_path: Path) -> None:
+    """A class that does not take what a thinking agent takes is an error that says so."""
+    path = tmp_path / "coloured_agents.py"
+    path.write_text(COLOURED)
+    run = Run(f"{path}:Coloured", memory=tmp_path / "memory.json", rounds=1, model="ollama:x")
+
+    with pytest.raises(InputError, match="Coloured must take the arguments of CognitiveAgent"):
+        run.run()
+
+
+def test_a_name_that_its_module_lacks_is_named(tmp_path: Path) -> None:
+    """A name that is not in its file is what the error is about, whatever options are given."""
+    path = tmp_path / "nobody_thinks.py"
+    path.write_text("")
+
+    with pytest.raises(InputError, match="has no world 'Missing'"):
+        Run(f"{path}:Missing", memory=tmp_path / "memory.json", rounds=1)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from prism.cognition import Config
-from prism.cognition._config._reading import SCHEMA_NAME, ConfigDocument, config_schema
+from prism.cognition._config import SCHEMA_NAME, ConfigDocument, config_schema
 from prism.errors import InputError
 from prism.files._declarations import shaped
 from prism.files._source import Problems, Source
