@@ -312,7 +312,7 @@ class CycleUnderWay:
             refusal = "an action is carried out while executing, not while thinking"
             self._refuse(reply.action, refusal)
 
-        if reply.next_state is not None or _has_text(reply.thinking_log):
+        if reply.next_state is not None or reply.thinking_log is not None:
             self._fire(self._trigger())
         elif refusal is not None:
             self._end("refused", refusal)
@@ -351,7 +351,7 @@ class CycleUnderWay:
     def note_thought(self) -> None:
         """Add the thought of the reply to the log, if it has one."""
         log, thought = self._agent.config.thinking_log, self._reply.thinking_log
-        if thought is None or not _has_text(thought):
+        if thought is None:
             return
 
         # what an agent thinks of counts as used: by use, it is the last to go
@@ -507,10 +507,6 @@ def _moved(paged: Sequence[Paged]) -> dict[str, list[str]]:
 def _named(asked: AskedAction | None) -> tuple[str, str]:
     """Return the type and the tags that a reply asks for; empty if it asks for no action."""
     return ("", "") if asked is None else (asked.type, asked.tags)
-
-
-def _has_text(text: str | None) -> bool:
-    return text is not None and bool(text.strip())
 
 
 def _mentioned(memory: Memory, text: str) -> list[str]:

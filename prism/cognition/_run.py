@@ -35,7 +35,7 @@ from prism.statechart.reasoner._texts import BaseWriter
 from prism.statechart.reasoner._tokens import TokenCounter, count_tokens
 from prism.telemetry import events
 from prism.telemetry._loggers import EventLogger, report_warning
-from prism.worlds._addresses import address_of, code_of, found_at, module_at
+from prism.worlds._addresses import address_of, code_of, found_at, function_at
 from prism.worlds._alone import Alone, AloneRun, Event, recorded_log, told_by
 from prism.worlds._loop import Loop
 
@@ -512,21 +512,17 @@ def _counter_of(name: str) -> TokenCounter:
     if name in _COUNTERS:
         return _COUNTERS[name]
 
-    place, _, attribute = name.rpartition(":")
-    if not (place and attribute):
+    if not all(name.rpartition(":")):
         known = ", ".join(_COUNTERS)
-        raise InputError(
-            f"there is no token counter {name!r}: use {known} or package.module:function",
-            field="count",
-        )
+        problem = f"there is no token counter {name!r}: use {known} or package.module:function"
+        raise InputError(problem, field="count")
     try:
-        found: Any = getattr(module_at(place), attribute)
-        counted = found("two words")
+        counter = function_at(name, "count")
+        counted: Any = counter("two words")
     except Exception as error:  # of a module of the user's
         told = getattr(error, "problem", error)
         raise InputError(f"{name} cannot be used: {told}", field="count") from error
     if isinstance(counted, bool) or not isinstance(counted, int) or counted < 0:
         raise InputError(f"{name} must return a number of tokens, got {counted!r}", field="count")
 
-    counter: TokenCounter = found
     return counter

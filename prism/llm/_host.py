@@ -50,7 +50,7 @@ from prism.statechart.reasoner._model_client import (
     told_calls,
 )
 from prism.statechart.reasoner._prompts import asks_choice
-from prism.statechart.reasoner._replies import what_is_said
+from prism.statechart.reasoner._replies._objects import what_is_said
 from prism.statechart.reasoner._slots import LOGGER, Traffic
 from prism.statechart.reasoner._slots import Host as BaseHost
 from prism.statechart.reasoner._spending import Cost, count_of, loop_time

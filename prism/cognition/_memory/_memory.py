@@ -9,21 +9,13 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Self
 
+from prism.cognition._memory import _opening as opening
 from prism.cognition._memory._beside import Backups, Lock
 from prism.cognition._memory._contents import (
     Contents,
     NewerSchemaError,
     StorageKind,
     misspelt_state,
-)
-from prism.cognition._memory._opening import (
-    AnyStorage,
-    kind_of,
-    new_storage,
-    open_storage,
-    place_of,
-    read_json,
-    set_aside,
 )
 from prism.cognition._memory._search import Match
 from prism.cognition._memory._storage import STEPS, JsonStorage
@@ -65,7 +57,7 @@ class Memory:
 
     def __init__(
         self,
-        storage: AnyStorage,
+        storage: opening.AnyStorage,
         faults: tuple[str, ...] = (),
         lock: Lock | None = None,
         *,
@@ -109,12 +101,12 @@ class Memory:
                 prism wrote it, or it is kept in another way.
             OSError: If it cannot be read or written.
         """
-        place = place_of(path)
+        place = opening.place_of(path)
         if not may_change(place):
             return cls.in_memory(document_of(place))
 
         with Lock(place) as lock:
-            opened = open_storage(place, storage, Backups(place, backups), writes=True)
+            opened = opening.open_storage(place, storage, Backups(place, backups), writes=True)
             memory = cls(*opened, lock)
         memory._warn()
         return memory
@@ -127,8 +119,8 @@ class Memory:
             InputError: If there is none, or it is damaged and no backup is good.
             OSError: If it cannot be read.
         """
-        place = place_of(path)
-        opened = open_storage(place, None, Backups(place, 0), writes=False)
+        place = opening.place_of(path)
+        opened = opening.open_storage(place, None, Backups(place, 0), writes=False)
         memory = cls(*opened, writes=False)
         memory._warn()
 
@@ -149,7 +141,7 @@ class Memory:
             InputError: If the file exists, or the data are not those of a memory.
             OSError: If it cannot be written.
         """
-        place = place_of(path)
+        place = opening.place_of(path)
         contents = Contents(Source.of(data))
         if not may_change(place):
             return cls.in_memory(data)
@@ -159,7 +151,7 @@ class Memory:
             if place.exists() or kept.paths():
                 raise InputError("already exists: name another file", path=place)
 
-            memory = cls(new_storage(place, storage, kept), lock=lock)
+            memory = cls(opening.new_storage(place, storage, kept), lock=lock)
             memory._become(contents)
             memory.commit()
 
@@ -604,7 +596,7 @@ class MemoryText:
     """
 
     def __init__(self, path: Path) -> None:
-        self._place = place_of(path)
+        self._place = opening.place_of(path)
         self.damage: str = _damage_of(self._place)
         if self.damage:
             self._memory = Memory(
@@ -622,9 +614,9 @@ class MemoryText:
             InputError: If it is not that of a memory; names line or key. Nothing is changed.
             OSError: If it cannot be written.
         """
-        contents = read_json(text.encode("utf-8", "surrogateescape"))
+        contents = opening.read_json(text.encode("utf-8", "surrogateescape"))
         if self.damage:
-            set_aside(self._place)
+            opening.set_aside(self._place)
         self._memory._become(contents)
         self._memory.commit()
 
@@ -650,11 +642,13 @@ def compact_memory(
         InputError: If it cannot be opened.
         OSError: If it cannot be written.
     """
-    place = place_of(path)
+    place = opening.place_of(path)
     before = place.stat().st_size if place.exists() else 0
     with Memory.open(place, backups=DEFAULT_BACKUPS if backups is None else backups) as memory:
         memory.compact(versions=versions)
-        removed = list(_unfinished(place))
+        # what killed processes left of files that they were writing
+        names = (f".{place.name[:60]}{ending}" for ending in (".part", ".bak.part"))
+        removed = [file for file in map(place.with_name, names) if file.exists()]
         for file in removed:
             file.unlink(missing_ok=True)
 
@@ -666,20 +660,14 @@ def compact_memory(
 
 def _damage_of(place: Path) -> str:
     """Return what is wrong with a memory in JSON; nothing for one in SQLite."""
-    if kind_of(place) == "sqlite":
+    if opening.kind_of(place) == "sqlite":
         return ""
 
     try:
-        read_json(place.read_bytes(), place)
+        opening.read_json(place.read_bytes(), place)
     except NewerSchemaError:
         raise
     except InputError as error:
         return str(error)
 
     return ""
-
-
-def _unfinished(place: Path) -> list[Path]:
-    """Return what killed processes left of files that they were writing."""
-    names = (f".{place.name[:60]}.part", f".{place.name[:60]}.bak.part")
-    return [file for file in map(place.with_name, names) if file.exists()]
