@@ -23,7 +23,6 @@ PACKAGES = [
     "transitions",
     "structlog",
     "orjson",
-    "tenacity",
 ]
 
 SCRIPT = """

@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequen
 from contextlib import suppress
 from dataclasses import dataclass
 from time import perf_counter
+from types import SimpleNamespace
 
 from prism.errors import (
     BadReplyError,
@@ -18,12 +19,21 @@ from prism.llm._addresses import model_name
 from prism.llm._host import Host
 from prism.llm._router import ModelPool
 from prism.statechart.reasoner._faults import is_permanent_refusal, lacks_path
-from prism.statechart.reasoner._model_client import Chat, Choices
-from prism.statechart.reasoner._prompts import answer_schema
-from prism.statechart.reasoner._replies import parse_reasoner_response, read_probabilities
+from prism.statechart.reasoner._model_client import Chat, Choices, Reply
+from prism.statechart.reasoner._prompts import (
+    QUESTION,
+    Kind,
+    PromptSettings,
+    answer_in,
+    answer_schema,
+    chances_of,
+    requests_for,
+)
+from prism.statechart.reasoner._questions import Question
 from prism.statechart.reasoner._spending import Cost
 
 _OPTIONS = {"idle": "Put the phone away", "scrolling": "Read the next post"}
+_ANN = SimpleNamespace(name="Ann")
 _GREETING = "Say hello."
 _MOST_LISTED = 5
 
@@ -192,19 +202,22 @@ class _Answer:
     """The answer of a model to the trial question.
 
     Args:
-        chosen: The chosen option.
-        chances: The probability of each option; without probabilities, 1 for the chosen one.
         told: The answer in words.
+        chances: The probability of each option; without probabilities, 1 for the chosen one.
     """
 
-    chosen: str
-    chances: Mapping[str, float]
     told: str
+    chances: Mapping[str, float]
 
 
 async def _answer_in(host: Host, options: Sequence[str], cost: Cost) -> _Answer:
+    """Return the answer to the trial question, in probabilities if the host gives some."""
     try:
-        return await _asked(host, options, cost)
+        if await host.decides() is not False:
+            with suppress(DecisionsUnsupportedError):
+                return await _asked(host, "decision", options, cost)
+
+        return await _asked(host, "chat", options, cost)
     except ReasonerError as error:
         raise BadReplyError(
             f"{host.model} chose none of the options of a trial question: {error}; try "
@@ -213,42 +226,23 @@ async def _answer_in(host: Host, options: Sequence[str], cost: Cost) -> _Answer:
         ) from error
 
 
-async def _asked(host: Host, options: Sequence[str], cost: Cost) -> _Answer:
-    if await host.decides() is not False:
-        with suppress(DecisionsUnsupportedError):
-            return await _decision(host, options, cost)
+async def _asked(host: Host, kind: Kind, options: Sequence[str], cost: Cost) -> _Answer:
+    """Ask a question in the form of a run's own, and read the reply in the same way."""
+    question = Question(_ANN, "awake", "evening", tuple(options), prompt="You are tired.")
+    (request,) = requests_for(kind, [question], PromptSettings(_OPTIONS))
+    if request.choice is None:
+        messages = [{"role": "user", "content": request.text}]
+        reply = Reply((await host.chat(Chat(messages, answer_schema(options)), cost)).text)
+    else:
+        asked = Choices(request.text, {QUESTION: request.choice})
+        reply = chances_of(await host.systemone(asked, cost))
 
-    messages = [{"role": "user", "content": _trial(options)}]
-    reply = await host.chat(Chat(messages, answer_schema(options)), cost)
-    chosen = str(parse_reasoner_response(reply.text, list(options)))
+    chosen, chances = answer_in(reply, request)
+    if chances is not None:
+        chances = {option: chances[option] for option in _OPTIONS}
+        return _Answer(", ".join(f"{each} {chances[each]:.0%}" for each in chances), chances)
 
-    return _Answer(chosen, {one: float(one == chosen) for one in options}, chosen)
-
-
-def _trial(options: Sequence[str]) -> str:
-    """Return a question in the form of a run's own."""
-    listed = "\n".join(f"- {option}: {_OPTIONS[option]}" for option in options)
-    return (
-        f"Ann is tired.\n\nChoose her next state from these options:\n{listed}\n\n"
-        'Respond with JSON only:\n{"next_state": "<state_value>"}\n'
-    )
-
-
-async def _decision(host: Host, options: Sequence[str], cost: Cost) -> _Answer:
-    question = {
-        "type": "choice",
-        "instructions": "Choose a state.",
-        "criteria": dict.fromkeys(options),
-    }
-    decided = await host.systemone(Choices("Ann is tired.", {"q0": question}), cost)
-    answer = decided.answers.get("q0", {})
-    if answer.get("probabilities") is None and "option_mass" in answer:
-        chosen = str(answer["choice"])
-        mass = answer["option_mass"]
-        why = "" if mass is None else f", since all options together have {mass:.2g}"
-        told = f"{chosen} without probabilities{why}"
-        return _Answer(chosen, {one: float(one == chosen) for one in options}, told)
-
-    chances = read_probabilities(answer.get("probabilities"), list(_OPTIONS))
-    told = ", ".join(f"{option} {chance:.0%}" for option, chance in chances.items())
-    return _Answer(max(chances, key=chances.__getitem__), chances, told)
+    mass = reply.option_mass
+    lacks = "" if kind == "chat" else " without probabilities"
+    why = "" if mass is None else f", since all options together have {mass:.2g}"
+    return _Answer(f"{chosen}{lacks}{why}", {one: float(one == chosen) for one in options})

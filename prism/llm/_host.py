@@ -50,7 +50,7 @@ from prism.statechart.reasoner._model_client import (
     told_calls,
 )
 from prism.statechart.reasoner._prompts import asks_choice
-from prism.statechart.reasoner._replies import what_is_said
+from prism.statechart.reasoner._replies._objects import what_is_said
 from prism.statechart.reasoner._slots import LOGGER, Traffic
 from prism.statechart.reasoner._slots import Host as BaseHost
 from prism.statechart.reasoner._spending import Cost, count_of, loop_time
@@ -209,10 +209,10 @@ class Host(BaseHost):
                 why = f"its content must be text, got {str(content)[:40]}"
                 raise self._unsendable(why)
 
-        if self._surely_fits(chat.messages):
+        prompt = Prompt(chat.messages)
+        if self._surely_fits(prompt):
             return await self._complete_as_taken(chat, cost)
 
-        prompt = Prompt(chat.messages)
         lacking = lacking_room(prompt, self.window, self.settings["reply_tokens"])
         if lacking is not None:
             raise self._too_long(f"is not asked: {lacking}")
@@ -300,8 +300,8 @@ class Host(BaseHost):
             with suppress(LLMError):
                 await self.look_at_window()
 
-    def _surely_fits(self, messages: Sequence[Mapping[str, Any]]) -> bool:
-        """Return True for a conversation with fewer bytes than the window that the server reported.
+    def _surely_fits(self, prompt: Prompt) -> bool:
+        """Return True for a prompt with fewer bytes than the window that the server reported.
 
         A token has at least one byte, so no estimate is needed, which would take longer than
         everything else that is done for a request here.
@@ -310,9 +310,9 @@ class Host(BaseHost):
         if self._told_window is None or window is None:
             return False
 
-        contents = (str(message.get("content")) for message in messages)
-        size = sum(len(content.encode("utf-8", "surrogatepass")) for content in contents)
-        return size <= min(SURE * window, window - (self.settings["reply_tokens"] or 0))
+        return prompt.most_tokens <= min(
+            SURE * window, window - (self.settings["reply_tokens"] or 0)
+        )
 
     async def _require_whole(self, prompt: Prompt, count: Any) -> None:
         """Refuse the reply to a prompt if the server read only a part of it.

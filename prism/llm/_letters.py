@@ -11,7 +11,7 @@ from typing import Any
 from prism.errors import ReasonerError
 from prism.statechart.reasoner._model_client import ChatReply
 from prism.statechart.reasoner._prompts import answer_schema
-from prism.statechart.reasoner._replies import parse_reasoner_response
+from prism.statechart.reasoner._replies._reading import parse_reasoner_response
 
 MOST_ALTERNATIVES = 20
 """Most log-probabilities that a server gives for a token."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from prism.errors import FieldValueError, InputError, ReasonerError
-from prism.llm._addresses import DEFAULT_HOST, check_address
+from prism.errors import InputError, ReasonerError
+from prism.llm._addresses import DEFAULT_HOST
 from prism.llm._assignments import ModelAssignment, assignments_of
 from prism.llm._credentials import full_address, without_credentials
 from prism.llm._model_text import model_in_text, require_server
@@ -157,7 +157,6 @@ class Model(RunSettings):
         elif not self.model.strip():
             raise InputError("must be the name of a model, as the server lists it", field="model")
 
-        _check_hosts(self.hosts or ())
         if self.server == "openai" and not self.hosts and self.client is None:
             problem = "must name an OpenAI-compatible server, which has no default address"
             raise InputError(problem, field="hosts")
@@ -481,11 +480,3 @@ def pool_of(
     own = seed if model.seed is None else model.seed
 
     return kind(hosts, model.model, seed=own, slots=slots, **settings)
-
-
-def _check_hosts(hosts: Sequence[str]) -> None:
-    for host in hosts:
-        try:
-            check_address(full_address(host))
-        except FieldValueError as error:
-            raise InputError(str(error).removeprefix("host "), field="hosts") from None

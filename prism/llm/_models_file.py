@@ -12,10 +12,9 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, create_model
 
-from prism.errors import FieldValueError, InputError
+from prism.errors import InputError
 from prism.files._declarations import Declaration, read_document
 from prism.files._source import Source, Where
-from prism.llm._addresses import check_address
 from prism.llm._assignments import BYS, ModelAssignment
 from prism.llm._model_text import model_in_text
 from prism.llm._settings import Setting, from_plain, meant, problem_with, settings_of
@@ -84,19 +83,10 @@ def _value(setting: Setting, given: Any) -> Any:
         except InputError as error:
             raise ValueError(error.problem) from None
 
-    return _hosts(given) if setting.name == "hosts" else given
-
-
-def _hosts(given: list[str]) -> tuple[str, ...]:
-    if not given:
+    if setting.name == "hosts" and not given:
         raise ValueError("must be an address, or a list of addresses")
-    for host in given:
-        try:
-            check_address(host)
-        except FieldValueError as error:
-            raise ValueError(str(error).removeprefix("host ")) from None
 
-    return tuple(given)
+    return tuple(given) if setting.repeats else given
 
 
 _SETTINGS: dict[str, Any] = {

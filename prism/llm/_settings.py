@@ -44,7 +44,8 @@ from types import NoneType
 from typing import Any, Literal, TypedDict, get_args, get_origin, get_type_hints
 
 from prism.errors import FieldValueError, InputError
-from prism.llm._credentials import Address
+from prism.llm._addresses import check_address
+from prism.llm._credentials import Address, full_address
 
 Mode = Literal["auto", "decision", "chat"]
 Pick = Literal["draw", "argmax"]
@@ -261,7 +262,21 @@ def _problem_with_words(setting: Setting, text: str) -> str | None:
             "letters, such as OPENAI_API_KEY; the given value is not shown"
         )
 
-    return f"must hold no NUL, got {brief(text)}" if "\0" in text else problem_with_text(text)
+    if "\0" in text:
+        return f"must hold no NUL, got {brief(text)}"
+
+    return problem_with_text(text) or (
+        _problem_with_host(text) if setting.name == "hosts" else None
+    )
+
+
+def _problem_with_host(host: str) -> str | None:
+    try:
+        check_address(full_address(host))
+    except FieldValueError as error:
+        return str(error).removeprefix("host ")
+
+    return None
 
 
 def _shown(setting: Setting, value: Any) -> str:

@@ -104,7 +104,7 @@ def _read(paths: Iterable[Path]) -> Iterator[str]:
 
 
 def _licences() -> Iterator[str]:
-    for name in ("structlog", "ollama", "orjson", "tenacity", "typer", "rich", "transitions"):
+    for name in ("structlog", "ollama", "orjson", "typer", "rich", "transitions"):
         for file in metadata.files(name) or ():
             if "LICENSE" in file.name:
                 yield file.read_text(encoding="utf-8")

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-HEAVY = {"httpx", "ollama", "openai", "tenacity", "pydantic", "polars", "numpy"}
+HEAVY = {"httpx", "ollama", "openai", "pydantic", "polars", "numpy"}
 
 
 def loaded_by(code: str) -> set[str]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from prism.statechart.reasoner._replies import read_choice
+from prism.statechart.reasoner._replies._reading import read_choice
 from prism.workflow._replies import offered_labels
 from tests.statechart.reasoner.replies.test_options import KEYS, LABELS, LETTERS, NUMBERS
 

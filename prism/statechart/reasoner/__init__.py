@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from prism.statechart.reasoner._reasoner import Reasoner
     from prism.statechart.reasoner._recollection import Recollection
     from prism.statechart.reasoner._recording import AnswerStore, PromptRecord
-    from prism.statechart.reasoner._replies import parse_reasoner_response
+    from prism.statechart.reasoner._replies._reading import parse_reasoner_response
     from prism.statechart.reasoner._router import EarlierAnswers, Router
     from prism.statechart.reasoner._spending import Budget, Cost
     from prism.statechart.reasoner._texts import BaseWriter, TextCall, Written

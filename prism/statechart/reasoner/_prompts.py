@@ -35,7 +35,7 @@ from prism.statechart.reasoner._own_prompts import (
 )
 from prism.statechart.reasoner._questions import Question, hash_of
 from prism.statechart.reasoner._recollection import Recollection, things_in_history
-from prism.statechart.reasoner._replies import parse_reasoner_response, read_probabilities
+from prism.statechart.reasoner._replies._reading import parse_reasoner_response, read_probabilities
 from prism.statechart.states import AgentState, state_text
 from prism.telemetry._loggers import describe
 

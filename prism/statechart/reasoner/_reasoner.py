@@ -82,7 +82,7 @@ from prism.statechart.reasoner._questions import (
 )
 from prism.statechart.reasoner._recollection import Recollection, recollection_of
 from prism.statechart.reasoner._recording import AnswerStore, PromptRecord, Recording, ReplyCache
-from prism.statechart.reasoner._replies import read_reason
+from prism.statechart.reasoner._replies._reading import read_reason
 from prism.statechart.reasoner._spending import (
     Allowance,
     Budget,

@@ -10,9 +10,9 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cache
 from math import inf
 from numbers import Real
+from random import uniform
 from time import monotonic, perf_counter
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -20,8 +20,6 @@ from prism.errors import BudgetSpentError, FieldValueError, ReasonerError, Timed
 
 if TYPE_CHECKING:
     from asyncio import Future, Timeout
-
-    from tenacity import wait_random_exponential
 
 _BYTES_PER_TOKEN = 4
 """Bytes per token of an English prompt, as a rule of thumb."""
@@ -405,18 +403,8 @@ class Budget:
 
 def random_backoff(attempt: int) -> float:
     """Return a random pause after a failure; its bound doubles with every attempt."""
-    from tenacity import RetryCallState
-
-    state = RetryCallState(None, None, (), {})  # type: ignore[arg-type]
-    state.attempt_number = attempt
-    return _growing()(state)
-
-
-@cache
-def _growing() -> wait_random_exponential:
-    from tenacity import wait_random_exponential
-
-    return wait_random_exponential(multiplier=_FIRST_PAUSE_SECONDS, max=_LONGEST_PAUSE_SECONDS)
+    longest = _FIRST_PAUSE_SECONDS * 2.0 ** min(attempt - 1, 30)
+    return uniform(0, min(longest, _LONGEST_PAUSE_SECONDS))
 
 
 # Clocks and checks

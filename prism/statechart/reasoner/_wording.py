@@ -311,7 +311,7 @@ def read_data(reply: str, schema: Mapping[str, Any]) -> Any:
         ValueError: If there is none, or it does not follow the schema.
     """
     # a run without a model reads no replies
-    from prism.statechart.reasoner._replies import find_json
+    from prism.statechart.reasoner._replies._objects import find_json
 
     found = _cleaned(find_json(reply))
     require_data(found, schema)
@@ -382,7 +382,7 @@ def _text_in(reply: str) -> str:
     except (ValueError, TypeError, LookupError, RecursionError):
         pass
 
-    from prism.statechart.reasoner._replies import find_json, what_is_said
+    from prism.statechart.reasoner._replies._objects import find_json, what_is_said
 
     said = what_is_said(reply).strip()
     is_data = said.startswith(("{", "[", "```", "~~~"))

@@ -10,7 +10,7 @@ import pytest
 from prism.runlog import ReplayReasoner, RunLog
 from prism.statechart import Reasoner
 from prism.statechart.reasoner._prompts import answer_schema, chat_prompt
-from prism.statechart.reasoner._replies import read_reason
+from prism.statechart.reasoner._replies._reading import read_reason
 from prism.testing import FakeOllama, Fault
 from tests.kit.reasoners import ask
 from tests.kit.servers import Connect, chats_of

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from prism.errors import ReasonerError
-from prism.statechart.reasoner._replies import read_choice
+from prism.statechart.reasoner._replies._reading import read_choice
 
 _ABOUT, *REPLIES = [
     json.loads(line)

@@ -3,7 +3,7 @@
 import pytest
 
 from prism.errors import ReasonerError
-from prism.statechart.reasoner._replies import read_choice
+from prism.statechart.reasoner._replies._reading import read_choice
 
 KEYS = ["continue", "pivot", "ship"]
 LETTERS = "A) CONTINUE - keep working\nB) PIVOT - try something different\nC) SHIP - move on\n"

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from prism.errors import ReasonerError
-from prism.statechart.reasoner._replies import read_probabilities
+from prism.statechart.reasoner._replies._reading import read_probabilities
 from prism.statechart.states import AgentState
 
 OPTIONS = [AgentState.COMPOSING, AgentState.SCROLLING]
