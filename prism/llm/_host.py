@@ -22,7 +22,6 @@ from prism.errors import (
 )
 from prism.llm._addresses import shown_address
 from prism.llm._dialect import LOOK_SECONDS, OTHER_FORM, Dialect
-from prism.llm._faults import translate
 from prism.llm._letters import LetteredChoice
 from prism.llm._settings import RequestSettings
 from prism.llm._window import (
@@ -34,7 +33,7 @@ from prism.llm._window import (
     says_too_long,
     was_cut,
 )
-from prism.llm._wire import Wire, is_key
+from prism.llm._wire import Wire, is_key, translate
 from prism.statechart.reasoner._faults import (
     is_malformed,
     is_permanent_refusal,
@@ -209,10 +208,10 @@ class Host(BaseHost):
                 why = f"its content must be text, got {str(content)[:40]}"
                 raise self._unsendable(why)
 
-        prompt = Prompt(chat.messages)
-        if self._surely_fits(prompt):
+        if self._surely_fits(chat.messages):
             return await self._complete_as_taken(chat, cost)
 
+        prompt = Prompt(chat.messages)
         lacking = lacking_room(prompt, self.window, self.settings["reply_tokens"])
         if lacking is not None:
             raise self._too_long(f"is not asked: {lacking}")
@@ -300,8 +299,8 @@ class Host(BaseHost):
             with suppress(LLMError):
                 await self.look_at_window()
 
-    def _surely_fits(self, prompt: Prompt) -> bool:
-        """Return True for a prompt with fewer bytes than the window that the server reported.
+    def _surely_fits(self, messages: Sequence[Mapping[str, Any]]) -> bool:
+        """Return True for a conversation with fewer bytes than the window that the server reported.
 
         A token has at least one byte, so no estimate is needed, which would take longer than
         everything else that is done for a request here.
@@ -310,9 +309,9 @@ class Host(BaseHost):
         if self._told_window is None or window is None:
             return False
 
-        return prompt.most_tokens <= min(
-            SURE * window, window - (self.settings["reply_tokens"] or 0)
-        )
+        contents = (str(message.get("content")) for message in messages)
+        size = sum(len(content.encode("utf-8", "surrogatepass")) for content in contents)
+        return size <= min(SURE * window, window - (self.settings["reply_tokens"] or 0))
 
     async def _require_whole(self, prompt: Prompt, count: Any) -> None:
         """Refuse the reply to a prompt if the server read only a part of it.
