@@ -2,6 +2,7 @@
 
 import gc
 import os
+import re
 import signal
 import ssl
 import sys
@@ -9,8 +10,11 @@ from collections import Counter
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
+from itertools import count
+from pathlib import Path
 
 import pytest
+from _pytest.runner import runtestprotocol
 from hypothesis import HealthCheck, settings
 
 # how long an example takes says more of the machine's load than of the code
@@ -48,7 +52,7 @@ ssl.create_default_context = cache(ssl.create_default_context)
 gc.disable()
 
 # pytest rewrites the asserts of those that no earlier one has imported
-pytest_plugins = [
+FIXTURES = [
     "tests.kit.modules",
     "tests.kit.chart_files",
     "tests.kit.browsers",
@@ -63,6 +67,13 @@ pytest_plugins = [
     "tests.kit.structlogs",
     "tests.kit.world_runs",
 ]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Give fixtures to every process that runs tests: not to the one that hands them out."""
+    hands_out = config.getoption("dist", "no") != "no" and not hasattr(config, "workerinput")
+    for name in () if hands_out and not config.option.collectonly else FIXTURES:
+        config.pluginmanager.import_plugin(name)
 
 
 def pytest_collection(session: pytest.Session) -> None:
@@ -110,3 +121,30 @@ def pytest_collection_finish() -> None:
     # what fixtures keep would be looked through thousands of times
     gc.set_threshold(20_000, 20, 50)
     gc.enable()
+
+
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    """Have a worker send one report of a test that passes silently, with the time of all three."""
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        return None
+
+    item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    reports = runtestprotocol(item, log=False, nextitem=nextitem)
+    if all(report.passed and not report.sections for report in reports):
+        (called,) = (report for report in reports if report.when == "call")
+        called.duration = sum(report.duration for report in reports)
+        reports = [called]
+    for report in reports:
+        item.ihook.pytest_runtest_logreport(report=report)
+    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+    return True
+
+
+_FOLDERS = count()
+
+
+@pytest.fixture
+def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return an empty folder, found without a look at those of a thousand tests before."""
+    name = re.sub(r"\W", "_", request.node.name)[:30]
+    return tmp_path_factory.mktemp(f"{name}{next(_FOLDERS)}", numbered=False)

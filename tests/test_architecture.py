@@ -63,7 +63,6 @@ SUB_ROOMS = {
         "_prompts",
         "_config",
         "_replies",
-        "_own_actions",
         "_actions",
         "_chart",
         "_paging",

@@ -161,13 +161,13 @@ def edit(file: File) -> None:
 
     EDITOR=nano prism memory edit memory.json
     """
-    from prism.cognition._memory._mending import MemoryText
+    from prism.cognition._memory._memory import MemoryText
 
     _require(file)
 
     with damage_noted():
         opened = MemoryText(file)
-    with opened as memory:
+    with closing(opened) as memory:
         if memory.damage:
             note(f"{memory.damage}: correct it here; the damaged file will be kept beside it")
         text = memory.text
@@ -236,7 +236,7 @@ def compact(
 
     prism memory compact memory.db --backups 1
     """
-    from prism.cognition._memory._mending import compact_memory
+    from prism.cognition._memory._memory import compact_memory
 
     _require(file)
 

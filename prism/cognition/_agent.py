@@ -9,13 +9,12 @@ from functools import cache
 from time import time
 from typing import Any, ClassVar
 
-from prism.cognition._actions import ActionResult
+from prism.cognition._actions import ActionRefusedError, ActionResult, OwnAction, actions_of
 from prism.cognition._chart import CHART_NAME, CognitiveState, cognitive_chart
 from prism.cognition._config import Config
 from prism.cognition._cycle import Cycle, CycleUnderWay, reason_to_stop, state_of
 from prism.cognition._memory._memory import Memory, document_of
 from prism.cognition._memory._values import to_json
-from prism.cognition._own_actions import ActionRefusedError, OwnAction, actions_of
 from prism.cognition._paging import Pager
 from prism.cognition._replies import AskedAction
 from prism.errors import FieldValueError

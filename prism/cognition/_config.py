@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 from reprlib import repr as brief
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, TypeVar
 
-from pydantic import AfterValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, create_model, model_validator
 
 from prism.cognition import _settings as settings
 from prism.cognition._prompts import LEAST, build_prompt
@@ -33,6 +33,8 @@ _UNKNOWN = "extra_forbidden"
 _HARMLESS = (_UNKNOWN, "set_twice")
 
 ConfigProblem = Problem
+
+DeclarationT = TypeVar("DeclarationT", bound=Declaration)
 
 
 class ConfigFileError(DocumentError):
@@ -230,30 +232,29 @@ KeyPrefix = Annotated[
 OfLkjagent = Annotated[Any, Field(deprecated=True)]
 
 
+def _having(kind: Any, *names: str) -> Callable[[type[DeclarationT]], type[DeclarationT]]:
+    """Give a declaration further keys of one type."""
+
+    def extended(cls: type[DeclarationT]) -> type[DeclarationT]:
+        keys: Any = dict.fromkeys(names, (kind, None))
+        return create_model(cls.__name__, __base__=cls, __doc__=cls.__doc__, **keys)
+
+    return extended
+
+
+@_having(OfLkjagent, "evaluating", "commanding")
+@_having(Text, *settings.STATE_DESCRIPTION)
 class StateDescriptions(Declaration):
     """The descriptions of the states."""
 
-    thinking: Text = None
-    executing: Text = None
-    paging: Text = None
-    evaluating: OfLkjagent = None
-    commanding: OfLkjagent = None
 
-
+@_having(Text, *settings.AVAILABLE_ACTIONS)
 class AvailableActions(Declaration):
     """What each action does.
 
     Of the five memory actions only those that are named are available, if any is named, and the
     same with the two of paging.
     """
-
-    working_memory_add: Text = None
-    working_memory_remove: Text = None
-    storage_load: Text = None
-    storage_save: Text = None
-    storage_search: Text = None
-    page_out: Text = None
-    page_in: Text = None
 
 
 class ThinkingLogDeclaration(Declaration):
@@ -316,6 +317,7 @@ class Settings(Texts):
     storage: Optionally[StorageDeclaration] = None
 
 
+@_having(OfLkjagent, "purpose", "strategy", "selection_criteria")
 class Prompt(Texts):
     """The texts of a prompt."""
 
@@ -324,10 +326,6 @@ class Prompt(Texts):
     )
 
     ignored_prefix = _EXAMPLE
-
-    purpose: OfLkjagent = None
-    strategy: OfLkjagent = None
-    selection_criteria: OfLkjagent = None
 
     @model_validator(mode="before")
     @classmethod
@@ -345,11 +343,9 @@ class BasePrompt(Prompt):
     instructions: Text = None
 
 
+@_having(OfLkjagent, "role", "instructions")
 class StatePrompt(Prompt):
     """The prompt of one state."""
-
-    role: OfLkjagent = None
-    instructions: OfLkjagent = None
 
 
 class Base(Declaration):
@@ -364,6 +360,7 @@ class State(Declaration):
     prompt: Optionally[StatePrompt | str] = None
 
 
+@_having(OfLkjagent, "evaluating", "commanding")
 class States(Declaration):
     """The states."""
 
@@ -371,36 +368,22 @@ class States(Declaration):
     thinking: Optionally[State] = None
     executing: Optionally[State] = None
     paging: Optionally[State] = None
-    evaluating: OfLkjagent = None
-    commanding: OfLkjagent = None
 
 
+@_having(OfLkjagent, "think_log", "evaluation_log", "execution_log", "command_log", "soft_limit")
+@_having(OfLkjagent, "default_status", "iteration", "max_iterate", "persistence", "prompt")
 class Agent(Settings):
     """The agent."""
 
     state: Optionally[States] = None
-    think_log: OfLkjagent = None
-    evaluation_log: OfLkjagent = None
-    execution_log: OfLkjagent = None
-    command_log: OfLkjagent = None
-    default_status: OfLkjagent = None
-    iteration: OfLkjagent = None
-    max_iterate: OfLkjagent = None
-    persistence: OfLkjagent = None
-    prompt: OfLkjagent = None
-    soft_limit: OfLkjagent = None
 
 
+@_having(OfLkjagent, "version", "llm", "documentation", "logging", "monitoring")
 class ConfigDocument(Settings):
     """A configuration."""
 
     schema_: Text = Field(None, alias="$schema")
     agent: Optionally[Agent] = None
-    version: OfLkjagent = None
-    llm: OfLkjagent = None
-    documentation: OfLkjagent = None
-    logging: OfLkjagent = None
-    monitoring: OfLkjagent = None
 
 
 def known_keys(kind: Any = ConfigDocument, top: Where = ()) -> Iterator[tuple[str, Where]]:

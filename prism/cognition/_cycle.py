@@ -9,23 +9,16 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any, Literal, Self
 
-from prism.cognition._actions import ActionResult, carry_out, problem_of
+from prism.cognition._actions import ActionRefusedError, ActionResult, carry_out, problem_of
 from prism.cognition._chart import ACTED, EXECUTE, FAULT, OVERFLOW, PAGED, THINK, CognitiveState
 from prism.cognition._memory._memory import Memory
-from prism.cognition._own_actions import ActionRefusedError
 from prism.cognition._paging import Fitted, Paged, PagingReason
 from prism.cognition._prompts import is_echo, reply_schema
 from prism.cognition._replies import AgentReply, AskedAction, read_reply
 from prism.statechart.reasoner._spending import Cost
 from prism.statechart.reasoner._texts import TextCall, Written
+from prism.telemetry import events
 from prism.telemetry._loggers import active_logger, describe, report_warning
-from prism.telemetry.events import (
-    COGNITION_ACTION,
-    COGNITION_CYCLE,
-    COGNITION_PAGED,
-    COGNITION_REFUSED,
-    COGNITION_RESET,
-)
 
 CycleOutcome = Literal["done", "refused", "unusable", "failed"]
 
@@ -249,7 +242,7 @@ class CycleUnderWay:
         if found is None:
             agent.ticks_in_state = 0
             states = {"from_state": self._memory.state, "to_state": agent.state.value}
-            self._say(COGNITION_RESET, is_warning=True, **states)
+            self._say(events.COGNITION_RESET, is_warning=True, **states)
 
     async def _ask(self) -> None:
         agent, state = self._agent, self.told.state
@@ -319,7 +312,7 @@ class CycleUnderWay:
             refusal = "an action is carried out while executing, not while thinking"
             self._refuse(reply.action, refusal)
 
-        if reply.next_state is not None or _has_text(reply.thinking_log):
+        if reply.next_state is not None or reply.thinking_log is not None:
             self._fire(self._trigger())
         elif refusal is not None:
             self._end("refused", refusal)
@@ -358,7 +351,7 @@ class CycleUnderWay:
     def note_thought(self) -> None:
         """Add the thought of the reply to the log, if it has one."""
         log, thought = self._agent.config.thinking_log, self._reply.thinking_log
-        if thought is None or not _has_text(thought):
+        if thought is None:
             return
 
         # what an agent thinks of counts as used: by use, it is the last to go
@@ -390,7 +383,7 @@ class CycleUnderWay:
         keys: dict[str, Any] = {"tags": "", "reason": None, **done.to_dict()}
         if own is not None:
             keys["fields"] = dict(self.action.fields)
-        self._say(COGNITION_ACTION, **keys)
+        self._say(events.COGNITION_ACTION, **keys)
 
     def page(self) -> None:
         """Move memories between working memory and storage."""
@@ -424,7 +417,7 @@ class CycleUnderWay:
         refused = ActionResult(*_named(asked), "refused", reason)
         self._note(action=refused)
         about = {"state": self.told.state, "type": refused.type, "tags": refused.tags}
-        self._say(COGNITION_REFUSED, is_warning=True, **about, reason=reason)
+        self._say(events.COGNITION_REFUSED, is_warning=True, **about, reason=reason)
 
     def _note_result(self) -> None:
         """Note for the next prompt what was done, and the result."""
@@ -461,12 +454,12 @@ class CycleUnderWay:
             self._memory.note_action({**(self._memory.last_action or {}), **moved})
         told: dict[str, Any] = asdict(paged)
         lists = {key: [*value] for key, value in told.items() if isinstance(value, tuple)}
-        self._say(COGNITION_PAGED, **(told | lists))
+        self._say(events.COGNITION_PAGED, **(told | lists))
 
     def _announce(self, *, is_warning: bool) -> None:
         told, pager, cost = self.told, self._agent._pager, self.told.cost or Cost()
         self._say(
-            COGNITION_CYCLE,
+            events.COGNITION_CYCLE,
             is_warning=is_warning,
             state=told.state,
             next_state=told.next_state,
@@ -514,10 +507,6 @@ def _moved(paged: Sequence[Paged]) -> dict[str, list[str]]:
 def _named(asked: AskedAction | None) -> tuple[str, str]:
     """Return the type and the tags that a reply asks for; empty if it asks for no action."""
     return ("", "") if asked is None else (asked.type, asked.tags)
-
-
-def _has_text(text: str | None) -> bool:
-    return text is not None and bool(text.strip())
 
 
 def _mentioned(memory: Memory, text: str) -> list[str]:

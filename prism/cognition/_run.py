@@ -33,17 +33,9 @@ from prism.runs._makers import make_writer
 from prism.statechart.reasoner._spending import Cost
 from prism.statechart.reasoner._texts import BaseWriter
 from prism.statechart.reasoner._tokens import TokenCounter, count_tokens
+from prism.telemetry import events
 from prism.telemetry._loggers import EventLogger, report_warning
-from prism.telemetry.events import (
-    COGNITION_ACTION,
-    COGNITION_CYCLE,
-    COGNITION_MEMORY_CHANGED,
-    COGNITION_PAGED,
-    COGNITION_REFUSED,
-    COGNITION_STOPPED,
-    TEXT_WRITTEN,
-)
-from prism.worlds._addresses import address_of, code_of, found_at, module_at
+from prism.worlds._addresses import address_of, code_of, found_at, function_at
 from prism.worlds._alone import Alone, AloneRun, Event, recorded_log, told_by
 from prism.worlds._loop import Loop
 
@@ -257,7 +249,7 @@ class Cycles(Alone):
     def _prism_results(self, rounds: Sequence[Cycle]) -> CognitiveResults:
         results = CognitiveResults.of(self.agent, rounds, self._reason_to_stop(rounds))
         if results.stopped is not None:
-            self._warn(COGNITION_STOPPED, reason=results.stopped)
+            self._warn(events.COGNITION_STOPPED, reason=results.stopped)
 
         return results
 
@@ -291,7 +283,7 @@ class Cycles(Alone):
     def _tell_changed(self, cycle: int) -> None:
         """Go on with a memory that somebody else has changed, and keep a copy of it."""
         self._keeper.keep(self.agent.memory, self.round)
-        self._warn(COGNITION_MEMORY_CHANGED, expected_cycle=cycle)
+        self._warn(events.COGNITION_MEMORY_CHANGED, expected_cycle=cycle)
 
     def _repeat_change(self) -> None:
         """Of a repeated run: continue with the memory that the first one continued with."""
@@ -301,20 +293,26 @@ class Cycles(Alone):
             self._tell_changed(event["expected_cycle"])
 
 
-_TOLD = (TEXT_WRITTEN, COGNITION_ACTION, COGNITION_REFUSED, COGNITION_PAGED, COGNITION_CYCLE)
-_ACTED = (COGNITION_ACTION, COGNITION_REFUSED)
+_TOLD = (
+    events.TEXT_WRITTEN,
+    events.COGNITION_ACTION,
+    events.COGNITION_REFUSED,
+    events.COGNITION_PAGED,
+    events.COGNITION_CYCLE,
+)
+_ACTED = (events.COGNITION_ACTION, events.COGNITION_REFUSED)
 
 
 def _cycle_of(event: Event, parts: Sequence[Event]) -> Cycle:
     cost = Cost()
     cost.input_tokens, cost.output_tokens = event["input_tokens"], event["output_tokens"]
-    paged = [told_by(Paged, part) for part in parts if part["event"] == COGNITION_PAGED]
+    paged = [told_by(Paged, part) for part in parts if part["event"] == events.COGNITION_PAGED]
     actions = [
         told_by(ActionResult, {"outcome": "refused", **part})
         for part in parts
         if part["event"] in _ACTED
     ]
-    texts = [part for part in parts if part["event"] == TEXT_WRITTEN]
+    texts = [part for part in parts if part["event"] == events.TEXT_WRITTEN]
 
     return told_by(
         Cycle,
@@ -486,7 +484,7 @@ class CognitiveRun(AloneRun):
         changed = {
             int(event["round"]): event
             for event in _events(log)
-            if event.get("event") == COGNITION_MEMORY_CHANGED
+            if event.get("event") == events.COGNITION_MEMORY_CHANGED
         }
         keeper = Keeper(log.parent, self.storage, changed)
 
@@ -514,21 +512,17 @@ def _counter_of(name: str) -> TokenCounter:
     if name in _COUNTERS:
         return _COUNTERS[name]
 
-    place, _, attribute = name.rpartition(":")
-    if not (place and attribute):
+    if not all(name.rpartition(":")):
         known = ", ".join(_COUNTERS)
-        raise InputError(
-            f"there is no token counter {name!r}: use {known} or package.module:function",
-            field="count",
-        )
+        problem = f"there is no token counter {name!r}: use {known} or package.module:function"
+        raise InputError(problem, field="count")
     try:
-        found: Any = getattr(module_at(place), attribute)
-        counted = found("two words")
+        counter = function_at(name, "count")
+        counted: Any = counter("two words")
     except Exception as error:  # of a module of the user's
         told = getattr(error, "problem", error)
         raise InputError(f"{name} cannot be used: {told}", field="count") from error
     if isinstance(counted, bool) or not isinstance(counted, int) or counted < 0:
         raise InputError(f"{name} must return a number of tokens, got {counted!r}", field="count")
 
-    counter: TokenCounter = found
     return counter

@@ -6,15 +6,24 @@ import errno
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from time import sleep
 from typing import IO
+
+try:
+    import fcntl
+except ImportError:  # on Windows, nothing prevents two processes from writing one file
+    fcntl = None  # type: ignore[assignment]
 
 _UNFINISHED = ".part"
 _MOST_NAME = 60
 """Characters of a file's name in its temporary name, since names have at most 255 bytes."""
 
 _MOST_LINKS = 40
+
+_LOOKS = 5
+_LOOK_SECONDS = 0.02
 
 
 def cache_folder() -> Path:
@@ -141,3 +150,25 @@ def save_folder(path: Path) -> None:
         os.fsync(folder)
     finally:
         os.close(folder)
+
+
+def lock(file: IO[bytes] | int) -> None:
+    """Take the lock of a file, which ends with the process, however that ends.
+
+    Whoever looks whether it is held holds it for an instant, so that this tries a few times.
+
+    Raises:
+        BlockingIOError: If another process holds it.
+        OSError: If the file system has no locks.
+    """
+    if fcntl is None:
+        return
+
+    for _ in range(_LOOKS):
+        with suppress(BlockingIOError):
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+
+        sleep(_LOOK_SECONDS)
+
+    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

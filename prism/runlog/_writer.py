@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, MutableMapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from io import BufferedWriter
@@ -12,11 +12,11 @@ from os import PathLike
 from pathlib import Path
 from reprlib import repr as brief
 from sys import modules
-from time import sleep
 from typing import TYPE_CHECKING, Any, BinaryIO, Self, cast
 
 import orjson
 
+from prism.files._durable import lock
 from prism.runlog._reader import ZstdFile, zstd
 from prism.telemetry._loggers import Frame
 
@@ -178,8 +178,6 @@ except ImportError:  # on Windows, nothing prevents two processes from writing t
     fcntl = None  # type: ignore[assignment]
 
 _BUFFER_BYTES = 1 << 16
-_LOOKS = 5
-_LOOK_SECONDS = 0.02
 _AS_LINE = orjson.OPT_APPEND_NEWLINE | orjson.OPT_UTC_Z
 
 Keep = Callable[[], int] | int
@@ -221,7 +219,7 @@ class RunLog:
         self._clock = clock or _RealTime()
         self._file = _opened(self.path, "xb" if keep is None else "r+b")
         try:
-            _lock(self._file)
+            lock(self._file)
             if keep is not None:
                 kept = keep() if callable(keep) else keep
                 self._file.truncate(kept)
@@ -390,22 +388,6 @@ def is_being_written(path: Path) -> bool | None:
             return None
 
     return False
-
-
-def _lock(file: BinaryIO) -> None:
-    # The lock ends with the process, however it ends.
-    if fcntl is None:
-        return
-
-    # A check whether a log `is_being_written` also holds the lock for an instant.
-    for _ in range(_LOOKS):
-        with suppress(BlockingIOError):
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return
-
-        sleep(_LOOK_SECONDS)
-
-    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 class _RealTime:

@@ -21,11 +21,11 @@ from prism.agents import SocialAgent
 from prism.errors import FieldValueError
 from prism.randomness import RandomStream
 from prism.runlog import SimulatedClock
-from prism.social._networks import function_at
 from prism.social._parameters import Parameters
 from prism.social._posts import Post
 from prism.social._publishing import Network
 from prism.social._readers import Reader
+from prism.worlds._addresses import function_at
 
 Rank = Callable[[SocialAgent, Sequence[Post], RandomStream], Iterable[Post]]
 """Orders the posts that an agent has not seen."""

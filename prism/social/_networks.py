@@ -13,7 +13,7 @@ from prism.agents import SocialAgent
 from prism.errors import FieldValueError
 from prism.randomness import RandomStream
 from prism.social._parameters import LIBRARY, Parameters
-from prism.worlds._addresses import module_at
+from prism.worlds._addresses import function_at, module_at
 from prism.worlds._networks import (
     Pair,
     pairs_in,
@@ -292,18 +292,3 @@ def code_in(addresses: Iterable[str]) -> dict[str, Path]:
     }
 
     return {address: Path(file) for address, file in files.items() if file is not None}
-
-
-def function_at(address: str, parameter: str) -> Callable[..., Any]:
-    """Return a function of a module or a file, such as ``package.module:function``.
-
-    Raises:
-        InputError: If there is no such module.
-        FieldValueError: If it has no such function.
-    """
-    place, _, name = address.rpartition(":")
-    found: Callable[..., Any] | None = getattr(module_at(place), name, None)
-    if found is None or not callable(found):
-        raise FieldValueError(f"{parameter}: {place} has no function {name!r}")
-
-    return found

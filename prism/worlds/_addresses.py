@@ -7,7 +7,7 @@ import importlib
 import importlib.util
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache, lru_cache
 from pathlib import Path
 from pkgutil import iter_modules
@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import Any
 
 from prism._faults import place_of, suggestion
-from prism.errors import InputError, PrismError
+from prism.errors import FieldValueError, InputError, PrismError
 from prism.worlds._world import World
 
 GROUP = "prism.worlds"
@@ -127,6 +127,21 @@ def found_at(address: str) -> Any:
     """
     place, _, name = address.rpartition(":")
     return getattr(module_at(place), name, None)
+
+
+def function_at(address: str, parameter: str) -> Callable[..., Any]:
+    """Return a function of a module or a file, such as ``package.module:function``.
+
+    Raises:
+        InputError: If there is no such module.
+        FieldValueError: If it has no such function.
+    """
+    found: Callable[..., Any] | None = found_at(address)
+    if not callable(found):
+        place, _, name = address.rpartition(":")
+        raise FieldValueError(f"{parameter}: {place} has no function {name!r}")
+
+    return found
 
 
 def _worlds_in(module: ModuleType) -> list[str]:

@@ -136,7 +136,7 @@ def test_of_two_that_begin_at_once_one_is_refused(
     tmp_path: Path, whole: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """While a run is being written nobody else begins one in its folder."""
-    monkeypatch.setattr("prism.runlog._writer._LOOK_SECONDS", 0)
+    monkeypatch.setattr("prism.files._durable._LOOK_SECONDS", 0)
     second = RunFolder.for_new(tmp_path)
 
     def begin_another(_: int) -> None:

@@ -198,7 +198,7 @@ def test_run_that_another_process_is_going_on_with_is_refused(
     stopped: Path, whole: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of two that resume a run one is refused, at any time, and the run is not disturbed."""
-    monkeypatch.setattr("prism.runlog._writer._LOOK_SECONDS", 0)
+    monkeypatch.setattr("prism.files._durable._LOOK_SECONDS", 0)
     other, _ = RunFolder.to_resume(stopped)
 
     def resume_too(_: int) -> None:

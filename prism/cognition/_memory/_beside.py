@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 from contextlib import suppress
 from pathlib import Path
 from shutil import copyfileobj
-from time import sleep
 
 from prism.errors import InputError
-from prism.files._durable import replacing
-
-try:
-    import fcntl
-except ImportError:  # on Windows, nothing prevents two processes from changing one memory
-    fcntl = None  # type: ignore[assignment]
+from prism.files._durable import lock, replacing
 
 _LOCK = ".lock"
 _BACKUP = ".bak"
 
-_LOOKS = 5
-_LOOK_SECONDS = 0.02
 _MOST_DIGITS = 20
 
 
@@ -42,7 +35,8 @@ class Lock:
     def __init__(self, path: Path) -> None:
         self._path = path.with_name(f"{path.name}{_LOCK}")
         self._descriptor: int | None = None
-        if fcntl is not None:
+        # on Windows, nothing prevents two processes from changing one memory
+        if os.name == "posix":
             self._descriptor = self._take(path)
 
     def release(self) -> None:
@@ -83,15 +77,13 @@ class Lock:
 
     def _wait(self, descriptor: int, memory: Path) -> None:
         # who holds it may be about to end, or has not yet written its number
-        for _ in range(_LOOKS):
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                sleep(_LOOK_SECONDS)
-            except OSError:  # a file system without locks
-                return
-            else:
-                return
+        try:
+            lock(descriptor)
+            return
+        except BlockingIOError:
+            pass
+        except OSError:  # a file system without locks
+            return
 
         holder = os.pread(descriptor, _MOST_DIGITS, 0).decode("ascii", "replace").strip()
         if holder == str(os.getpid()):
@@ -121,14 +113,11 @@ class Backups:
 
     def paths(self) -> list[Path]:
         """Return those that exist, newest first."""
-        name = self._path.name
-        found: list[tuple[int, Path]] = []
-        for path in self._path.parent.glob(f"*{_BACKUP}"):
-            number = path.name.removeprefix(f"{name}.").removesuffix(_BACKUP)
-            if path.name == f"{name}.{number}{_BACKUP}" and number.isdecimal():
-                found.append((int(number), path))
+        numbered = re.compile(rf"{re.escape(self._path.name)}\.(\d+){_BACKUP}").fullmatch
+        found = ((numbered(path.name), path) for path in self._path.parent.glob(f"*{_BACKUP}"))
+        numbers = {path: int(name[1]) for name, path in found if name is not None}
 
-        return [path for _, path in sorted(found)]
+        return sorted(numbers, key=numbers.__getitem__)
 
     def keep_link(self) -> None:
         """Make the file, as it is, the newest backup, without copying where links are possible.

@@ -9,9 +9,14 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Self
 
+from prism.cognition._memory import _opening as opening
 from prism.cognition._memory._beside import Backups, Lock
-from prism.cognition._memory._contents import Contents, StorageKind, misspelt_state
-from prism.cognition._memory._opening import AnyStorage, new_storage, open_storage, place_of
+from prism.cognition._memory._contents import (
+    Contents,
+    NewerSchemaError,
+    StorageKind,
+    misspelt_state,
+)
 from prism.cognition._memory._search import Match
 from prism.cognition._memory._storage import STEPS, JsonStorage
 from prism.cognition._memory._values import (
@@ -52,7 +57,7 @@ class Memory:
 
     def __init__(
         self,
-        storage: AnyStorage,
+        storage: opening.AnyStorage,
         faults: tuple[str, ...] = (),
         lock: Lock | None = None,
         *,
@@ -96,12 +101,12 @@ class Memory:
                 prism wrote it, or it is kept in another way.
             OSError: If it cannot be read or written.
         """
-        place = place_of(path)
+        place = opening.place_of(path)
         if not may_change(place):
             return cls.in_memory(document_of(place))
 
         with Lock(place) as lock:
-            opened = open_storage(place, storage, Backups(place, backups), writes=True)
+            opened = opening.open_storage(place, storage, Backups(place, backups), writes=True)
             memory = cls(*opened, lock)
         memory._warn()
         return memory
@@ -114,8 +119,8 @@ class Memory:
             InputError: If there is none, or it is damaged and no backup is good.
             OSError: If it cannot be read.
         """
-        place = place_of(path)
-        opened = open_storage(place, None, Backups(place, 0), writes=False)
+        place = opening.place_of(path)
+        opened = opening.open_storage(place, None, Backups(place, 0), writes=False)
         memory = cls(*opened, writes=False)
         memory._warn()
 
@@ -136,7 +141,7 @@ class Memory:
             InputError: If the file exists, or the data are not those of a memory.
             OSError: If it cannot be written.
         """
-        place = place_of(path)
+        place = opening.place_of(path)
         contents = Contents(Source.of(data))
         if not may_change(place):
             return cls.in_memory(data)
@@ -146,7 +151,7 @@ class Memory:
             if place.exists() or kept.paths():
                 raise InputError("already exists: name another file", path=place)
 
-            memory = cls(new_storage(place, storage, kept), lock=lock)
+            memory = cls(opening.new_storage(place, storage, kept), lock=lock)
             memory._become(contents)
             memory.commit()
 
@@ -574,3 +579,95 @@ def _required(tag: str) -> str:
         raise FieldValueError("a memory needs a non-empty tag")
 
     return tag
+
+
+class MemoryText:
+    """A memory as a text of JSON, locked while somebody edits it.
+
+    Args:
+        path: The memory.
+
+    Raises:
+        InputError: If another process has it open, or it cannot be read at all.
+
+    Attributes:
+        text: The text; a damaged JSON file as it is.
+        damage: What is wrong with it, or nothing.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._place = opening.place_of(path)
+        self.damage: str = _damage_of(self._place)
+        if self.damage:
+            self._memory = Memory(
+                JsonStorage(Contents(Source.of({})), self._place), lock=Lock(self._place)
+            )
+            self.text: str = self._place.read_bytes().decode("utf-8", "surrogateescape")
+        else:
+            self._memory = Memory.open(self._place)
+            self.text = to_json(self._memory.to_dict()).decode()
+
+    def write(self, text: str) -> None:
+        """Make the memory what a text says; a damaged file is kept beside it.
+
+        Raises:
+            InputError: If it is not that of a memory; names line or key. Nothing is changed.
+            OSError: If it cannot be written.
+        """
+        contents = opening.read_json(text.encode("utf-8", "surrogateescape"))
+        if self.damage:
+            opening.set_aside(self._place)
+        self._memory._become(contents)
+        self._memory.commit()
+
+    def close(self) -> None:
+        """Let others open the memory."""
+        self._memory.close()
+
+
+def compact_memory(
+    path: Path, backups: int | None = None, versions: int | None = None
+) -> tuple[int, int, list[Path]]:
+    """Make the file of a memory as small as possible, without losing any current value.
+
+    Args:
+        path: The memory.
+        backups: Remove the backups beyond the newest so many; None for none of them.
+        versions: Drop the versions of each memory beyond the newest so many; None for none.
+
+    Returns:
+        The bytes of its file before and now, and the files that were removed.
+
+    Raises:
+        InputError: If it cannot be opened.
+        OSError: If it cannot be written.
+    """
+    place = opening.place_of(path)
+    before = place.stat().st_size if place.exists() else 0
+    with Memory.open(place, backups=DEFAULT_BACKUPS if backups is None else backups) as memory:
+        memory.compact(versions=versions)
+        # what killed processes left of files that they were writing
+        names = (f".{place.name[:60]}{ending}" for ending in (".part", ".bak.part"))
+        removed = [file for file in map(place.with_name, names) if file.exists()]
+        for file in removed:
+            file.unlink(missing_ok=True)
+
+    if backups is not None:
+        removed += Backups(place, backups).discard_surplus()
+
+    return before, place.stat().st_size, removed
+
+
+def _damage_of(place: Path) -> str:
+    """Return what is wrong with a memory in JSON; nothing for one in SQLite."""
+    if opening.kind_of(place) == "sqlite":
+        return ""
+
+    try:
+        opening.read_json(place.read_bytes(), place)
+    except NewerSchemaError:
+        raise
+    except InputError as error:
+        return str(error)
+
+    return ""

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from prism.cognition._replies._answer import UNREAD, AskedAction, key_of, reply_of, written
+from prism.cognition._replies._reading import UNREAD, AskedAction, key_of, reply_of, written
 
 
 def action_of(parts: Any, **options: Any) -> AskedAction | None:
