@@ -52,7 +52,7 @@ ssl.create_default_context = cache(ssl.create_default_context)
 gc.disable()
 
 # pytest rewrites the asserts of those that no earlier one has imported
-pytest_plugins = [
+FIXTURES = [
     "tests.kit.modules",
     "tests.kit.chart_files",
     "tests.kit.browsers",
@@ -67,6 +67,17 @@ pytest_plugins = [
     "tests.kit.structlogs",
     "tests.kit.world_runs",
 ]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Give fixtures to every process that runs tests: not to the one that hands them out."""
+    hands_out = config.getoption("dist", "no") != "no" and not hasattr(config, "workerinput")
+    for name in () if hands_out and not config.option.collectonly else FIXTURES:
+        # the conftest of a folder that is named on the command line may have imported it before
+        if name in sys.modules:
+            config.pluginmanager.register(sys.modules[name], name)
+        else:
+            config.pluginmanager.import_plugin(name)
 
 
 def pytest_collection(session: pytest.Session) -> None:

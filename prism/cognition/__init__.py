@@ -5,17 +5,24 @@
 and repeated.
 """
 
-from prism.cognition._actions import ActionRefusedError, ActionResult, action
-from prism.cognition._agent import CognitiveAgent
-from prism.cognition._chart import CognitiveState, cognitive_chart
-from prism.cognition._config import Config, ConfigFileError, ConfigProblem
-from prism.cognition._cycle import CognitiveResults, Cycle
-from prism.cognition._memory._memory import Memory
-from prism.cognition._memory._search import Match
-from prism.cognition._paging import Paged
-from prism.cognition._questions import ask_memory
-from prism.cognition._settings import Iterate, Limit, Paging, StorageLimits, ThinkingLog
-from prism.statechart.reasoner._tokens import TokenCounter, count_tokens
+from typing import TYPE_CHECKING
+
+from prism._lazy import lazy_names
+
+if TYPE_CHECKING:
+    from prism.cognition._actions import ActionRefusedError, ActionResult, action
+    from prism.cognition._agent import CognitiveAgent
+    from prism.cognition._chart import CognitiveState, cognitive_chart
+    from prism.cognition._config import Config, ConfigFileError, ConfigProblem
+    from prism.cognition._cycle import CognitiveResults, Cycle
+    from prism.cognition._memory._memory import Memory
+    from prism.cognition._memory._search import Match
+    from prism.cognition._paging import Paged
+    from prism.cognition._questions import ask_memory
+    from prism.cognition._settings import Iterate, Limit, Paging, StorageLimits, ThinkingLog
+    from prism.statechart.reasoner._tokens import TokenCounter, count_tokens
+else:
+    __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
     "ActionRefusedError",

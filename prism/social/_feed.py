@@ -84,6 +84,15 @@ _OWN: Mapping[str, Any] = {
 """Arguments of a feed that are not parameters, with their defaults."""
 
 
+def _is_set(feed: Feed, name: str) -> bool:
+    try:
+        # `hasattr` would have the world look for names like a missing one
+        object.__getattribute__(feed, name)
+    except AttributeError:
+        return False
+    return True
+
+
 class PeopleFile(AgentTable):
     """A file of social agents in any format of `load_population`; it is read with the run.
 
@@ -419,7 +428,7 @@ class Feed(FeedSteps):
     ) -> Mapping[str, Any]:
         """Store the arguments that are not parameters, and return the parameters of the preset."""
         for name, default in _OWN.items():
-            if name in own or not hasattr(self, name):
+            if name in own or not _is_set(self, name):
                 value = own.get(name, default)
                 is_file = name == "first_posts" and isinstance(value, str)
                 object.__setattr__(self, name, Path(value) if is_file else value)

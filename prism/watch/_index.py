@@ -69,14 +69,15 @@ class Index:
         self._file = TemporaryFile(buffering=0)  # noqa: SIM115 - closed with the index
         self._parts: list[tuple[Lines, int]] = []
 
-    def add(self, lines: Lines, frame: pl.DataFrame) -> None:
+    def add(self, lines: Lines, frame: pl.DataFrame, rare: pl.DataFrame) -> None:
         """Add some lines.
 
         Args:
             lines: The lines.
             frame: Their events, with ``line``, ``event`` and the columns of `NAMING`.
+            rare: Those of them that are no moves, decisions or looks at a post.
         """
-        posts, likes = frame.filter(event=POST_PUBLISHED), frame.filter(event=POST_LIKED)
+        posts, likes = rare.filter(event=POST_PUBLISHED), rare.filter(event=POST_LIKED)
         naming = [(frame, "agent_id"), (likes, "author_id")]
         naming += [(posts, each) for each in ("post_id", "parent_id", "root_id")]
         names = pl.concat([rows.select("line", name=each) for rows, each in naming]).drop_nulls()

@@ -165,7 +165,8 @@ def _agents(views: Views, asked: Mapping[str, str]) -> Any:
 _ANSWERS: Mapping[str, Answer] = {
     "/head": lambda views, _asked: views.watched.head(),
     "/time": lambda views, _asked: views.over_time(),
-    "/round": lambda views, asked: views.of_round(
+    "/round": lambda views, asked: views.of_round(_number_in(asked, "round")),
+    "/happened": lambda views, asked: views.happened(
         _number_in(asked, "round"), asked.get("kind", "")
     ),
     "/agents": _agents,

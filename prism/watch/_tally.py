@@ -37,6 +37,8 @@ _ASKED = ["run", "round", "state", "chosen", "model", "source", "reason", "event
 _TRAFFIC = ["run", "round", "chart", "from_state", "to_state", "trigger", "closes"]
 _AGENT = ("chart", "agent_id")
 _KEPT_WHOLE = (events.ROUND_ENDED, events.TREATMENT_APPLIED)
+_FREQUENT = (events.TRANSITION, events.DECISION, events.POST_WEIGHED)
+"""Nearly all lines of a long log: what is sought among the others is found at little cost."""
 
 
 class Tally:
@@ -70,7 +72,6 @@ class Tally:
         self._columns = [*_OF_ALL]
         self.survey: FileSurvey = FileSurvey(path, label, 0)
         self._counts: dict[str, TableMerger | faults.FaultCounts] = {
-            "events": merge_by_sum(["event"]),
             "traffic": merge_by_sum(_TRAFFIC),
             "asked": merge_by_sum(_ASKED),
             "faults": faults.FaultCounts(),
@@ -98,9 +99,10 @@ class Tally:
         def read(begin: int, end: int) -> bytes:
             return block.data[begin - offset : end - offset]
 
-        self._note_rounds(lines, read, frame)
-        self.index.add(lines, frame)
-        tables = pl.collect_all(self._counting(frame.lazy()))
+        rare = frame.filter(~pl.col("event").is_in(_FREQUENT))
+        self._note(lines, read, frame, rare)
+        self.index.add(lines, frame, rare)
+        tables = pl.collect_all(self._counting(frame.lazy(), rare.lazy()))
         for counts, table in zip(self._counts.values(), tables, strict=True):
             if table.height or not offset:
                 counts.add(table)
@@ -146,7 +148,7 @@ class Tally:
 
     def events(self) -> dict[str, int]:
         """Return how many events of each name there are."""
-        return dict(self._counts["events"].table().iter_rows())
+        return dict(self.survey.events)
 
     def _parsed(self, block: Block) -> Parsed:
         """Parse some lines; a column that no event so far has would only take time."""
@@ -161,7 +163,7 @@ class Tally:
         }
         return replace(parsed, frame=parsed.frame.with_columns(**missing))
 
-    def _counting(self, rows: pl.LazyFrame) -> list[pl.LazyFrame]:
+    def _counting(self, rows: pl.LazyFrame, rare: pl.LazyFrame) -> list[pl.LazyFrame]:
         """Return what is to be added to each of all counts."""
         run, event = self.known_run, pl.col("event")
         closes = closes_round(None if run is None else run.ticks_per_round)
@@ -169,15 +171,14 @@ class Tally:
         moves = moves.with_columns(how_closing()).with_columns(closes=closes)
         others = rows.filter(event != events.TRANSITION)
         asked = others.filter(event.is_in([events.DECISION, events.TEXT_WRITTEN]))
-        own = others.filter(event.str.starts_with(WORLD_EVENTS))
+        own = rare.filter(event.str.starts_with(WORLD_EVENTS))
         own = own.with_columns(event.str.strip_prefix(WORLD_EVENTS))
-        joined = others.filter(event == events.AGENT_JOINED).drop_nulls("state")
+        joined = rare.filter(event == events.AGENT_JOINED).drop_nulls("state")
         # those of a loop of one's own do not join
-        is_own = not self.end or events.AGENT_JOINED not in self.events()
-        begun = moves.filter(is_own).drop_nulls("agent_id").unique(_AGENT, keep="first")
+        begun = moves.head(0) if events.AGENT_JOINED in self.survey.events else moves
+        begun = begun.drop_nulls("agent_id").unique(_AGENT, keep="first")
 
         return [
-            rows.group_by("event").agg(count=COUNT),
             moves.group_by(_TRAFFIC).agg(count=COUNT),
             asked.group_by(_ASKED).agg(asked=COUNT, **sums({name: name for name in COUNTED})),
             others.filter(faults.is_fault()),
@@ -186,21 +187,21 @@ class Tally:
             begun.select(*_AGENT, "from_state"),
         ]
 
-    def _note_rounds(self, lines: Lines, read: Read, frame: pl.DataFrame) -> None:
-        numbered = frame.select("line", "event", "round", "tick").drop_nulls("round")
+    def _note(self, lines: Lines, read: Read, frame: pl.DataFrame, rare: pl.DataFrame) -> None:
+        numbered = frame.select("line", "round", "tick").drop_nulls("round")
         if numbered.height:
             self.tick = numbered["tick"][-1]
 
-        first = numbered.group_by("round", maintain_order=True).agg(pl.col("line").min())
-        for number, line in first.iter_rows():
+        changes = pl.col("round").ne_missing(pl.col("round").shift())
+        for number, line in numbered.filter(changes).select("round", "line").iter_rows():
             if number not in self.begins:
                 self.begins[number], _ = lines.find(line, read)
-        pictures = numbered.filter(event=events.AGENTS_PICTURED)
+        pictures = rare.filter(event=events.AGENTS_PICTURED).drop_nulls("round")
         for number, line in pictures.select("round", "line").iter_rows():
             begin, text = lines.find(line, read)
             self.pictures[number] = begin, begin + len(text)
             self.groups.update(dict.fromkeys(groups_in(text)))
-        for line in frame.filter(pl.col("event").is_in(_KEPT_WHOLE))["line"]:
+        for line in rare.filter(pl.col("event").is_in(_KEPT_WHOLE))["line"]:
             self._keep(read_line(lines.find(line, read)[1]) or {})
 
     def _keep(self, event: Mapping[str, Any]) -> None:

@@ -39,8 +39,6 @@ _OF_COUNTS = ("faults", "measures", "states", "decisions", "costs", "treatments"
 _SECONDS_TO_READ = 1e-7
 """About the CPU time that making all tables of a report takes for each byte of a log."""
 
-_EMPTY = Markup("")
-
 
 @dataclass
 class View:
@@ -62,7 +60,7 @@ class View:
             "sections": [
                 {
                     **{name: getattr(each, name) for name in ("anchor", "heading", "explanation")},
-                    "html": showable(str(_EMPTY.join(each.parts))),
+                    "html": showable(str(Markup("").join(each.parts))),
                 }
                 for each in self.sections
             ],
@@ -130,12 +128,11 @@ class Views:
                 self._rested = monotonic()
             return self._whole, 0.0
 
-    def of_round(self, number: int | None, kind: str) -> View:
-        """Return what happened in a round.
+    def of_round(self, number: int | None) -> View:
+        """Return how a round ended.
 
         Args:
             number: The round; None for a log without rounds.
-            kind: The events to list; see `prism.watch._looking.happened_in`.
         """
         facts = self._counted()
         if facts is None:
@@ -149,23 +146,44 @@ class Views:
                 return View([Section("chart", f"Round {number:,}", "", [said])], PageFigures(()))
             states = _facts.states_at(tally, number)
             event = tally.ends.get(number) if number is not None else None
-            here = _facts.in_round(facts, tally, number)
-            charts = _charts(facts, here, states, tally)
-            counts = tally.events()
+            charts = _charts(facts, _facts.in_round(facts, tally, number), states, tally)
 
         figures, unit = _figures(facts), self.watched.unit
         sections = [
             *self._pictured(number, figures),
             Section("chart", "The chart", _HOW_TO_READ.replace("round", unit), [charts]),
-            *self._happened(number, kind, here),
         ]
         # a long log may be read now
         self.watched.shown.set()
-        more = {"kinds": ["faults", *looking.kinds_of(counts)], "numbers": event or {}}
+        return View(self._named(sections, number), figures, {"numbers": event or {}})
 
-        when = "" if number is None else f" in {unit} {number:,}"
-        named = [replace(each, heading=each.heading + when) for each in sections if each.parts[0]]
-        return View(named, figures, more)
+    def happened(self, number: int | None, kind: str) -> View:
+        """Return the last events of a round, and what went wrong in it.
+
+        Args:
+            number: The round; None for a log without rounds.
+            kind: The events to list; see `prism.watch._looking.happened_in`.
+        """
+        facts = self._counted()
+        if facts is None:
+            return View([], PageFigures(()))
+
+        happened, wrong = looking.happened_in(self.watched, number, kind)
+        with self.watched.reading() as (tally, _):
+            here = _facts.in_round(facts, tally, number)
+            kinds = ["faults", *looking.kinds_of(tally.events())]
+        here = with_tables(here, {"faults": wrong, "traffic": here.traffic})
+        faults = sections_of([FAULTS] if wrong.height else [], [here], PageFigures(()))
+        explanation = _HOW_MANY * (happened.height == looking.MOST_HAPPENINGS)
+        listed = _happenings(happened, self.watched.unit)
+
+        sections = [*faults, Section("happened", "What happened", explanation, [listed])]
+        return View(self._named(sections, number), PageFigures(()), {"kinds": kinds})
+
+    def _named(self, sections: Sequence[Section], number: int | None) -> list[Section]:
+        """Name the round in the headings of its sections, without those that are empty."""
+        when = "" if number is None else f" in {self.watched.unit} {number:,}"
+        return [replace(each, heading=each.heading + when) for each in sections if each.parts[0]]
 
     def _pictured(self, number: int | None, figures: PageFigures) -> Iterator[Section]:
         picture = looking.picture_at(self.watched, number)
@@ -200,17 +218,6 @@ class Views:
         """
         tree, likers = looking.thread_of(self.watched, post)
         return View([thread_page(tree, post)], PageFigures(()), {"likers": likers})
-
-    def _happened(self, number: int | None, kind: str, facts: RunFacts) -> Iterator[Section]:
-        happened, wrong = looking.happened_in(self.watched, number, kind)
-        if wrong.height:
-            here = with_tables(facts, {"faults": wrong, "traffic": facts.traffic})
-            yield from sections_of([FAULTS], [here], PageFigures(()))
-
-        explanation = _HOW_MANY * (happened.height == looking.MOST_HAPPENINGS)
-        yield Section(
-            "happened", "What happened", explanation, [_happenings(happened, self.watched.unit)]
-        )
 
     def _counted(self) -> RunFacts | None:
         with self._lock:
@@ -250,7 +257,7 @@ def _charts(facts: RunFacts, here: RunFacts, states: Mapping[str, int], tally: T
         rows = pl.DataFrame([*others.items()], ["state", "agents"], orient="row")
         parts.append(html_table("states-now", rows))
 
-    return _EMPTY.join(parts)
+    return Markup("").join(parts)
 
 
 def _plain(value: Any) -> Any:

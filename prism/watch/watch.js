@@ -93,7 +93,7 @@
     return start;
   };
 
-  const state = { run: null, head: null, source: null, one: false, specs: new Map(), queue: Promise.resolve() };
+  const state = { run: null, head: null, source: null, one: false, sees: {}, specs: new Map(), queue: Promise.resolve() };
 
   // What the reader has opened, scrolled and chosen in a section outlives its next version.
   const replaceContents = (place, html) => {
@@ -326,8 +326,6 @@
   // What counts of a round the log has, and what it does not have where the reader would look for it.
   const complete = ({ sections, numbers }, number) => {
     const { agents, logged, world } = state.head;
-    const happened = sections.find(({ anchor }) => anchor === "happened");
-    if (happened && looked().get("kind") === "faults") happened.explanation = `${capital(faultWords(state.head))}. ${happened.explanation}`;
     const place = sections.findIndex(({ anchor }) => anchor === "chart");
     if (place < 0 || !numbers) return;
     const told = numbersIn(numbers);
@@ -367,17 +365,38 @@
     if (!state.head || !state.run) return;
     const run = state.run;
     const number = wantedRound();
-    const view = await ask("/round", { run, round: number ?? "", kind: looked().get("kind") ?? "" });
+    const view = await ask("/round", { run, round: number ?? "" });
     if (run !== state.run) return;
     complain(null);
     showDark("dark-round", view);
-    showKinds(view.kinds ?? []);
     complete(view, number);
     await showSections(get("at"), "at", view);
-    const listed = get("at-happened");
-    if (listed && listed.children[1].nextSibling !== kindsOfEvents) listed.children[1].after(kindsOfEvents);
     get("at").dataset.round = String(number);
     if (number !== wantedRound()) loadRound();
+  });
+
+  // Nobody reads a list that changes with every round, and it costs more than all else of the round.
+  const pauseOfList = () => {
+    if (state.head?.state !== "running" || !isLive()) return 0;
+    return state.sees.happened ? PAUSE_OF_TIME : PAUSE_OUT_OF_SIGHT;
+  };
+
+  const loadHappened = loader(async () => {
+    if (!state.head || !state.run) return;
+    const run = state.run;
+    const number = wantedRound();
+    const kind = looked().get("kind") ?? "";
+    const isToCome = lastRound() !== null && number > lastRound();
+    const view = isToCome ? { sections: [], figures: {} } : await ask("/happened", { run, round: number ?? "", kind });
+    if (run !== state.run) return;
+    showKinds(view.kinds ?? []);
+    const list = view.sections.find(({ anchor }) => anchor === "happened");
+    if (list && kind === "faults") list.explanation = `${capital(faultWords(state.head))}. ${list.explanation}`;
+    await showSections(get("happened"), "at", view);
+    const listed = get("at-happened");
+    if (listed && listed.children[1].nextSibling !== kindsOfEvents) listed.children[1].after(kindsOfEvents);
+    get("happened").dataset.round = String(number);
+    if (number !== wantedRound() || kind !== (looked().get("kind") ?? "")) loadHappened(pauseOfList());
   });
 
   const loadTime = loader(async () => {
@@ -396,10 +415,12 @@
   }, 12);
 
   // What is scrolled out of sight may be old.
-  new IntersectionObserver(([{ isIntersecting }]) => {
-    state.seesTime = isIntersecting;
-    if (isIntersecting && state.head) loadTime();
-  }, { rootMargin: "25%" }).observe(get("time"));
+  for (const [id, load] of [["happened", loadHappened], ["time", loadTime]]) {
+    new IntersectionObserver(([{ isIntersecting }]) => {
+      state.sees[id] = isIntersecting;
+      if (isIntersecting && state.head) load();
+    }, { rootMargin: "25%" }).observe(get(id));
+  }
 
   const showKinds = (kinds) => {
     const holder = kindsOfEvents;
@@ -654,9 +675,10 @@
       ended = state.head.ended;
       if (isMore && before.read === state.head.read && before.state === state.head.state) return;
       const round = first || isLive() ? loadRound(isMore ? PAUSE_OF_MORE : PAUSE_OF_ROUNDS) : null;
-      // what is over time can wait for the first round
-      if (first) round.then(() => loadTime());
-      else loadTime(head.state === "running" && !state.seesTime ? PAUSE_OUT_OF_SIGHT : PAUSE_OF_TIME);
+      // all else can wait for the first round
+      if (first) round.then(() => loadHappened()).then(() => loadTime());
+      else if (isLive()) loadHappened(pauseOfList());
+      if (!first) loadTime(head.state === "running" && !state.sees.time ? PAUSE_OUT_OF_SIGHT : PAUSE_OF_TIME);
       if (first) loadPanel();
     };
     source.onerror = () => {
@@ -699,7 +721,7 @@
       state.run = run;
       state.head = null;
       state.specs.clear();
-      get("at").replaceChildren();
+      for (const id of ["at", "happened"]) get(id).replaceChildren();
       get("time").replaceChildren();
       for (const id of ["notes", "reading"]) get(id).hidden = true;
       get("state").textContent = "";
@@ -715,6 +737,7 @@
     showWhere();
     if (state.head) {
       loadRound();
+      loadHappened();
       loadPanel();
     }
   };

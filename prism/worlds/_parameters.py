@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING as NO_DEFAULT
 from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -256,7 +257,8 @@ def _value(world: Any, name: str, group: str | None) -> Any:
     return getattr(world if group is None else getattr(world, group), name)
 
 
-def _inside(group: str, cls: type) -> dict[str, Parameter]:
+@lru_cache(64)
+def _inside(group: str, cls: type) -> Mapping[str, Parameter]:
     hints = hints_of(cls)
     assert is_dataclass(cls)
     return {

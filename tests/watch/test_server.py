@@ -15,13 +15,10 @@ from typing import Any
 import httpx
 import polars as pl
 import pytest
-from polars.testing import assert_frame_equal
 
-from prism.analysis import agent_measures, agent_story, agents, read_log, threads
+from prism.analysis import agent_measures, agents, read_log, threads
 from prism.errors import InputError
 from prism.watch import Watching, watch
-from prism.watch._looking import doings_of
-from prism.watch._watched import Watched
 from prism.worlds import Run
 from tests.kit.lamps import Street
 from tests.kit.waiting import wait_until
@@ -129,7 +126,7 @@ def test_pages_are_only_read(client: httpx.Client) -> None:
 )
 def test_no_path_is_made_of_a_request(client: httpx.Client, name: str) -> None:
     """No path is made of a request."""
-    for path in ("/head", "/time", "/round", "/agents", "/report", "/events"):
+    for path in ("/head", "/time", "/round", "/happened", "/agents", "/report", "/events"):
         answer = client.get(path, params={"run": name})
         assert answer.status_code == 400
         assert set(answer.json()) == {"problem"}
@@ -190,6 +187,20 @@ def test_a_round_shows_the_counts_of_the_log(
         for state, count in event["states"].items():
             box = html["chart"].partition(f'data-state="{state}"')[2].partition("</g>")[0]
             assert f">{count:,} agent" in box
+
+
+def test_what_happened_in_a_round_is_asked_for_by_itself(
+    client: httpx.Client, events: list[dict[str, Any]]
+) -> None:
+    """The list of a round has its events alone, of one kind if that is asked."""
+    published = [each for each in events if each["event"] == "post.published"]
+    at = {each["post_id"]: each["round"] for each in published}
+    view = ask(client, "/happened", round=2, kind="posts")
+    assert {"faults", "posts", "moves"} <= set(view["kinds"])
+    (section,) = view["sections"]
+    assert section["heading"] == "What happened in round 2"
+    listed = set(re.findall(r'data-post="([^"]+)"', section["html"]))
+    assert {post for post in at if at[post] == 2} <= listed <= {post for post in at if at[post] < 3}
 
 
 @pytest.mark.slow
@@ -329,42 +340,13 @@ def test_bars_over_time_lead_to_as_many_agents_as_they_count(
         assert sum(each["times"] for each in found["agents"]) == bar["decisions"]
 
 
-@pytest.mark.parametrize("agents", [5, pytest.param(40, marks=pytest.mark.slow)])
-@pytest.mark.slow
-def test_one_agent_is_told_from_its_own_lines_alone(
-    agents: int,
-    folder: Path,
-    events: list[dict[str, Any]],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """All agents are told as from the whole log, replies and likes of others among it."""
-    whole = read_log(folder)
-    joined = [event["agent_id"] for event in events if event["event"] == "agent.joined"]
-    watched = Watched(folder, "real")
-    wait_until(lambda: watched.counted == watched.tail.size > 0)
-    for agent in joined[:agents]:
-        story = doings_of(watched, agent, None).story
-        assert_frame_equal(story.drop("line"), agent_story(whole, agent).drop("line"))
-
-    read: list[int] = []
-    original = os.pread
-
-    def pread(file: int, size: int, place: int) -> bytes:
-        read.append(len(data := original(file, size, place)))
-        return data
-
-    monkeypatch.setattr("os.pread", pread)
-    doings_of(watched, joined[0], None)
-    assert sum(read) < watched.tail.size / 5
-    watched.close()
-
-
 @pytest.mark.parametrize("number", ["-1", "1.5", "x", "9" * 30])
 def test_what_is_no_number_of_a_round_is_refused(client: httpx.Client, number: str) -> None:
     """What is no number of a round is refused in words."""
-    answer = client.get("/round", params={"run": "real", "round": number})
-    assert answer.status_code == 400
-    assert "round" in answer.json()["problem"]
+    for path in ("/round", "/happened"):
+        answer = client.get(path, params={"run": "real", "round": number})
+        assert answer.status_code == 400
+        assert "round" in answer.json()["problem"]
 
 
 def test_a_round_that_has_not_begun_is_told(client: httpx.Client) -> None:
@@ -452,7 +434,7 @@ def test_a_log_that_is_damaged_meanwhile_is_told_on_the_page(
     wait_until(lambda: (head := ask(client, "/head"))["read"] == head["size"] > 0)
     change(log)
     wait_until(lambda: said in " ".join(ask(client, "/head")["notes"]))
-    for path in ("/round", "/time", "/runs"):
+    for path in ("/round", "/happened", "/time", "/runs"):
         answer = client.get(path, params={"run": "real"})
         assert answer.status_code in (200, 400)
         assert "Traceback" not in answer.text

@@ -226,7 +226,7 @@ def test_a_long_log_is_read_once_its_last_counts_are_shown(
     watched = Watched(path, "x")
     try:
         assert watched.head()["ended"] == 7
-        sections = Views(watched).of_round(7, "").to_json()["sections"]
+        sections = Views(watched).of_round(7).to_json()["sections"]
         (chart,) = (each["html"] for each in sections if each["anchor"] == "chart")
         assert "1 agent" in chart.partition('data-state="x"')[2]
         assert watched.counted == 0

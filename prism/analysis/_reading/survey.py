@@ -52,6 +52,9 @@ class FileSurvey:
         label: Label of its runs.
         first_run: Number of its first run among those of all files.
         own: Name of an application's own events to include; all others are left out.
+
+    Attributes:
+        events: The number of prism's events of each name.
     """
 
     def __init__(self, path: Path, label: str, first_run: int, own: str | None = None) -> None:
@@ -60,6 +63,7 @@ class FileSurvey:
         self._own = own
         self._runs = RunsOfFile(path, label)
         self._lines = 0
+        self.events: Counter[str] = Counter()
         self._foreign: Counter[str] = Counter()
         self._left_out = _LeftOut(path)
         self._raised = _Raised(path)
@@ -164,6 +168,7 @@ class FileSurvey:
     def _without_foreign(self, frame: pl.DataFrame, counts: Mapping[str, int]) -> pl.DataFrame:
         """Count the events that are not prism's, and leave them out."""
         foreign = {name: count for name, count in counts.items() if not is_known(name)}
+        self.events.update({name: counts[name] for name in counts.keys() - foreign.keys()})
         if not foreign:
             return frame
 
