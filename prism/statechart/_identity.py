@@ -185,8 +185,11 @@ def _plain_container(value: Any, depth: int) -> Any:
 
 
 def _plain_mapping(mapping: Mapping[Any, Any], depth: int) -> dict[str, Any]:
+    # the usual values are looked at here first, to save the calls
     return {
-        str(key.value if isinstance(key, Enum) else key): _plain(value, depth)
+        key if type(key) is str else str(key.value if isinstance(key, Enum) else key): value
+        if type(value) in _SCALARS
+        else _plain(value, depth)
         for key, value in mapping.items()
     }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import exp
 from typing import Any
 from weakref import finalize
@@ -233,8 +234,13 @@ class PolicyReasoner(BaseReasoner):
 def _rounded(question: Any, weights: Sequence[float]) -> dict[str, float]:
     """Return the rounded probabilities for a log, which are proportional to weights."""
     total = sum(weights)
-    pairs = zip(question.options, weights, strict=True)
-    return {state_text(option): rounded(weight / total) for option, weight in pairs}
+    pairs = zip(_texts_of(tuple(question.options)), weights, strict=True)
+    return {text: rounded(weight / total) for text, weight in pairs}
+
+
+@lru_cache(maxsize=1024)
+def _texts_of(options: tuple[Any, ...]) -> tuple[str, ...]:
+    return tuple(map(state_text, options))
 
 
 def rounded(share: float) -> float:
