@@ -245,7 +245,7 @@ class Feed(FeedSteps):
         """
         playing = self._in_round("vote")
         playing.network.vote(post, likes, dislikes)
-        playing.emit(POST_VOTED, post_id=post.post_id, likes=likes, dislikes=dislikes)
+        playing.host.emit(POST_VOTED, post_id=post.post_id, likes=likes, dislikes=dislikes)
 
     def score_of(self, post: Post) -> int:
         """Return a post's likes minus its dislikes."""
@@ -270,7 +270,7 @@ class Feed(FeedSteps):
 
         playing.network.remove(reader.agent_id)
         playing.host.gone.add(reader._place)
-        playing.emit(
+        playing.host.emit(
             AGENT_REMOVED,
             agent_id=reader.agent_id,
             state=reader.agent.state.value,
@@ -318,11 +318,11 @@ class Feed(FeedSteps):
 
     def populate(self, agents: int) -> Iterable[SocialAgent]:
         """Make the population of a run that was given only a number; by default a synthetic one."""
-        return made_up(agents, self.parameters, self._played().seed).agents
+        return made_up(agents, self.parameters, self._played().host.seed).agents
 
     def _from_table(self, table: Any) -> Iterable[SocialAgent]:
         """Make the population from any file that `load_population` reads."""
-        now, seed = self.parameters, self._played().seed
+        now, seed = self.parameters, self._played().host.seed
         hours = (FREQUENCY,) if now.hours == "file" else ()
         try:
             population = loaded(table.path, now, seed, tuple(dict.fromkeys((*table.keep, *hours))))
@@ -348,7 +348,7 @@ class Feed(FeedSteps):
             return given
 
         now = self.parameters
-        return opened_by(self.agents, now.opening, now.opening_bias, self._played().seed)
+        return opened_by(self.agents, now.opening, now.opening_bias, self._played().host.seed)
 
     def should_engage(self, agent: Any, post: Post) -> bool:
         """Return whether a post is relevant enough for an agent. By default, the agent decides."""
@@ -502,7 +502,7 @@ class Feed(FeedSteps):
 
         network.change(reader, action, author.agent_id)
         reader.agent.following = tuple(reader.follows)
-        playing.emit(
+        playing.host.emit(
             FOLLOW_CHANGED, agent_id=reader.agent_id, action=action, author_id=author.agent_id
         )
 
@@ -540,8 +540,6 @@ class Feed(FeedSteps):
         texts = PostTexts(answerers.wording, self.writer_prompt, tells_thread=acts)
         playing = Playing(
             host,
-            setting.seed,
-            setting.clock,
             now,
             acts,
             chooses_acts_for,
@@ -558,8 +556,8 @@ class Feed(FeedSteps):
         require_fit(population, chart.definition, NEEDS)
         check_population(population, ())
         take_archetypes(population, now.archetypes())
-        follow_network(population, now, playing.seed)
-        share_topics(population, now.common_topics, playing.seed)
+        follow_network(population, now, playing.host.seed)
+        share_topics(population, now.common_topics, playing.host.seed)
         kind = derived(Reader, chart=chart)
 
         return [kind(object=each, agent_id=each.agent_id, name=each.name) for each in population]
@@ -567,11 +565,11 @@ class Feed(FeedSteps):
     def _prism_joined_all(self) -> None:
         """Set up the feeds, now that the agents have joined."""
         playing, now = self._playing, self.parameters
-        agents, seed = playing.agents, playing.seed
+        agents, seed = playing.agents, playing.host.seed
         playing.network = Network(playing.host.agents, now.candidates)
-        playing.network.now = playing.clock()
+        playing.network.now = playing.host.clock()
         playing.feeds = Feeds(
-            playing.network, seed, playing.clock, lambda: self.parameters, self.ranking()
+            playing.network, seed, playing.host.clock, lambda: self.parameters, self.ranking()
         )
         playing.hours = None if now.hours == "always" else Hours(agents, now, seed)
         for reader, activity in zip(
@@ -615,23 +613,23 @@ class Feed(FeedSteps):
         """Give every agent its random numbers for the round, and draw its ideas."""
         playing = self._playing
         # a treatment may publish before the first tick
-        playing.network.now = playing.clock()
+        playing.network.now = playing.host.clock()
         playing.counts = Activity()
-        number = playing.clock.round
+        number = playing.host.clock.round
         for agent in playing.agents:
-            agent.random = RandomStream(playing.seed, agent.agent_id, number)
+            agent.random = RandomStream(playing.host.seed, agent.agent_id, number)
 
         self._draw_ideas()
 
     def _prism_begin_tick(self) -> None:
         """Continue with the current parameters and the agents that are awake."""
         playing, now = self._playing, self.parameters
-        playing.network.now = playing.clock()
+        playing.network.now = playing.host.clock()
         if now is not playing.parameters:
             self._take_parameters(now)
         if playing.hours is not None:
-            passed = (playing.clock.ticks - 1) // now.ticks_per_hour
-            playing.host.asleep = playing.hours.asleep(first_hour(now, playing.seed) + passed)
+            passed = (playing.host.clock.ticks - 1) // now.ticks_per_hour
+            playing.host.asleep = playing.hours.asleep(first_hour(now, playing.host.seed) + passed)
 
     def _take_parameters(self, now: Parameters) -> None:
         """Continue with the parameters that a treatment has set.
@@ -655,12 +653,12 @@ class Feed(FeedSteps):
     def _draw_ideas(self) -> None:
         """Draw when each agent has ideas in this round, at its own rate."""
         playing = self._playing
-        rate, number = self.parameters.posts_per_tick, playing.clock.round
+        rate, number = self.parameters.posts_per_tick, playing.host.clock.round
         for reader in playing.network.readers:
             reader.ideas, probability = None, rate * reader.activity
             if probability:
                 # separate from the draws of a policy, which a replay of the run does not make
-                stream = RandomStream(playing.seed, "ideas", reader.agent_id, number)
+                stream = RandomStream(playing.host.seed, "ideas", reader.agent_id, number)
                 reader.ideas = waits(probability, stream)
                 reader.before_idea = next(reader.ideas)
 

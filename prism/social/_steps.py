@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from prism.agents import SocialAgent
 from prism.randomness import RandomStream
-from prism.runlog import SimulatedClock
 from prism.social._activity import Hours, in_means_of_all
 from prism.social._composing import topic_of_ones_own
 from prism.social._feeds import Feeds
@@ -67,8 +66,6 @@ class Playing:
 
     Args:
         host: The run.
-        seed: Seed of every random number.
-        clock: The run's clock.
         parameters: The parameters at the beginning of this tick.
         acts: Whether agents may choose among all acts.
         chooses_acts_for: Returns the agents for which a model decides.
@@ -85,8 +82,6 @@ class Playing:
     """
 
     host: RunHost
-    seed: int
-    clock: SimulatedClock
     parameters: Parameters
     acts: bool
     chooses_acts_for: Callable[[Any], bool]
@@ -98,12 +93,6 @@ class Playing:
     hours: Hours | None = None
     counts: Activity = field(default_factory=Activity)
     of_posts: list[PostTreatment] = field(default_factory=list)
-
-    def emit(self, event: str, **keys: Any) -> None:
-        """Write an event of the run."""
-        logger = active_logger(self.host.logger)
-        if logger is not None:
-            logger.info(event, **keys)
 
 
 class FeedSteps(World[Any]):
@@ -187,7 +176,7 @@ class FeedSteps(World[Any]):
         if post is not None:
             playing.network.like(post, reader)
             playing.counts.likes += 1
-            playing.emit(
+            playing.host.emit(
                 POST_LIKED,
                 agent_id=reader.agent_id,
                 post_id=post.post_id,
@@ -248,11 +237,11 @@ class FeedSteps(World[Any]):
     def _visits(self, reader: Reader) -> bool:
         """Return whether an idle agent opens its feed."""
         playing = self._playing
-        now, clock = playing.parameters, playing.clock
+        now, clock = playing.parameters, playing.host.clock
         if now.visit_chance >= 1:
             return True
 
-        stream = RandomStream(playing.seed, "visits", reader.agent_id, clock.round, clock.tick)
+        stream = RandomStream(playing.host.seed, "visits", reader.agent_id, clock.round, clock.tick)
         return stream.chance(now.visit_chance)
 
     # Weighing
@@ -326,7 +315,7 @@ class FeedSteps(World[Any]):
         rating = getattr(reader.agent, "relevance", None)
         relevance = 0.0 if rating is None else rating(post)
 
-        virality = virality_of(now, self._playing.seed, post)
+        virality = virality_of(now, self._playing.host.seed, post)
         return odds_of(now, reader.activity, relevance, post, pulls, virality)
 
     async def _decide(self, reader: Reader, question: Question) -> None:
@@ -350,13 +339,13 @@ class FeedSteps(World[Any]):
         now = playing.parameters
 
         # a separate stream, so dislikes shift no other random number
-        stream = RandomStream(playing.seed, "dislikes", reader.agent_id, post.post_id)
+        stream = RandomStream(playing.host.seed, "dislikes", reader.agent_id, post.post_id)
         pulls = herding_pulls(now, playing.network, post)
         if stream.random() >= dislike_odds(now.dislike_chance, pulls):
             return
 
         playing.network.vote(post, 0, 1)
-        playing.emit(
+        playing.host.emit(
             POST_DISLIKED,
             agent_id=reader.agent_id,
             post_id=post.post_id,
@@ -382,8 +371,8 @@ class FeedSteps(World[Any]):
     def _text_stream(self, reader: Reader) -> RandomStream:
         """Return random numbers for one text; drawing more of them changes no decision."""
         playing = self._playing
-        clock = playing.clock
-        return RandomStream(playing.seed, reader.agent_id, clock.round, clock.tick)
+        clock = playing.host.clock
+        return RandomStream(playing.host.seed, reader.agent_id, clock.round, clock.tick)
 
     def _may_write(self, kind: PostKind, reader: Reader) -> bool:
         """Return whether an agent may write about a cascade again."""
@@ -429,7 +418,7 @@ class FeedSteps(World[Any]):
         self._announce_post(post, **({} if words is None else words.told_of(post)))
 
     def _announce_post(self, post: Post, **words: Any) -> None:
-        self._playing.emit(
+        self._playing.host.emit(
             POST_PUBLISHED,
             agent_id=post.author_id,
             post_id=post.post_id,
@@ -448,7 +437,7 @@ class FeedSteps(World[Any]):
             for treatment in playing.of_posts:
                 treatment.treat(self, [post])
 
-            tell_assigned(playing.host, playing.emit)
+            tell_assigned(playing.host)
 
     # The end of a round
 
