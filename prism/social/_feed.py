@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from prism.agents import SeedPost, SocialAgent, load_posts
 from prism.errors import FieldValueError, InputError, PrismError, SimulationError
 from prism.social._activity import FREQUENCY, Hours, activities, first_hour, waits
-from prism.social._composing import Composer, TemplateComposer, share_topics
+from prism.social._composing import share_topics
 from prism.social._feeds import Feeds, Rank
 from prism.social._networks import code_in, follow_network
 from prism.social._parameters import (
@@ -33,7 +32,7 @@ from prism.social._population import (
     opened_by,
     take_archetypes,
 )
-from prism.social._posts import Draft, HoldingLogger, Post, PostKind
+from prism.social._posts import Draft, HoldingLogger, Post
 from prism.social._publishing import Action, Network
 from prism.social._readers import Reader, attributes_of
 from prism.social._results import (
@@ -172,7 +171,6 @@ class Feed(FeedSteps):
     if TYPE_CHECKING:  # slots, not parameters
         preset: str | None = None
         first_posts: Sequence[SeedPost] | Path | str | None = None
-        composer: Composer | None = None
         engages: Guard | None = None
         model_acts: bool = True
         writer_prompt: str | None = None
@@ -354,54 +352,6 @@ class Feed(FeedSteps):
         """Return whether a post is relevant enough for an agent. By default, the agent decides."""
         return bool(agent.should_engage(post))
 
-    def compose(self, agent: SocialAgent, post: Post, stream: RandomStream) -> Draft:
-        """Write what an agent publishes. By default, the feed's composer does.
-
-        Args:
-            agent: The agent that writes.
-            post: The post it was looking at when it decided to write.
-            stream: Random numbers for this text only.
-        """
-        return self._composing().compose(agent, post, stream)
-
-    def compose_as(
-        self, agent: SocialAgent, post: Post, kind: PostKind, stream: RandomStream
-    ) -> Draft:
-        """Write a reply or reshare, which the agent has already chosen to publish.
-
-        By default, the composer writes it. If the composer draws the kind itself, only its words
-        are used.
-
-        Args:
-            agent: The agent that writes.
-            post: The post it was looking at when it decided to write.
-            kind: ``reply`` or ``reshare``.
-            stream: Random numbers for this text only.
-        """
-        write: Any = getattr(self._composing(), "compose_as", None)
-        if write is None or type(self).compose is not Feed.compose:
-            return replace(self.compose(agent, post, stream), kind=kind)
-
-        draft: Draft = write(agent, post, kind, stream)
-        return draft
-
-    def compose_post(
-        self, agent: SocialAgent, topics: tuple[str, ...], stream: RandomStream
-    ) -> Draft:
-        """Write what an agent publishes on its own initiative. By default, the composer does.
-
-        Args:
-            agent: The agent that writes.
-            topics: Its topics.
-            stream: Random numbers for this text only.
-        """
-        # the user's own composer may write only about posts
-        composer: Any = self._composing()
-        write = getattr(composer, "compose_post", TemplateComposer(self.parameters).compose_post)
-        draft: Draft = write(agent, topics, stream)
-
-        return draft
-
     def rank(
         self,
         agent: SocialAgent,  # noqa: ARG002
@@ -489,9 +439,6 @@ class Feed(FeedSteps):
     def ranking(self) -> Rank | None:
         """Return `rank` if the user's feed overrides it."""
         return None if type(self).rank is Feed.rank else self.rank
-
-    def _composing(self) -> Composer:
-        return TemplateComposer(self.parameters) if self.composer is None else self.composer
 
     def _change(self, action: Action, agent: SocialAgent | str, other: SocialAgent | str) -> None:
         playing = self._in_round(action)

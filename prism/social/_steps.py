@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from prism.agents import SocialAgent
 from prism.randomness import RandomStream
 from prism.social._activity import Hours, in_means_of_all
-from prism.social._composing import topic_of_ones_own
+from prism.social._composing import Composer, TemplateComposer, topic_of_ones_own
 from prism.social._feeds import Feeds
 from prism.social._parameters import DEFAULTS, Parameters
 from prism.social._population import KINDS_OF_ACTS
@@ -103,8 +103,9 @@ class FeedSteps(World[Any]):
     parameters: Parameters = DEFAULTS
 
     if TYPE_CHECKING:
-        # a slot, not a field that users set
+        # slots, not fields that users set
         _playing: ClassVar[Playing]
+        composer: Composer | None = None
 
     @during(AgentState.IDLE)
     def open_feed(self, reader: Reader) -> None:
@@ -198,20 +199,55 @@ class FeedSteps(World[Any]):
     # Methods of a feed, which the user's own feed may override
 
     def compose(self, agent: SocialAgent, post: Post, stream: RandomStream) -> Draft:
-        """Write what an agent publishes."""
-        raise NotImplementedError
+        """Write what an agent publishes. By default, the feed's composer does.
+
+        Args:
+            agent: The agent that writes.
+            post: The post it was looking at when it decided to write.
+            stream: Random numbers for this text only.
+        """
+        return self._composing().compose(agent, post, stream)
 
     def compose_as(
         self, agent: SocialAgent, post: Post, kind: PostKind, stream: RandomStream
     ) -> Draft:
-        """Write a reply or reshare, which the agent has already chosen to publish."""
-        raise NotImplementedError
+        """Write a reply or reshare, which the agent has already chosen to publish.
+
+        By default, the composer writes it. If the composer draws the kind itself, only its words
+        are used.
+
+        Args:
+            agent: The agent that writes.
+            post: The post it was looking at when it decided to write.
+            kind: ``reply`` or ``reshare``.
+            stream: Random numbers for this text only.
+        """
+        write: Any = getattr(self._composing(), "compose_as", None)
+        if write is None or type(self).compose is not FeedSteps.compose:
+            return replace(self.compose(agent, post, stream), kind=kind)
+
+        draft: Draft = write(agent, post, kind, stream)
+        return draft
 
     def compose_post(
         self, agent: SocialAgent, topics: tuple[str, ...], stream: RandomStream
     ) -> Draft:
-        """Write what an agent publishes on its own initiative."""
-        raise NotImplementedError
+        """Write what an agent publishes on its own initiative. By default, the composer does.
+
+        Args:
+            agent: The agent that writes.
+            topics: Its topics.
+            stream: Random numbers for this text only.
+        """
+        # the user's own composer may write only about posts
+        composer: Any = self._composing()
+        write = getattr(composer, "compose_post", TemplateComposer(self.parameters).compose_post)
+        draft: Draft = write(agent, topics, stream)
+
+        return draft
+
+    def _composing(self) -> Composer:
+        return TemplateComposer(self.parameters) if self.composer is None else self.composer
 
     # Ideas
 
