@@ -73,7 +73,11 @@ def pytest_configure(config: pytest.Config) -> None:
     """Give fixtures to every process that runs tests: not to the one that hands them out."""
     hands_out = config.getoption("dist", "no") != "no" and not hasattr(config, "workerinput")
     for name in () if hands_out and not config.option.collectonly else FIXTURES:
-        config.pluginmanager.import_plugin(name)
+        # the conftest of a folder that is named on the command line may have imported it before
+        if name in sys.modules:
+            config.pluginmanager.register(sys.modules[name], name)
+        else:
+            config.pluginmanager.import_plugin(name)
 
 
 def pytest_collection(session: pytest.Session) -> None:

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
-from reprlib import repr as brief
 from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import AfterValidator, ConfigDict, Field, create_model, model_validator
 
 from prism.cognition import _settings as settings
 from prism.cognition._prompts import LEAST, build_prompt
-from prism.cognition._settings import BLOCKS, HARD_LIMIT, KEY_PREFIX, KEY_PREFIX_WORDS, MOST, Limit
+from prism.cognition._settings import BLOCKS, HARD_LIMIT, KEY_PREFIX, MOST, Limit
 from prism.errors import FieldValueError, InputError
 from prism.files import _declarations as declarations
 from prism.files import reading
@@ -194,29 +192,20 @@ def crowded_limits(
         count: Counts tokens.
         own: Actions of the application, and what a prompt says of each.
     """
+    limits = {"hard_limit": config.hard_limit, "paging_limit": config.paging_limit}
     for state in config.state_description:
         tokens = build_prompt(config, state, LEAST, goal=goal, count=count, own=own).tokens
-        if config.hard_limit.enable and tokens > config.hard_limit.max_tokens:
-            yield "hard_limit", _told("the hard limit", state, tokens, config.hard_limit)
-
-        # beyond it the agent would page for ever: nothing that can go makes the prompt small enough
-        is_thinking = state == "thinking" and config.paging_limit.enable
-        if is_thinking and tokens > config.paging_limit.max_tokens:
-            yield "paging_limit", _told("the paging limit", state, tokens, config.paging_limit)
-
-
-def _told(name: str, state: str, tokens: int, limit: Limit) -> str:
-    return (
-        f"the prompt in state {state} has {tokens:,} tokens even without memories, and {name} is "
-        f"{limit.max_tokens:,}: raise it, or shorten the texts or the goal"
-    )
-
-
-def _prefix(value: str) -> str:
-    if not re.search(KEY_PREFIX, value):
-        raise ValueError(f"{KEY_PREFIX_WORDS}; got {brief(value)}")
-
-    return value
+        for name, limit in limits.items():
+            # beyond the paging limit the agent would page for ever: nothing that can go makes the
+            # prompt small enough
+            applies = limit.enable and (name == "hard_limit" or state == "thinking")
+            if applies and tokens > limit.max_tokens:
+                yield (
+                    name,
+                    f"the prompt in state {state} has {tokens:,} tokens even without memories, and "
+                    f"the {name.replace('_', ' ')} is {limit.max_tokens:,}: raise it, or shorten "
+                    "the texts or the goal",
+                )
 
 
 Text = Optionally[str]
@@ -225,7 +214,7 @@ Number = Annotated[WholeNumber, Field(ge=1, le=MOST)]
 Count = Optionally[Number]
 NumberOrNone = Annotated[WholeNumber, Field(ge=0, le=MOST)]
 KeyPrefix = Annotated[
-    str, AfterValidator(_prefix), Field(json_schema_extra={"pattern": KEY_PREFIX})
+    str, AfterValidator(settings.key_prefix), Field(json_schema_extra={"pattern": KEY_PREFIX})
 ]
 
 # what files of lkjagent hold besides: it is left out, and the file is still read

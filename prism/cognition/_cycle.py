@@ -22,11 +22,7 @@ from prism.telemetry._loggers import active_logger, describe, report_warning
 
 CycleOutcome = Literal["done", "refused", "unusable", "failed"]
 
-_TRIGGERS = {
-    CognitiveState.THINKING.value: THINK,
-    CognitiveState.EXECUTING.value: EXECUTE,
-    CognitiveState.PAGING.value: OVERFLOW,
-}
+_TRIGGERS: Mapping[str, str] = dict(zip(CognitiveState, (THINK, EXECUTE, OVERFLOW), strict=True))
 """The event that is fired when a reply names the next state."""
 
 REPEATED = "it repeats the last thought"

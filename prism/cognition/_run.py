@@ -293,14 +293,8 @@ class Cycles(Alone):
             self._tell_changed(event["expected_cycle"])
 
 
-_TOLD = (
-    events.TEXT_WRITTEN,
-    events.COGNITION_ACTION,
-    events.COGNITION_REFUSED,
-    events.COGNITION_PAGED,
-    events.COGNITION_CYCLE,
-)
 _ACTED = (events.COGNITION_ACTION, events.COGNITION_REFUSED)
+_TOLD = (*_ACTED, events.TEXT_WRITTEN, events.COGNITION_PAGED, events.COGNITION_CYCLE)
 
 
 def _cycle_of(event: Event, parts: Sequence[Event]) -> Cycle:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from reprlib import repr as brief
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal, cast
 
@@ -19,7 +20,6 @@ MOST = 1_000_000_000
 
 # a number follows, so it must not end in one; (?![\s\S]) is the end of the text
 KEY_PREFIX = r"^[A-Za-z0-9_.-]*[A-Za-z_.-](?![\s\S])"
-KEY_PREFIX_WORDS = "must be letters, digits, '_', '.' and '-', and not end in a digit"
 
 ROLE = (
     "An AI state machine that utilizes a finite working memory to output both next_state and "
@@ -60,6 +60,19 @@ PAGING_ACTIONS: Mapping[str, str] = MappingProxyType(
 AVAILABLE_ACTIONS: Mapping[str, str] = MappingProxyType({**MEMORY_ACTIONS, **PAGING_ACTIONS})
 
 
+def key_prefix(value: str) -> str:
+    """Return a prefix of the keys of thoughts.
+
+    Raises:
+        FieldValueError: If it is none.
+    """
+    if not re.search(KEY_PREFIX, value):
+        wanted = "a key prefix must be letters, digits, '_', '.' and '-', and not end in a digit"
+        raise FieldValueError(f"{wanted}; got {brief(value)}")
+
+    return value
+
+
 class _Block:
     """A part of a configuration, whose numbers must not be below ``least``."""
 
@@ -96,8 +109,7 @@ class ThinkingLog(_Block):
     def __post_init__(self) -> None:
         """Refuse values outside their range."""
         _Block.__post_init__(self)
-        if not re.search(KEY_PREFIX, self.key_prefix):
-            raise FieldValueError(f"key_prefix {KEY_PREFIX_WORDS}; got {self.key_prefix!r}")
+        key_prefix(self.key_prefix)
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,38 +207,23 @@ class PromptTexts:
     available_actions: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Fill in what is left out."""
-        object.__setattr__(self, "state_description", _descriptions_with(self.state_description))
-        object.__setattr__(self, "available_actions", _actions_with(self.available_actions))
+        """Fill in what is left out.
 
-
-def _descriptions_with(given: Mapping[str, str]) -> Mapping[str, str]:
-    """Return what each state is for, which the specification says by default.
-
-    Raises:
-        FieldValueError: If there is no such state.
-    """
-    _require_known("state_description", given, STATE_DESCRIPTION)
-    return MappingProxyType({**STATE_DESCRIPTION, **given})
-
-
-def _actions_with(given: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the available actions.
-
-    If any of the memory's actions is given, only the given ones of them are available. The same
-    holds for those of paging.
-
-    Raises:
-        FieldValueError: If there is no such action.
-    """
-    _require_known("available_actions", given, AVAILABLE_ACTIONS)
-    texts = {
-        name: given.get(name, text)
-        for kind in (MEMORY_ACTIONS, PAGING_ACTIONS)
-        for name, text in kind.items()
-        if name in given or not kind.keys() & given.keys()
-    }
-    return MappingProxyType(texts)
+        If any of the memory's actions is given, only the given ones of them are available. The
+        same holds for those of paging.
+        """
+        texts, given = self.state_description, self.available_actions
+        _require_known("state_description", texts, STATE_DESCRIPTION)
+        _require_known("available_actions", given, AVAILABLE_ACTIONS)
+        available = {
+            name: given.get(name, text)
+            for kind in (MEMORY_ACTIONS, PAGING_ACTIONS)
+            for name, text in kind.items()
+            if name in given or not kind.keys() & given.keys()
+        }
+        described = MappingProxyType({**STATE_DESCRIPTION, **texts})
+        object.__setattr__(self, "state_description", described)
+        object.__setattr__(self, "available_actions", MappingProxyType(available))
 
 
 def _require_known(name: str, given: Mapping[str, str], known: Mapping[str, str]) -> None:

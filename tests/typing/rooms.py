@@ -53,6 +53,7 @@ decider: Decider = PolicyReasoner(seed=1)
 workflow = Workflow.load("agent.yaml")
 assert_type(workflow, Workflow)
 assert_type(Run("agent.yaml", rounds=3).run(), Any)
+assert_type(Run(CognitiveAgent, memory=Path("memory.json")).run(), Any)
 
 
 async def one_turn(client: object) -> None:

@@ -388,21 +388,6 @@ def _taken(names: Container[str], **offered: Any) -> dict[str, Any]:
 # Decisions
 
 
-@dataclass(frozen=True, slots=True)
-class _Probabilities:
-    """A decision model's answer, before an option is drawn from it."""
-
-    by_option: Mapping[str, float]
-    source: Source
-    cost: Cost | None
-    option_mass: float | None
-    rotation: int | None
-    prompt_hash: str | None = None
-
-
-Found = Decision | _Probabilities
-
-
 class _Asked(NamedTuple):
     """An open request.
 
@@ -610,8 +595,8 @@ class Reasoner(AsksModel, BaseReasoner):
 
     async def _find(
         self, drawn: Sequence[tuple[Question, Draw]], recording: Recording | None
-    ) -> list[Found]:
-        """Return the model's answer to each question."""
+    ) -> list[Decision]:
+        """Return the model's answer to each question; one with probabilities chooses nothing."""
         kind = self._kind or await self._find_kind()
         if kind == "decision":
             self._say_without_reasons()
@@ -620,7 +605,7 @@ class Reasoner(AsksModel, BaseReasoner):
         if self._samples:
             requests = (self._sampled(each, drawn[each.place][1].variation) for each in requests)
 
-        placed: dict[int, Found] = {}
+        placed: dict[int, Decision] = {}
         further = await self._ask_all(requests, placed, recording)
         while further:
             further = await self._ask_all(further, placed, recording)
@@ -657,7 +642,7 @@ class Reasoner(AsksModel, BaseReasoner):
     async def _ask_all(
         self,
         requests: Iterable[Request],
-        placed: dict[int, Found],
+        placed: dict[int, Decision],
         recording: Recording | None,
     ) -> list[Request]:
         """Ask, and store the result for each question by its index.
@@ -732,7 +717,7 @@ class Reasoner(AsksModel, BaseReasoner):
 
     def _answered(
         self, asked: _Asked, outcome: Outcome[Reply], recording: Recording | None
-    ) -> Found:
+    ) -> Decision:
         """Return the result of a request; a failure is a fallback."""
         request, reply = asked.told, outcome.result
         if recording is not None:
@@ -743,7 +728,7 @@ class Reasoner(AsksModel, BaseReasoner):
         cost = outcome.charge()
         cost.attempts += request.before
         if outcome.error is not None:
-            found: Found = self._fall_back(request.question, outcome.error, cost)
+            found = self._fall_back(request.question, outcome.error, cost)
         else:
             assert reply is not None
             found = self._read(request, reply, "model", cost)
@@ -754,7 +739,9 @@ class Reasoner(AsksModel, BaseReasoner):
 
         return replace(found, prompt_hash=request.hash)
 
-    def _known(self, request: Request, identity: str, recording: Recording | None) -> Found | None:
+    def _known(
+        self, request: Request, identity: str, recording: Recording | None
+    ) -> Decision | None:
         """Return the answer to a request that is invalid, or was sent before."""
         if request.fault is not None:
             # a prompt that was too long to send is worth recording
@@ -800,44 +787,37 @@ class Reasoner(AsksModel, BaseReasoner):
         # the servers that decide are down, which may be temporary
         return isinstance(error, CircuitOpenError)
 
-    def _read(self, request: Request, reply: Reply, source: Source, cost: Cost | None) -> Found:
-        mass, rotation = reply.option_mass, request.rotation
+    def _read(self, request: Request, reply: Reply, source: Source, cost: Cost | None) -> Decision:
         try:
             chosen, chances = answer_in(reply, request)
         except ReasonerError as error:
             found = self._fall_back(request.question, error, cost)
             return replace(found, reason=f"{found.reason}{'' if cost is None else cost.cut_short}")
 
-        if chances is not None:
-            return _Probabilities(chances, source, cost, mass, rotation)
+        return Decision(
+            chosen,
+            source,
+            probabilities=chances,
+            cost=cost,
+            said=read_reason(reply.text, MOST_REASON_CHARACTERS) if request.asks_reason else None,
+            option_mass=reply.option_mass,
+            rotation=request.rotation,
+        )
 
-        asks = request.asks_reason
-        said = read_reason(reply.text, MOST_REASON_CHARACTERS) if asks else None
-        return Decision(chosen, source, cost=cost, said=said, option_mass=mass, rotation=rotation)
-
-    def _decided(self, question: Question, draw: Draw, answers: Iterator[Found]) -> Decision:
+    def _decided(self, question: Question, draw: Draw, answers: Iterator[Decision]) -> Decision:
         """Choose an option by its probability, if the model gave probabilities."""
         if draw.fault is not None:
             return self._without_asking(question, draw.fault)
 
         found = next(answers)
-        if isinstance(found, Decision):
+        if found.probabilities is None:
             return replace(found, sampling_seed=draw.variation) if self._samples else found
 
-        weights = list(found.by_option.values())
+        weights = list(found.probabilities.values())
         is_drawn = self._pick == "draw"
         number = index_at(draw.taken[1], weights) if is_drawn else weights.index(max(weights))
-        rounded = {text: round(chance, 6) for text, chance in found.by_option.items()}
-
-        return Decision(
-            question.options[number],
-            found.source,
-            probabilities=rounded,
-            option_mass=found.option_mass,
-            rotation=found.rotation,
-            cost=found.cost,
-            prompt_hash=found.prompt_hash,
-        )
+        rounded = {text: round(chance, 6) for text, chance in found.probabilities.items()}
+        return replace(found, chosen=question.options[number], probabilities=rounded)
 
     def _without_asking(self, question: Question, fault: Exception) -> Decision:
         place = place_of(fault)
