@@ -39,7 +39,6 @@ from prism.statechart.reasoner._foreign import (
     require_model,
 )
 from prism.statechart.reasoner._model_client import (
-    ChoiceReply,
     ModelClient,
     Reply,
     has,
@@ -63,14 +62,9 @@ from prism.statechart.reasoner._prompts import (
     PromptSettings,
     Request,
     TextRequest,
-    answer_in,
     chances_of,
-    choosing,
-    problem_in,
     prompt_hash,
     requests_for,
-    reworded,
-    shuffled,
 )
 from prism.statechart.reasoner._questions import (
     BaseReasoner,
@@ -259,7 +253,7 @@ class AsksModel:
             reply = await self._reply(request, cost)
             # a decision model would repeat its mistake
             is_chat = request.kind == "chat"
-            problem: Exception | None = problem_in(reply, request) if is_chat else None
+            problem: Exception | None = request.problem_in(reply) if is_chat else None
         except UselessReplyError as error:
             problem = error
 
@@ -276,7 +270,7 @@ class AsksModel:
         """Send a request in other words, with its own time limit; None without a reply."""
         further = Cost()
         try:
-            return await self._reply(reworded(request, problem), further)
+            return await self._reply(request.reworded(problem), further)
         except LLMError:
             # the first reply, or its problem, is more informative
             return None
@@ -313,25 +307,23 @@ class AsksModel:
             cost.settle(*allowance.seconds_gone())
 
     async def _sent(self, request: Request | TextRequest, cost: Cost) -> Reply:
-        if isinstance(request, Request) and request.kind == "decision":
-            asked, questions = request, {QUESTION: request.choice or {}}
-
-            def lacks(decided: ChoiceReply) -> int:
-                return int(problem_in(chances_of(decided), asked) is not None)
-
+        if request.choice is not None:
             more = _taken(
                 self._taken_by_decisions,
-                lacks=lacks,
-                variation=asked.variation,
+                lacks=lambda decided: request.lacks(chances_of(decided)),
+                variation=request.variation,
                 may_chat=self._prefers_chat,
             )
-            return chances_of(await self.pool.systemone(asked.text, questions, cost=cost, **more))
+            asked = {QUESTION: request.choice}
+            return chances_of(await self.pool.systemone(request.text, asked, cost=cost, **more))
 
-        chat = request if isinstance(request, TextRequest) else choosing(request)
-        messages = [{"role": "user", "content": chat.text}]
-        more = _taken(self._taken_by_chat, lacks=chat.lacks, variation=chat.variation)
-        said = await self.pool.chat(messages, format=chat.schema, cost=cost, **more)
-
+        more = _taken(
+            self._taken_by_chat,
+            lacks=lambda said: request.lacks(Reply(said.text)),
+            variation=request.variation,
+        )
+        messages = [{"role": "user", "content": request.text}]
+        said = await self.pool.chat(messages, format=request.schema, cost=cost, **more)
         return Reply(said.text)
 
     def _look_for_tokens(self, cost: Cost) -> None:
@@ -687,7 +679,7 @@ class Reasoner(AsksModel, BaseReasoner):
     def _put(self, request: Request, identity: str, flights: dict[str, Flight[Reply]]) -> _Asked:
         """Send a request, unless the same one is already open."""
         seed = self._order_seed
-        told = request if seed is None else shuffled(request, self._settings, seed)
+        told = request if seed is None else request.shuffled(self._settings, seed)
         # a shared request is not repeated, even if it failed
         if identity in flights:
             return _Asked(request, told, identity)
@@ -789,7 +781,7 @@ class Reasoner(AsksModel, BaseReasoner):
 
     def _read(self, request: Request, reply: Reply, source: Source, cost: Cost | None) -> Decision:
         try:
-            chosen, chances = answer_in(reply, request)
+            chosen, chances = request.answer_in(reply)
         except ReasonerError as error:
             found = self._fall_back(request.question, error, cost)
             return replace(found, reason=f"{found.reason}{'' if cost is None else cost.cut_short}")
