@@ -225,6 +225,7 @@
     return words.map((each) => `${each} \u00b7 `).join("");
   };
 
+  const isCounting = () => state.head?.size - state.head?.read > 1 << 20;
   const isOver = (head) => ["complete", "stopped", "damaged"].includes(head?.state);
   const faultWords = ({ faults, ...head }) => `${faults ? counted(faults) : "no"} fault${faults === 1 ? "" : "s"} in the run${isOver(head) && head.read === head.size ? "" : " so far"}`;
 
@@ -244,8 +245,7 @@
     const faults = head.faults ? buttonOf(faultWords(head), () => get("time").scrollIntoView()) : element("span", faultWords(head));
     get("state").replaceChildren(name, ` ${stateWords(head)}`, faults);
 
-    const isReading = head.size - head.read > 1 << 20;
-    get("reading").hidden = !isReading;
+    get("reading").hidden = !isCounting();
     get("read").value = head.size ? head.read / head.size : 0;
     get("read-text").textContent = `${Math.round(head.read / 1e6)} of ${Math.round(head.size / 1e6)} MB`;
     get("notes").hidden = !head.notes.length;
@@ -331,7 +331,7 @@
     if (place < 0 || !numbers) return;
     const told = numbersIn(numbers);
     const chart = sections[place];
-    if (state.head.size - state.head.read > 1 << 20) chart.explanation = `The log is still being read, and arrows show what has been read so far. ${chart.explanation}`;
+    if (isCounting()) chart.explanation = `The log is still being read, and arrows show what has been read so far. ${chart.explanation}`;
     if (told.length) {
       const list = element("dl", "", { className: "facts" });
       for (const [name, value] of told) {
@@ -379,7 +379,7 @@
 
   // Nobody reads a list that changes with every round, and it costs more than all else of the round.
   const pauseOfList = () => {
-    if (state.head?.state !== "running" || !isLive()) return 0;
+    if (!isCounting() && (state.head?.state !== "running" || !isLive())) return 0;
     return state.sees.happened ? PAUSE_OF_TIME : PAUSE_OUT_OF_SIGHT;
   };
 
