@@ -24,8 +24,6 @@ from prism.statechart.reasoner._prompts import (
     QUESTION,
     Kind,
     PromptSettings,
-    answer_in,
-    answer_schema,
     chances_of,
     requests_for,
 )
@@ -232,12 +230,12 @@ async def _asked(host: Host, kind: Kind, options: Sequence[str], cost: Cost) -> 
     (request,) = requests_for(kind, [question], PromptSettings(_OPTIONS))
     if request.choice is None:
         messages = [{"role": "user", "content": request.text}]
-        reply = Reply((await host.chat(Chat(messages, answer_schema(options)), cost)).text)
+        reply = Reply((await host.chat(Chat(messages, request.schema), cost)).text)
     else:
         asked = Choices(request.text, {QUESTION: request.choice})
         reply = chances_of(await host.systemone(asked, cost))
 
-    chosen, chances = answer_in(reply, request)
+    chosen, chances = request.answer_in(reply)
     if chances is not None:
         chances = {option: chances[option] for option in _OPTIONS}
         return _Answer(", ".join(f"{each} {chances[each]:.0%}" for each in chances), chances)

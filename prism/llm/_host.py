@@ -22,7 +22,6 @@ from prism.errors import (
 )
 from prism.llm._addresses import shown_address
 from prism.llm._dialect import LOOK_SECONDS, OTHER_FORM, Dialect
-from prism.llm._faults import translate
 from prism.llm._letters import LetteredChoice
 from prism.llm._settings import RequestSettings
 from prism.llm._window import (
@@ -34,7 +33,7 @@ from prism.llm._window import (
     says_too_long,
     was_cut,
 )
-from prism.llm._wire import Wire, is_key
+from prism.llm._wire import Wire, is_key, translate
 from prism.statechart.reasoner._faults import (
     is_malformed,
     is_permanent_refusal,

@@ -467,7 +467,7 @@ def pool_of(
         InputError: If the variable that holds the key is not set.
     """
     # the code that talks to servers is loaded only if one is asked
-    from prism.llm._router import OllamaPool, OpenAIPool
+    from prism.llm._router import ModelPool
 
     settings = {"patience": patience, **given_settings(model, "request")}
     if model.think is not None:
@@ -476,7 +476,6 @@ def pool_of(
         settings["key"] = model.key
 
     hosts = tuple(map(full_address, model.hosts or (DEFAULT_HOST,)))
-    kind = OpenAIPool if model.server == "openai" else OllamaPool
     own = seed if model.seed is None else model.seed
 
-    return kind(hosts, model.model, seed=own, slots=slots, **settings)
+    return ModelPool(hosts, model.model, model.server, seed=own, slots=slots, **settings)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from math import inf
 from typing import ClassVar, Self, Unpack
 
@@ -13,17 +13,17 @@ from prism.llm._dialect import Dialect
 from prism.llm._host import Host
 from prism.llm._ollama import OLLAMA
 from prism.llm._openai import OPENAI
-from prism.llm._settings import RequestSettings, filled_in
+from prism.llm._settings import RequestSettings, Server, filled_in
 from prism.statechart.reasoner._faults import is_busy, is_retryable
 from prism.statechart.reasoner._pool import Pool, cancel
 from prism.statechart.reasoner._slots import Slots
 from prism.statechart.reasoner._spending import Cost, loop_time
 
+_DIALECTS: Mapping[str, Dialect] = {"ollama": OLLAMA, "openai": OPENAI}
+
 
 class ModelPool(Pool[Host]):
     """Asks one model on several servers, with a limit on concurrent questions for each.
-
-    Use `OllamaPool` or `OpenAIPool`, which define the dialect of their servers.
 
     Every question goes to the server with the fewest open questions. A retryable failure (a busy
     server, a broken connection, a time-out) is retried, on another server if there is one, after a
@@ -41,6 +41,9 @@ class ModelPool(Pool[Host]):
         hosts: Addresses of the servers. Repeated ones, in any spelling, count once. User name and
             password in an address (``https://name:password@host``) are sent, but never shown.
         model: Name of the model, as the server lists it.
+        server: The kind of server. Those with OpenAI's API are vLLM, llama.cpp, LM Studio and,
+            under ``/v1``, Ollama: a decision question is a separate chat there, whose options get
+            letters, and the log-probabilities of the letters give the probabilities of the options.
         slots: Slots on the servers, shared by all pools that are given the same object.
         given: The settings of requests, as for `OllamaChatClient`.
 
@@ -61,13 +64,11 @@ class ModelPool(Pool[Host]):
     reopens: ClassVar[bool] = True
     """Whether it can be closed at any time, since the next question makes new connections."""
 
-    _dialect: ClassVar[Dialect]
-    """The dialect that the servers speak."""
-
     def __init__(
         self,
         hosts: Sequence[str],
         model: str,
+        server: Server = "ollama",
         *,
         slots: Slots | None = None,
         **given: Unpack[RequestSettings],
@@ -82,12 +83,13 @@ class ModelPool(Pool[Host]):
         self.seed: int = settings["seed"]
         self.think: bool | str | None = settings["think"]
 
-        full, slots, limit = self._dialect.full_address, slots or Slots(), settings["concurrency"]
+        dialect, slots, limit = _DIALECTS[server], slots or Slots(), settings["concurrency"]
+        full = dialect.full_address
 
         def made(host: str) -> Host:
             key, shown = server_key(full(host)), shown_address(full(host))
             traffic = slots.traffic_of(key, limit, shown)
-            return Host(host, model, settings, self._dialect, traffic)
+            return Host(host, model, settings, dialect, traffic)
 
         servers: dict[object, str] = {}
         for host in hosts:
@@ -138,13 +140,7 @@ class ModelPool(Pool[Host]):
         await self.close()
 
 
-class OllamaPool(ModelPool):
-    """Asks one model on several Ollama servers; see `ModelPool`."""
-
-    _dialect: ClassVar[Dialect] = OLLAMA
-
-
-class OllamaChatClient(OllamaPool):
+class OllamaChatClient(ModelPool):
     """Asks one model on one Ollama server.
 
     After a temporary failure (a busy server, a broken connection, a time-out), a question is asked
@@ -188,18 +184,6 @@ class OllamaChatClient(OllamaPool):
     def host(self) -> str:
         """Address of the server."""
         return self.hosts[0]
-
-
-class OpenAIPool(ModelPool):
-    """Asks one model on several OpenAI-compatible servers; see `ModelPool`.
-
-    Such servers are vLLM, llama.cpp, LM Studio and, under ``/v1``, Ollama. A decision question is a
-    separate chat: its options get letters, and the log-probabilities of the letters give the
-    probabilities of the options. A server without log-probabilities does not support decision
-    questions.
-    """
-
-    _dialect: ClassVar[Dialect] = OPENAI
 
 
 # Loading a model early

@@ -598,12 +598,17 @@ def filled_in(given: Mapping[str, Any]) -> RequestSettings:
             raise FieldValueError(f"{name} {problem}")
         found[name] = value  # type: ignore[literal-required]
 
-    window, tokens = found["window"], found["reply_tokens"]
-    if window is not None and tokens is None:
-        found["reply_tokens"] = max(1, window // _REPLY_SHARE)
-    elif window is not None and tokens is not None and tokens >= window:
-        raise FieldValueError(f"reply_tokens must be below the window of {window}, got {tokens}")
+    found["reply_tokens"] = _reply_room(found["window"], found["reply_tokens"])
     return found
+
+
+def _reply_room(window: int | None, tokens: int | None) -> int | None:
+    """Return the tokens that a reply may have; by default a quarter of the window, if known."""
+    if window is None:
+        return tokens
+    if tokens is not None and tokens >= window:
+        raise FieldValueError(f"reply_tokens must be below the window of {window}, got {tokens}")
+    return tokens or max(1, window // _REPLY_SHARE)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from prism.agents import SeedPost, SocialAgent, load_posts
 from prism.errors import FieldValueError, InputError, PrismError, SimulationError
 from prism.social._activity import FREQUENCY, Hours, activities, first_hour, waits
-from prism.social._composing import Composer, TemplateComposer, share_topics
+from prism.social._composing import share_topics
 from prism.social._feeds import Feeds, Rank
 from prism.social._networks import code_in, follow_network
 from prism.social._parameters import (
@@ -33,7 +32,7 @@ from prism.social._population import (
     opened_by,
     take_archetypes,
 )
-from prism.social._posts import Draft, HoldingLogger, Post, PostKind
+from prism.social._posts import Draft, HoldingLogger, Post
 from prism.social._publishing import Action, Network
 from prism.social._readers import Reader, attributes_of
 from prism.social._results import (
@@ -172,7 +171,6 @@ class Feed(FeedSteps):
     if TYPE_CHECKING:  # slots, not parameters
         preset: str | None = None
         first_posts: Sequence[SeedPost] | Path | str | None = None
-        composer: Composer | None = None
         engages: Guard | None = None
         model_acts: bool = True
         writer_prompt: str | None = None
@@ -245,7 +243,7 @@ class Feed(FeedSteps):
         """
         playing = self._in_round("vote")
         playing.network.vote(post, likes, dislikes)
-        playing.emit(POST_VOTED, post_id=post.post_id, likes=likes, dislikes=dislikes)
+        playing.host.emit(POST_VOTED, post_id=post.post_id, likes=likes, dislikes=dislikes)
 
     def score_of(self, post: Post) -> int:
         """Return a post's likes minus its dislikes."""
@@ -270,7 +268,7 @@ class Feed(FeedSteps):
 
         playing.network.remove(reader.agent_id)
         playing.host.gone.add(reader._place)
-        playing.emit(
+        playing.host.emit(
             AGENT_REMOVED,
             agent_id=reader.agent_id,
             state=reader.agent.state.value,
@@ -318,11 +316,11 @@ class Feed(FeedSteps):
 
     def populate(self, agents: int) -> Iterable[SocialAgent]:
         """Make the population of a run that was given only a number; by default a synthetic one."""
-        return made_up(agents, self.parameters, self._played().seed).agents
+        return made_up(agents, self.parameters, self._played().host.seed).agents
 
     def _from_table(self, table: Any) -> Iterable[SocialAgent]:
         """Make the population from any file that `load_population` reads."""
-        now, seed = self.parameters, self._played().seed
+        now, seed = self.parameters, self._played().host.seed
         hours = (FREQUENCY,) if now.hours == "file" else ()
         try:
             population = loaded(table.path, now, seed, tuple(dict.fromkeys((*table.keep, *hours))))
@@ -348,59 +346,11 @@ class Feed(FeedSteps):
             return given
 
         now = self.parameters
-        return opened_by(self.agents, now.opening, now.opening_bias, self._played().seed)
+        return opened_by(self.agents, now.opening, now.opening_bias, self._played().host.seed)
 
     def should_engage(self, agent: Any, post: Post) -> bool:
         """Return whether a post is relevant enough for an agent. By default, the agent decides."""
         return bool(agent.should_engage(post))
-
-    def compose(self, agent: SocialAgent, post: Post, stream: RandomStream) -> Draft:
-        """Write what an agent publishes. By default, the feed's composer does.
-
-        Args:
-            agent: The agent that writes.
-            post: The post it was looking at when it decided to write.
-            stream: Random numbers for this text only.
-        """
-        return self._composing().compose(agent, post, stream)
-
-    def compose_as(
-        self, agent: SocialAgent, post: Post, kind: PostKind, stream: RandomStream
-    ) -> Draft:
-        """Write a reply or reshare, which the agent has already chosen to publish.
-
-        By default, the composer writes it. If the composer draws the kind itself, only its words
-        are used.
-
-        Args:
-            agent: The agent that writes.
-            post: The post it was looking at when it decided to write.
-            kind: ``reply`` or ``reshare``.
-            stream: Random numbers for this text only.
-        """
-        write: Any = getattr(self._composing(), "compose_as", None)
-        if write is None or type(self).compose is not Feed.compose:
-            return replace(self.compose(agent, post, stream), kind=kind)
-
-        draft: Draft = write(agent, post, kind, stream)
-        return draft
-
-    def compose_post(
-        self, agent: SocialAgent, topics: tuple[str, ...], stream: RandomStream
-    ) -> Draft:
-        """Write what an agent publishes on its own initiative. By default, the composer does.
-
-        Args:
-            agent: The agent that writes.
-            topics: Its topics.
-            stream: Random numbers for this text only.
-        """
-        # the user's own composer may write only about posts
-        composer: Any = self._composing()
-        write = getattr(composer, "compose_post", TemplateComposer(self.parameters).compose_post)
-        draft: Draft = write(agent, topics, stream)
-
-        return draft
 
     def rank(
         self,
@@ -490,9 +440,6 @@ class Feed(FeedSteps):
         """Return `rank` if the user's feed overrides it."""
         return None if type(self).rank is Feed.rank else self.rank
 
-    def _composing(self) -> Composer:
-        return TemplateComposer(self.parameters) if self.composer is None else self.composer
-
     def _change(self, action: Action, agent: SocialAgent | str, other: SocialAgent | str) -> None:
         playing = self._in_round(action)
         network = playing.network
@@ -502,7 +449,7 @@ class Feed(FeedSteps):
 
         network.change(reader, action, author.agent_id)
         reader.agent.following = tuple(reader.follows)
-        playing.emit(
+        playing.host.emit(
             FOLLOW_CHANGED, agent_id=reader.agent_id, action=action, author_id=author.agent_id
         )
 
@@ -540,8 +487,6 @@ class Feed(FeedSteps):
         texts = PostTexts(answerers.wording, self.writer_prompt, tells_thread=acts)
         playing = Playing(
             host,
-            setting.seed,
-            setting.clock,
             now,
             acts,
             chooses_acts_for,
@@ -558,8 +503,8 @@ class Feed(FeedSteps):
         require_fit(population, chart.definition, NEEDS)
         check_population(population, ())
         take_archetypes(population, now.archetypes())
-        follow_network(population, now, playing.seed)
-        share_topics(population, now.common_topics, playing.seed)
+        follow_network(population, now, playing.host.seed)
+        share_topics(population, now.common_topics, playing.host.seed)
         kind = derived(Reader, chart=chart)
 
         return [kind(object=each, agent_id=each.agent_id, name=each.name) for each in population]
@@ -567,11 +512,11 @@ class Feed(FeedSteps):
     def _prism_joined_all(self) -> None:
         """Set up the feeds, now that the agents have joined."""
         playing, now = self._playing, self.parameters
-        agents, seed = playing.agents, playing.seed
+        agents, seed = playing.agents, playing.host.seed
         playing.network = Network(playing.host.agents, now.candidates)
-        playing.network.now = playing.clock()
+        playing.network.now = playing.host.clock()
         playing.feeds = Feeds(
-            playing.network, seed, playing.clock, lambda: self.parameters, self.ranking()
+            playing.network, seed, playing.host.clock, lambda: self.parameters, self.ranking()
         )
         playing.hours = None if now.hours == "always" else Hours(agents, now, seed)
         for reader, activity in zip(
@@ -615,23 +560,23 @@ class Feed(FeedSteps):
         """Give every agent its random numbers for the round, and draw its ideas."""
         playing = self._playing
         # a treatment may publish before the first tick
-        playing.network.now = playing.clock()
+        playing.network.now = playing.host.clock()
         playing.counts = Activity()
-        number = playing.clock.round
+        number = playing.host.clock.round
         for agent in playing.agents:
-            agent.random = RandomStream(playing.seed, agent.agent_id, number)
+            agent.random = RandomStream(playing.host.seed, agent.agent_id, number)
 
         self._draw_ideas()
 
     def _prism_begin_tick(self) -> None:
         """Continue with the current parameters and the agents that are awake."""
         playing, now = self._playing, self.parameters
-        playing.network.now = playing.clock()
+        playing.network.now = playing.host.clock()
         if now is not playing.parameters:
             self._take_parameters(now)
         if playing.hours is not None:
-            passed = (playing.clock.ticks - 1) // now.ticks_per_hour
-            playing.host.asleep = playing.hours.asleep(first_hour(now, playing.seed) + passed)
+            passed = (playing.host.clock.ticks - 1) // now.ticks_per_hour
+            playing.host.asleep = playing.hours.asleep(first_hour(now, playing.host.seed) + passed)
 
     def _take_parameters(self, now: Parameters) -> None:
         """Continue with the parameters that a treatment has set.
@@ -655,12 +600,12 @@ class Feed(FeedSteps):
     def _draw_ideas(self) -> None:
         """Draw when each agent has ideas in this round, at its own rate."""
         playing = self._playing
-        rate, number = self.parameters.posts_per_tick, playing.clock.round
+        rate, number = self.parameters.posts_per_tick, playing.host.clock.round
         for reader in playing.network.readers:
             reader.ideas, probability = None, rate * reader.activity
             if probability:
                 # separate from the draws of a policy, which a replay of the run does not make
-                stream = RandomStream(playing.seed, "ideas", reader.agent_id, number)
+                stream = RandomStream(playing.host.seed, "ideas", reader.agent_id, number)
                 reader.ideas = waits(probability, stream)
                 reader.before_idea = next(reader.ideas)
 

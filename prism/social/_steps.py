@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from prism.agents import SocialAgent
 from prism.randomness import RandomStream
-from prism.runlog import SimulatedClock
 from prism.social._activity import Hours, in_means_of_all
-from prism.social._composing import topic_of_ones_own
+from prism.social._composing import Composer, TemplateComposer, topic_of_ones_own
 from prism.social._feeds import Feeds
 from prism.social._parameters import DEFAULTS, Parameters
 from prism.social._population import KINDS_OF_ACTS
@@ -67,8 +66,6 @@ class Playing:
 
     Args:
         host: The run.
-        seed: Seed of every random number.
-        clock: The run's clock.
         parameters: The parameters at the beginning of this tick.
         acts: Whether agents may choose among all acts.
         chooses_acts_for: Returns the agents for which a model decides.
@@ -85,8 +82,6 @@ class Playing:
     """
 
     host: RunHost
-    seed: int
-    clock: SimulatedClock
     parameters: Parameters
     acts: bool
     chooses_acts_for: Callable[[Any], bool]
@@ -99,12 +94,6 @@ class Playing:
     counts: Activity = field(default_factory=Activity)
     of_posts: list[PostTreatment] = field(default_factory=list)
 
-    def emit(self, event: str, **keys: Any) -> None:
-        """Write an event of the run."""
-        logger = active_logger(self.host.logger)
-        if logger is not None:
-            logger.info(event, **keys)
-
 
 class FeedSteps(World[Any]):
     """The steps of a feed's agents; `prism.social.Feed` describes them."""
@@ -114,8 +103,9 @@ class FeedSteps(World[Any]):
     parameters: Parameters = DEFAULTS
 
     if TYPE_CHECKING:
-        # a slot, not a field that users set
+        # slots, not fields that users set
         _playing: ClassVar[Playing]
+        composer: Composer | None = None
 
     @during(AgentState.IDLE)
     def open_feed(self, reader: Reader) -> None:
@@ -187,7 +177,7 @@ class FeedSteps(World[Any]):
         if post is not None:
             playing.network.like(post, reader)
             playing.counts.likes += 1
-            playing.emit(
+            playing.host.emit(
                 POST_LIKED,
                 agent_id=reader.agent_id,
                 post_id=post.post_id,
@@ -209,20 +199,55 @@ class FeedSteps(World[Any]):
     # Methods of a feed, which the user's own feed may override
 
     def compose(self, agent: SocialAgent, post: Post, stream: RandomStream) -> Draft:
-        """Write what an agent publishes."""
-        raise NotImplementedError
+        """Write what an agent publishes. By default, the feed's composer does.
+
+        Args:
+            agent: The agent that writes.
+            post: The post it was looking at when it decided to write.
+            stream: Random numbers for this text only.
+        """
+        return self._composing().compose(agent, post, stream)
 
     def compose_as(
         self, agent: SocialAgent, post: Post, kind: PostKind, stream: RandomStream
     ) -> Draft:
-        """Write a reply or reshare, which the agent has already chosen to publish."""
-        raise NotImplementedError
+        """Write a reply or reshare, which the agent has already chosen to publish.
+
+        By default, the composer writes it. If the composer draws the kind itself, only its words
+        are used.
+
+        Args:
+            agent: The agent that writes.
+            post: The post it was looking at when it decided to write.
+            kind: ``reply`` or ``reshare``.
+            stream: Random numbers for this text only.
+        """
+        write: Any = getattr(self._composing(), "compose_as", None)
+        if write is None or type(self).compose is not FeedSteps.compose:
+            return replace(self.compose(agent, post, stream), kind=kind)
+
+        draft: Draft = write(agent, post, kind, stream)
+        return draft
 
     def compose_post(
         self, agent: SocialAgent, topics: tuple[str, ...], stream: RandomStream
     ) -> Draft:
-        """Write what an agent publishes on its own initiative."""
-        raise NotImplementedError
+        """Write what an agent publishes on its own initiative. By default, the composer does.
+
+        Args:
+            agent: The agent that writes.
+            topics: Its topics.
+            stream: Random numbers for this text only.
+        """
+        # the user's own composer may write only about posts
+        composer: Any = self._composing()
+        write = getattr(composer, "compose_post", TemplateComposer(self.parameters).compose_post)
+        draft: Draft = write(agent, topics, stream)
+
+        return draft
+
+    def _composing(self) -> Composer:
+        return TemplateComposer(self.parameters) if self.composer is None else self.composer
 
     # Ideas
 
@@ -248,11 +273,11 @@ class FeedSteps(World[Any]):
     def _visits(self, reader: Reader) -> bool:
         """Return whether an idle agent opens its feed."""
         playing = self._playing
-        now, clock = playing.parameters, playing.clock
+        now, clock = playing.parameters, playing.host.clock
         if now.visit_chance >= 1:
             return True
 
-        stream = RandomStream(playing.seed, "visits", reader.agent_id, clock.round, clock.tick)
+        stream = RandomStream(playing.host.seed, "visits", reader.agent_id, clock.round, clock.tick)
         return stream.chance(now.visit_chance)
 
     # Weighing
@@ -326,7 +351,7 @@ class FeedSteps(World[Any]):
         rating = getattr(reader.agent, "relevance", None)
         relevance = 0.0 if rating is None else rating(post)
 
-        virality = virality_of(now, self._playing.seed, post)
+        virality = virality_of(now, self._playing.host.seed, post)
         return odds_of(now, reader.activity, relevance, post, pulls, virality)
 
     async def _decide(self, reader: Reader, question: Question) -> None:
@@ -350,13 +375,13 @@ class FeedSteps(World[Any]):
         now = playing.parameters
 
         # a separate stream, so dislikes shift no other random number
-        stream = RandomStream(playing.seed, "dislikes", reader.agent_id, post.post_id)
+        stream = RandomStream(playing.host.seed, "dislikes", reader.agent_id, post.post_id)
         pulls = herding_pulls(now, playing.network, post)
         if stream.random() >= dislike_odds(now.dislike_chance, pulls):
             return
 
         playing.network.vote(post, 0, 1)
-        playing.emit(
+        playing.host.emit(
             POST_DISLIKED,
             agent_id=reader.agent_id,
             post_id=post.post_id,
@@ -382,8 +407,8 @@ class FeedSteps(World[Any]):
     def _text_stream(self, reader: Reader) -> RandomStream:
         """Return random numbers for one text; drawing more of them changes no decision."""
         playing = self._playing
-        clock = playing.clock
-        return RandomStream(playing.seed, reader.agent_id, clock.round, clock.tick)
+        clock = playing.host.clock
+        return RandomStream(playing.host.seed, reader.agent_id, clock.round, clock.tick)
 
     def _may_write(self, kind: PostKind, reader: Reader) -> bool:
         """Return whether an agent may write about a cascade again."""
@@ -429,7 +454,7 @@ class FeedSteps(World[Any]):
         self._announce_post(post, **({} if words is None else words.told_of(post)))
 
     def _announce_post(self, post: Post, **words: Any) -> None:
-        self._playing.emit(
+        self._playing.host.emit(
             POST_PUBLISHED,
             agent_id=post.author_id,
             post_id=post.post_id,
@@ -448,7 +473,7 @@ class FeedSteps(World[Any]):
             for treatment in playing.of_posts:
                 treatment.treat(self, [post])
 
-            tell_assigned(playing.host, playing.emit)
+            tell_assigned(playing.host)
 
     # The end of a round
 

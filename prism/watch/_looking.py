@@ -83,6 +83,7 @@ def happened_in(
     begins = [name for each in kinds if kind != "faults" for name in _PREFIXES[each]]
     named = map(pl.col("event").str.starts_with, begins)
     condition = pl.any_horizontal(pl.lit(value=False) if is_one else is_fault(), *named)
+    condition &= number is None or pl.col("round").fill_null(number) == number
     names = begins if is_one else [*begins, *FAULTY]
 
     with watched.reading() as (tally, _):
@@ -135,14 +136,15 @@ def places_at(watched: Watched, number: int | None, tick: int | None = None) -> 
 
     Their last moves are looked for from there back, until all agents are found.
     """
-    _, end = _span(watched, number)
+    begin, end = _span(watched, number)
     with watched.reading() as (tally, _):
         run, joined = tally.known_run, sum(tally.joined().values())
     last_tick = None if run is None else run.ticks_per_round
     joins = pl.col("event") == events.AGENT_JOINED
     target = pl.when(joins).then("state").otherwise("to_state")
     places: dict[str, str] = {}
-    for data in blocks_back(watched.read, end):
+    # of a round that is not read yet, nothing is known
+    for data in blocks_back(watched.read, end if begin < end else 0):
         frame = parse(Block(data, 1, data.count(b"\n")), _OF_MOVES).frame
         moves = frame.filter(joins | (pl.col("event") == events.TRANSITION))
         moves = moves.with_columns(how_closing(), to_state=target).drop_nulls("agent_id")
@@ -340,10 +342,16 @@ def blocks(watched: Watched, begin: int, end: int) -> Iterator[tuple[Block, int]
 
 
 def _span(watched: Watched, number: int | None) -> tuple[int, int]:
-    """Return where a round begins in the log, and where it ends as far as it was read."""
-    with watched.reading() as (tally, _):
-        begin, end = (0, None) if number is None else tally.span(number)
-        return begin, watched.counted if end is None else end
+    """Return where a round begins in the log at the earliest, and where it ends."""
+    with watched.reading() as (tally, tail):
+        read, begins = watched.counted, tally.begins
+        if number is None:
+            return 0, read
+        if number in begins:
+            later = (each for each in begins.values() if each > begins[number])
+            return begins[number], min(later, default=read)
+        # of those that are not read yet, the last ends where the log does
+        return read, tail.size if number == max(tally.rounds(), default=None) else read
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -122,13 +121,6 @@ class Tally:
     def rounds(self) -> list[int]:
         """Return the rounds that have begun or ended, in order."""
         return sorted({*self.begins, *self.ends})
-
-    def span(self, number: int) -> tuple[int, int | None]:
-        """Return where a round begins and ends in the log; None for one that goes on."""
-        starts = sorted(self.begins.values())
-        begin = self.begins.get(number, 0)
-        place = bisect_right(starts, begin)
-        return begin, starts[place] if place < len(starts) else None
 
     def table(self, name: str) -> pl.DataFrame:
         """Return all counts of a kind.

@@ -53,7 +53,7 @@
 
   // Loads a part of the page: one request at a time, and another one if it was wanted meanwhile.
   // Between two of them, it rests for as many times as long as one took, for a run is not to be slowed down;
-  // and at least for the milliseconds that the caller gives.
+  // and at least for the milliseconds that the caller gives. A run that has ended is slowed down by nothing.
   const loader = (load, rest = 3) => {
     let busy = false;
     let wanted = null;
@@ -67,7 +67,8 @@
         return;
       }
       clearTimeout(timer);
-      const pause = isPlayed ? took : Math.max(Math.min(rest * took, MOST_PAUSE), least);
+      const isFree = isPlayed || state.head?.state !== "running";
+      const pause = isFree ? took : Math.max(Math.min(rest * took, MOST_PAUSE), least);
       due = Math.min(due, ended + pause);
       const left = due - performance.now();
       if (left > 0) {
@@ -105,13 +106,13 @@
     for (const each of place.querySelectorAll("details")) {
       if (open.includes(each.querySelector("summary").textContent)) each.open = true;
     }
+    // a chart shrinks as long as its letters can be read, then it scrolls in its box, from where agents start
+    const charts = place.querySelectorAll(".scroll svg");
+    for (const each of charts) each.style.minWidth = `${0.85 * each.width.baseVal.value}px`;
     [...place.querySelectorAll(".tall, .scroll, .happened")].forEach((each, number) => {
       if (scrolled[number]) [each.scrollLeft, each.scrollTop] = scrolled[number];
     });
-    // a chart shrinks as long as its letters can be read, then it scrolls in its box, from where agents start
-    for (const each of place.querySelectorAll(".scroll svg")) {
-      each.style.minWidth = `${0.85 * each.width.baseVal.value}px`;
-      if (scrolled.length) continue;
+    for (const each of scrolled.length ? [] : charts) {
       const box = each.closest(".scroll");
       const { left, width } = (each.querySelector(".start") ?? each).getBoundingClientRect();
       box.scrollLeft += left + width / 2 - box.getBoundingClientRect().left - box.clientWidth / 2;
@@ -224,6 +225,7 @@
     return words.map((each) => `${each} \u00b7 `).join("");
   };
 
+  const isCounting = () => state.head?.size - state.head?.read > 1 << 20;
   const isOver = (head) => ["complete", "stopped", "damaged"].includes(head?.state);
   const faultWords = ({ faults, ...head }) => `${faults ? counted(faults) : "no"} fault${faults === 1 ? "" : "s"} in the run${isOver(head) && head.read === head.size ? "" : " so far"}`;
 
@@ -243,8 +245,7 @@
     const faults = head.faults ? buttonOf(faultWords(head), () => get("time").scrollIntoView()) : element("span", faultWords(head));
     get("state").replaceChildren(name, ` ${stateWords(head)}`, faults);
 
-    const isReading = head.size - head.read > 1 << 20;
-    get("reading").hidden = !isReading;
+    get("reading").hidden = !isCounting();
     get("read").value = head.size ? head.read / head.size : 0;
     get("read-text").textContent = `${Math.round(head.read / 1e6)} of ${Math.round(head.size / 1e6)} MB`;
     get("notes").hidden = !head.notes.length;
@@ -330,6 +331,7 @@
     if (place < 0 || !numbers) return;
     const told = numbersIn(numbers);
     const chart = sections[place];
+    if (isCounting()) chart.explanation = `The log is still being read, and arrows show what has been read so far. ${chart.explanation}`;
     if (told.length) {
       const list = element("dl", "", { className: "facts" });
       for (const [name, value] of told) {
@@ -377,7 +379,7 @@
 
   // Nobody reads a list that changes with every round, and it costs more than all else of the round.
   const pauseOfList = () => {
-    if (state.head?.state !== "running" || !isLive()) return 0;
+    if (!isCounting() && (state.head?.state !== "running" || !isLive())) return 0;
     return state.sees.happened ? PAUSE_OF_TIME : PAUSE_OUT_OF_SIGHT;
   };
 

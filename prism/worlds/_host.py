@@ -87,6 +87,7 @@ class RunHost:
     Attributes:
         acting: The agent whose step is running.
         agents: The population, in the order in which it was given.
+        clock: The run's clock.
         charts: The charts of all kinds, with or without agents; none before there are agents.
         asleep: Places of agents that have no turns for now.
         draws: Draws the decisions of this tick if nothing logs them, or None.
@@ -168,7 +169,7 @@ class RunHost:
         self.refusing: str | None = None
         self.fires: Fires | None = self._refuse_fire
         self._receive: Fires | None = None
-        self._clock = clock
+        self.clock: SimulatedClock = clock
         self._time: float | None = None
         self._part = _IN_SETUP
         self._world_random: RandomStream | None = None
@@ -188,12 +189,12 @@ class RunHost:
     @property
     def round(self) -> int:
         """The round, counted from 1; 0 before the first."""
-        return self._clock.round
+        return self.clock.round
 
     @property
     def tick(self) -> int:
         """The tick of the round."""
-        return self._clock.tick
+        return self.clock.tick
 
     @property
     def ticks(self) -> int:
@@ -215,11 +216,11 @@ class RunHost:
         Args:
             part: The fraction of the tick that has passed, from 0 to 1.
         """
-        now = self._clock.moment
-        time = now.time - timedelta(seconds=self._clock.seconds_per_tick * (1 - part))
+        now = self.clock.moment
+        time = now.time - timedelta(seconds=self.clock.seconds_per_tick * (1 - part))
         self._time = now.round - 1 + (now.tick - 1 + part) / self.ticks_per_round
         try:
-            with self._clock.at(Moment(time, now.round, now.tick)):
+            with self.clock.at(Moment(time, now.round, now.tick)):
                 yield
         finally:
             self._time = None
@@ -244,7 +245,7 @@ class RunHost:
         """Count a transition, and return the time in seconds."""
         # the charts ask for the time exactly once for each transition
         self.transitions += 1
-        return self._clock.moment.seconds
+        return self.clock.moment.seconds
 
     def stop(self, reason: str) -> None:
         """End the run after this tick or event.
@@ -479,7 +480,7 @@ class RunHost:
     def remember(self, agent: Any, text: str) -> None:
         """Store a note of what happened to an agent, if prompts contain what agents remember."""
         if self.remembers:
-            add_note(agent, self._clock.moment.seconds, text)
+            add_note(agent, self.clock.moment.seconds, text)
 
     def note(self, agent: Any, text: str) -> None:
         """Store a note of the user's for an agent to remember.
@@ -499,7 +500,7 @@ class RunHost:
                 "must not matter: in a step, an agent may note only for itself"
             )
 
-        add_note(agent, self._clock.moment.seconds, text)
+        add_note(agent, self.clock.moment.seconds, text)
 
     def settle(self, asked: Any) -> Any:
         """Carry out a request that leaves nothing to decide, or return it if it is a question."""
@@ -540,16 +541,21 @@ class RunHost:
             raise SimulationError(f"world.{event} cannot be logged: {self.refusing}")
         _require_event(event, keys)
 
-        logger = active_logger(self.logger)
-        if logger is None and self._buffer is None:
+        if self._buffer is None and active_logger(self.logger) is None:
             return
 
         named = {"agent_id" if name == "agent" else name: value for name, value in keys.items()}
         told = identify(named) or {}
         if self._buffer is not None:
             self._buffer.append((WORLD_EVENTS + event, told))
-        elif logger is not None:
-            logger.info(WORLD_EVENTS + event, **told)
+        else:
+            self.emit(WORLD_EVENTS + event, **told)
+
+    def emit(self, event: str, **keys: Any) -> None:
+        """Write one of the run's events."""
+        logger = active_logger(self.logger)
+        if logger is not None:
+            logger.info(event, **keys)
 
     def able_to_be_in(self, state: Any) -> int:
         """Return the number of agents whose chart contains a state."""
@@ -580,10 +586,8 @@ class RunHost:
     def end_setup(self, *, is_resumed: bool) -> None:
         """Write the events that `setup` logged, unless the run was resumed."""
         buffered, self._buffer = self._buffer or [], None
-        logger = active_logger(self.logger)
-        if logger is not None and not is_resumed:
-            for event, keys in buffered:
-                logger.info(event, **keys)
+        for event, keys in buffered if not is_resumed else ():
+            self.emit(event, **keys)
 
     @contextmanager
     def explaining(self) -> Iterator[None]:

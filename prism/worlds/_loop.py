@@ -209,7 +209,7 @@ class Loop:
 
             results = self._stage.results(self.finished)
             totals = self._stage.totals(results)
-            self._emit(RUN_ENDED, **totals, **costs_told(self.reasoner, self.writer))
+            self._host.emit(RUN_ENDED, **totals, **costs_told(self.reasoner, self.writer))
 
         return results
 
@@ -302,7 +302,7 @@ class Loop:
 
     def _begin(self) -> None:
         told = self._stage.describe()
-        self._emit(
+        self._host.emit(
             RUN_STARTED,
             schema=SCHEMA_VERSION,
             chart=told.pop("chart"),
@@ -331,11 +331,11 @@ class Loop:
         host, world, stage = self._host, self.world, self._stage
         await self.pace()
         self.clock.begin_round(number)
-        self._emit(ROUND_STARTED, round=number)
+        self._host.emit(ROUND_STARTED, round=number)
         stage.begin_round()
         if self._has_beginning or self._treating.is_due(number):
             with host.explaining(), host.guarding():
-                self._treating.apply(number, host, self._emit)
+                self._treating.apply(number, host)
                 world.round_begins()
 
         for tick in range(1, self.ticks_per_round + 1):
@@ -361,10 +361,10 @@ class Loop:
                 world.round_ends()
 
         for told in of_agents:
-            self._emit(AGENTS_MEASURED, **told)
+            self._host.emit(AGENTS_MEASURED, **told)
         self._tell_picture(picture)
         summary = stage.summary(number, states, measures)
-        self._emit(ROUND_ENDED, **world._prism_ended(summary))
+        self._host.emit(ROUND_ENDED, **world._prism_ended(summary))
 
         return summary
 
@@ -381,7 +381,7 @@ class Loop:
 
     def _tell_picture(self, told: Mapping[str, Any]) -> None:
         if told:
-            self._emit(AGENTS_PICTURED, **told)
+            self._host.emit(AGENTS_PICTURED, **told)
 
     def _measures(self) -> tuple[dict[str, Measured], list[dict[str, Any]]]:
         if not self._is_to_be_checked:
@@ -487,11 +487,6 @@ class Loop:
             return await self.arun(on_round)
         finally:
             await self._answerers.close()
-
-    def _emit(self, event: str, **keys: Any) -> None:
-        logger = active_logger(self._stage.logger)
-        if logger is not None:
-            logger.info(event, **keys)
 
 
 def _differing(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:

@@ -13,10 +13,10 @@ from prism.randomness import RandomStream, index_at
 from prism.statechart.states import state_text
 from prism.worlds._host import RunHost
 from prism.worlds._kinds import Channel, Step
-from prism.worlds._turns import Roster
+from prism.worlds._turns import Activation, Roster
 
 
-class ByRate:
+class ByRate(Activation):
     """One event after another, each at its own time (Gillespie 1977, the direct method).
 
     Waiting times are exponential with the sum of all rates, and each event is chosen with a
@@ -31,8 +31,7 @@ class ByRate:
     """
 
     def __init__(self, roster: Roster, time_out: Step, host: RunHost) -> None:
-        self._roster = roster
-        self._time_out = time_out
+        super().__init__(roster, time_out)
         self._host = host
         # the order of kinds must not depend on the list, either
         kinds = dict.fromkeys(agent._kind for agent in host.canonical())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields
 from typing import Any, ClassVar
 
@@ -312,9 +312,6 @@ def _fits(value: Any, wanted: Any) -> bool:
     return value in [plain_value(option) for option in options]
 
 
-Emit = Callable[..., None]
-
-
 class Treating:
     """The treatments of a run, by the rounds at whose beginning they are applied.
 
@@ -365,7 +362,7 @@ class Treating:
         """Return whether a round has treatments."""
         return number in self._by_round
 
-    def apply(self, number: int, host: RunHost, emit: Emit) -> None:
+    def apply(self, number: int, host: RunHost) -> None:
         """Apply the treatments of a round."""
         for each in self._by_round.get(number, ()):
             before = parameters_told(self._world)
@@ -375,16 +372,16 @@ class Treating:
             after = parameters_told(self._world)
             changed = {key: value for key, value in after.items() if value != before[key]}
             if isinstance(each, Treatment):
-                emit(
+                host.emit(
                     TREATMENT_APPLIED,
                     treatment=each.name,
                     parameters=changed,
                     settings=_settings(each),
                 )
             else:
-                emit(TREATMENT_APPLIED, treatment=each, parameters=changed)
+                host.emit(TREATMENT_APPLIED, treatment=each, parameters=changed)
 
-        tell_assigned(host, emit)
+        tell_assigned(host)
 
     def go_on(self, rounds: int, host: RunHost) -> None:
         """Restore lasting effects in a run that is resumed after some rounds."""
@@ -420,10 +417,10 @@ def _placed(treatment: Treatment, error: PrismError) -> PrismError:
     return InputError(str(error), path=path, line=line)
 
 
-def tell_assigned(host: RunHost, emit: Emit) -> None:
+def tell_assigned(host: RunHost) -> None:
     """Log the assignments since the last call."""
     for keys in host.assignments.drain():
-        emit(TREATMENT_ASSIGNED, **keys)
+        host.emit(TREATMENT_ASSIGNED, **keys)
 
 
 def _settings(treatment: Treatment) -> dict[str, Any]:

@@ -6,10 +6,11 @@ visited. The classes below it are the kinds of activation (`World.activation`).
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from heapq import heappop, heappush
-from typing import Any, Protocol
+from typing import Any
 
 from prism.randomness import RandomStream
 from prism.randomness._stream import GOLDEN, all_mixed, mixed
@@ -251,21 +252,8 @@ class Roster:
         members.append(agent)
 
 
-class Activation(Protocol):
-    """Gives turns in a tick."""
-
-    def batches(self) -> Iterator[Iterable[Any]]:
-        """Yield batches of agents; their questions are answered before the next batch."""
-
-    def step_of(self, agent: Any) -> Step | None:
-        """Return the step of an agent's turn, or None if it has nothing to do."""
-
-    def own_step_of(self, agent: Any) -> Step | None:
-        """Return the step that an agent takes if its time-out was refused, or None."""
-
-
-class _ByState:
-    """Turns in which an agent takes the step of its state.
+class Activation(ABC):
+    """Gives turns in a tick, in which an agent takes the step of its state unless it is due.
 
     Args:
         roster: The states of the agents.
@@ -276,21 +264,21 @@ class _ByState:
         self._roster = roster
         self._time_out = time_out
 
-    def step_of(self, agent: Any) -> Step | None:
-        """Return the time-out if one is due, or else the step for the agent's kind and state."""
-        if agent._due <= self._roster.now:
-            return self._time_out
+    @abstractmethod
+    def batches(self) -> Iterator[Iterable[Any]]:
+        """Yield batches of agents; their questions are answered before the next batch."""
 
-        step: Step | None = agent._kind.steps.get(agent._state)
-        return step
+    def step_of(self, agent: Any) -> Step | None:
+        """Return the time-out if one is due, or else the agent's own step; None for nothing."""
+        return self._time_out if agent._due <= self._roster.now else self.own_step_of(agent)
 
     def own_step_of(self, agent: Any) -> Step | None:
-        """Return the step for an agent's kind and state."""
+        """Return the step that an agent takes if no time-out is due, or it was refused."""
         step: Step | None = agent._kind.steps.get(agent._state)
         return step
 
 
-class InTurn(_ByState):
+class InTurn(Activation):
     """All agents that have something to do, in the order of their places."""
 
     def batches(self) -> Iterator[Iterable[Any]]:
@@ -327,7 +315,7 @@ class InTurn(_ByState):
         roster.end_turns()
 
 
-class Drawn(_ByState):
+class Drawn(Activation):
     """The agents that time out, and one agent that is drawn.
 
     Args:
@@ -353,10 +341,6 @@ class Drawn(_ByState):
             yield due
         if drawn is not None and drawn not in due:
             yield (drawn,)
-
-    def step_of(self, agent: Any) -> Step | None:
-        """Return the time-out if one is due, else the step of the agent that was drawn."""
-        return self._time_out if agent._due <= self._roster.now else self.own_step_of(agent)
 
     def own_step_of(self, agent: Any) -> Step | None:
         """Return the step of the drawn agent; no other agent has one."""

@@ -232,8 +232,10 @@ def test_random_worlds_are_the_same(seed: int, tmp_path: Path, monkeypatch: Any)
     check(seed, tmp_path)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize(
+    "seed",
+    [pytest.param(n, marks=pytest.mark.long if n % 2 else pytest.mark.slow) for n in range(8)],
+)
 def test_random_worlds_are_the_same_when_compiled(seed: int, tmp_path: Path) -> None:
     """As machine code, some of them do."""
     check(seed, tmp_path)

@@ -2,8 +2,9 @@
 
 `start` and `run` are `subprocess.Popen` and `subprocess.run` for a line that begins with
 `sys.executable`. Their processes have a folder, an environment, streams, a number, signals and
-an exit status of their own, as any other. Use `subprocess` itself where the start is the point:
-what a process imports, the seed of its hashes, options of the interpreter.
+an exit status of their own, as any other, and the seed of hashes that their environment names. Use
+`subprocess` itself where the start is the point: what a process imports, options of the
+interpreter.
 """
 
 import atexit
@@ -29,12 +30,14 @@ Word = str | os.PathLike[str]
 
 
 @cache
-def server() -> socket.socket:
-    """Start the server of this test process, and return where it is asked; it ends with us."""
+def server(hash_seed: str | None = None) -> socket.socket:
+    """Start a server of this test process, and return where it is asked; it ends with us."""
+    seed = {} if hash_seed is None else {"PYTHONHASHSEED": hash_seed}
     ours, theirs = socket.socketpair()
     with theirs:
         process = subprocess.Popen(
             [sys.executable, SERVER, str(theirs.fileno()), str(ROOT)],
+            env={**os.environ, **seed},
             pass_fds=(theirs.fileno(),),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -87,7 +90,7 @@ class Process(subprocess.Popen[Any]):
             warned.append(option)
         kind = words.pop(0) if words[0] in ("-c", "-m") else ""
         program, *arguments = words
-        request = {
+        request: dict[str, Any] = {
             "kind": kind,
             "program": program,
             "warnings": warned,
@@ -101,7 +104,8 @@ class Process(subprocess.Popen[Any]):
         ]
         self._connection, theirs = socket.socketpair()
         with theirs:
-            socket.send_fds(server(), [b"!"], [theirs.fileno(), *streams])
+            asked = server(request["environment"].get("PYTHONHASHSEED"))
+            socket.send_fds(asked, [b"!"], [theirs.fileno(), *streams])
         self._connection.sendall(json.dumps(request).encode() + b"\n")
 
         self._said = self._connection.makefile("rb")

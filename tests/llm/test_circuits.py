@@ -12,7 +12,7 @@ from prism.errors import (
     UnreachableError,
 )
 from prism.llm import Model
-from prism.llm._router import OllamaPool
+from prism.llm._router import ModelPool
 from prism.statechart.reasoner import Cost
 from prism.statechart.reasoner._slots import FAILURES_TO_OPEN, Slots
 from prism.testing import FakeOllama, Fault
@@ -251,7 +251,7 @@ def test_pools_that_share_a_server_say_once_that_it_fails(
 ) -> None:
     """Groups with one model at one server are told of once when it goes, once when it is back."""
     slots = Slots()
-    pools = [OllamaPool(["far"], "tiny", temperature=each, slots=slots) for each in (0, 1)]
+    pools = [ModelPool(["far"], "tiny", temperature=each, slots=slots) for each in (0, 1)]
     for pool in pools:
         open_at_once(pool)
     for pool in pools:

@@ -7,7 +7,7 @@ import pytest
 from prism.errors import BudgetSpentError, CircuitOpenError, FieldValueError, OverloadedError
 from prism.llm._host import Host
 from prism.llm._ollama import OLLAMA
-from prism.llm._router import OllamaPool
+from prism.llm._router import ModelPool
 from prism.llm._settings import filled_in
 from prism.statechart.reasoner import Cost
 from prism.statechart.reasoner._questions import ASKED_AT
@@ -311,8 +311,8 @@ async def test_pools_share_the_slots_of_a_server(serve: Serve) -> None:
     server = serve(models=["small", "large"], latency=0.01)
     slots = Slots()
     async with (
-        OllamaPool([server.host], "small", concurrency=2, slots=slots) as small,
-        OllamaPool([f"{server.host}/"], "large", concurrency=2, slots=slots) as large,
+        ModelPool([server.host], "small", concurrency=2, slots=slots) as small,
+        ModelPool([f"{server.host}/"], "large", concurrency=2, slots=slots) as large,
     ):
         assert small.servers[0].traffic is large.servers[0].traffic
         await asyncio.gather(*(pool.chat(HELLO) for pool in (small, large) for _ in range(6)))
@@ -326,8 +326,8 @@ async def test_a_busy_server_is_spared_by_all(serve: Serve, loop_clock: Clock) -
     server = serve(models=["small", "large"])
     slots = Slots()
     async with (
-        OllamaPool([server.host], "small", slots=slots, attempts=1) as small,
-        OllamaPool([server.host], "large", slots=slots, attempts=1) as large,
+        ModelPool([server.host], "small", slots=slots, attempts=1) as small,
+        ModelPool([server.host], "large", slots=slots, attempts=1) as large,
     ):
         server.fail(Fault.status(429, retry_after="20"))
         with pytest.raises(OverloadedError):
@@ -343,7 +343,7 @@ async def test_a_busy_server_is_spared_by_all(serve: Serve, loop_clock: Clock) -
 def test_two_limits_for_one_server_are_refused() -> None:
     """Pools that share a server agree on what it takes."""
     slots = Slots()
-    OllamaPool(["http://h:1"], "small", concurrency=2, slots=slots)
-    OllamaPool(["http://h:2"], "small", concurrency=3, slots=slots)
+    ModelPool(["http://h:1"], "small", concurrency=2, slots=slots)
+    ModelPool(["http://h:2"], "small", concurrency=3, slots=slots)
     with pytest.raises(FieldValueError, match=r"everyone who asks http://h:1, as .*: got 2 and 3"):
-        OllamaPool(["http://ann:secret@h:1"], "large", concurrency=3, slots=slots)
+        ModelPool(["http://ann:secret@h:1"], "large", concurrency=3, slots=slots)

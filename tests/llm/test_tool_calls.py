@@ -1,5 +1,6 @@
 """Decisions of models whose server puts their answer into the message's field of tool calls."""
 
+import json
 from typing import Any
 
 import ollama
@@ -70,6 +71,22 @@ async def test_a_tool_call_that_leaves_a_doubt_is_repaired(kind: Any, fault: Fau
         assert chosen in ("composing", "scrolling")
 
 
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [("<think>Hm.</think>\n", ("scrolling", 1)), ("I choose composing.", ("composing", 1))],
+)
+async def test_words_count_before_a_tool_call_and_thoughts_do_not(
+    content: str, expected: tuple[str, int]
+) -> None:
+    """A call is looked at only where the text beside it says nothing but thoughts."""
+    call = {"function": {"name": "choose", "arguments": {"next_state": "scrolling"}}}
+    message = {"role": "assistant", "content": content, "tool_calls": [call]}
+    body = json.dumps({"model": "tiny", "done": True, "message": message}).encode()
+    with FakeOllama(models=["tiny"]) as server:
+        chosen, source, attempts = await decide(server, Fault.body(body))
+    assert (chosen, attempts, source) == (*expected, "model")
+
+
 async def test_the_letter_of_an_option_may_be_in_a_tool_call() -> None:
     """Without log-probabilities beside it, the choice has no probability."""
     with FakeOpenAI(models=["tiny"]) as server:
@@ -101,8 +118,8 @@ async def test_clients_of_other_libraries_pass_their_tool_calls_on() -> None:
     fault = Fault.calls_tool("choose", next_state="scrolling")
     with FakeOllama(models=["tiny"]) as server:
         server.fail(fault)
-        asked = Reasoner(ollama.AsyncClient(server.host), model="tiny", mode="chat")
-        (decision,) = await asked.decide_many([ask()])
+        async with ollama.AsyncClient(server.host) as client:
+            (decision,) = await Reasoner(client, model="tiny", mode="chat").decide_many([ask()])
         assert (decision.chosen, decision.source) == (S.SCROLLING, "model")
     with FakeOpenAI(models=["tiny"]) as server:
         server.fail(fault)

@@ -155,7 +155,7 @@ def options(server: FakeOllama) -> Run[Any]:
     model = Model(
         "llama3.2", hosts=(server.host,), mode="chat", concurrency=16, stop_at_fallbacks=0.5
     )
-    return Run(Feed, 240, rounds=3, reasoner=model)
+    return Run(Feed, 40, rounds=3, reasoner=model)
 
 
 class Quiet(runs.Observer):
@@ -169,8 +169,11 @@ class Quiet(runs.Observer):
 
 @pytest.mark.parametrize("rounds", [0, 1])
 @pytest.mark.slow
-def test_a_run_that_was_stopped_is_resumed(rounds: int, server: FakeOllama, tmp_path: Path) -> None:
+def test_a_run_that_was_stopped_is_resumed(
+    rounds: int, server: FakeOllama, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A run that ends early, in its first round or later, goes on when its model is back."""
+    monkeypatch.setattr("prism.statechart.reasoner._router.WINDOW", 20)
 
     def fail(summary: Any) -> None:
         if summary.number == rounds:

@@ -209,9 +209,15 @@ def test_a_process_that_dies_is_replaced(tmp_path: Path, monkeypatch: pytest.Mon
     assert logs[0].replace(b"dies once", b"none") == logs[1]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("keep", ["logs", "tables"])
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize(
+    ("how", "keep"),
+    [
+        pytest.param(signal.SIGKILL, "logs", marks=pytest.mark.slow),
+        pytest.param(signal.SIGINT, "tables", marks=pytest.mark.slow),
+        pytest.param(signal.SIGKILL, "tables", marks=pytest.mark.long),
+        pytest.param(signal.SIGINT, "logs", marks=pytest.mark.long),
+    ],
+)
 def test_a_batch_is_resumed_to_the_same_bytes(prism: Prism, how: signal.Signals, keep: str) -> None:
     """Killed or interrupted at any time, again and again, it comes to the same files."""
     Path("plan.toml").write_text("agents = 100\nrounds = 8\nseeds = 4\n")

@@ -230,12 +230,15 @@ def test_a_phone_need_not_scroll_sideways(browser: Any, shown: Show, folder: Pat
 def test_a_phone_shows_where_agents_start_and_the_column_that_sorts(
     browser: Any, shown: Show, folder: Path
 ) -> None:
-    """Neither has to be scrolled to; a whole id leads to its agent, and a field to any round."""
+    """Neither has to be scrolled to, in any round; a whole id leads to its agent."""
     try:
         browser.be_a_phone(390)
         see(browser, shown(folder), "#run=real&round=2")
         start = "document.querySelector('#at-chart .start').getBoundingClientRect()"
-        assert 0 < browser.run(f"return {start}.left") < 390
+        assert 0 < (left := browser.run(f"return {start}.left")) < 390
+        browser.run("location.hash = '#run=real&round=3'")
+        browser.wait("document.getElementById('at').dataset.round === '3'")
+        assert browser.run(f"return {start}.left") == left
         browser.run("location.hash = '#run=real&round=2&words=&sort=-entered+composing'")
         column = "document.querySelector('#all-agents [aria-sort=descending]')"
         browser.wait(column)

@@ -1,6 +1,7 @@
-"""Looking into the log itself: what is read of it for one agent."""
+"""Looking into the log itself: one agent, and rounds that are not counted yet."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from prism.analysis import agent_story, read_log
-from prism.watch._looking import doings_of
+from prism.watch._looking import agents_in, doings_of, happened_in
 from prism.watch._watched import Watched
 from tests.kit.waiting import wait_until
 
@@ -41,3 +42,29 @@ def test_one_agent_is_told_from_its_own_lines_alone(
     doings_of(watched, joined[0], None)
     assert sum(read) < watched.tail.size / 5
     watched.close()
+
+
+def test_the_last_round_of_a_long_log_is_told_before_the_rest_is_read(
+    write_log: Callable[..., Path], make: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Until a log is read to a round, only the last is told, from the end of the log."""
+    monkeypatch.setattr("prism.watch._watched.MOST_READ_WHOLE", 0)
+    monkeypatch.setattr("prism.watch._watched._SECONDS_TO_BE_SHOWN", 600)
+    moves = [
+        {**make.move("a", *ends, trigger="go"), "round": number, "tick": 1}
+        for number, ends in ((6, "xy"), (7, "yx"))
+    ]
+    ended = {"event": "round.ended", "timestamp": "t", "round": 7, "states": {"x": 1}}
+    watched = Watched(write_log([make.started(), make.joined("a", "x"), *moves, ended]), "x")
+    try:
+        assert happened_in(watched, 7, "moves")[0]["round"].to_list() == [7]
+        assert agents_in(watched, 7, "x", []) == [("a", 1)]
+        assert happened_in(watched, 6, "moves")[0].is_empty()
+        assert agents_in(watched, 6, "y", []) == []
+        assert watched.counted == 0
+        watched.shown.set()
+        wait_until(lambda: watched.counted > 0)
+        assert happened_in(watched, 6, "moves")[0]["round"].to_list() == [6]
+        assert agents_in(watched, 6, "y", []) == [("a", 1)]
+    finally:
+        watched.close()

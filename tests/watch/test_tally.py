@@ -69,11 +69,11 @@ def test_a_round_begins_and_ends_at_its_lines(folder: Path) -> None:
     """A round begins and ends at its lines."""
     path = folder / "events.jsonl"
     tally, data = tally_of(path), path.read_bytes()
-    for number in tally.rounds():
-        begin, end = tally.span(number)
+    assert [*tally.begins] == tally.rounds()
+    ends = [*tally.begins.values(), None][1:]
+    for (number, begin), end in zip(tally.begins.items(), ends, strict=True):
         events = [json.loads(line) for line in data[begin:end].splitlines()]
         assert {event["round"] for event in events} == {number}
-    assert [tally.span(each)[1] for each in tally.rounds()][-1] is None
 
 
 def test_decisions_costs_faults_and_measures_are_those_of_the_analysis(

@@ -1,12 +1,15 @@
 """Rehearsing worlds: planted faults are named, and good worlds pass."""
 
 import re
+import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from prism.errors import InputError
 from prism.worlds import World, rehearse
+from tests.kit import processes
 from tests.kit.medley import Medley
 from tests.kit.worlds import SHIPPED
 from tests.worlds.test_together import Pushing
@@ -69,6 +72,15 @@ FIRST = "next((each for each in self.agents if len(each.met) < 2), person).met.a
 CHOICE = "next(iter({'alpha', 'beta', 'gamma', 'delta', 'epsilon'}))"
 
 pytestmark = pytest.mark.usefixtures("own_modules")
+
+
+@pytest.fixture(autouse=True)
+def forked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have each run fork a process that has imported prism; ``world check`` has them start."""
+    forking = SimpleNamespace(
+        Popen=processes.start, DEVNULL=subprocess.DEVNULL, PIPE=subprocess.PIPE
+    )
+    monkeypatch.setattr("prism.worlds._rehearse.subprocess", forking)
 
 
 def findings(folder: Path, **planted: str) -> list[str]:
@@ -156,7 +168,7 @@ def test_what_declarations_show_is_told_without_a_run(
     planted: dict[str, str], problem: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Steps of no state, and fields that cannot be kept, are found in the class."""
-    monkeypatch.setattr("subprocess.Popen", None)
+    monkeypatch.setattr("prism.worlds._rehearse.subprocess.Popen", None)
     (found,) = findings(tmp_path, **planted)
     assert re.search(problem, found)
 

@@ -90,19 +90,10 @@ OwnPrompt = Template | Callable[[Question], str]
 PROMPT_LOGGER: logging.Logger = logging.getLogger("prism.statechart.prompts")
 """The logger for warnings about prompts that are given once and change no log."""
 
-FIELDS: Mapping[str, str] = {
-    "name": "name of the agent",
-    "persona": "who the agent is, with the chosen attributes",
-    "state": "its state",
-    "trigger": "the event that opened the question",
-    "options": "the states to choose from, a line each, with what they mean",
-    "chart": "name of the chart",
-    "description": "description of the chart",
-    "situation": "what the question says; by default state, event and context",
-    "context": "what the event is about",
-    "memory": "what the agent remembers",
-    "reply": "how to reply; empty for a decision model",
-}
+FIELDS = (
+    *("name", "persona", "state", "trigger", "options", "chart", "description", "situation"),
+    *("context", "memory", "reply"),
+)
 """The fields of a template, besides those of agent, context and world."""
 
 _OPEN: Mapping[str, Callable[[Question, str], str]] = {

@@ -25,7 +25,7 @@ from prism.errors import ReasonerError
 from prism.randomness import RandomStream
 from prism.statechart._identity import agent_name, identify
 from prism.statechart._nesting import Configuration
-from prism.statechart.reasoner._model_client import ChoiceReply, Reply, TextReply
+from prism.statechart.reasoner._model_client import ChoiceReply, Reply
 from prism.statechart.reasoner._own_prompts import (
     OwnPrompt,
     OwnPrompts,
@@ -560,12 +560,83 @@ class Request:
 
     def offered(self) -> tuple[Any, ...]:
         """Return the options in the order of the prompt."""
-        return rotated(self.question.options, self.rotation or 0)
+        options, rotation = self.question.options, self.rotation or 0
+        return (*options[rotation:], *options[:rotation])
 
+    @property
+    def schema(self) -> dict[str, Any]:
+        """JSON schema of a chat's reply."""
+        return answer_schema(self.offered(), asks_reason=self.asks_reason)
 
-def rotated(options: Sequence[Any], rotation: int) -> tuple[Any, ...]:
-    """Return options with some moved from the beginning of the list to its end."""
-    return (*options[rotation:], *options[:rotation])
+    def shuffled(self, settings: PromptSettings, seed: int) -> Request:
+        """Return the request with the options of its question in another order.
+
+        Its question, and therefore its identity and the reading of its reply, do not change.
+        Requests that share an answer have the same order: it is drawn by the prompt, and also by
+        the agent and its question if the request is only for that agent.
+
+        Args:
+            settings: The contents of prompts besides the question.
+            seed: Seed of the order.
+        """
+        count = len(self.question.options)
+        rotations = min(count, MOST_ROTATIONS)
+        own = [self.variation] if self.is_apart else []
+        drawn = RandomStream(seed, "order", self.hash or "", *own).index(rotations)
+        told = replace(self, rotation=drawn * count // rotations)
+        if not told.rotation:
+            return told
+
+        turned = replace(self.question, options=told.offered())
+        text, choice = _as_asked(self.kind, turned, settings)
+        return replace(told, text=text, choice=choice)
+
+    def reworded(self, problem: Exception) -> Request:
+        """Return a request that says why its last reply was useless, and how to answer.
+
+        It is a single message, since not every client accepts a conversation. It gives a model that
+        repeats itself at temperature 0 something new to read.
+        """
+        how = "Respond with JSON only, with the letter of one option."
+        if self.kind == "chat":
+            listed = ", ".join(map(state_text, self.offered()))
+            reply = '{"next_state": "<state_value>"}'
+            how = f"Choose one of {listed}. Respond with JSON only:\n{reply}"
+
+        return replace(self, text=again(self.text, str(problem), how))
+
+    def answer_in(self, reply: Reply) -> tuple[Any, Mapping[str, float] | None]:
+        """Return the option that a reply chooses, or else its probabilities.
+
+        Raises:
+            ReasonerError: If it is not valid.
+        """
+        options = self.question.options
+        if self.kind == "decision":
+            chosen = reply.choice if reply.is_bare_choice else None
+            bare = next((option for option in options if state_text(option) == chosen), None)
+            chances = None if bare is not None else read_probabilities(reply.chances, list(options))
+            return bare, chances
+
+        for option in options:
+            # the exact reply of servers that follow the schema needs no careful reader
+            if reply.text == f'{{"next_state": "{state_text(option)}"}}':
+                return option, None
+
+        return parse_reasoner_response(reply.text, list(options)), None
+
+    def problem_in(self, reply: Reply) -> ReasonerError | None:
+        """Return why a reply cannot be used; None if it can."""
+        try:
+            self.answer_in(reply)
+        except ReasonerError as error:
+            return error
+
+        return None
+
+    def lacks(self, reply: Reply) -> int:
+        """Return 0 for a reply that can be used, else 1."""
+        return int(self.problem_in(reply) is not None)
 
 
 def requests_for(
@@ -626,45 +697,6 @@ def prompt_hash(question: Question, settings: PromptSettings) -> str | None:
         return None
 
 
-def shuffled(request: Request, settings: PromptSettings, seed: int) -> Request:
-    """Return a request that lists the options of its question in another order.
-
-    Its question, and therefore its identity and the reading of its reply, do not change.
-
-    Args:
-        request: The request, in the order of the chart.
-        settings: The contents of prompts besides the question.
-        seed: Seed of the order.
-    """
-    rotation = rotation_of(request, seed)
-    told = replace(request, rotation=rotation)
-    if not rotation:
-        return told
-
-    turned = replace(request.question, options=told.offered())
-    text, choice = _as_asked(request.kind, turned, settings)
-
-    return replace(told, text=text, choice=choice)
-
-
-def rotation_of(request: Request, seed: int) -> int:
-    """Draw the number of options to move from the beginning of a request's list to its end.
-
-    Requests that share an answer have the same order: it is drawn by the prompt, and also by the
-    agent and its question if the request is only for that agent.
-
-    Args:
-        request: The request.
-        seed: Seed of the draw.
-    """
-    count = len(request.question.options)
-    rotations = min(count, MOST_ROTATIONS)
-    own = [request.variation] if request.is_apart else []
-    drawn = RandomStream(seed, "order", request.hash or "", *own).index(rotations)
-
-    return drawn * count // rotations
-
-
 # Reading replies
 
 QUESTION = "q0"
@@ -680,52 +712,19 @@ class TextRequest:
         schema: JSON Schema of the answer, if it must be JSON.
         lacks: Returns 0 for a reply that can be used, else 1.
         variation: A number added to the seed of the sampling.
+        choice: None, since it asks no choice question; see `Request`.
     """
 
     text: str
     schema: dict[str, Any] | None
-    lacks: Callable[[TextReply], int]
+    lacks: Callable[[Reply], int]
     variation: int = 0
-
-
-def choosing(request: Request) -> TextRequest:
-    """Return a question as a prompt whose answer is a choice."""
-    schema = answer_schema(request.offered(), asks_reason=request.asks_reason)
-
-    def lacks(said: TextReply) -> int:
-        return int(problem_in(Reply(said.text), request) is not None)
-
-    return TextRequest(request.text, schema, lacks, request.variation)
-
-
-def reworded(request: Request, problem: Exception) -> Request:
-    """Return a request that says why its last reply was useless, and how to answer.
-
-    It is a single message, since not every client accepts a conversation. It gives a model that
-    repeats itself at temperature 0 something new to read.
-    """
-    if request.kind == "chat":
-        listed = ", ".join(state_text(option) for option in request.offered())
-        how = f'Choose one of {listed}. Respond with JSON only:\n{{"next_state": "<state_value>"}}'
-    else:
-        how = "Respond with JSON only, with the letter of one option."
-
-    return replace(request, text=again(request.text, str(problem), how))
+    choice: None = None
 
 
 def again(prompt: str, problem: str, how: str) -> str:
     """Return a repeated prompt with the problem of the last reply."""
     return f"{prompt.rstrip()}\n\nYour last reply could not be used: {problem}\n{how}\n"
-
-
-def problem_in(reply: Reply, request: Request) -> ReasonerError | None:
-    """Return why a reply cannot be used; None if it can."""
-    try:
-        answer_in(reply, request)
-    except ReasonerError as error:
-        return error
-
-    return None
 
 
 def chances_of(decided: ChoiceReply) -> Reply:
@@ -736,27 +735,3 @@ def chances_of(decided: ChoiceReply) -> Reply:
         return Reply(chances=chances)
 
     return Reply("", chances, answer.get("choice"), answer["option_mass"])
-
-
-def answer_in(reply: Reply, request: Request) -> tuple[Any, Mapping[str, float] | None]:
-    """Return the option that a reply chooses, or else its probabilities.
-
-    Raises:
-        ReasonerError: If it is not valid.
-    """
-    options = request.question.options
-    if request.kind == "decision":
-        chosen = reply.choice if reply.is_bare_choice else None
-        bare = next((option for option in options if state_text(option) == chosen), None)
-        return (
-            (bare, None)
-            if bare is not None
-            else (None, read_probabilities(reply.chances, list(options)))
-        )
-
-    for option in options:
-        # the exact reply of servers that follow the schema needs no careful reader
-        if reply.text == f'{{"next_state": "{state_text(option)}"}}':
-            return option, None
-
-    return parse_reasoner_response(reply.text, list(options)), None

@@ -39,7 +39,6 @@ from prism.statechart.reasoner._foreign import (
     require_model,
 )
 from prism.statechart.reasoner._model_client import (
-    ChoiceReply,
     ModelClient,
     Reply,
     has,
@@ -63,14 +62,9 @@ from prism.statechart.reasoner._prompts import (
     PromptSettings,
     Request,
     TextRequest,
-    answer_in,
     chances_of,
-    choosing,
-    problem_in,
     prompt_hash,
     requests_for,
-    reworded,
-    shuffled,
 )
 from prism.statechart.reasoner._questions import (
     BaseReasoner,
@@ -259,7 +253,7 @@ class AsksModel:
             reply = await self._reply(request, cost)
             # a decision model would repeat its mistake
             is_chat = request.kind == "chat"
-            problem: Exception | None = problem_in(reply, request) if is_chat else None
+            problem: Exception | None = request.problem_in(reply) if is_chat else None
         except UselessReplyError as error:
             problem = error
 
@@ -276,7 +270,7 @@ class AsksModel:
         """Send a request in other words, with its own time limit; None without a reply."""
         further = Cost()
         try:
-            return await self._reply(reworded(request, problem), further)
+            return await self._reply(request.reworded(problem), further)
         except LLMError:
             # the first reply, or its problem, is more informative
             return None
@@ -313,25 +307,23 @@ class AsksModel:
             cost.settle(*allowance.seconds_gone())
 
     async def _sent(self, request: Request | TextRequest, cost: Cost) -> Reply:
-        if isinstance(request, Request) and request.kind == "decision":
-            asked, questions = request, {QUESTION: request.choice or {}}
-
-            def lacks(decided: ChoiceReply) -> int:
-                return int(problem_in(chances_of(decided), asked) is not None)
-
+        if request.choice is not None:
             more = _taken(
                 self._taken_by_decisions,
-                lacks=lacks,
-                variation=asked.variation,
+                lacks=lambda decided: request.lacks(chances_of(decided)),
+                variation=request.variation,
                 may_chat=self._prefers_chat,
             )
-            return chances_of(await self.pool.systemone(asked.text, questions, cost=cost, **more))
+            asked = {QUESTION: request.choice}
+            return chances_of(await self.pool.systemone(request.text, asked, cost=cost, **more))
 
-        chat = request if isinstance(request, TextRequest) else choosing(request)
-        messages = [{"role": "user", "content": chat.text}]
-        more = _taken(self._taken_by_chat, lacks=chat.lacks, variation=chat.variation)
-        said = await self.pool.chat(messages, format=chat.schema, cost=cost, **more)
-
+        more = _taken(
+            self._taken_by_chat,
+            lacks=lambda said: request.lacks(Reply(said.text)),
+            variation=request.variation,
+        )
+        messages = [{"role": "user", "content": request.text}]
+        said = await self.pool.chat(messages, format=request.schema, cost=cost, **more)
         return Reply(said.text)
 
     def _look_for_tokens(self, cost: Cost) -> None:
@@ -386,21 +378,6 @@ def _taken(names: Container[str], **offered: Any) -> dict[str, Any]:
 
 
 # Decisions
-
-
-@dataclass(frozen=True, slots=True)
-class _Probabilities:
-    """A decision model's answer, before an option is drawn from it."""
-
-    by_option: Mapping[str, float]
-    source: Source
-    cost: Cost | None
-    option_mass: float | None
-    rotation: int | None
-    prompt_hash: str | None = None
-
-
-Found = Decision | _Probabilities
 
 
 class _Asked(NamedTuple):
@@ -610,8 +587,8 @@ class Reasoner(AsksModel, BaseReasoner):
 
     async def _find(
         self, drawn: Sequence[tuple[Question, Draw]], recording: Recording | None
-    ) -> list[Found]:
-        """Return the model's answer to each question."""
+    ) -> list[Decision]:
+        """Return the model's answer to each question; one with probabilities chooses nothing."""
         kind = self._kind or await self._find_kind()
         if kind == "decision":
             self._say_without_reasons()
@@ -620,7 +597,7 @@ class Reasoner(AsksModel, BaseReasoner):
         if self._samples:
             requests = (self._sampled(each, drawn[each.place][1].variation) for each in requests)
 
-        placed: dict[int, Found] = {}
+        placed: dict[int, Decision] = {}
         further = await self._ask_all(requests, placed, recording)
         while further:
             further = await self._ask_all(further, placed, recording)
@@ -657,7 +634,7 @@ class Reasoner(AsksModel, BaseReasoner):
     async def _ask_all(
         self,
         requests: Iterable[Request],
-        placed: dict[int, Found],
+        placed: dict[int, Decision],
         recording: Recording | None,
     ) -> list[Request]:
         """Ask, and store the result for each question by its index.
@@ -702,7 +679,7 @@ class Reasoner(AsksModel, BaseReasoner):
     def _put(self, request: Request, identity: str, flights: dict[str, Flight[Reply]]) -> _Asked:
         """Send a request, unless the same one is already open."""
         seed = self._order_seed
-        told = request if seed is None else shuffled(request, self._settings, seed)
+        told = request if seed is None else request.shuffled(self._settings, seed)
         # a shared request is not repeated, even if it failed
         if identity in flights:
             return _Asked(request, told, identity)
@@ -732,7 +709,7 @@ class Reasoner(AsksModel, BaseReasoner):
 
     def _answered(
         self, asked: _Asked, outcome: Outcome[Reply], recording: Recording | None
-    ) -> Found:
+    ) -> Decision:
         """Return the result of a request; a failure is a fallback."""
         request, reply = asked.told, outcome.result
         if recording is not None:
@@ -743,7 +720,7 @@ class Reasoner(AsksModel, BaseReasoner):
         cost = outcome.charge()
         cost.attempts += request.before
         if outcome.error is not None:
-            found: Found = self._fall_back(request.question, outcome.error, cost)
+            found = self._fall_back(request.question, outcome.error, cost)
         else:
             assert reply is not None
             found = self._read(request, reply, "model", cost)
@@ -754,7 +731,9 @@ class Reasoner(AsksModel, BaseReasoner):
 
         return replace(found, prompt_hash=request.hash)
 
-    def _known(self, request: Request, identity: str, recording: Recording | None) -> Found | None:
+    def _known(
+        self, request: Request, identity: str, recording: Recording | None
+    ) -> Decision | None:
         """Return the answer to a request that is invalid, or was sent before."""
         if request.fault is not None:
             # a prompt that was too long to send is worth recording
@@ -800,44 +779,37 @@ class Reasoner(AsksModel, BaseReasoner):
         # the servers that decide are down, which may be temporary
         return isinstance(error, CircuitOpenError)
 
-    def _read(self, request: Request, reply: Reply, source: Source, cost: Cost | None) -> Found:
-        mass, rotation = reply.option_mass, request.rotation
+    def _read(self, request: Request, reply: Reply, source: Source, cost: Cost | None) -> Decision:
         try:
-            chosen, chances = answer_in(reply, request)
+            chosen, chances = request.answer_in(reply)
         except ReasonerError as error:
             found = self._fall_back(request.question, error, cost)
             return replace(found, reason=f"{found.reason}{'' if cost is None else cost.cut_short}")
 
-        if chances is not None:
-            return _Probabilities(chances, source, cost, mass, rotation)
+        return Decision(
+            chosen,
+            source,
+            probabilities=chances,
+            cost=cost,
+            said=read_reason(reply.text, MOST_REASON_CHARACTERS) if request.asks_reason else None,
+            option_mass=reply.option_mass,
+            rotation=request.rotation,
+        )
 
-        asks = request.asks_reason
-        said = read_reason(reply.text, MOST_REASON_CHARACTERS) if asks else None
-        return Decision(chosen, source, cost=cost, said=said, option_mass=mass, rotation=rotation)
-
-    def _decided(self, question: Question, draw: Draw, answers: Iterator[Found]) -> Decision:
+    def _decided(self, question: Question, draw: Draw, answers: Iterator[Decision]) -> Decision:
         """Choose an option by its probability, if the model gave probabilities."""
         if draw.fault is not None:
             return self._without_asking(question, draw.fault)
 
         found = next(answers)
-        if isinstance(found, Decision):
+        if found.probabilities is None:
             return replace(found, sampling_seed=draw.variation) if self._samples else found
 
-        weights = list(found.by_option.values())
+        weights = list(found.probabilities.values())
         is_drawn = self._pick == "draw"
         number = index_at(draw.taken[1], weights) if is_drawn else weights.index(max(weights))
-        rounded = {text: round(chance, 6) for text, chance in found.by_option.items()}
-
-        return Decision(
-            question.options[number],
-            found.source,
-            probabilities=rounded,
-            option_mass=found.option_mass,
-            rotation=found.rotation,
-            cost=found.cost,
-            prompt_hash=found.prompt_hash,
-        )
+        rounded = {text: round(chance, 6) for text, chance in found.probabilities.items()}
+        return replace(found, chosen=question.options[number], probabilities=rounded)
 
     def _without_asking(self, question: Question, fault: Exception) -> Decision:
         place = place_of(fault)

@@ -415,8 +415,8 @@ class Slots:
     A server has one limit on simultaneous questions, for all models, dialects and pools::
 
         slots = Slots()
-        small = OllamaPool(["http://127.0.0.1:11434"], "llama3.2", slots=slots)
-        large = OllamaPool(["http://127.0.0.1:11434"], "llama3.3", slots=slots)
+        small = ModelPool(["http://127.0.0.1:11434"], "llama3.2", slots=slots)
+        large = ModelPool(["http://127.0.0.1:11434"], "llama3.3", slots=slots)
 
     Every question gets a lease of the host with the fewest open questions.
 

@@ -194,11 +194,18 @@ class Lamps(World[Lamp]):
         lamp.fire("is lit")
 
 
+@pytest.fixture(scope="module")
+def lamps(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a run of the chain."""
+    folder = tmp_path_factory.mktemp("lamps") / "run"
+    Run(Lamps(), 200, seed=1).keep(folder)
+    return folder
+
+
 @pytest.mark.parametrize("depth", [None, 1])
-def test_dwell_times_of_events_at_rates_are_in_rounds(tmp_path: Path, depth: int | None) -> None:
+def test_dwell_times_of_events_at_rates_are_in_rounds(lamps: Path, depth: int | None) -> None:
     """A chain's rates are found within three errors, and its curve is exponential."""
-    Run(Lamps(), 200, seed=1).keep(tmp_path / "run")
-    logs = read_log(tmp_path / "run")
+    logs = read_log(lamps)
     table = dwell_times(logs, depth=depth)
     for state, rate in (("lit", 0.7), ("dark", 2.0)):
         (row,) = table.filter(state=state).iter_rows(named=True)

@@ -70,8 +70,10 @@ def test_the_random_charts_are_worth_comparing() -> None:
     assert sum(count > 0 for count in counts) > 25
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("block", range(30))
+@pytest.mark.parametrize(
+    "block",
+    [pytest.param(n, marks=pytest.mark.long if n % 4 else pytest.mark.slow) for n in range(30)],
+)
 def test_thousands_of_random_charts_do_what_appendix_d_says(block: int) -> None:
     """The same for 3,000 further charts."""
     for seed in range(1000 + 100 * block, 1100 + 100 * block):

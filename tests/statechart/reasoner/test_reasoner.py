@@ -44,7 +44,7 @@ def test_settings_are_checked(options: Any, message: str) -> None:
 def test_a_client_with_slots_takes_no_concurrency() -> None:
     """A concurrency for a client that has one of its own is an error that gives both."""
     pool = Model("tiny", ["localhost"], concurrency=3).as_client()
-    with pytest.raises(FieldValueError, match="must be omitted, got 5: OllamaPool has its own, 3"):
+    with pytest.raises(FieldValueError, match="must be omitted, got 5: ModelPool has its own, 3"):
         Reasoner(pool, concurrency=5)
     assert Reasoner(pool).concurrency == 3
     assert Reasoner(Silent()).concurrency == 16

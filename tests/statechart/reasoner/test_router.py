@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from prism.errors import FieldValueError, ReasonerError, TooManyFallbacksError
-from prism.llm._router import OllamaPool
+from prism.llm._router import ModelPool
 from prism.statechart import BaseWriter, Budget, PolicyReasoner, Reasoner, TextCall, Writer, Written
 from prism.statechart.reasoner import Cost, Decision, EarlierAnswers, Router
 from prism.statechart.reasoner._router import CostsByModel, costs_told, models_told
@@ -123,7 +123,7 @@ async def test_costs_are_counted_by_model() -> None:
     with FakeOllama(models=["small", "large"]) as server:
         slots, budget = Slots(), Budget()
         parts: dict[str, Any] = {
-            name: Reasoner(OllamaPool([server.host], model, slots=slots), budget=budget)
+            name: Reasoner(ModelPool([server.host], model, slots=slots), budget=budget)
             for name, model in (("even", "small"), ("odd", "large"))
         }
         reasoner = Router(parts, parity, on_start=started.append)
