@@ -60,6 +60,11 @@ async def test_a_tool_call_without_words_is_an_answer(kind: Any, fault: Fault) -
         Fault.calls_tool("choose", next_state="flying"),
         Fault.calls_tool("choose", next_state="scrolling", only_if="it rains"),
         Fault.calls_tool("search", query="scrolling"),
+        Fault.calls_tool("do_not_choose", next_state="scrolling"),
+        Fault.calls_tool("rejectState", state="scrolling"),
+        Fault.calls_tool("choose", next_state="scrolling", confirm=False),
+        Fault.calls_tool("scrolling", value=False),
+        Fault.calls_tool("move", state="scrolling", to="composing"),
     ],
 )
 async def test_a_tool_call_that_leaves_a_doubt_is_repaired(kind: Any, fault: Fault) -> None:
@@ -85,6 +90,32 @@ async def test_words_count_before_a_tool_call_and_thoughts_do_not(
     with FakeOllama(models=["tiny"]) as server:
         chosen, source, attempts = await decide(server, Fault.body(body))
     assert (chosen, attempts, source) == (*expected, "model")
+
+
+_FIRST = {"function": {"name": "scrolling", "arguments": "{}"}}
+
+
+@pytest.mark.parametrize(
+    "calls",
+    [
+        [_FIRST, {"function": {"name": None, "arguments": '{"next_state": "composing"}'}}],
+        [_FIRST, {"type": "custom", "custom": {"name": "composing", "input": ""}}],
+        [_FIRST, {"name": "composing", "arguments": "{}"}],
+        [_FIRST, "composing"],
+        [{"function": {"name": "scrolling", "arguments": '{"unless": "it ra'}}],
+        [{"function": {"name": "scrolling", "arguments": "composing"}}],
+        [{"function": {"name": "scrolling", "arguments": '["composing"]'}}],
+        [{"function": {"name": "scrolling", "arguments": ["composing"]}}],
+        [{"function": {"name": "scrolling", "arguments": "{'next_state': 'composing'}"}}],
+    ],
+)
+async def test_calls_of_which_a_part_cannot_be_read_are_no_answer(calls: list[Any]) -> None:
+    """What cannot be read may say something else than what can, so the question is repeated."""
+    message = {"role": "assistant", "content": None, "tool_calls": calls}
+    body = json.dumps({"choices": [{"index": 0, "message": message}]}).encode()
+    with FakeOpenAI(models=["tiny"]) as server:
+        _, source, attempts = await decide(server, Fault.body(body))
+    assert (source, attempts) == ("model", 2)
 
 
 async def test_the_letter_of_an_option_may_be_in_a_tool_call() -> None:

@@ -65,15 +65,25 @@ def _parameters_of(function: Callable[..., Any], bound: bool) -> tuple[tuple[str
 def told_calls(calls: Any) -> str:
     """Return the tool calls of a message as JSON, as a model writes them; empty if none.
 
-    Servers that know how a model calls tools cut the calls out of its text.
+    Servers that know how a model calls tools cut the calls out of its text. Nothing is told if one
+    of them cannot be read, since it may say something else than the others.
     """
-    functions = [first(call, "function") for call in calls] if isinstance(calls, list) else []
-    told = [
-        {name: first(function, name) for name in ("name", "arguments")}
-        for function in functions
-        if isinstance(first(function, "name"), str)
-    ]
-    return json.dumps(told, default=str) if told else ""
+    told = [_told_call(call) for call in calls] if isinstance(calls, list) else []
+    return json.dumps(told, default=str) if told and None not in told else ""
+
+
+def _told_call(call: Any) -> dict[str, Any] | None:
+    """Return the name and the arguments of a call; None if it has no name, or broken arguments."""
+    function = first(call, "function")
+    name, arguments = first(function, "name"), first(function, "arguments")
+    try:
+        read = json.loads(arguments or "null") if isinstance(arguments, str) else arguments
+    except (ValueError, RecursionError):
+        return None
+
+    is_whole = isinstance(name, str) and (read is None or isinstance(read, Mapping))
+    # arguments stay as they are, because a key may stand there twice
+    return {"name": name, "arguments": arguments} if is_whole else None
 
 
 class TextReply(Protocol):

@@ -56,6 +56,18 @@ _HEDGE = (
 )
 _DENIAL = re.compile(rf"{_NEGATION}|{_HEDGE}", re.IGNORECASE)
 _LIMIT = re.compile(_HEDGE, re.IGNORECASE)
+_REFUSAL = re.compile(
+    f"{_NEGATION}|"
+    + _any_of(
+        r"""avoid\w* block\w* cancel\w* decline\w* den(?:y|ied) deselect\w* disable\w* discard\w*
+        dismiss\w* dont error\w* exclude\w* fail\w* forbid\w* ignore\w* prevent\w* refuse\w*
+        reject\w* remove\w* revoke\w* skip\w* undo unselect\w*"""
+    ),
+    re.IGNORECASE,
+)
+"""The words in a tool's name with which a call says what it does not choose."""
+
+_WORD_BEGINS = re.compile(r"_|(?<=[a-z])(?=[A-Z])")
 
 _NOUN = (
     r"(?:next[\s_\-]*state|final[\s_\-]*answer|state|answer|choice|decision|action|selection"
@@ -236,7 +248,8 @@ _WRAPPERS = frozenset(
         *("function", "toolcall", "toolcalls"),
     }
 )
-_TOOL_KEYS = frozenset({"name", "function", "tool", "toolname", "value", "id", "label"})
+_TOOL_NAMES = frozenset({"name", "function", "tool", "toolname"})
+_TOOL_KEYS = _TOOL_NAMES | {"value", "id", "label"}
 _REASONS = re.compile(
     r"reason|explanation|rationale|why|because|thought|text|content|message|post|description"
     r"|analysis|context|justification|thinking|input|argument|param|args|query"
@@ -245,7 +258,10 @@ _CONDITIONAL_KEY = re.compile(rf"\W*(?:(?:only\W*)?{CONDITION}|only)(?![^\W_])",
 _CONDITIONAL_TEXT = re.compile(
     rf"\W*(?:only\W*)?{CONDITION}(?!\w)|\b(?:only\s+(?:if|when)|unless)\b", re.IGNORECASE
 )
-_VERDICTS = {"valid": False, "chosen": False, "rejected": True, "negated": True, "denied": True}
+_VERDICTS = {
+    **dict.fromkeys(("valid", "chosen", "accepted", "confirm", "confirmed", "enabled"), False),
+    **dict.fromkeys(("rejected", "negated", "denied", "cancelled", "canceled"), True),
+}
 _SEPARATORS = re.compile(r"[\W_]+")
 _MOST_NESTING = 6
 
@@ -259,7 +275,7 @@ def answered_by(whole: Any, names: Names, key: str) -> Any:
     values = list(_values(whole, names, _folded(key), 0))
     if not values:
         return None
-    if _has_condition(whole, _folded(key)):
+    if _has_condition(whole, names, _folded(key)):
         raise ReasonerError(f"the reply sets a condition: {excerpt(whole)}")
 
     named = [_named(value, names) for value in values]
@@ -305,7 +321,11 @@ def _under_usual_keys(keyed: list[tuple[str, Any]], names: Names) -> list[Any]:
     inside = [each for each in _under(keyed, _WRAPPERS | _ANSWER_KEYS) if isinstance(each, list)]
     texts = [each for each in _under(keyed, _ANSWER_KEYS) if isinstance(each, str)]
 
-    return naming + inside or texts
+    found = naming + inside or texts
+    # the state beside the end of a transition may be its beginning
+    ends = [value for value in _under(keyed, {"to"}) if _named(value, names) is not None]
+
+    return found + ends if found else []
 
 
 def _under(keyed: list[tuple[str, Any]], keys: Container[str]) -> list[Any]:
@@ -333,15 +353,15 @@ def _named(value: Any, names: Names) -> Any | None:
     return named_in(value, names) if isinstance(value, str) else None
 
 
-def _has_condition(value: Any, asked: str) -> bool:
-    """Return True if a key of it, or a text under an unknown key, is a condition."""
+def _has_condition(value: Any, names: Names, asked: str) -> bool:
+    """Return True if a key of it, a tool's name or a text under an unknown key is a condition."""
     if isinstance(value, Members):
-        return any(_is_condition(each, inner, asked) for each, inner in value)
+        return any(_is_condition(each, inner, names, asked) for each, inner in value)
 
-    return isinstance(value, list) and any(_has_condition(item, asked) for item in value)
+    return isinstance(value, list) and any(_has_condition(item, names, asked) for item in value)
 
 
-def _is_condition(key: str, value: Any, asked: str) -> bool:
+def _is_condition(key: str, value: Any, names: Names, asked: str) -> bool:
     value = _parsed(value)
     if value is None or value in ("", []):
         return False
@@ -349,11 +369,22 @@ def _is_condition(key: str, value: Any, asked: str) -> bool:
     folded = _folded(key)
     if _VERDICTS.get(folded) is value or _CONDITIONAL_KEY.match(key.replace("_", " ")):
         return True
+    if folded == "value" and value is False:
+        return _named(value, names) is None
     if isinstance(value, str):
-        known = folded in {asked, *_ANSWER_KEYS, *_TOOL_KEYS} or _REASONS.search(folded)
-        return not known and bool(_CONDITIONAL_TEXT.search(value))
+        return _limits(folded, value, names, asked)
 
-    return _has_condition(value, asked)
+    return _has_condition(value, names, asked)
+
+
+def _limits(folded: str, text: str, names: Names, asked: str) -> bool:
+    """Return True for a tool whose name refuses what it is given, or a text with a condition."""
+    if folded in _TOOL_NAMES:
+        words = _WORD_BEGINS.sub(" ", text)
+        return names.spelled(text) is None and _REFUSAL.search(words) is not None
+
+    known = folded in {asked, *_ANSWER_KEYS, *_TOOL_KEYS} or _REASONS.search(folded)
+    return not known and bool(_CONDITIONAL_TEXT.search(text))
 
 
 def _folded(key: str) -> str:
