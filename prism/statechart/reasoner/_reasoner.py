@@ -487,7 +487,9 @@ class Reasoner(AsksModel, BaseReasoner):
         logger, seed = limits.get("logger"), limits.get("seed", 0)
         BaseReasoner.__init__(self, logger)
         AsksModel.__init__(self, client, only_decides=mode == "decision", **limits)
-        _refuse_own_limits(self.client, limits.get("concurrency"), limits.get("attempts"))
+        _refuse_own_limits(
+            self.client, type(client).__name__, limits.get("concurrency"), limits.get("attempts")
+        )
         self._mode, self._prefers_chat = mode, mode == "auto"
         self._kind: Kind | None = kind_by(mode, self.client)
         self._mode_finder = ModeFinder(self.pool, logger)
@@ -829,15 +831,23 @@ class Reasoner(AsksModel, BaseReasoner):
         return Decision(chosen, "fallback", reason=describe(error), cost=cost)
 
 
-def _refuse_own_limits(client: Any, concurrency: int | None, attempts: int | None) -> None:
-    """Refuse limits for a client that has its own and would ignore them."""
+def _refuse_own_limits(
+    client: Any, given: str, concurrency: int | None, attempts: int | None
+) -> None:
+    """Refuse limits for a client that has its own and would ignore them.
+
+    Args:
+        client: The client.
+        given: The type of what the user gave: that of the client, or of a description of a model.
+        concurrency: The limit on simultaneous questions, if given.
+        attempts: The limit on attempts, if given.
+    """
     own = getattr(client, "concurrency", None)
     if own and concurrency is not None:
         raise FieldValueError(
-            f"concurrency must be omitted, got {concurrency!r}: {type(client).__name__} has its "
-            f"own, {own!r}"
+            f"concurrency must be omitted, got {concurrency!r}: {given} has its own, {own!r}"
         )
     if attempts is not None and has_slots(client):
         raise FieldValueError(
-            f"attempts must be omitted, got {attempts!r}: {type(client).__name__} retries by itself"
+            f"attempts must be omitted, got {attempts!r}: {given} retries by itself"
         )

@@ -46,6 +46,10 @@ def test_a_client_with_slots_takes_no_concurrency() -> None:
     pool = Model("tiny", ["localhost"], concurrency=3).as_client()
     with pytest.raises(FieldValueError, match="must be omitted, got 5: ModelPool has its own, 3"):
         Reasoner(pool, concurrency=5)
+    with pytest.raises(FieldValueError, match="must be omitted, got 5: Model has its own, 3"):
+        Reasoner(Model("tiny", ["localhost"], concurrency=3), concurrency=5)
+    with pytest.raises(FieldValueError, match="must be omitted, got 2: Model retries by itself"):
+        Reasoner(Model("tiny", ["localhost"]), attempts=2)
     assert Reasoner(pool).concurrency == 3
     assert Reasoner(Silent()).concurrency == 16
 
