@@ -136,7 +136,8 @@ def read_completion(reply: Any) -> ChatReply:
         input_tokens=count_of(said["prompt_eval_count"]),
         output_tokens=count_of(said["eval_count"]),
         tokens=[token for token in tokens if isinstance(token, dict) and listed_in(token)],
-        calls=message.get("tool_calls"),
+        # a model that refuses chooses nothing
+        calls=None if message.get("refusal") else message.get("tool_calls"),
     )
 
 

@@ -92,6 +92,36 @@ async def test_words_count_before_a_tool_call_and_thoughts_do_not(
     assert (chosen, attempts, source) == (*expected, "model")
 
 
+@pytest.mark.parametrize(
+    ("beside", "expected"),
+    [
+        ({"content": "<think>Hm.</think>\n"}, 1),
+        ({"content": None, "refusal": "I cannot choose."}, 2),
+        ({"content": "Do not scroll."}, 2),
+    ],
+)
+@pytest.mark.parametrize("is_own", [True, False])
+async def test_what_a_call_stands_beside_counts_alike_for_all_clients(
+    beside: dict[str, Any], expected: int, is_own: bool
+) -> None:
+    """Thoughts leave a call the answer, words and a refusal do not."""
+    function = {"name": "choose", "arguments": '{"next_state": "scrolling"}'}
+    calls = [{"id": "1", "type": "function", "function": function}]
+    message = {"role": "assistant", "tool_calls": calls, **beside}
+    choices = [{"index": 0, "finish_reason": "tool_calls", "message": message}]
+    told = {"id": "1", "object": "chat.completion", "created": 1, "model": "tiny"}
+    with FakeOpenAI(models=["tiny"]) as server:
+        server.fail(Fault.body(json.dumps({**told, "choices": choices}).encode()))
+        client: Any = model_at(server).as_client()
+        if not is_own:
+            client = openai.AsyncOpenAI(base_url=f"{server.host}/v1", api_key="x")
+        async with client:
+            reasoner = Reasoner(client, model=None if is_own else "tiny", mode="chat")
+            (decision,) = await reasoner.decide_many([ask()])
+    assert decision.cost is not None
+    assert (decision.source, decision.cost.attempts) == ("model", expected)
+
+
 _FIRST = {"function": {"name": "scrolling", "arguments": "{}"}}
 
 

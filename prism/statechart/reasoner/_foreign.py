@@ -31,6 +31,7 @@ from prism.statechart.reasoner._model_client import (
 )
 from prism.statechart.reasoner._pool import Pool, SingleFlight
 from prism.statechart.reasoner._prompts import Kind, asks_choice
+from prism.statechart.reasoner._replies._objects import what_is_said
 from prism.statechart.reasoner._slots import Host, Slots, Traffic
 from prism.statechart.reasoner._spending import Cost, loop_time
 from prism.statechart.states import state_text
@@ -251,9 +252,16 @@ def read_text(reply: Any, cost: Cost, *, is_choice: bool = False) -> str:
         return reply
 
     _add_cost(reply, cost)
+    return (_call_in(reply) if is_choice else "") or _text_of(reply)
+
+
+def _call_in(reply: Any) -> str:
+    """Return the tool calls in a reply, if it has no words beside them but thoughts."""
     message = first(_choice_in(reply), "message")
-    calls = first(message, "tool_calls") if is_choice and not first(message, "content") else None
-    return told_calls(calls) or _text_of(reply)
+    content = first(message, "content")
+    words = what_is_said(content) if isinstance(content, str) else content
+
+    return "" if words or first(message, "refusal") else told_calls(first(message, "tool_calls"))
 
 
 def _text_of(reply: Any) -> str:
