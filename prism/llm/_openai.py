@@ -136,9 +136,13 @@ def read_completion(reply: Any) -> ChatReply:
         input_tokens=count_of(said["prompt_eval_count"]),
         output_tokens=count_of(said["eval_count"]),
         tokens=[token for token in tokens if isinstance(token, dict) and listed_in(token)],
-        # a model that refuses chooses nothing
-        calls=None if message.get("refusal") else message.get("tool_calls"),
+        calls=_calls_of(message),
     )
+
+
+def _calls_of(message: Mapping[str, Any]) -> Any:
+    """Return the tool calls in a message; None beside a refusal, which chooses nothing."""
+    return None if message.get("refusal") else message.get("tool_calls")
 
 
 def _words(reply: Mapping[str, Any]) -> dict[str, Any]:

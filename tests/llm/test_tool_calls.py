@@ -93,16 +93,16 @@ async def test_words_count_before_a_tool_call_and_thoughts_do_not(
 
 
 @pytest.mark.parametrize(
-    ("beside", "expected"),
+    ("beside", "is_answer"),
     [
-        ({"content": "<think>Hm.</think>\n"}, 1),
-        ({"content": None, "refusal": "I cannot choose."}, 2),
-        ({"content": "Do not scroll."}, 2),
+        ({"content": "<think>Hm.</think>\n"}, True),
+        ({"content": None, "refusal": "I cannot choose."}, False),
+        ({"content": "Do not scroll."}, False),
     ],
 )
 @pytest.mark.parametrize("is_own", [True, False])
 async def test_what_a_call_stands_beside_counts_alike_for_all_clients(
-    beside: dict[str, Any], expected: int, is_own: bool
+    beside: dict[str, Any], is_answer: bool, is_own: bool
 ) -> None:
     """Thoughts leave a call the answer, words and a refusal do not."""
     function = {"name": "choose", "arguments": '{"next_state": "scrolling"}'}
@@ -119,7 +119,7 @@ async def test_what_a_call_stands_beside_counts_alike_for_all_clients(
             reasoner = Reasoner(client, model=None if is_own else "tiny", mode="chat")
             (decision,) = await reasoner.decide_many([ask()])
     assert decision.cost is not None
-    assert (decision.source, decision.cost.attempts) == ("model", expected)
+    assert ((decision.source, decision.cost.attempts) == ("model", 1)) is is_answer
 
 
 _FIRST = {"function": {"name": "scrolling", "arguments": "{}"}}
