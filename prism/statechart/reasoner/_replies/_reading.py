@@ -316,16 +316,18 @@ def _under_keys(members: Members, names: Names, key: str) -> list[Any]:
 def _under_usual_keys(keyed: list[tuple[str, Any]], names: Names) -> list[Any]:
     """Return the values under keys that models use in place of the requested one."""
     # a response may hold the words of a post beside a state, and a tool may be called by any name
-    named = _under(keyed, _TOOL_KEYS | _ANSWER_KEYS)
-    naming = [value for value in named if _named(value, names) is not None]
+    naming = _naming(keyed, _TOOL_KEYS | _ANSWER_KEYS, names)
     inside = [each for each in _under(keyed, _WRAPPERS | _ANSWER_KEYS) if isinstance(each, list)]
     texts = [each for each in _under(keyed, _ANSWER_KEYS) if isinstance(each, str)]
 
     found = naming + inside or texts
     # the state beside the end of a transition may be its beginning
-    ends = [value for value in _under(keyed, {"to"}) if _named(value, names) is not None]
+    return found + _naming(keyed, {"to"}, names) if found else []
 
-    return found + ends if found else []
+
+def _naming(keyed: list[tuple[str, Any]], keys: Container[str], names: Names) -> list[Any]:
+    """Return the values under some keys that name an option."""
+    return [value for value in _under(keyed, keys) if _named(value, names) is not None]
 
 
 def _under(keyed: list[tuple[str, Any]], keys: Container[str]) -> list[Any]:
