@@ -11,6 +11,7 @@
   const PAUSE_OF_MORE = 2000;
   const PAUSE_OF_ROUNDS = 600;
   const PAUSE_OF_TIME = 4000;
+  const PAUSE_OF_COUNTING = 8000;
   const PAUSE_OUT_OF_SIGHT = 30000;
   const MOST_PAUSE = 8000;
   const MOST_IN_NETWORK = 2000;
@@ -52,8 +53,8 @@
   };
 
   // Loads a part of the page: one request at a time, and another one if it was wanted meanwhile.
-  // Between two of them, it rests for as many times as long as one took, for a run is not to be slowed down;
-  // and at least for the milliseconds that the caller gives. A run that has ended is slowed down by nothing.
+  // Between two of them, it rests for as many times as long as one took, for neither a run nor the reading of its log is to be slowed down;
+  // and at least for the milliseconds that the caller gives.
   const loader = (load, rest = 3) => {
     let busy = false;
     let wanted = null;
@@ -67,7 +68,7 @@
         return;
       }
       clearTimeout(timer);
-      const isFree = isPlayed || state.head?.state !== "running";
+      const isFree = isPlayed || (state.head?.state !== "running" && !isCounting());
       const pause = isFree ? took : Math.max(Math.min(rest * took, MOST_PAUSE), least);
       due = Math.min(due, ended + pause);
       const left = due - performance.now();
@@ -225,7 +226,7 @@
     return words.map((each) => `${each} \u00b7 `).join("");
   };
 
-  const isCounting = () => state.head?.size - state.head?.read > 1 << 20;
+  const isCounting = () => state.head?.size - state.head?.read > 1 << 23;
   const isOver = (head) => ["complete", "stopped", "damaged"].includes(head?.state);
   const faultWords = ({ faults, ...head }) => `${faults ? counted(faults) : "no"} fault${faults === 1 ? "" : "s"} in the run${isOver(head) && head.read === head.size ? "" : " so far"}`;
 
@@ -379,7 +380,7 @@
 
   // Nobody reads a list that changes with every round, and it costs more than all else of the round.
   const pauseOfList = () => {
-    if (!isCounting() && (state.head?.state !== "running" || !isLive())) return 0;
+    if (state.head?.state !== "running" || !isLive()) return 0;
     return state.sees.happened ? PAUSE_OF_TIME : PAUSE_OUT_OF_SIGHT;
   };
 
@@ -676,11 +677,12 @@
       const isMore = !first && ended === state.head.ended && before.rounds === state.head.rounds;
       ended = state.head.ended;
       if (isMore && before.read === state.head.read && before.state === state.head.state) return;
-      const round = first || isLive() ? loadRound(isMore ? PAUSE_OF_MORE : PAUSE_OF_ROUNDS) : null;
+      const least = isCounting() ? PAUSE_OF_COUNTING : 0;
+      const round = first || isLive() ? loadRound(Math.max(isMore ? PAUSE_OF_MORE : PAUSE_OF_ROUNDS, least)) : null;
       // all else can wait for the first round
       if (first) round.then(() => loadHappened()).then(() => loadTime());
-      else if (isLive()) loadHappened(pauseOfList());
-      if (!first) loadTime(head.state === "running" && !state.sees.time ? PAUSE_OUT_OF_SIGHT : PAUSE_OF_TIME);
+      else if (isLive()) loadHappened(Math.max(pauseOfList(), least));
+      if (!first) loadTime(Math.max(head.state === "running" && !state.sees.time ? PAUSE_OUT_OF_SIGHT : PAUSE_OF_TIME, least));
       if (first) loadPanel();
     };
     source.onerror = () => {
