@@ -144,7 +144,7 @@ class _Pages:
             except (PrismError, KeyboardInterrupt):
                 return
 
-            await sleep(_SECONDS_BETWEEN if playing else 2 * _SECONDS_BETWEEN)
+            await sleep(_SECONDS_BETWEEN)
 
 
 def _agents(views: Views, asked: Mapping[str, str]) -> Any:
