@@ -10,11 +10,11 @@ from prism.report._facts.run_facts import RunFacts
 from prism.report._figures.page_figures import PageFigures
 from prism.report._sections import agents, numbers
 from prism.report._sections.cascades import CASCADES
-from prism.report._sections.costs import COSTS, CYCLES, STEPS
 from prism.report._sections.decisions import DECISIONS
 from prism.report._sections.diagram import CHART
 from prism.report._sections.faults import FAULTS, RECORDED
 from prism.report._sections.kinds import Kind, Section
+from prism.report._sections.numbers import COSTS, CYCLES, STEPS
 from prism.report._sections.participation import ENGAGEMENT, PARTICIPATION
 from prism.report._sections.states import DWELLING, STATES
 from prism.report._sections.thinking import ACTIONS, SIZES, THOUGHTS

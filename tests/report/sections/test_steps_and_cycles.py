@@ -13,8 +13,7 @@ from prism.report import Report, make_report
 from prism.report._facts.run_facts import facts_of
 from prism.report._figures.page_figures import PageFigures
 from prism.report._sections.agents import agent_rows
-from prism.report._sections.costs import CYCLES, STEPS
-from prism.report._sections.numbers import key_numbers
+from prism.report._sections.numbers import CYCLES, STEPS, key_numbers
 from prism.runlog import RunLog, SimulatedClock
 from prism.statechart import Cost, Written
 from prism.testing import ScriptedWriter
