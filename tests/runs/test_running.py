@@ -307,7 +307,7 @@ def test_an_interruption_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
         try:
             await until(is_waiting.is_set)
             for _ in range(10):
-                # Python sees one that comes just before the thread begins to wait only when it wakes
+                # one that comes just before the thread begins to wait is seen only when it wakes
                 press_ctrl_c()
                 await asyncio.sleep(MOST_SECONDS / 10)
         except asyncio.CancelledError:
