@@ -394,6 +394,7 @@
     if (run !== state.run) return;
     showKinds(view.kinds ?? []);
     const list = view.sections.find(({ anchor }) => anchor === "happened");
+    if (list && isCounting()) list.explanation = `The log is still being read, and what is not read yet is not listed. ${list.explanation}`;
     if (list && kind === "faults") list.explanation = `${capital(faultWords(state.head))}. ${list.explanation}`;
     await showSections(get("happened"), "at", view);
     const listed = get("at-happened");
@@ -673,15 +674,17 @@
       const { head, play } = JSON.parse(event.data);
       if (play) showPlay(play);
       if (!head) return;
+      // a round that is looked at may have been read meanwhile
+      const isDue = isLive() || isCounting();
       showHead(head);
       const isMore = !first && ended === state.head.ended && before.rounds === state.head.rounds;
       ended = state.head.ended;
       if (isMore && before.read === state.head.read && before.state === state.head.state) return;
       const least = isCounting() ? PAUSE_OF_COUNTING : 0;
-      const round = first || isLive() ? loadRound(Math.max(isMore ? PAUSE_OF_MORE : PAUSE_OF_ROUNDS, least)) : null;
+      const round = first || isDue ? loadRound(Math.max(isMore ? PAUSE_OF_MORE : PAUSE_OF_ROUNDS, least)) : null;
       // all else can wait for the first round
       if (first) round.then(() => loadHappened()).then(() => loadTime());
-      else if (isLive()) loadHappened(Math.max(pauseOfList(), least));
+      else if (isDue) loadHappened(Math.max(pauseOfList(), least));
       if (!first) loadTime(Math.max(head.state === "running" && !state.sees.time ? PAUSE_OUT_OF_SIGHT : PAUSE_OF_TIME, least));
       if (first) loadPanel();
     };
