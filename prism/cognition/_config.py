@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import AfterValidator, ConfigDict, Field, create_model, model_validator
 
@@ -21,6 +21,9 @@ from prism.files._declarations import Declaration, Optionally, WholeNumber
 from prism.files._places import depth_of
 from prism.files._source import MOST_TOLD, DocumentError, Problem, Problems, Source, Where, key_of
 from prism.statechart.reasoner._tokens import TokenCounter, count_tokens
+
+if TYPE_CHECKING:
+    from prism.cognition._actions import OwnAction
 
 SCHEMA_NAME = "cognition.schema.json"
 MAX_CHARACTERS = 1_000_000
@@ -182,7 +185,7 @@ def crowded_limits(
     *,
     goal: str | None = None,
     count: TokenCounter = count_tokens,
-    own: Mapping[str, str] | None = None,
+    own: Mapping[str, OwnAction] | None = None,
 ) -> Iterator[tuple[str, str]]:
     """Yield each limit that a prompt exceeds even without memories, and a message.
 
@@ -190,7 +193,7 @@ def crowded_limits(
         config: The configuration.
         goal: The goal; the configuration's own by default.
         count: Counts tokens.
-        own: Actions of the application, and what a prompt says of each.
+        own: Actions of the application, by name.
     """
     limits = {"hard_limit": config.hard_limit, "paging_limit": config.paging_limit}
     for state in config.state_description:
