@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import AfterValidator, ConfigDict, Field, create_model, model_validator
 
@@ -21,9 +21,6 @@ from prism.files._declarations import Declaration, Optionally, WholeNumber
 from prism.files._places import depth_of
 from prism.files._source import MOST_TOLD, DocumentError, Problem, Problems, Source, Where, key_of
 from prism.statechart.reasoner._tokens import TokenCounter, count_tokens
-
-if TYPE_CHECKING:
-    from prism.cognition._actions import OwnAction
 
 SCHEMA_NAME = "cognition.schema.json"
 MAX_CHARACTERS = 1_000_000
@@ -185,7 +182,7 @@ def crowded_limits(
     *,
     goal: str | None = None,
     count: TokenCounter = count_tokens,
-    own: Mapping[str, OwnAction] | None = None,
+    own: Mapping[str, Any] | None = None,
 ) -> Iterator[tuple[str, str]]:
     """Yield each limit that a prompt exceeds even without memories, and a message.
 
