@@ -15,15 +15,12 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from prism.cognition._memory._values import to_text
 from prism.cognition._settings import PAGING_ACTIONS, STATE_DESCRIPTION, PromptTexts
 from prism.errors import UnknownStateError
 from prism.statechart.reasoner._tokens import TokenCounter, count_tokens
-
-if TYPE_CHECKING:
-    from prism.cognition._actions import OwnAction
 
 _THOUGHT = "What you have found out, and what to do next."
 """The thought in the form that prompts show."""
@@ -143,7 +140,7 @@ def build_prompt(
     *,
     goal: str | None = None,
     count: TokenCounter = count_tokens,
-    own: Mapping[str, OwnAction] | None = None,
+    own: Mapping[str, Any] | None = None,
 ) -> Prompt:
     """Return the prompt of a cycle.
 
@@ -153,7 +150,7 @@ def build_prompt(
         seen: What it sees of its memory.
         goal: What is to be achieved; the configuration's goal by default.
         count: Counts tokens.
-        own: Actions of the application, by name.
+        own: Actions of the application by name, an `OwnAction` each.
 
     Raises:
         UnknownStateError: If there is no such state.
@@ -203,15 +200,13 @@ def _thought_lines(thought: str) -> Iterator[str]:
     return filter(None, lines)
 
 
-def reply_schema(
-    state: str, actions: Iterable[str], own: Mapping[str, OwnAction]
-) -> dict[str, Any]:
+def reply_schema(state: str, actions: Iterable[str], own: Mapping[str, Any]) -> dict[str, Any]:
     """Return the JSON Schema of what a model replies, for servers that take one.
 
     Args:
         state: The state that the agent is in.
         actions: Types of action that are available.
-        own: Actions of the application, by name.
+        own: Actions of the application by name, an `OwnAction` each.
     """
     text = {"type": "string"}
     if state == "thinking":
@@ -279,7 +274,7 @@ def _on_names(with_value: Sequence[str], own: Iterable[str]) -> str:
     return note
 
 
-def _now(config: PromptTexts, state: str, own: Mapping[str, OwnAction]) -> str:
+def _now(config: PromptTexts, state: str, own: Mapping[str, Any]) -> str:
     told = {name: each.told for name, each in own.items()}
     if state == "thinking":
         # an agent that knows what it can do decides better whether to do it
