@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from _pytest.runner import runtestprotocol
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 
 # how long an example takes says more of the machine's load than of the code
 settings.register_profile(
@@ -70,7 +71,12 @@ FIXTURES = [
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Give fixtures to every process that runs tests: not to the one that hands them out."""
+    """Give fixtures to every process that runs tests: not to the one that hands them out.
+
+    A few examples of a property hardly meet the constants that hypothesis finds in all modules.
+    """
+    if config.getoption("hypothesis_profile", None) is None:
+        providers._get_local_constants = lambda: providers._local_constants
     hands_out = config.getoption("dist", "no") != "no" and not hasattr(config, "workerinput")
     for name in () if hands_out and not config.option.collectonly else FIXTURES:
         # the conftest of a folder that is named on the command line may have imported it before
@@ -128,15 +134,21 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
-    """Have a worker send one report of a test that passes silently, with the time of all three."""
+    """Have a worker send one report of a test that passes silently, with the time of all three.
+
+    The report is without keywords, which nobody reads of such a test. That a test begins is told
+    where lines are printed for it.
+    """
     if "PYTEST_XDIST_WORKER" not in os.environ:
         return None
 
-    item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    if item.config.option.verbose > 0:
+        item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
     reports = runtestprotocol(item, log=False, nextitem=nextitem)
     if all(report.passed and not report.sections for report in reports):
         (called,) = (report for report in reports if report.when == "call")
         called.duration = sum(report.duration for report in reports)
+        called.keywords = {}
         reports = [called]
     for report in reports:
         item.ihook.pytest_runtest_logreport(report=report)
