@@ -16,7 +16,6 @@ from pathlib import Path
 import pytest
 from _pytest.runner import runtestprotocol
 from hypothesis import HealthCheck, settings
-from hypothesis.internal.conjecture import providers
 
 # how long an example takes says more of the machine's load than of the code
 settings.register_profile(
@@ -71,12 +70,7 @@ FIXTURES = [
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Give fixtures to every process that runs tests: not to the one that hands them out.
-
-    A few examples of a property hardly meet the constants that hypothesis finds in all modules.
-    """
-    if config.getoption("hypothesis_profile", None) is None:
-        providers._get_local_constants = lambda: providers._local_constants
+    """Give fixtures to every process that runs tests: not to the one that hands them out."""
     hands_out = config.getoption("dist", "no") != "no" and not hasattr(config, "workerinput")
     for name in () if hands_out and not config.option.collectonly else FIXTURES:
         # the conftest of a folder that is named on the command line may have imported it before
