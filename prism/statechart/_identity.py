@@ -27,6 +27,8 @@ from prism.telemetry._loggers import (
     active_logger,
     pass_over,
     report_warning,
+    tell_of,
+    tell_whole,
 )
 from prism.telemetry.events import DECISION
 
@@ -39,6 +41,9 @@ shared_texts: dict[str, str] = {}
 """The one copy of each text that records refer to: see `share`."""
 
 _SCALARS = (str, int, float, bool, type(None))
+SCALARS = frozenset(_SCALARS)
+"""The types of values that a record keeps as they are."""
+
 _CONTAINERS = (Mapping, list, tuple, deque, set, frozenset)
 _DEEPEST = 8
 _LEAF_MODULES = ("datetime", "decimal", "fractions", "ipaddress", "pathlib", "uuid")
@@ -386,6 +391,12 @@ def is_heard(given: EventLogger | None) -> bool:
     return _awaited.get() is not None or _listener(given) is not None
 
 
+def log_of(given: EventLogger | None) -> EventLogger | None:
+    """Return the log that decisions go straight to; None if nobody, or anybody else, is told."""
+    listener = _listener(given)
+    return None if tell_of(listener) is tell_whole or _awaited.get() is not None else listener
+
+
 def _listener(given: EventLogger | None) -> EventLogger | None:
     """Return the logger of a decision, or None if nobody listens."""
     # a logger that relays events looks itself for who listens, when it passes them on
@@ -433,38 +444,33 @@ def announce(
     name, told = name_or_number(agent), {**how, "context": identified(context)}
     if more:
         told.update(more)
-    tell = getattr(type(active), "_prism_tell", None)
-    if tell is not None and source != "fallback":
-        frame = _frame_of(state, trigger, tuple(options), chosen, source)
-        tell(active, DECISION, name, frame, told)
-        return
-
-    keys = {"agent_id": name, **_shared(state, trigger, options, chosen, source), **told}
     if source == "fallback":
-        report_warning(given, DECISION, **keys)
+        frame = _new_frame(state, trigger, options, chosen, source)
+        report_warning(given, DECISION, agent_id=name, **frame.after, **told)
     elif active is not None:
+        tell = tell_of(active)
+        # other loggers get lists of their own, which a processor may change
+        make = _new_frame if tell is tell_whole else frame_of
         try:
-            active.info(DECISION, **keys)
+            tell(active, DECISION, name, make(state, trigger, tuple(options), chosen, source), told)
         except Exception as error:
             pass_over(error, DECISION)
 
 
-def _shared(
-    state: Any, trigger: str, options: Iterable[Any], chosen: Any, source: str
-) -> dict[str, Any]:
+def _new_frame(state: Any, trigger: str, options: Iterable[Any], chosen: Any, source: str) -> Frame:
     """Return what decisions with one outcome have in common."""
-    return {
+    shared = {
         "state": state_text(state),
         "trigger": trigger,
         "options": [state_text(option) for option in options],
         "chosen": state_text(chosen),
         "source": source,
     }
+    return Frame({}, shared)
 
 
-@lru_cache(maxsize=1024)
-def _frame_of(*outcome: Any) -> Frame:
-    return Frame({}, _shared(*outcome))
+frame_of = lru_cache(maxsize=1024)(_new_frame)
+"""The same, made once for each outcome, in which nothing may change."""
 
 
 def known(**values: Any) -> dict[str, Any]:
