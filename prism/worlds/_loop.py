@@ -7,9 +7,10 @@ import gc
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
-from functools import cached_property, partial
+from functools import cached_property
 from importlib import import_module
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 from prism._faults import place_of_method, shortened
@@ -46,6 +47,7 @@ from prism.worlds._treatments import Treating, Treatment, with_reasoners
 from prism.worlds._world import World, defines
 
 _TICKS_BETWEEN_COLLECTIONS = 100
+_SECONDS_BETWEEN_YIELDS = 0.001
 
 COLUMNS = "prism.columns"
 
@@ -137,8 +139,7 @@ class Loop:
             world, self._parts, seed, ticks, self.clock, logger, self._answerers, sampling
         )
         make: Any = column_stage() if columns else AgentStage
-        # a policy never waits, so yield to interruptions and to other tasks in the event loop
-        self.pace: Callable[[], Awaitable[object]] = partial(asyncio.sleep, 0)
+        self.pace: Callable[[], Awaitable[object]] = _yielding()
         try:
             self._stage: AgentStage = make(setting)
             self._prepare(agents)
@@ -527,6 +528,22 @@ def sampling_of(agents: Any, asked: int | None) -> Sampling | None:
     # the number of agents in a file of social agents is known once the run has read it
     is_of_many = agents > MANY if isinstance(agents, int) else isinstance(agents, AgentTable)
     return Sampling(LOGGED_OF_MANY, MANY) if is_of_many else None
+
+
+def _yielding() -> Callable[[], Awaitable[object]]:
+    """Return what yields to interruptions and to other tasks, as a policy never waits.
+
+    A turn of the event loop takes longer than a tick in which nobody acts, so ticks share one.
+    """
+    due = 0.0
+
+    async def give_way() -> None:
+        nonlocal due
+        if monotonic() >= due:
+            await asyncio.sleep(0)
+            due = monotonic() + _SECONDS_BETWEEN_YIELDS
+
+    return give_way
 
 
 def _leave_it() -> None:
