@@ -139,7 +139,8 @@ class Loop:
             world, self._parts, seed, ticks, self.clock, logger, self._answerers, sampling
         )
         make: Any = column_stage() if columns else AgentStage
-        self.pace: Callable[[], Awaitable[object]] = _yielding()
+        self.pace: Callable[[], Awaitable[object]] = self._give_way
+        self._yields_at = 0.0
         try:
             self._stage: AgentStage = make(setting)
             self._prepare(agents)
@@ -327,6 +328,17 @@ class Loop:
         return {"seconds_per_round": self.clock.seconds_per_tick * self.ticks_per_round}
 
     # Rounds
+
+    async def _give_way(self) -> None:
+        """Yield to interruptions and to other tasks, since a policy never waits.
+
+        A turn of the event loop takes longer than a tick in which nobody acts, so the ticks of a
+        round share one.
+        """
+        is_between = self.clock.round == len(self.finished)
+        if is_between or monotonic() >= self._yields_at:
+            await asyncio.sleep(0)
+            self._yields_at = monotonic() + _SECONDS_BETWEEN_YIELDS
 
     async def _round(self, number: int) -> Any:
         host, world, stage = self._host, self.world, self._stage
@@ -528,22 +540,6 @@ def sampling_of(agents: Any, asked: int | None) -> Sampling | None:
     # the number of agents in a file of social agents is known once the run has read it
     is_of_many = agents > MANY if isinstance(agents, int) else isinstance(agents, AgentTable)
     return Sampling(LOGGED_OF_MANY, MANY) if is_of_many else None
-
-
-def _yielding() -> Callable[[], Awaitable[object]]:
-    """Return what yields to interruptions and to other tasks, as a policy never waits.
-
-    A turn of the event loop takes longer than a tick in which nobody acts, so ticks share one.
-    """
-    due = 0.0
-
-    async def give_way() -> None:
-        nonlocal due
-        if monotonic() >= due:
-            await asyncio.sleep(0)
-            due = monotonic() + _SECONDS_BETWEEN_YIELDS
-
-    return give_way
 
 
 def _leave_it() -> None:
