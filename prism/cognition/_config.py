@@ -182,7 +182,7 @@ def crowded_limits(
     *,
     goal: str | None = None,
     count: TokenCounter = count_tokens,
-    own: Mapping[str, str] | None = None,
+    own: Mapping[str, Any] | None = None,
 ) -> Iterator[tuple[str, str]]:
     """Yield each limit that a prompt exceeds even without memories, and a message.
 
@@ -190,7 +190,7 @@ def crowded_limits(
         config: The configuration.
         goal: The goal; the configuration's own by default.
         count: Counts tokens.
-        own: Actions of the application, and what a prompt says of each.
+        own: Actions of the application, by name.
     """
     limits = {"hard_limit": config.hard_limit, "paging_limit": config.paging_limit}
     for state in config.state_description:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal
 
-from prism.cognition._actions import tag_in
+from prism.cognition._actions import OwnAction, tag_in
 from prism.cognition._config import Config, crowded_limits
 from prism.cognition._memory._contents import STATES
 from prism.cognition._memory._memory import Memory
@@ -123,7 +123,7 @@ class Pager:
         config: The configuration.
         goal: What the agent is to achieve; the configuration's goal by default.
         count: Counts tokens.
-        own: Actions of the application, and what a prompt says of each.
+        own: Actions of the application, by name.
 
     Raises:
         InputError: If the fixed parts of every prompt already exceed a limit.
@@ -138,7 +138,7 @@ class Pager:
         config: Config,
         goal: str | None,
         count: TokenCounter,
-        own: Mapping[str, str] | None = None,
+        own: Mapping[str, OwnAction] | None = None,
     ) -> None:
         self._config = config
         self._goal = config.goal if goal is None else goal

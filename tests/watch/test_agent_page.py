@@ -2,27 +2,23 @@
 
 import json
 import re
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 import httpx
 import pytest
 
-from prism.watch import Watching
+from prism.watch import watch
 from tests.kit.waiting import wait_until
-
-Show = Callable[[Path], Watching]
-Visit = Callable[[Watching], httpx.Client]
 
 
 def ask(client: httpx.Client, path: str, **query: Any) -> Any:
     return client.get(path, params={"run": "real", **query}).json()
 
 
-@pytest.fixture
-def client(shown: Show, visit: Visit, tmp_path: Path, make: Any) -> httpx.Client:
-    """Return a browser of a run in which a model decides about a post and templates write."""
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory, make: Any) -> Iterator[httpx.Client]:
+    """Yield a browser of a run in which a model decides about a post and templates write."""
     first, second = {"round": 1, "tick": 1}, {"round": 1, "tick": 2}
     about = {"context": {"post_id": "p1"}, "source": "model", "model": "small"}
     weighed = {"agent_id": "ada", "post_id": "p1", "relevance": 0.2, "threshold": 0.8}
@@ -39,12 +35,15 @@ def client(shown: Show, visit: Visit, tmp_path: Path, make: Any) -> httpx.Client
         make.decision("bob", ["a", "b"], "b", source="fallback", reason="late", **second),
         make.move("ada", "idle", "scroll", round=2, tick=1),
     ]
-    log = tmp_path / "real" / "events.jsonl"
+    log = tmp_path_factory.mktemp("decided") / "real" / "events.jsonl"
     log.parent.mkdir()
     log.write_text("".join(json.dumps(event) + "\n" for event in events))
-    client = visit(shown(log.parent))
-    wait_until(lambda: ask(client, "/head")["read"] == ask(client, "/head")["size"] > 0)
-    return client
+    watching = watch(log.parent)
+    with httpx.Client(base_url=watching.url.partition("/?")[0], timeout=30) as client:
+        assert client.get(watching.url).status_code == 200
+        wait_until(lambda: (head := ask(client, "/head"))["read"] == head["size"] > 0)
+        yield client
+    watching.stop()
 
 
 def html_of(client: httpx.Client, agent: str, number: int) -> dict[str, str]:
