@@ -7,10 +7,9 @@ import gc
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
-from functools import cached_property
+from functools import cached_property, partial
 from importlib import import_module
 from pathlib import Path
-from time import monotonic
 from typing import Any
 
 from prism._faults import place_of_method, shortened
@@ -47,7 +46,6 @@ from prism.worlds._treatments import Treating, Treatment, with_reasoners
 from prism.worlds._world import World, defines
 
 _TICKS_BETWEEN_COLLECTIONS = 100
-_SECONDS_BETWEEN_YIELDS = 0.001
 
 COLUMNS = "prism.columns"
 
@@ -139,8 +137,8 @@ class Loop:
             world, self._parts, seed, ticks, self.clock, logger, self._answerers, sampling
         )
         make: Any = column_stage() if columns else AgentStage
-        self.pace: Callable[[], Awaitable[object]] = self._give_way
-        self._yields_at = 0.0
+        # a policy never waits, so yield to interruptions and to other tasks in the event loop
+        self.pace: Callable[[], Awaitable[object]] = partial(asyncio.sleep, 0)
         try:
             self._stage: AgentStage = make(setting)
             self._prepare(agents)
@@ -328,17 +326,6 @@ class Loop:
         return {"seconds_per_round": self.clock.seconds_per_tick * self.ticks_per_round}
 
     # Rounds
-
-    async def _give_way(self) -> None:
-        """Yield to interruptions and to other tasks, since a policy never waits.
-
-        A turn of the event loop takes longer than a tick in which nobody acts, so the ticks of a
-        round share one.
-        """
-        is_between = self.clock.round == len(self.finished)
-        if is_between or monotonic() >= self._yields_at:
-            await asyncio.sleep(0)
-            self._yields_at = monotonic() + _SECONDS_BETWEEN_YIELDS
 
     async def _round(self, number: int) -> Any:
         host, world, stage = self._host, self.world, self._stage
