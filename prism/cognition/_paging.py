@@ -279,16 +279,15 @@ class Pager:
         For it no memory has to move: it keeps below the soft limit, or else below the hard one.
         """
         found = _found_last(memory)
-        named = _matching(memory, self._config.storage.named, self._goal or "")
-        hints = [*found, *(tag for tag in named if tag not in found)]
+        named = dict.fromkeys(_matching(memory, self._config.storage.named, self._goal or ""))
+        hinted, hints = replace(seen, found=found, named=named), [*(found | named)]
         if not hints:
             return whole
 
         def without_last(number: int) -> Prompt:
-            shown = hints[: len(hints) - number]
-            of_found = {tag: text for tag, text in found.items() if tag in shown}
-            of_named = [tag for tag in named if tag in shown]
-            return self._prompt(state, replace(seen, found=of_found, named=of_named))
+            last = hints[len(hints) - number :]
+            gone = [(part, tag) for tag in last for part in ("found", "named")]
+            return self._prompt(state, without(hinted, gone))
 
         limits = [limit for limit in (self.soft, self.hard) if limit and whole.tokens <= limit]
         bound = min(limits, default=None)

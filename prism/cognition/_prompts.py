@@ -70,7 +70,7 @@ class Seen:
         working: The working memory.
         thoughts: The log, oldest first.
         stored: How many memories are in storage.
-        named: Tags of memories in storage that may be wanted.
+        named: Memories in storage that may be wanted, by tag.
         found: Memories that the last action found, by tag.
         last_action: The last action and its result.
         news: What the agent has been told, oldest first.
@@ -80,7 +80,7 @@ class Seen:
     working: Mapping[str, Any] = field(default_factory=dict)
     thoughts: Mapping[str, str] = field(default_factory=dict)
     stored: int = 0
-    named: Sequence[str] = ()
+    named: Mapping[str, Any] = field(default_factory=dict)
     found: Mapping[str, Any] = field(default_factory=dict)
     last_action: Mapping[str, Any] | None = None
     news: Sequence[str] = ()
@@ -108,7 +108,8 @@ def without(seen: Seen, gone: Collection[tuple[str, str]]) -> Seen:
 
     Args:
         seen: What is seen.
-        gone: What is left out: ``working``, ``thoughts`` or ``found``, and the tag or key.
+        gone: What is left out: ``working``, ``thoughts``, ``found`` or ``named``, and the tag or
+            key.
     """
     left_out = frozenset(gone)
     left: dict[str, Any] = {
