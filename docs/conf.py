@@ -5,6 +5,7 @@ line from the command.
 """
 
 import sys
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -83,6 +84,7 @@ def add_command_line(_app: Sphinx, docname: str, source: list[str]) -> None:
         source[0] += command_line()
 
 
+@cache
 def public_paths() -> dict[str, str]:
     """Return the path under which a name is documented, by its bare name and by its module."""
     paths = {}
@@ -112,8 +114,30 @@ def link_public_name(
     return found or None
 
 
+_NAVIGATIONS: dict[tuple[int, str], str] = {}
+
+
+def share_navigation(
+    _app: Sphinx, page: str, _template: str, context: dict[str, Any], _doctree: Element | None
+) -> None:
+    """Make the navigation of pages of source code, which are in none, once for each depth."""
+    if not page.startswith("_modules/"):
+        return
+    make = context["toctree"]
+
+    def toctree(**options: Any) -> str:
+        key = (page.count("/"), repr(options))
+        if key not in _NAVIGATIONS:
+            _NAVIGATIONS[key] = make(**options)
+        return _NAVIGATIONS[key]
+
+    context["toctree"] = toctree
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
     """Join Sphinx."""
+    # before the theme draws the navigation
+    app.connect("html-page-context", share_navigation, priority=400)
     app.connect("source-read", add_command_line)
     app.connect("missing-reference", link_public_name)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

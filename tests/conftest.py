@@ -128,15 +128,21 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
-    """Have a worker send one report of a test that passes silently, with the time of all three."""
+    """Have a worker send one report of a test that passes silently, with the time of all three.
+
+    The report is without keywords, which nobody reads of such a test. That a test begins is told
+    where lines are printed for it.
+    """
     if "PYTEST_XDIST_WORKER" not in os.environ:
         return None
 
-    item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    if item.config.option.verbose > 0:
+        item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
     reports = runtestprotocol(item, log=False, nextitem=nextitem)
     if all(report.passed and not report.sections for report in reports):
         (called,) = (report for report in reports if report.when == "call")
         called.duration = sum(report.duration for report in reports)
+        called.keywords = {}
         reports = [called]
     for report in reports:
         item.ihook.pytest_runtest_logreport(report=report)

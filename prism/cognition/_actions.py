@@ -7,12 +7,14 @@ import json
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from difflib import get_close_matches
+from functools import cached_property
 from typing import Any, Literal, TypeVar, get_type_hints
 
 from pydantic import ValidationError
 
 from prism.cognition._memory._memory import Memory
 from prism.cognition._memory._values import as_tag
+from prism.cognition._prompts import FIELD_OF_EXAMPLE, TAG_OF_EXAMPLE
 from prism.cognition._replies import AskedAction
 from prism.cognition._settings import AVAILABLE_ACTIONS, MEMORY_ACTIONS
 from prism.errors import DefinitionError, PrismError
@@ -26,8 +28,7 @@ MOST_FOUND = 5
 _SUGGESTED = 3
 _LOOKED_AT = 20
 
-_OF_EXAMPLE = "name_of_the_memory"
-"""The tag in the form that prompts show; models that echo their prompt reply with it."""
+_REPEATED = "the reply repeats the example of the prompt"
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,8 +144,8 @@ def problem_of(
         return None if tag or value_of(asked) else "the search has no words"
     if not tag:
         return "the action has no tags"
-    if tag == _OF_EXAMPLE:
-        return "the reply repeats the example of the prompt: name the memory that is meant"
+    if tag == TAG_OF_EXAMPLE:
+        return f"{_REPEATED}: name the memory that is meant"
 
     return _problem_of_value(asked, tag, memory, fits)
 
@@ -236,7 +237,7 @@ def action(function: FunctionT) -> FunctionT:
     return function
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class OwnAction:
     """An action of an application.
 
@@ -256,7 +257,7 @@ class OwnAction:
     function: Callable[..., Any]
     takes_world: bool
 
-    @property
+    @cached_property
     def told(self) -> str:
         """Its description in a prompt."""
         kinds = ", ".join(
@@ -265,7 +266,7 @@ class OwnAction:
         )
         return f"{self.description} Fields: {kinds or 'none'}."
 
-    @property
+    @cached_property
     def schema(self) -> Mapping[str, Any]:
         """The JSON Schema of each field."""
         return {name: adapter(wanted).json_schema() for name, wanted in self.fields.items()}
@@ -282,6 +283,8 @@ class OwnAction:
             raise ActionRefusedError(f"{self.name} has no field {unknown[0]!r}; it has {known}")
         if missing := [name for name in self.required if name not in given]:
             raise ActionRefusedError(f"the action lacks {', '.join(missing)}")
+        if FIELD_OF_EXAMPLE in given.values():
+            raise ActionRefusedError(f"{_REPEATED}: fill in its fields")
 
         return {name: _checked(name, value, self.fields[name]) for name, value in given.items()}
 

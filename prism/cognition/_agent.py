@@ -92,9 +92,7 @@ class CognitiveAgent:
         self.stopped: str | None = None
         self.world: Any = None
         self._on_cycle = on_cycle
-        self._fields = {name: own.schema for name, own in self.actions.items()}
-        told = {name: own.told for name, own in self.actions.items()}
-        self._pager = Pager(config, goal, count, told)
+        self._pager = Pager(config, goal, count, self.actions)
         self._writer: BaseWriter = writer_of(with_window(client, config, count))
         self._logger = logger
         self._chart = self.chart.bound(CHART_NAME, logger, clock or time)

@@ -7,17 +7,17 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, TypeVar
+from typing import Annotated, Any, Self, TypeVar
 
-from pydantic import AfterValidator, ConfigDict, Field, create_model, model_validator
+from pydantic import ConfigDict, Field, create_model, model_validator
 
 from prism.cognition import _settings as settings
 from prism.cognition._prompts import LEAST, build_prompt
-from prism.cognition._settings import BLOCKS, HARD_LIMIT, KEY_PREFIX, MOST, Limit
+from prism.cognition._settings import BLOCKS, HARD_LIMIT, Limit
 from prism.errors import FieldValueError, InputError
 from prism.files import _declarations as declarations
 from prism.files import reading
-from prism.files._declarations import Declaration, Optionally, WholeNumber
+from prism.files._declarations import Declaration, Optionally
 from prism.files._places import depth_of
 from prism.files._source import MOST_TOLD, DocumentError, Problem, Problems, Source, Where, key_of
 from prism.statechart.reasoner._tokens import TokenCounter, count_tokens
@@ -182,7 +182,7 @@ def crowded_limits(
     *,
     goal: str | None = None,
     count: TokenCounter = count_tokens,
-    own: Mapping[str, str] | None = None,
+    own: Mapping[str, Any] | None = None,
 ) -> Iterator[tuple[str, str]]:
     """Yield each limit that a prompt exceeds even without memories, and a message.
 
@@ -190,7 +190,7 @@ def crowded_limits(
         config: The configuration.
         goal: The goal; the configuration's own by default.
         count: Counts tokens.
-        own: Actions of the application, and what a prompt says of each.
+        own: Actions of the application, by name.
     """
     limits = {"hard_limit": config.hard_limit, "paging_limit": config.paging_limit}
     for state in config.state_description:
@@ -209,13 +209,11 @@ def crowded_limits(
 
 
 Text = Optionally[str]
-Flag = Optionally[bool]
-Number = Annotated[WholeNumber, Field(ge=1, le=MOST)]
-Count = Optionally[Number]
-NumberOrNone = Annotated[WholeNumber, Field(ge=0, le=MOST)]
-KeyPrefix = Annotated[
-    str, AfterValidator(settings.key_prefix), Field(json_schema_extra={"pattern": KEY_PREFIX})
-]
+
+_SIZES = {
+    "paging_limit": "The size of a prompt above which the agent pages.",
+    "hard_limit": "The size that no prompt exceeds.",
+}
 
 # what files of lkjagent hold besides: it is left out, and the file is still read
 OfLkjagent = Annotated[Any, Field(deprecated=True)]
@@ -229,6 +227,17 @@ def _having(kind: Any, *names: str) -> Callable[[type[DeclarationT]], type[Decla
         return create_model(cls.__name__, __base__=cls, __doc__=cls.__doc__, **keys)
 
     return extended
+
+
+def _with_blocks(cls: type[DeclarationT]) -> type[DeclarationT]:
+    """Give a declaration the parts of a configuration."""
+    keys: dict[str, Any] = {}
+    optional: Any = Optionally
+    for name, block in BLOCKS.items():
+        kind: Any = settings.declared(block)
+        kind = kind | settings.Number if block is Limit else kind
+        keys[name] = optional[kind], Field(None, description=_SIZES.get(name))
+    return create_model(cls.__name__, __base__=cls, __doc__=cls.__doc__, **keys)
 
 
 @_having(OfLkjagent, "evaluating", "commanding")
@@ -246,43 +255,6 @@ class AvailableActions(Declaration):
     """
 
 
-class ThinkingLogDeclaration(Declaration):
-    """The log of thoughts."""
-
-    enable: Flag = None
-    max_entries: Count = None
-    key_prefix: Optionally[KeyPrefix] = None
-
-
-class LimitDeclaration(Declaration):
-    """A limit of the prompt's size; a bare number in its place is the limit itself."""
-
-    enable: Flag = None
-    max_tokens: Count = None
-
-
-class IterateDeclaration(Declaration):
-    """The most cycles of a run."""
-
-    enable: Flag = None
-    max_iterations: Count = None
-    max_useless: Count = None
-    max_per_round: Count = None
-
-
-class PagingDeclaration(Declaration):
-    """How to decide what leaves the working memory."""
-
-    policy: Optionally[Literal["lru", "model"]] = None
-
-
-class StorageDeclaration(Declaration):
-    """How much of the storage is kept and shown."""
-
-    versions: Optionally[NumberOrNone] = None
-    named: Optionally[NumberOrNone] = None
-
-
 class Texts(Declaration):
     """Texts that may stand in several places."""
 
@@ -290,20 +262,11 @@ class Texts(Declaration):
     available_actions: Optionally[AvailableActions] = None
 
 
+@_with_blocks
 class Settings(Texts):
     """What may stand at the top, or under ``agent``."""
 
     goal: Text = Field(None, description="Goal of the agent.")
-    thinking_log: Optionally[ThinkingLogDeclaration] = None
-    paging_limit: Optionally[LimitDeclaration | Number] = Field(
-        None, description="The size of a prompt above which the agent pages."
-    )
-    hard_limit: Optionally[LimitDeclaration | Number] = Field(
-        None, description="The size that no prompt exceeds."
-    )
-    iterate: Optionally[IterateDeclaration] = None
-    paging: Optionally[PagingDeclaration] = None
-    storage: Optionally[StorageDeclaration] = None
 
 
 @_having(OfLkjagent, "purpose", "strategy", "selection_criteria")

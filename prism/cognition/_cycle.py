@@ -247,7 +247,7 @@ class CycleUnderWay:
             agent,
             f"{self.told.number}:{state}",
             self._fitted.prompt.text,
-            reply_schema(state, agent.config.available_actions, agent._fields),
+            reply_schema(state, agent.config.available_actions, agent.actions),
             partial(read_reply, names=tuple(agent.actions)),
             variation=self.told.number,
         )

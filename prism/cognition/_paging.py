@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal
 
-from prism.cognition._actions import tag_in
+from prism.cognition._actions import OwnAction, tag_in
 from prism.cognition._config import Config, crowded_limits
 from prism.cognition._memory._contents import STATES
 from prism.cognition._memory._memory import Memory
@@ -123,7 +123,7 @@ class Pager:
         config: The configuration.
         goal: What the agent is to achieve; the configuration's goal by default.
         count: Counts tokens.
-        own: Actions of the application, and what a prompt says of each.
+        own: Actions of the application, by name.
 
     Raises:
         InputError: If the fixed parts of every prompt already exceed a limit.
@@ -138,7 +138,7 @@ class Pager:
         config: Config,
         goal: str | None,
         count: TokenCounter,
-        own: Mapping[str, str] | None = None,
+        own: Mapping[str, OwnAction] | None = None,
     ) -> None:
         self._config = config
         self._goal = config.goal if goal is None else goal
@@ -279,16 +279,15 @@ class Pager:
         For it no memory has to move: it keeps below the soft limit, or else below the hard one.
         """
         found = _found_last(memory)
-        named = _matching(memory, self._config.storage.named, self._goal or "")
-        hints = [*found, *(tag for tag in named if tag not in found)]
+        named = dict.fromkeys(_matching(memory, self._config.storage.named, self._goal or ""))
+        hinted, hints = replace(seen, found=found, named=named), [*(found | named)]
         if not hints:
             return whole
 
         def without_last(number: int) -> Prompt:
-            shown = hints[: len(hints) - number]
-            of_found = {tag: text for tag, text in found.items() if tag in shown}
-            of_named = [tag for tag in named if tag in shown]
-            return self._prompt(state, replace(seen, found=of_found, named=of_named))
+            last = hints[len(hints) - number :]
+            gone = [(part, tag) for tag in last for part in ("found", "named")]
+            return self._prompt(state, without(hinted, gone))
 
         limits = [limit for limit in (self.soft, self.hard) if limit and whole.tokens <= limit]
         bound = min(limits, default=None)

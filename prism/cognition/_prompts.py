@@ -10,6 +10,7 @@ can end the element it stands in, or begin another one.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,6 +24,12 @@ from prism.statechart.reasoner._tokens import TokenCounter, count_tokens
 
 _THOUGHT = "What you have found out, and what to do next."
 """The thought in the form that prompts show."""
+
+TAG_OF_EXAMPLE = "name_of_the_memory"
+FIELD_OF_EXAMPLE = "..."
+"""What stands for a tag and a field in the form; models that echo their prompt reply with it."""
+
+_VALUE_OF_EXAMPLE = "What it says."
 
 _AROUND_THOUGHT = re.compile(r"</?(?:thought\b[^<>]*|thinking_log)>")
 _WITH_VALUE = ("working_memory_add", "storage_save")
@@ -40,12 +47,11 @@ _ACTING = """\
 You are in the state {state}. Reply with one agent element that holds one action, and nothing else:
 <agent>
 <action>
-<type>{example}</type>
-<tags>name_of_the_memory</tags>{value}
+{elements}
 </action>
 </agent>
-tags {note}
-Or as JSON: {{"action": {{"type": "{example}", "tags": "name_of_the_memory"{value_in_json}}}}}"""
+{note}
+Or as JSON: {{"action": {data}}}"""
 
 _UNFIT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
 
@@ -64,7 +70,7 @@ class Seen:
         working: The working memory.
         thoughts: The log, oldest first.
         stored: How many memories are in storage.
-        named: Tags of memories in storage that may be wanted.
+        named: Memories in storage that may be wanted, by tag.
         found: Memories that the last action found, by tag.
         last_action: The last action and its result.
         news: What the agent has been told, oldest first.
@@ -74,7 +80,7 @@ class Seen:
     working: Mapping[str, Any] = field(default_factory=dict)
     thoughts: Mapping[str, str] = field(default_factory=dict)
     stored: int = 0
-    named: Sequence[str] = ()
+    named: Mapping[str, Any] = field(default_factory=dict)
     found: Mapping[str, Any] = field(default_factory=dict)
     last_action: Mapping[str, Any] | None = None
     news: Sequence[str] = ()
@@ -102,7 +108,8 @@ def without(seen: Seen, gone: Collection[tuple[str, str]]) -> Seen:
 
     Args:
         seen: What is seen.
-        gone: What is left out: ``working``, ``thoughts`` or ``found``, and the tag or key.
+        gone: What is left out: ``working``, ``thoughts``, ``found`` or ``named``, and the tag or
+            key.
     """
     left_out = frozenset(gone)
     left: dict[str, Any] = {
@@ -134,7 +141,7 @@ def build_prompt(
     *,
     goal: str | None = None,
     count: TokenCounter = count_tokens,
-    own: Mapping[str, str] | None = None,
+    own: Mapping[str, Any] | None = None,
 ) -> Prompt:
     """Return the prompt of a cycle.
 
@@ -144,7 +151,7 @@ def build_prompt(
         seen: What it sees of its memory.
         goal: What is to be achieved; the configuration's goal by default.
         count: Counts tokens.
-        own: Actions of the application, and what is said of each.
+        own: Actions of the application by name, an `OwnAction` each.
 
     Raises:
         UnknownStateError: If there is no such state.
@@ -194,15 +201,13 @@ def _thought_lines(thought: str) -> Iterator[str]:
     return filter(None, lines)
 
 
-def reply_schema(
-    state: str, actions: Iterable[str], own: Mapping[str, Mapping[str, Any]]
-) -> dict[str, Any]:
+def reply_schema(state: str, actions: Iterable[str], own: Mapping[str, Any]) -> dict[str, Any]:
     """Return the JSON Schema of what a model replies, for servers that take one.
 
     Args:
         state: The state that the agent is in.
         actions: Types of action that are available.
-        own: Actions of the application, and the schema of each of their fields.
+        own: Actions of the application by name, an `OwnAction` each.
     """
     text = {"type": "string"}
     if state == "thinking":
@@ -213,8 +218,8 @@ def reply_schema(
     parts["tags"] = text
     if state == "executing":
         parts["value"] = text
-        for fields in own.values():
-            parts |= {name: kind for name, kind in fields.items() if name not in parts}
+        for each in own.values():
+            parts = {**parts, **each.schema, **parts}
 
     action = {**_object(**parts), "required": ["type"] if own else ["type", "tags"]}
     # in an object around it, as the specification has it
@@ -262,36 +267,42 @@ def _shortened(text: str) -> str:
     return text if len(text) <= _MOST_REASON else f"{text[:_MOST_REASON]} …"
 
 
-_OF_VALUES = "\n<value>What it says.</value>", ', "value": "..."'
-
-
-def _on_names(with_value: Sequence[str], own: Mapping[str, str]) -> str:
-    note = "is one identifier without spaces."
+def _on_names(with_value: Sequence[str], own: Iterable[str]) -> str:
+    note = "tags is one identifier without spaces."
     note += f" Only {' and '.join(with_value)} take a value." if with_value else ""
-    if own:
+    if own := [*own]:
         note += f" The fields of {', '.join(own)} stand in the place of tags, each by its name."
     return note
 
 
-def _now(config: PromptTexts, state: str, own: Mapping[str, str]) -> str:
+def _now(config: PromptTexts, state: str, own: Mapping[str, Any]) -> str:
+    told = {name: each.told for name, each in own.items()}
     if state == "thinking":
         # an agent that knows what it can do decides better whether to do it
-        return f"{_section('own_actions', _listed(own))}\n\n{_THINKING}" if own else _THINKING
+        return f"{_section('own_actions', _listed(told))}\n\n{_THINKING}" if own else _THINKING
 
     texts = config.available_actions
     actions = {name: texts[name] for name in _offered(texts, state)}
     with_value = [name for name in _WITH_VALUE if name in actions]
-    example, note = "page_out", "names one memory, or several separated by commas."
+    note = "tags names one memory, or several separated by commas."
+    form = {"type": "page_out", "tags": TAG_OF_EXAMPLE}
     if state == "executing":
-        example = next(iter(with_value or actions or own), _WITH_VALUE[0])
-        actions |= own
         note = _on_names(with_value, own)
+        form["type"] = next(iter(with_value or actions), _WITH_VALUE[0])
+        if with_value:
+            form["value"] = _VALUE_OF_EXAMPLE
+        # small models do what the example does: it shows what the application is there for
+        for name, each in [*own.items()][:1]:
+            form = {"type": name, **dict.fromkeys(each.fields, FIELD_OF_EXAMPLE)}
+        actions |= told
 
-    value, in_json = _OF_VALUES if with_value else ("", "")
-    form = _ACTING.format(
-        state=state, example=example, value=value, note=note, value_in_json=in_json
+    acting = _ACTING.format(
+        state=state,
+        elements="\n".join(f"<{name}>{text}</{name}>" for name, text in form.items()),
+        note=note,
+        data=json.dumps(form).replace(_VALUE_OF_EXAMPLE, FIELD_OF_EXAMPLE),
     )
-    return f"{_section('available_actions', _listed(actions))}\n\n{form}"
+    return f"{_section('available_actions', _listed(actions))}\n\n{acting}"
 
 
 def _listed(texts: Mapping[str, str]) -> Iterator[str]:

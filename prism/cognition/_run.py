@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -24,12 +24,12 @@ from prism.cognition._memory._values import to_json
 from prism.cognition._paging import Paged
 from prism.errors import FieldValueError, InputError, PrismError, ReplayError
 from prism.files._durable import write_durably
-from prism.llm import Model
 from prism.runlog import ReplayWriter, SimulatedClock
 from prism.runlog._recorded import _events
 from prism.runs._config import REASONER_KINDS, require_writable
 from prism.runs._lent import Lent
 from prism.runs._makers import make_writer
+from prism.runs._options import ReplayOptions
 from prism.statechart.reasoner._spending import Cost
 from prism.statechart.reasoner._texts import BaseWriter
 from prism.statechart.reasoner._tokens import TokenCounter, count_tokens
@@ -56,119 +56,21 @@ _KINDS: Mapping[str, Any] = {
 }
 
 
-class Keeper:
-    """Opens the memory of a run, and keeps copies of what it was.
-
-    A repeated run begins with a copy of the first one's memory, which is in its own folder, or
-    nowhere if that is not kept.
-
-    Args:
-        path: The memory's file; of a repeated run, the folder of the first one.
-        storage: How it is stored; None for whatever the file is.
-        changed: Of a repeated run, where the first one found its memory changed by somebody else:
-            what it said of that, by the round before.
-
-    Raises:
-        InputError: If there is no copy in the folder of the first run.
-
-    Attributes:
-        folder: The run's folder; None if the run is not kept.
-        changed: As above.
-    """
-
-    def __init__(
-        self,
-        path: Path,
-        storage: StorageKind | None,
-        changed: Mapping[int, Mapping[str, Any]] | None = None,
-    ) -> None:
-        self.folder: Path | None = None
-        self.changed: Mapping[int, Mapping[str, Any]] = changed or {}
-        self._path = path
-        self._storage = storage
-        self._is_repeated = changed is not None
-        if self._is_repeated:
-            self._recorded(None)
-
-    def open(self, *, is_new: bool) -> Memory:
-        """Open the memory.
-
-        Args:
-            is_new: Whether the run is at its beginning.
-        """
-        if self._is_repeated and self.folder is not None:
-            memory = Memory.open(self._repeated, storage=self._storage or "json", backups=0)
-            if is_new:
-                self.go_on_after(memory, None)
-            return memory
-
-        if self._is_repeated:
-            return Memory.in_memory(self._recorded(None))
-        return Memory.open(self._path, storage=self._storage)
-
-    def keep(self, memory: Memory, after: int | None) -> None:
-        """Keep a copy of the memory, if the run is kept.
-
-        Args:
-            memory: The memory.
-            after: The round after which the run continues; None at its beginning.
-        """
-        if self.folder is not None:
-            write_durably(self.folder / _name(after), to_json(memory.to_dict()))
-
-    def forget(self) -> None:
-        """Remove what a run has left in its folder that did not begin after all."""
-        if self.folder is not None:
-            (self.folder / _name(None)).unlink(missing_ok=True)
-            if self._is_repeated:
-                self._repeated.unlink(missing_ok=True)
-
-    def go_on_after(self, memory: Memory, after: int | None) -> None:
-        """Make the memory of a repeated run what the first one had when it went on after a round.
-
-        Args:
-            memory: The memory.
-            after: The round; None for the beginning.
-        """
-        memory.replace(self._recorded(after))
-        memory.commit()
-
-    @property
-    def _repeated(self) -> Path:
-        """The memory of a repeated run that is kept."""
-        assert self.folder is not None
-        return self.folder / f"memory.{self._storage or 'json'}"
-
-    def _recorded(self, after: int | None) -> Mapping[str, Any]:
-        """Return the copy that the first run kept."""
-        path = self._path / _name(after)
-        if not path.exists():
-            raise ReplayError(
-                f"{self._path} holds no {path.name}, with which the run began: give the "
-                "complete folder of a run of cycles"
-            )
-
-        return document_of(path)
-
-
-def _name(after: int | None) -> str:
-    """Return the file of a copy: as it was at the beginning, or where somebody else changed it."""
-    return "memory_before.json" if after is None else f"memory_after_{after:08}.json"
-
-
 class Thinker(CognitiveAgent):
     """An agent that thinks alone, and of which a checkpoint keeps what its memory's file lacks.
 
     Attributes:
+        folder: The run's folder; None if the run is not kept.
         last: The result of its last cycle; None before the first.
         kept: What the checkpoint from which its run continues says.
     """
 
+    folder: Path | None = None
     last: Cycle | None = None
     kept: Mapping[str, Any]
 
     def join(self, lent: Lent) -> None:
-        """Use what the run lends; its `Keeper` keeps the memory."""
+        """Use what the run lends; its world keeps the memory."""
         self._use(lent)
 
     async def act(self, world: Any) -> None:  # noqa: ARG002 - there is nobody else in it
@@ -199,25 +101,28 @@ class Cycles(Alone):
     What a cycle did is in the log first, then in a checkpoint, and then in the memory's file. A
     process that is killed between the last two leaves a memory that is one cycle behind, which the
     resumed run makes good by what the checkpoint holds.
+
+    A repeated run begins with a copy of the first one's memory, which is in its own folder, or
+    nowhere if that is not kept.
     """
 
-    __slots__ = ("_keeper", "_parts")
+    __slots__ = ("_parts", "_run")
 
     if TYPE_CHECKING:
         agent: Thinker
-        _keeper: Keeper
+        _run: CognitiveRun
         _parts: list[Event]
 
     def _prism_kept_in(self, folder: Path) -> None:
-        self._keeper.folder = folder
+        self.agent.folder = folder
 
     @contextmanager
     def _prism_running(self, *, is_new: bool) -> Iterator[None]:
         agent = self.agent
         try:
-            agent.take_memory(self._keeper.open(is_new=is_new))
+            agent.take_memory(self._opened(is_new=is_new))
             if is_new:
-                self._keeper.keep(agent.memory, None)
+                self._keep(None)
             else:
                 self._go_on(agent.kept)
             yield
@@ -225,7 +130,8 @@ class Cycles(Alone):
             # it would only fail again: the folder goes, and with it what is in it
             if is_new and agent.last is None:
                 agent.memory.close()
-                self._keeper.forget()
+                for file in self._own_files():
+                    file.unlink(missing_ok=True)
             raise
         finally:
             agent.memory.close()
@@ -275,22 +181,53 @@ class Cycles(Alone):
         if memory.revision == known["revision"] and known["changes"] is not None:
             memory.redo(known["changes"])
             memory.commit()
-        elif memory.revision != known["next_revision"] and self.round not in self._keeper.changed:
+        elif memory.revision != known["next_revision"] and self.round not in self._run.changed:
             self._tell_changed(known["cycle"])
             problem = f"{memory.path}: has changed since the run stopped, which goes on with it"
             warnings.warn(f"{problem} and keeps a copy in its folder", RuntimeWarning, stacklevel=2)
 
     def _tell_changed(self, cycle: int) -> None:
         """Go on with a memory that somebody else has changed, and keep a copy of it."""
-        self._keeper.keep(self.agent.memory, self.round)
+        self._keep(self.round)
         self._warn(events.COGNITION_MEMORY_CHANGED, expected_cycle=cycle)
 
     def _repeat_change(self) -> None:
         """Of a repeated run: continue with the memory that the first one continued with."""
-        event = self._keeper.changed.get(self.round)
+        event = self._run.changed.get(self.round)
         if event is not None:
-            self._keeper.go_on_after(self.agent.memory, self.round)
+            self.agent.memory.replace(self._run.recorded_memory(self.round))
+            self.agent.memory.commit()
             self._tell_changed(event["expected_cycle"])
+
+    def _opened(self, *, is_new: bool) -> Memory:
+        if not self._run.is_repeatable:
+            return Memory.open(self._run.memory, storage=self._run.storage)
+        if self.agent.folder is None:
+            return Memory.in_memory(self._run.recorded_memory())
+
+        *_, own = self._own_files()
+        memory = Memory.open(own, storage=self._run.storage, backups=0)
+        if is_new:
+            memory.replace(self._run.recorded_memory())
+            memory.commit()
+        return memory
+
+    def _own_files(self) -> Iterator[Path]:
+        """Yield what a run writes into its folder; of a repeated one, its memory is the last."""
+        if self.agent.folder is not None:
+            yield self.agent.folder / _name(None)
+            if self._run.is_repeatable:
+                yield self.agent.folder / f"memory.{self._run.storage or 'json'}"
+
+    def _keep(self, after: int | None) -> None:
+        """Keep a copy of the memory as it is after a round, if the run is kept."""
+        if self.agent.folder is not None:
+            write_durably(self.agent.folder / _name(after), to_json(self.agent.memory.to_dict()))
+
+
+def _name(after: int | None) -> str:
+    """Return the file of a copy: as it was at the beginning, or where somebody else changed it."""
+    return "memory_before.json" if after is None else f"memory_after_{after:08}.json"
 
 
 _ACTED = (events.COGNITION_ACTION, events.COGNITION_REFUSED)
@@ -400,8 +337,8 @@ class CognitiveRun(AloneRun):
             agent = make()
         except InputError as error:
             raise InputError(error.problem, path=self.file, field=error.field) from None
-        writer, keeper = self._sources(config)
-        world = Cycles.of(agent=agent, _keeper=keeper, _parts=[])
+        writer = self._writer_of(config)
+        world = Cycles.of(agent=agent, _run=self, _parts=[])
 
         return self._loop_of(world, writer, cycles, logger, clock)
 
@@ -461,28 +398,48 @@ class CognitiveRun(AloneRun):
         except OSError as error:
             raise InputError(f"cannot be opened: {error.strerror}", path=self.memory) from None
 
-    def _sources(self, config: Config) -> tuple[BaseWriter, Keeper]:
-        """Return who writes, and where the memory is."""
-        if isinstance(self.reasoner, Model):
-            self._require_memory()
-            model = with_window(self.reasoner, config, _counter_of(self.count))
-            writer = make_writer(model, self.seed, chart=CHART_NAME)
-            return writer, Keeper(self.memory, self.storage)
+    def _writer_of(self, config: Config) -> BaseWriter:
+        if isinstance(self.reasoner, ReplayOptions):
+            self.recorded_memory()
+            return ReplayWriter(self.reasoner.run, verbatim=True)
         if self.reasoner is None:
             raise InputError(
                 "no model is named: add --model; prism replay repeats an earlier run without one",
                 field="reasoner",
             )
 
-        log = recorded_log(self.reasoner)
-        changed = {
-            int(event["round"]): event
-            for event in _events(log)
-            if event.get("event") == events.COGNITION_MEMORY_CHANGED
-        }
-        keeper = Keeper(log.parent, self.storage, changed)
+        self._require_memory()
+        model = with_window(self.reasoner, config, _counter_of(self.count))
+        return make_writer(model, self.seed, chart=CHART_NAME)
 
-        return ReplayWriter(self.reasoner.run, verbatim=True), keeper
+    @cached_property
+    def changed(self) -> Mapping[int, Event]:
+        """What the run that is repeated says of a memory that somebody else changed, by round."""
+        if not isinstance(self.reasoner, ReplayOptions):
+            return {}
+
+        read = _events(recorded_log(self.reasoner))
+        changes = [each for each in read if each.get("event") == events.COGNITION_MEMORY_CHANGED]
+        return {int(event["round"]): event for event in changes}
+
+    def recorded_memory(self, after: int | None = None) -> dict[str, Any]:
+        """Return the copy of its memory that the run that is repeated kept.
+
+        Args:
+            after: The round after which it continued with that; None for its beginning.
+
+        Raises:
+            ReplayError: If there is no copy in its folder.
+        """
+        assert isinstance(self.reasoner, ReplayOptions)
+        path = recorded_log(self.reasoner).parent / _name(after)
+        if not path.exists():
+            raise ReplayError(
+                f"{path.parent} holds no {path.name}, with which the run began: give the complete "
+                "folder of a run of cycles"
+            )
+
+        return document_of(path)
 
 
 def _bytes(text: str) -> int:

@@ -5,11 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from functools import cache
 from reprlib import repr as brief
 from types import MappingProxyType
-from typing import Any, ClassVar, Literal, cast
+from typing import Annotated, Any, Literal, cast, get_type_hints
+
+from pydantic import AfterValidator, Field, ValidationError, create_model
 
 from prism.errors import FieldValueError
+from prism.files._declarations import Declaration, Optionally, WholeNumber, shape_problems
 
 PagingPolicy = Literal["lru", "model"]
 
@@ -60,12 +64,7 @@ PAGING_ACTIONS: Mapping[str, str] = MappingProxyType(
 AVAILABLE_ACTIONS: Mapping[str, str] = MappingProxyType({**MEMORY_ACTIONS, **PAGING_ACTIONS})
 
 
-def key_prefix(value: str) -> str:
-    """Return a prefix of the keys of thoughts.
-
-    Raises:
-        FieldValueError: If it is none.
-    """
+def _key_prefix(value: str) -> str:
     if not re.search(KEY_PREFIX, value):
         wanted = "a key prefix must be letters, digits, '_', '.' and '-', and not end in a digit"
         raise FieldValueError(f"{wanted}; got {brief(value)}")
@@ -73,19 +72,39 @@ def key_prefix(value: str) -> str:
     return value
 
 
+Number = Annotated[WholeNumber, Field(ge=1, le=MOST)]
+NumberOrNone = Annotated[WholeNumber, Field(ge=0, le=MOST)]
+KeyPrefix = Annotated[
+    str, AfterValidator(_key_prefix), Field(json_schema_extra={"pattern": KEY_PREFIX})
+]
+
+
+@cache
+def declared(block: type[Any]) -> type[Declaration]:
+    """Return what reads a part of a configuration: its fields are keys, none of them needed."""
+    hints = get_type_hints(block, include_extras=True)
+    optional: Any = Optionally
+    keys: Any = {each.name: (optional[hints[each.name]], None) for each in fields(block)}
+    told = str(block.__doc__).partition("\n")[0]
+    return create_model(f"{block.__name__}Declaration", __base__=Declaration, __doc__=told, **keys)
+
+
 class _Block:
-    """A part of a configuration, whose numbers must not be below ``least``."""
+    """A part of a configuration, which is checked as in a file."""
 
     __slots__ = ()
-    least: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
-        """Refuse numbers outside their range."""
-        for each in fields(cast(Any, self)):
-            value = getattr(self, each.name)
-            if each.type == "int" and not (type(value) is int and self.least <= value <= MOST):
-                wanted = f"a whole number from {self.least} to {MOST}"
-                raise FieldValueError(f"{each.name} must be {wanted}, got {value!r}")
+        """Refuse values outside their range."""
+        given = {each.name: getattr(self, each.name) for each in fields(cast(Any, self))}
+        kind = declared(cast(Any, type(self)))
+        try:
+            kind.model_validate(given)
+        except ValidationError as error:
+            (name, *_), problem, _ = next(shape_problems(kind, given, error))
+            raise FieldValueError(f"{name}: {problem}") from None
+        if fractions := [name for name, value in given.items() if isinstance(value, float)]:
+            raise FieldValueError(f"{fractions[0]}: must be an int, which only files write as 5.0")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,18 +122,13 @@ class ThinkingLog(_Block):
     """
 
     enable: bool = True
-    max_entries: int = 10
-    key_prefix: str = "thinking_log_"
-
-    def __post_init__(self) -> None:
-        """Refuse values outside their range."""
-        _Block.__post_init__(self)
-        key_prefix(self.key_prefix)
+    max_entries: Number = 10
+    key_prefix: KeyPrefix = "thinking_log_"
 
 
 @dataclass(frozen=True, slots=True)
 class Limit(_Block):
-    """A limit for the size of prompts.
+    """A limit for the size of prompts; in a file, a bare number stands for the limit itself.
 
     Args:
         enable: Whether it applies.
@@ -125,7 +139,7 @@ class Limit(_Block):
     """
 
     enable: bool = True
-    max_tokens: int = PAGING_LIMIT
+    max_tokens: Number = PAGING_LIMIT
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,9 +158,9 @@ class Iterate(_Block):
     """
 
     enable: bool = True
-    max_iterations: int = 1000
-    max_useless: int = 5
-    max_per_round: int = 4
+    max_iterations: Number = 1000
+    max_useless: Number = 5
+    max_per_round: Number = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,11 +176,6 @@ class Paging(_Block):
 
     policy: PagingPolicy = "lru"
 
-    def __post_init__(self) -> None:
-        """Refuse an unknown policy."""
-        if self.policy not in ("lru", "model"):
-            raise FieldValueError(f"policy must be 'lru' or 'model', got {self.policy!r}")
-
 
 @dataclass(frozen=True, slots=True)
 class StorageLimits(_Block):
@@ -180,10 +189,8 @@ class StorageLimits(_Block):
         FieldValueError: If one of them is not a whole number from 0 on.
     """
 
-    least: ClassVar[int] = 0
-
-    versions: int = 10
-    named: int = 8
+    versions: NumberOrNone = 10
+    named: NumberOrNone = 8
 
 
 BLOCKS: Mapping[str, Any] = {

@@ -86,11 +86,11 @@ def fit_tail(values: Sequence[int], *, bootstrap: int = 0, seed: int = 0) -> Tai
         FieldValueError: If a value, or the number of samples, is below 0.
         MissingExtraError: If powerlaw is not installed, which the extra ``science`` brings.
     """
-    library("powerlaw")
     if min(values, default=0) < 0:
         raise FieldValueError(f"values must be 0 or more, got {min(values)}")
     if bootstrap < 0:
         raise FieldValueError(f"bootstrap must be 0 or more, got {bootstrap}")
+    library("powerlaw")
 
     above = [int(value) for value in values if value > 0]
     known = Tail(len(above), max(above, default=None))

@@ -134,7 +134,7 @@ class Views:
         Args:
             number: The round; None for a log without rounds.
         """
-        facts = self._counted()
+        facts = self._counted(decides=False)
         if facts is None:
             return View([], PageFigures(()))
 
@@ -219,7 +219,7 @@ class Views:
         tree, likers = looking.thread_of(self.watched, post)
         return View([thread_page(tree, post)], PageFigures(()), {"likers": likers})
 
-    def _counted(self) -> RunFacts | None:
+    def _counted(self, decides: bool = True) -> RunFacts | None:
         with self._lock:
             # the first lines say how the agents begin, so they are read once more with all of them
             are_all = bool(self.watched.tally.begins)
@@ -227,7 +227,7 @@ class Views:
                 self._blank, self._has_begun = _facts.blank_facts(self.watched), are_all
             blank = self._blank
 
-        return None if blank is None else _facts.counted_facts(blank, self.watched)
+        return None if blank is None else _facts.counted_facts(blank, self.watched, decides=decides)
 
 
 _HOW_MANY = f"The last {looking.MOST_HAPPENINGS} events; an agent's page has all of its events."

@@ -113,8 +113,8 @@ def load_world(address: str) -> type[World[Any]]:
     found = found_at(address)
     if not (isinstance(found, type) and issubclass(found, World)):
         place, _, name = address.rpartition(":")
-        listed = ", ".join(_worlds_in(module_at(place))) or "none"
-        raise InputError(f"{place} has no world {name!r}: it has {listed}", field="world")
+        listed = ", ".join(_defined_in(module_at(place), _can_run)) or "none"
+        raise InputError(f"{place} has no world or agent {name!r}: it has {listed}", field="world")
 
     return found
 
@@ -145,15 +145,27 @@ def function_at(address: str, parameter: str) -> Callable[..., Any]:
 
 
 def _worlds_in(module: ModuleType) -> list[str]:
-    """Return the names of the worlds that a module defines, or else of those it imports."""
+    return _defined_in(module, _is_world)
+
+
+def _is_world(cls: type[Any]) -> bool:
+    return issubclass(cls, World) and cls is not World
+
+
+def _can_run(cls: type[Any]) -> bool:
+    """Return whether a class is a world, or an agent that is run alone."""
+    is_alone = hasattr(cls, "_prism_run_alone") and "_prism_run_alone" not in vars(cls)
+    return _is_world(cls) or is_alone
+
+
+def _defined_in(module: ModuleType, is_meant: Callable[[type[Any]], bool]) -> list[str]:
+    """Return the names of the classes that a module defines, or else of those it imports."""
     # a package may import its worlds only when they are asked for
     names = dict.fromkeys([*vars(module), *getattr(module, "__all__", ())])
     named = {
         name: value
         for name in names
-        if isinstance(value := getattr(module, name, None), type)
-        and issubclass(value, World)
-        and value is not World
+        if isinstance(value := getattr(module, name, None), type) and is_meant(value)
     }
     own = [name for name, value in named.items() if value.__module__ == module.__name__]
 

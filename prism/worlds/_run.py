@@ -910,6 +910,9 @@ def number_or_file(agents: int | str | Path) -> int | str:
     except ValueError:
         if not text.strip():
             raise InputError("must be a number or a file, got nothing", field="agents") from None
+        if not (Path(text).suffix or Path(text).exists()):
+            problem = f"must be a number or a file, got {text!r}, and there is no such file"
+            raise InputError(problem, field="agents") from None
         return text
 
     if not number.is_integer():

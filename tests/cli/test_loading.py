@@ -117,7 +117,7 @@ def test_the_help_of_a_command_loads_that_command_alone(
 
 
 @pytest.mark.parametrize("command", OWN)
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(10)
 def test_help_loads_nothing_heavy(command: str, loaded: dict[str, Any]) -> None:
     """What reads tables, asks models or writes logs is loaded by what does that."""
     assert HEAVY.isdisjoint(name.split(".")[0] for name in loaded[command])

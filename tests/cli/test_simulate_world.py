@@ -190,7 +190,7 @@ def test_what_makes_no_run_is_refused_by_name(
     [
         ("nobody", "WORLD must be package.module:Name, file.py:Name or one of"),
         ("own_none.py", "WORLD names own_none.py, but there is no such file"),
-        ("own_mine.py:Yours", "WORLD own_mine.py has no world 'Yours': it has Mine"),
+        ("own_mine.py:Yours", "WORLD own_mine.py has no world or agent 'Yours': it has Mine"),
     ],
 )
 def test_a_world_that_there_is_not_is_told(world: str, problem: str, mine: Prism) -> None:

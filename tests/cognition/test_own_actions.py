@@ -62,6 +62,7 @@ async def test_an_own_action_is_carried_out(logger: Any, capture: Any) -> None:
         ({"what": "plough"}, "what must be one of nail, sword, got 'plough'"),
         ({"what": "nail", "number": "many"}, "number must be a whole number, got 'many'"),
         ({"what": "nail", "colour": "red"}, "forge has no field 'colour'; it has what, number"),
+        ({"what": "..."}, "the reply repeats the example of the prompt"),
         ({"what": "sword", "number": 2}, "there is iron for one sword only"),
     ],
 )
@@ -76,12 +77,15 @@ async def test_an_own_action_is_refused(fields: dict[str, Any], reason: str) -> 
 
 
 async def test_own_actions_are_offered() -> None:
-    """The prompt of executing says what each does, and which fields it has."""
+    """The prompt of executing says what each does, which fields it has, and shows the first."""
     writer = ScriptedWriter([forging(what="nail")])
     await smith(writer).cycle()
     (call,) = writer.calls
     told = "forge: Forge something of iron. Fields: what: one of nail, sword, number (optional): "
     assert told in call.prompt
+    shown = "<type>forge</type>\n<what>...</what>\n<number>...</number>"
+    assert f"<action>\n{shown}\n</action>" in call.prompt
+    assert 'JSON: {"action": {"type": "forge", "what": "...", "number": "..."}}' in call.prompt
     assert call.schema is not None
     parts = call.schema["properties"]["agent"]["properties"]["action"]["properties"]
     assert parts["what"]["enum"] == ["nail", "sword"]

@@ -99,7 +99,7 @@ def test_any_text_makes_a_prompt_that_can_be_sent(value: str) -> None:
 @given(st.lists(VALUES, min_size=1, max_size=4))
 def test_tags_in_storage_cannot_forge_a_section_either(tags: list[str]) -> None:
     """What storage offers stands in a section of its own, one empty element for each tag."""
-    text = text_of("paging", named=tags)
+    text = text_of("paging", named=dict.fromkeys(tags))
     assert text.count("<") == text_of("paging").count("<") + len(tags)
 
     inside = text.split("<storage>\n")[1].split("</storage>")[0]
@@ -109,7 +109,7 @@ def test_tags_in_storage_cannot_forge_a_section_either(tags: list[str]) -> None:
 
 def test_nothing_in_storage_is_no_section() -> None:
     """A prompt that has nothing to offer from storage does not mention it."""
-    assert "<storage>\n0 memories are stored.\n</storage>" in text_of("paging", named=[])
+    assert "<storage>\n0 memories are stored.\n</storage>" in text_of("paging", named={})
 
 
 def test_an_older_value_is_marked() -> None:

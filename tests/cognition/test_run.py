@@ -453,7 +453,7 @@ def test_a_class_with_actions_is_run_like_a_configuration(
     (tmp_path / "litres_of_beds.py").write_text("LITRES = 3\n")
     with pytest.raises(InputError, match=r"litres_of_beds\.py: has changed"):
         replay(tmp_path / "run", tmp_path / "other")
-    with pytest.raises(InputError, match="has no world 'Nobody'"):
+    with pytest.raises(InputError, match="has no world or agent 'Nobody': it has "):
         Run(f"{place}:Nobody")
 
 
@@ -481,5 +481,5 @@ def test_a_name_that_its_module_lacks_is_named(tmp_path: Path) -> None:
     path = tmp_path / "nobody_thinks.py"
     path.write_text("")
 
-    with pytest.raises(InputError, match="has no world 'Missing'"):
+    with pytest.raises(InputError, match="has no world or agent 'Missing'"):
         Run(f"{path}:Missing", memory=tmp_path / "memory.json", rounds=1)

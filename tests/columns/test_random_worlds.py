@@ -225,7 +225,7 @@ def check(seed: int, folder: Path, ways: int = 1) -> None:
 
 
 @pytest.mark.parametrize("seed", range(24))
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 def test_random_worlds_are_the_same(seed: int, tmp_path: Path, monkeypatch: Any) -> None:
     """Whatever is put together writes the same folder, carried out by Python itself."""
     monkeypatch.setattr("prism.columns._stage.machine_of", machine_of)

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 import prism
-from prism import Run, examples
+from prism import Model, Run, examples
 from prism.examples import Bazaar, Council, Lake, Market, Rumour, Schelling
 from prism.examples.rumour import Mind, Person
-from prism.testing import ScriptedWriter
+from prism.testing import FakeOllama, ReadingModel, ScriptedWriter
 from prism.worlds import World, random_graph
 from tests.kit import processes
 from tests.kit.worlds import SHIPPED, WITHOUT_MODEL, run_logged
@@ -111,6 +111,15 @@ def test_members_find_what_others_have_posted(tmp_path: Path) -> None:
     posted = [(event["agent_id"], event["type"]) for event in done.events("cognition.action")]
     assert posted.count(("member_1", "post")) == posted.count(("member_2", "post")) == 3
     assert posted.count(("member_3", "working_memory_add")) == 3
+
+
+def test_members_post_if_their_model_only_reads_its_prompt(tmp_path: Path) -> None:
+    """A model that does as its prompt shows thinks, then posts, in every round."""
+    with FakeOllama(reader=ReadingModel()) as server:
+        writer = Model("llama3.2", hosts=[server.url])
+        done = run_logged(tmp_path, Council(), 3, rounds=2, writer=writer)
+    assert done.run.world.posted() == 6
+    assert done.events("run.ended")[0]["transitions"] == 12
 
 
 def test_traders_pay_what_is_asked(tmp_path: Path) -> None:

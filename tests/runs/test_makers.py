@@ -155,7 +155,7 @@ def options(server: FakeOllama) -> Run[Any]:
     model = Model(
         "llama3.2", hosts=(server.host,), mode="chat", concurrency=16, stop_at_fallbacks=0.5
     )
-    return Run(Feed, 40, rounds=3, reasoner=model)
+    return Run(Feed, 15, rounds=3, reasoner=model)
 
 
 class Quiet(runs.Observer):

@@ -117,6 +117,7 @@ def test_the_distributions_are_those_of_the_run(
     assert parts["values"].sum() == trees.height
 
 
+@pytest.mark.slow
 def test_followers_are_counted_where_the_log_tells(
     write_log: WriteLog, make: SimpleNamespace
 ) -> None:

@@ -2,27 +2,23 @@
 
 import json
 import re
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 import httpx
 import pytest
 
-from prism.watch import Watching
+from prism.watch import watch
 from tests.kit.waiting import wait_until
-
-Show = Callable[[Path], Watching]
-Visit = Callable[[Watching], httpx.Client]
 
 
 def ask(client: httpx.Client, path: str, **query: Any) -> Any:
     return client.get(path, params={"run": "real", **query}).json()
 
 
-@pytest.fixture
-def client(shown: Show, visit: Visit, tmp_path: Path, make: Any) -> httpx.Client:
-    """Return a browser of a run in which a model decides about a post and templates write."""
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory, make: Any) -> Iterator[httpx.Client]:
+    """Yield a browser of a run in which a model decides about a post and templates write."""
     first, second = {"round": 1, "tick": 1}, {"round": 1, "tick": 2}
     about = {"context": {"post_id": "p1"}, "source": "model", "model": "small"}
     weighed = {"agent_id": "ada", "post_id": "p1", "relevance": 0.2, "threshold": 0.8}
@@ -30,6 +26,7 @@ def client(shown: Show, visit: Visit, tmp_path: Path, make: Any) -> httpx.Client
         make.started(parameters={"engagement": 0.25}),
         *(make.joined(name) for name in ("ada", "bob")),
         make.post("bob", "p1", **first),
+        make.event("post.weighed", **{**weighed, "relevance": 0.9}, **first),
         make.event("post.weighed", **weighed, **first),
         make.decision("ada", ["write", "scroll"], "write", **about, **first),
         make.post("ada", "p2", "p1", "p1", **second),
@@ -38,13 +35,17 @@ def client(shown: Show, visit: Visit, tmp_path: Path, make: Any) -> httpx.Client
         make.like("ada", "p1", "bob", **second),
         make.decision("bob", ["a", "b"], "b", source="fallback", reason="late", **second),
         make.move("ada", "idle", "scroll", round=2, tick=1),
+        *(make.move("cem", "idle", "scroll", round=2, tick=tick) for tick in range(1, 303)),
     ]
-    log = tmp_path / "real" / "events.jsonl"
+    log = tmp_path_factory.mktemp("decided") / "real" / "events.jsonl"
     log.parent.mkdir()
     log.write_text("".join(json.dumps(event) + "\n" for event in events))
-    client = visit(shown(log.parent))
-    wait_until(lambda: ask(client, "/head")["read"] == ask(client, "/head")["size"] > 0)
-    return client
+    watching = watch(log.parent)
+    with httpx.Client(base_url=watching.url.partition("/?")[0], timeout=30) as client:
+        assert client.get(watching.url).status_code == 200
+        wait_until(lambda: (head := ask(client, "/head"))["read"] == head["size"] > 0)
+        yield client
+    watching.stop()
 
 
 def html_of(client: httpx.Client, agent: str, number: int) -> dict[str, str]:
@@ -61,7 +62,9 @@ def test_a_decision_says_what_had_to_hold_what_is_not_known_and_what_followed(
         assert "The model gave no probabilities." in decision
         (followed,) = re.findall(r"it wrote (.*?)</p>", decision)
         assert re.findall(r'data-post="(\w+)"', followed) == [written]
+    # it was weighed twice, the last time just before
     assert "relevance 0.2, threshold 0.8 times engagement 0.25 = 0.2" in first
+    assert re.findall(r"<li>(\w+) <b>chosen</b>", first) == ["write"]
     # nobody was asked who could have given any
     assert "no probabilities" not in html_of(client, "bob", 1)["asked"]
 
@@ -76,6 +79,14 @@ def test_the_story_leads_to_every_round_and_a_round_without_events_says_so(
     sections = ask(client, "/agent", agent="ada", round=2)["sections"]
     for heading in (each["heading"] for each in sections):
         assert heading.endswith(("in round 2", "in the whole run"))
+
+
+def test_of_a_long_story_the_last_is_told(client: httpx.Client) -> None:
+    """Of more than 300 events the last are listed, and how many there are is said."""
+    story = html_of(client, "cem", 2)["story"]
+    assert "The last 300 of 302 events." in story
+    ticks = [int(tick) for tick in re.findall(r"round 2, tick (\d+)<", story)]
+    assert ticks == [*range(302, 2, -1)]
 
 
 def test_a_thread_says_who_replied_who_liked_and_whether_anybody_did(client: httpx.Client) -> None:

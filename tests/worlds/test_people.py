@@ -152,6 +152,7 @@ def test_what_is_no_population_is_refused_by_name(agents: Any) -> None:
         ({"agents": "0"}, "must be 1 or more"),
         ({"agents": "2.5"}, "must be a whole number or a file"),
         ({"agents": " "}, "got nothing"),
+        ({"agents": "ten"}, "must be a number or a file, got 'ten', and there is no such file"),
         ({"agents": "people.txt"}, "people.txt: there is no such file"),
         ({"keep": ("age",)}, "needs a file of agents"),
     ],

@@ -23,6 +23,7 @@ _WORD = re.compile(r"[^\W\d_]{3,}")
 _SENTENCE = re.compile(r"[^.!?\n]+")
 _LIMIT = re.compile(r"(?:at most|up to|no more than|under|within) (\d+) (character|word)", re.I)
 _KEY = re.compile(r'\{\s*"(\w+)"\s*:')
+_TAG = re.compile(r"</?[A-Za-z][^<>\n]*>")
 _ENDINGS = ("ing", "ies", "ed", "es", "ly", "s")
 
 
@@ -145,14 +146,19 @@ class Reading:
 
         return " ".join(text.split()[:most_words])
 
-    def fill(self, schema: Mapping[str, Any]) -> Any:
-        """Return an answer from the prompt that a JSON schema allows."""
+    def fill(self, schema: Mapping[str, Any], name: str = "") -> Any:
+        """Return an answer from the prompt that a JSON schema allows.
+
+        Args:
+            schema: The schema.
+            name: The answer's name in the schema around it, if there is one.
+        """
         if "const" in schema:
             return schema["const"]
         if values := schema.get("enum"):
-            return self._among(values)
+            return self._among(values, name)
         if either := schema.get("anyOf") or schema.get("oneOf"):
-            return self.fill(either[0])
+            return self.fill(either[0], name)
 
         return self._fill_kind(schema.get("type", "object" * ("properties" in schema)), schema)
 
@@ -160,7 +166,7 @@ class Reading:
         match kind:
             case "object":
                 members = schema.get("properties", {})
-                return {name: self.fill(member) for name, member in members.items()}
+                return {name: self.fill(member, name) for name, member in members.items()}
             case "array":
                 items = schema.get("items", {})
                 return [self.fill(items) for _ in range(max(1, schema.get("minItems", 1)))]
@@ -181,15 +187,20 @@ class Reading:
         found = _KEY.findall(self.text)
         return found[-1] if found else None
 
-    def _among(self, values: Sequence[Any]) -> Any:
-        """Return the value that the prompt favours; the first if it mentions none."""
+    def _among(self, values: Sequence[Any], name: str) -> Any:
+        """Return the value that the prompt favours, or else shows; the first if it has none."""
         offered = {
             value: option
             for option in self.options
             for value in values
             if value == option.answer or str(value).casefold() == option.name.casefold()
         }
-        return max(offered, key=lambda value: self.speaks_for(offered[value]), default=values[0])
+        if offered:
+            return max(offered, key=lambda value: self.speaks_for(offered[value]))
+
+        # without a list to choose from, models do what the example of an answer does
+        shown = re.findall(rf'(?:<{name}>|"{name}":)\s*"?([\w-]+)', self.text) if name else ()
+        return next((each for each in reversed(shown) if each in values), values[0])
 
     def _number(self, schema: Mapping[str, Any]) -> float:
         least, most = schema.get("minimum", 0), schema.get("maximum", 100)
@@ -201,7 +212,7 @@ class Reading:
         """Its paragraphs without the options and the instructions for the answer."""
         offered = {option.name for option in self.options}
         kept = []
-        for paragraph in re.split(r"\n\s*\n", self.text):
+        for paragraph in re.split(r"\n\s*\n", _TAG.sub("", self.text)):
             lines = [line for line in paragraph.splitlines() if _tells(line, offered)]
             kept.append("\n".join(lines))
 

@@ -202,7 +202,7 @@ def lamps(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("depth", [None, 1])
+@pytest.mark.parametrize("depth", [None, pytest.param(1, marks=pytest.mark.slow)])
 def test_dwell_times_of_events_at_rates_are_in_rounds(lamps: Path, depth: int | None) -> None:
     """A chain's rates are found within three errors, and its curve is exponential."""
     logs = read_log(lamps)

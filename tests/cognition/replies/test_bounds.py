@@ -66,6 +66,7 @@ def test_the_longest_replies_are_meant() -> None:
     assert sum(len(text) == LONGEST for text in HOSTILE.values()) >= len(HOSTILE) - 1
 
 
+@pytest.mark.slow
 def test_time_grows_no_faster_than_the_reply() -> None:
     """No hostile reply takes as long as one that is read in quadratic time would."""
     for family, reply in HOSTILE.items():

@@ -154,12 +154,16 @@ def test_each_chart_has_figures_of_its_own(
     assert "By the chart bee" in section.text
 
 
-def test_times_of_events_at_rates_are_drawn_in_rounds(
-    tmp_path: Path, parse: Callable[[str], Any]
-) -> None:
-    """Bars of equal width reach up to the 99th percentile, beside an exponential distribution."""
+@pytest.fixture
+def at_rates(tmp_path: Path) -> RunLogs:
+    """Return the log of a run whose events happen at rates."""
     Run(Moran(), 30, seed=1).keep(tmp_path / "run")
-    logs = read_log(tmp_path / "run")
+    return read_log(tmp_path / "run")
+
+
+def test_times_of_events_at_rates_are_compared_in_rounds(at_rates: RunLogs) -> None:
+    """Bars of equal width reach up to the 99th percentile, beside an exponential distribution."""
+    logs = at_rates
     fitted = fit_table(dwell_survival(logs), dwell_times(logs))
     for (_, part), row in zip(
         fitted.group_by("state", maintain_order=True),
@@ -168,7 +172,12 @@ def test_times_of_events_at_rates_are_drawn_in_rounds(
     ):
         assert part["until"][-1] == pytest.approx(row["p99"] or row["max"])
         assert part["expected"].sum() == pytest.approx(1 - exp(-row["rate"] * part["until"][-1]))
-    report = make_report(logs)
+
+
+@pytest.mark.slow
+def test_times_of_events_at_rates_are_drawn_in_rounds(at_rates: RunLogs) -> None:
+    """Nothing on the page of a run whose events happen at rates speaks of ticks."""
+    report = make_report(at_rates)
     assert report.failures == {}
     assert "rounds in the state" in report.html()
     assert "ticks in the state" not in report.html()

@@ -117,6 +117,20 @@ def test_names_in_a_schema_are_those_of_lettered_options() -> None:
     assert Reading(prompt).fill({"enum": ["continue", "ship"]}) == "ship"
 
 
+@pytest.mark.parametrize("shown", ["<state>go</state>", '{"state": "go"}'])
+def test_without_a_list_an_answer_is_what_the_example_shows(shown: str) -> None:
+    """A value that the prompt shows as an answer is taken, if the schema allows it."""
+    schema = {"properties": {"state": {"enum": ["stay", "go"]}}}
+    assert Reading(f"stay: Wait\ngo: Join\n\nReply so: {shown}").fill(schema) == {"state": "go"}
+    assert Reading(f"Reply so: {shown[:-6]}").fill({"enum": ["stay", "go"]}) == "stay"
+
+
+def test_tags_are_no_subject() -> None:
+    """A text is about what stands between the tags of a prompt, not about the tags."""
+    reading = Reading("<note>\nTea.\n</note>\n\n<note>\nTea again.\n</note>")
+    assert reading.subjects == ["tea"]
+
+
 def test_the_key_of_an_answer_is_read_from_its_example() -> None:
     """Where a prompt shows the JSON it wants, the answer has that key."""
     assert Reading('Reply so:\n{"next_state": "<one>"}').key_of_answer == "next_state"
