@@ -27,8 +27,6 @@ from prism.telemetry._loggers import (
     active_logger,
     pass_over,
     report_warning,
-    tell_of,
-    tell_whole,
 )
 from prism.telemetry.events import DECISION
 
@@ -391,10 +389,11 @@ def is_heard(given: EventLogger | None) -> bool:
     return _awaited.get() is not None or _listener(given) is not None
 
 
-def log_of(given: EventLogger | None) -> EventLogger | None:
+def log_of(given: EventLogger | None) -> Any:
     """Return the log that decisions go straight to; None if nobody, or anybody else, is told."""
     listener = _listener(given)
-    return None if tell_of(listener) is tell_whole or _awaited.get() is not None else listener
+    is_log = hasattr(type(listener), "_prism_tell") and _awaited.get() is None
+    return listener if is_log else None
 
 
 def _listener(given: EventLogger | None) -> EventLogger | None:
@@ -444,33 +443,37 @@ def announce(
     name, told = name_or_number(agent), {**how, "context": identified(context)}
     if more:
         told.update(more)
-    if source == "fallback":
-        frame = _new_frame(state, trigger, options, chosen, source)
-        report_warning(given, DECISION, agent_id=name, **frame.after, **told)
-    elif active is not None:
-        tell = tell_of(active)
-        # other loggers get lists of their own, which a processor may change
-        make = _new_frame if tell is tell_whole else frame_of
-        try:
-            tell(active, DECISION, name, make(state, trigger, tuple(options), chosen, source), told)
-        except Exception as error:
-            pass_over(error, DECISION)
+    outcome = state, trigger, tuple(options), chosen, source
+    tell = getattr(type(active), "_prism_tell", None)
+    try:
+        if source == "fallback":
+            report_warning(given, DECISION, agent_id=name, **_shared(*outcome), **told)
+        elif tell is not None:
+            tell(active, DECISION, name, frame_of(*outcome), told)
+        elif active is not None:
+            # with lists of its own, which a processor may change
+            active.info(DECISION, agent_id=name, **_shared(*outcome), **told)
+    except Exception as error:
+        pass_over(error, DECISION)
 
 
-def _new_frame(state: Any, trigger: str, options: Iterable[Any], chosen: Any, source: str) -> Frame:
+def _shared(
+    state: Any, trigger: str, options: Iterable[Any], chosen: Any, source: str
+) -> dict[str, Any]:
     """Return what decisions with one outcome have in common."""
-    shared = {
+    return {
         "state": state_text(state),
         "trigger": trigger,
         "options": [state_text(option) for option in options],
         "chosen": state_text(chosen),
         "source": source,
     }
-    return Frame({}, shared)
 
 
-frame_of = lru_cache(maxsize=1024)(_new_frame)
-"""The same, made once for each outcome, in which nothing may change."""
+@lru_cache(maxsize=1024)
+def frame_of(*outcome: Any) -> Frame:
+    """Return the same, made once for each outcome, in which nothing may change."""
+    return Frame({}, _shared(*outcome))
 
 
 def known(**values: Any) -> dict[str, Any]:

@@ -67,12 +67,6 @@ Tell = Callable[[EventLogger, str, str, Frame, Mapping[str, Any]], object]
 """Writes an event: logger, event, the agent's id, a frame, and the keys after the frame's."""
 
 
-def tell_of(logger: EventLogger | None) -> Tell:
-    """Return what writes events of agents, most of whose keys others share, to a logger."""
-    own: Tell | None = getattr(type(logger), "_prism_tell", None)
-    return tell_whole if own is None else own
-
-
 def tell_whole(
     logger: EventLogger, event: str, agent_id: str, frame: Frame, told: Mapping[str, Any]
 ) -> object:

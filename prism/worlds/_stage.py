@@ -29,7 +29,7 @@ from prism.statechart.inspection._lint import require_fit
 from prism.statechart.states import state_text
 from prism.statechart.transitions import shared_edge, trigger_text
 from prism.telemetry._instrument import Level
-from prism.telemetry._loggers import EventLogger, Frame, active_logger, report, tell_of
+from prism.telemetry._loggers import EventLogger, Frame, active_logger, report, tell_whole
 from prism.telemetry.events import (
     AGENT_JOINED,
     ANSWER_DISCARDED,
@@ -407,7 +407,7 @@ class AgentStage:
             host.acting = None
 
     def _announce(self, agents: Iterable[Any], logger: EventLogger) -> None:
-        tell, own = tell_of(logger), self._world._prism_joined
+        tell, own = getattr(type(logger), "_prism_tell", tell_whole), self._world._prism_joined
         for agent in agents:
             told = own(agent) or _joined(agent)
             tell(logger, AGENT_JOINED, agent.agent_id, _NOTHING_SHARED, told)

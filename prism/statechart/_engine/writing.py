@@ -39,7 +39,7 @@ from prism.telemetry._loggers import (
     pass_over,
     report_fault,
     report_warning,
-    tell_of,
+    tell_whole,
 )
 from prism.telemetry.events import ACTION_FAILED, ANSWER_DISCARDED, GUARD_FAILED, TRANSITION
 
@@ -382,7 +382,7 @@ class Reporter:
         name, told = agent_name(agent), {"ticks_in_state": dwell, "context": identify(context)}
         frame = _frame_of(self._chart, edge.from_text, edge.to_text, edge.trigger)
         try:
-            tell_of(logger)(logger, TRANSITION, name, frame, told)
+            getattr(type(logger), "_prism_tell", tell_whole)(logger, TRANSITION, name, frame, told)
         except Exception as error:
             pass_over(error, TRANSITION)
 

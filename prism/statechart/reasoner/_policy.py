@@ -26,7 +26,7 @@ from prism.statechart.reasoner._questions import (
     Question,
 )
 from prism.statechart.states import AgentState, state_text
-from prism.telemetry._loggers import EventLogger, tell_of
+from prism.telemetry._loggers import EventLogger
 from prism.telemetry.events import DECISION
 
 
@@ -178,14 +178,14 @@ class PolicyReasoner(BaseReasoner):
             logger: Logger for the decisions; by default this reasoner's own.
         """
         given = logger or self._logger
-        announce = _announcing(given) if is_heard(given) else None
+        tell = _announcing(given) if is_heard(given) else None
         chosen = []
         for question in asked:
             weights = self._weights(question)
             choice = self._choice(question, weights)
             chosen.append(choice)
-            if announce is not None:
-                announce(question, choice, weights)
+            if tell is not None:
+                tell(question, choice, weights)
 
         return chosen
 
@@ -237,7 +237,7 @@ def _announcing(given: EventLogger | None) -> Callable[[Any, Any, Sequence[float
     if log is None:
         return partial(_announce, given)
 
-    tell = tell_of(log)
+    tell = type(log)._prism_tell
 
     def write(question: Any, chosen: Any, weights: Sequence[float]) -> None:
         options = tuple(question.options)
