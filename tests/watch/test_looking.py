@@ -68,3 +68,40 @@ def test_the_last_round_of_a_long_log_is_told_before_the_rest_is_read(
         assert agents_in(watched, 6, "y", []) == [("a", 1)]
     finally:
         watched.close()
+
+
+def test_agents_are_found_as_of_a_tick_and_the_last_of_many_decisions(
+    write_log: Callable[..., Path], make: Any
+) -> None:
+    """A state is that at the end of the tick; of other rounds the last 40 decisions are told."""
+    way = ["xy", "yz", "zx"]
+    moves = [
+        {**make.move("a", *ends, trigger="go"), "round": 1, "tick": tick}
+        for tick, ends in enumerate(way, 1)
+    ]
+    decisions = [make.decision("a", ["x", "y"], "x", round=2, tick=tick) for tick in range(1, 43)]
+    watched = Watched(write_log([make.started(), make.joined("a", "x"), *moves, *decisions]), "x")
+    try:
+        wait_until(lambda: watched.counted == watched.tail.size > 0)
+        for tick, (_, state) in enumerate(way, 1):
+            assert agents_in(watched, 1, state, [], tick=tick) == [("a", 1)]
+        told = doings_of(watched, "a", 1)
+        assert [each.event["tick"] for each in told.others] == [*range(3, 43)]
+        assert not told.here
+    finally:
+        watched.close()
+
+
+def test_who_moved_long_ago_is_found_far_back(
+    write_log: Callable[..., Path], make: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A long log is looked through from its end until all agents are found."""
+    monkeypatch.setattr("prism.watch._tail.BLOCK_BYTES", 2048)
+    moves = [make.move("b", "x", "y"), *(make.move("a", "x", "x") for _ in range(40))]
+    joined = [make.joined(agent, "x") for agent in "ab"]
+    watched = Watched(write_log([make.started(), *joined, *moves]), "x")
+    try:
+        wait_until(lambda: watched.counted == watched.tail.size > 3 * 2048)
+        assert agents_in(watched, 1, "y", []) == [("b", 1)]
+    finally:
+        watched.close()
