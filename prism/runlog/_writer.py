@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -18,7 +18,7 @@ import orjson
 
 from prism.files._durable import lock
 from prism.runlog._reader import ZstdFile, zstd
-from prism.telemetry._loggers import Frame
+from prism.telemetry._loggers import Frame, Tell, tell_whole
 
 if TYPE_CHECKING:  # structlog loads asyncio and rich, which readers of logs do not need
     from structlog.typing import FilteringBoundLogger
@@ -278,12 +278,12 @@ class RunLog:
 
         return _line({"event": None, **self._clock.moment.stamp, **event})
 
-    def _teller(self, clock: SimulatedClock) -> Callable[..., object]:
+    def _teller(self, clock: SimulatedClock) -> Tell:
         """Return how events of agents are written of parts, most of which are already bytes."""
         write = self._write
 
         def tell(
-            logger: Any, event: str, agent_id: str, frame: Frame, told: dict[str, Any]
+            logger: Any, event: str, agent_id: str, frame: Frame, told: Mapping[str, Any]
         ) -> object:
             before, after = frame.written or _write_frame(frame)
             moment = clock.moment
@@ -296,7 +296,7 @@ class RunLog:
                 is_plain = not logger._context
 
             if not is_plain:
-                return logger.info(event, **frame.before, agent_id=agent_id, **frame.after, **told)
+                return tell_whole(logger, event, agent_id, frame, told)
             return write(b"".join((head, before, b'"agent_id":', name, after, rest[1:])))
 
         return tell
@@ -327,7 +327,7 @@ def _write_frame(frame: Frame) -> tuple[bytes, bytes]:
     before, after = (
         _line({**keys})[len(b"{") : -len(b"}\n")] for keys in (frame.before, frame.after)
     )
-    frame.written = before + b"," if before else b"", b"," + after + b","
+    frame.written = before + b"," if before else b"", b"," + after + b"," if after else b","
     return frame.written
 
 
