@@ -41,7 +41,6 @@ class Moment:
     Attributes:
         seconds: The time in seconds since the epoch.
         stamp: Time, round and tick in the form of a log's lines.
-        heads: The first part of its lines, by event.
     """
 
     time: datetime
@@ -49,7 +48,6 @@ class Moment:
     tick: int = 0
     seconds: float = field(init=False)
     stamp: dict[str, Any] = field(init=False)
-    heads: dict[str, bytes] = field(init=False, default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Prepare the forms in which this instant is written, once for all uses."""
@@ -285,9 +283,9 @@ class RunLog:
         def tell(
             logger: Any, event: str, agent_id: str, frame: Frame, told: Mapping[str, Any]
         ) -> object:
-            before, after = frame.written or _write_frame(frame)
-            moment = clock.moment
-            head = moment.heads.get(event) or _write_head(moment, event)
+            moment, written = clock.moment, frame.written
+            if written is None or written[0] is not moment:
+                written = _write_frame(frame, event, moment)
             try:
                 name, rest = orjson.dumps(agent_id), orjson.dumps(told, option=_AS_LINE)
             except TypeError:
@@ -297,7 +295,7 @@ class RunLog:
 
             if not is_plain:
                 return tell_whole(logger, event, agent_id, frame, told)
-            return write(b"".join((head, before, b'"agent_id":', name, after, rest[1:])))
+            return write(b"".join((written[1], name, written[2], rest[1:])))
 
         return tell
 
@@ -318,16 +316,13 @@ class RunLog:
         return type("_LineLogger", (levels,), own)
 
 
-def _write_head(moment: Moment, event: str) -> bytes:
-    head = moment.heads[event] = _line({"event": event, **moment.stamp})[: -len(b"}\n")] + b","
-    return head
-
-
-def _write_frame(frame: Frame) -> tuple[bytes, bytes]:
-    before, after = (
-        _line({**keys})[len(b"{") : -len(b"}\n")] for keys in (frame.before, frame.after)
-    )
-    frame.written = before + b"," if before else b"", b"," + after + b"," if after else b","
+def _write_frame(frame: Frame, event: str, moment: Moment) -> tuple[Moment, bytes, bytes]:
+    """Write what the lines of an instant have before and after the agent's id."""
+    begin = _line({"event": event, **moment.stamp, **frame.before})[: -len(b"}\n")]
+    after = b"" if frame.written is None else frame.written[2]
+    after = after or b"," + _line({**frame.after})[len(b"{") : -len(b"}\n")] + b","
+    # kept as one, since other threads may write with the same frame
+    frame.written = moment, begin + b',"agent_id":', b"," if after == b",," else after
     return frame.written
 
 

@@ -42,7 +42,7 @@ class EventLogger(Protocol):
 
 
 class Frame:
-    """The keys that many events of agents share, with their values.
+    """The keys that many events of agents, all of one name, share, with their values.
 
     The class of a run log's own logger has ``_prism_tell``, a `Tell` that writes them once for all.
     Every other logger gets each event with all its keys.
@@ -52,7 +52,7 @@ class Frame:
         after: Those that stand after it.
 
     Attributes:
-        written: Both, as a log writes them, once it has.
+        written: An instant, and both as a log writes them then, once it has.
     """
 
     __slots__ = ("after", "before", "written")
@@ -60,7 +60,7 @@ class Frame:
     def __init__(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
         self.before = before
         self.after = after
-        self.written: tuple[bytes, bytes] | None = None
+        self.written: tuple[Any, bytes, bytes] | None = None
 
 
 Tell = Callable[[EventLogger, str, str, Frame, Mapping[str, Any]], object]

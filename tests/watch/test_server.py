@@ -13,6 +13,7 @@ from time import perf_counter, sleep
 from typing import Any
 
 import httpx
+import orjson
 import polars as pl
 import pytest
 
@@ -204,6 +205,22 @@ def test_what_happened_in_a_round_is_asked_for_by_itself(
 
 
 @pytest.mark.slow
+def test_what_went_wrong_in_a_round_stands_before_what_else_happened(
+    shown: Show, visit: Visit, tmp_path: Path, make: Any
+) -> None:
+    """What went wrong in a round stands before what else happened."""
+    lost = make.decision("ada", ["idle", "busy"], "idle", source="fallback", reason="no reply")
+    folder = tmp_path / "real"
+    folder.mkdir()
+    lines = [make.started(), make.joined("ada", "idle"), lost]
+    (folder / "events.jsonl").write_bytes(b"".join(orjson.dumps(line) + b"\n" for line in lines))
+    client = visit(shown(folder))
+    wait_until(lambda: (head := ask(client, "/head"))["read"] == head["size"] > 0)
+    wrong, happened = ask(client, "/happened", round=lost["round"], kind="all")["sections"]
+    assert "1 decision by fallback" in wrong["html"]
+    assert "ada" in happened["html"]
+
+
 def test_agents_behind_a_state_and_an_arrow_are_as_many_as_shown(
     client: httpx.Client, events: list[dict[str, Any]]
 ) -> None:

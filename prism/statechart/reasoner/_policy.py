@@ -51,10 +51,11 @@ class AgentStreams:
         A kept stream belongs to the agent's id or name, or, for an agent without either, to its
         place in the order in which such agents were first asked.
         """
-        for attribute in ("decision_random", "random"):
-            own = getattr(agent, attribute, None)
-            if isinstance(own, RandomStream):
-                return own
+        own = getattr(agent, "decision_random", None)
+        if not isinstance(own, RandomStream):
+            own = getattr(agent, "random", None)
+        if isinstance(own, RandomStream):
+            return own
 
         name = given_name(agent)
         if name is None:
