@@ -204,7 +204,6 @@ def test_what_happened_in_a_round_is_asked_for_by_itself(
     assert {post for post in at if at[post] == 2} <= listed <= {post for post in at if at[post] < 3}
 
 
-@pytest.mark.slow
 def test_what_went_wrong_in_a_round_stands_before_what_else_happened(
     shown: Show, visit: Visit, tmp_path: Path, make: Any
 ) -> None:
@@ -217,10 +216,11 @@ def test_what_went_wrong_in_a_round_stands_before_what_else_happened(
     client = visit(shown(folder))
     wait_until(lambda: (head := ask(client, "/head"))["read"] == head["size"] > 0)
     wrong, happened = ask(client, "/happened", round=lost["round"], kind="all")["sections"]
-    assert "1 decision by fallback" in wrong["html"]
+    assert "1 decision took the fallback" in wrong["html"]
     assert "ada" in happened["html"]
 
 
+@pytest.mark.slow
 def test_agents_behind_a_state_and_an_arrow_are_as_many_as_shown(
     client: httpx.Client, events: list[dict[str, Any]]
 ) -> None:
