@@ -292,8 +292,8 @@ class ColumnStage(AgentStage):
         """Announce the agents that the log covers."""
         logger = active_logger(self.logger)
         if logger is not None:
-            for place in np.flatnonzero(self._columns["logged"]).tolist():
-                self._announce(self._rows.at(place), logger)
+            places = np.flatnonzero(self._columns["logged"]).tolist()
+            self._announce(map(self._rows.at, places), logger)
 
     # Rounds
 

@@ -14,6 +14,7 @@ from prism.errors import (
     LLMError,
     ModelMissingError,
     ReasonerError,
+    UselessReplyError,
 )
 from prism.llm._addresses import model_name
 from prism.llm._host import Host
@@ -24,6 +25,7 @@ from prism.statechart.reasoner._prompts import (
     QUESTION,
     Kind,
     PromptSettings,
+    Request,
     chances_of,
     requests_for,
 )
@@ -228,9 +230,17 @@ async def _asked(host: Host, kind: Kind, options: Sequence[str], cost: Cost) -> 
     """Ask a question in the form of a run's own, and read the reply in the same way."""
     question = Question(_ANN, "awake", "evening", tuple(options), prompt="You are tired.")
     (request,) = requests_for(kind, [question], PromptSettings(_OPTIONS))
+    again = ""
     if request.choice is None:
-        messages = [{"role": "user", "content": request.text}]
-        reply = Reply((await host.chat(Chat(messages, request.schema), cost)).text)
+        problem: Exception | None
+        try:
+            reply = await _said(host, request, cost)
+            problem = request.problem_in(reply)
+        except UselessReplyError as error:
+            problem = error
+        if problem is not None:
+            reply = await _said(host, request.reworded(problem), cost)
+            again = ", but only when asked once more, as a run asks, too"
     else:
         asked = Choices(request.text, {QUESTION: request.choice})
         reply = chances_of(await host.systemone(asked, cost))
@@ -243,4 +253,10 @@ async def _asked(host: Host, kind: Kind, options: Sequence[str], cost: Cost) -> 
     mass = reply.option_mass
     lacks = "" if kind == "chat" else " without probabilities"
     why = "" if mass is None else f", since all options together have {mass:.2g}"
-    return _Answer(f"{chosen}{lacks}{why}", {one: float(one == chosen) for one in options})
+    told = f"{chosen}{lacks}{why}{again}"
+    return _Answer(told, {one: float(one == chosen) for one in options})
+
+
+async def _said(host: Host, request: Request, cost: Cost) -> Reply:
+    messages = [{"role": "user", "content": request.text}]
+    return Reply((await host.chat(Chat(messages, request.schema), cost)).text)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -18,7 +18,7 @@ import orjson
 
 from prism.files._durable import lock
 from prism.runlog._reader import ZstdFile, zstd
-from prism.telemetry._loggers import Frame
+from prism.telemetry._loggers import Frame, Tell, tell_whole
 
 if TYPE_CHECKING:  # structlog loads asyncio and rich, which readers of logs do not need
     from structlog.typing import FilteringBoundLogger
@@ -41,7 +41,6 @@ class Moment:
     Attributes:
         seconds: The time in seconds since the epoch.
         stamp: Time, round and tick in the form of a log's lines.
-        heads: The first part of its lines, by event.
     """
 
     time: datetime
@@ -49,7 +48,6 @@ class Moment:
     tick: int = 0
     seconds: float = field(init=False)
     stamp: dict[str, Any] = field(init=False)
-    heads: dict[str, bytes] = field(init=False, default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Prepare the forms in which this instant is written, once for all uses."""
@@ -278,16 +276,16 @@ class RunLog:
 
         return _line({"event": None, **self._clock.moment.stamp, **event})
 
-    def _teller(self, clock: SimulatedClock) -> Callable[..., object]:
+    def _teller(self, clock: SimulatedClock) -> Tell:
         """Return how events of agents are written of parts, most of which are already bytes."""
         write = self._write
 
         def tell(
-            logger: Any, event: str, agent_id: str, frame: Frame, told: dict[str, Any]
+            logger: Any, event: str, agent_id: str, frame: Frame, told: Mapping[str, Any]
         ) -> object:
-            before, after = frame.written or _write_frame(frame)
-            moment = clock.moment
-            head = moment.heads.get(event) or _write_head(moment, event)
+            moment, written = clock.moment, frame.written
+            if written is None or written[0] is not moment:
+                written = _write_frame(frame, event, moment)
             try:
                 name, rest = orjson.dumps(agent_id), orjson.dumps(told, option=_AS_LINE)
             except TypeError:
@@ -296,8 +294,8 @@ class RunLog:
                 is_plain = not logger._context
 
             if not is_plain:
-                return logger.info(event, **frame.before, agent_id=agent_id, **frame.after, **told)
-            return write(b"".join((head, before, b'"agent_id":', name, after, rest[1:])))
+                return tell_whole(logger, event, agent_id, frame, told)
+            return write(b"".join((written[1], name, written[2], rest[1:])))
 
         return tell
 
@@ -318,16 +316,13 @@ class RunLog:
         return type("_LineLogger", (levels,), own)
 
 
-def _write_head(moment: Moment, event: str) -> bytes:
-    head = moment.heads[event] = _line({"event": event, **moment.stamp})[: -len(b"}\n")] + b","
-    return head
-
-
-def _write_frame(frame: Frame) -> tuple[bytes, bytes]:
-    before, after = (
-        _line({**keys})[len(b"{") : -len(b"}\n")] for keys in (frame.before, frame.after)
-    )
-    frame.written = before + b"," if before else b"", b"," + after + b","
+def _write_frame(frame: Frame, event: str, moment: Moment) -> tuple[Moment, bytes, bytes]:
+    """Write what the lines of an instant have before and after the agent's id."""
+    begin = _line({"event": event, **moment.stamp, **frame.before})[: -len(b"}\n")]
+    after = b"" if frame.written is None else frame.written[2]
+    after = after or b"," + _line({**frame.after})[len(b"{") : -len(b"}\n")] + b","
+    # kept as one, since other threads may write with the same frame
+    frame.written = moment, begin + b',"agent_id":', b"," if after == b",," else after
     return frame.written
 
 

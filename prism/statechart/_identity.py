@@ -39,6 +39,9 @@ shared_texts: dict[str, str] = {}
 """The one copy of each text that records refer to: see `share`."""
 
 _SCALARS = (str, int, float, bool, type(None))
+SCALARS = frozenset(_SCALARS)
+"""The types of values that a record keeps as they are."""
+
 _CONTAINERS = (Mapping, list, tuple, deque, set, frozenset)
 _DEEPEST = 8
 _LEAF_MODULES = ("datetime", "decimal", "fractions", "ipaddress", "pathlib", "uuid")
@@ -386,6 +389,13 @@ def is_heard(given: EventLogger | None) -> bool:
     return _awaited.get() is not None or _listener(given) is not None
 
 
+def log_of(given: EventLogger | None) -> Any:
+    """Return the log that decisions go straight to; None if nobody, or anybody else, is told."""
+    listener = _listener(given)
+    is_log = hasattr(type(listener), "_prism_tell") and _awaited.get() is None
+    return listener if is_log else None
+
+
 def _listener(given: EventLogger | None) -> EventLogger | None:
     """Return the logger of a decision, or None if nobody listens."""
     # a logger that relays events looks itself for who listens, when it passes them on
@@ -433,20 +443,18 @@ def announce(
     name, told = name_or_number(agent), {**how, "context": identified(context)}
     if more:
         told.update(more)
+    outcome = state, trigger, tuple(options), chosen, source
     tell = getattr(type(active), "_prism_tell", None)
-    if tell is not None and source != "fallback":
-        frame = _frame_of(state, trigger, tuple(options), chosen, source)
-        tell(active, DECISION, name, frame, told)
-        return
-
-    keys = {"agent_id": name, **_shared(state, trigger, options, chosen, source), **told}
-    if source == "fallback":
-        report_warning(given, DECISION, **keys)
-    elif active is not None:
-        try:
-            active.info(DECISION, **keys)
-        except Exception as error:
-            pass_over(error, DECISION)
+    try:
+        if source == "fallback":
+            report_warning(given, DECISION, agent_id=name, **_shared(*outcome), **told)
+        elif tell is not None:
+            tell(active, DECISION, name, frame_of(*outcome), told)
+        elif active is not None:
+            # with lists of its own, which a processor may change
+            active.info(DECISION, agent_id=name, **_shared(*outcome), **told)
+    except Exception as error:
+        pass_over(error, DECISION)
 
 
 def _shared(
@@ -463,7 +471,8 @@ def _shared(
 
 
 @lru_cache(maxsize=1024)
-def _frame_of(*outcome: Any) -> Frame:
+def frame_of(*outcome: Any) -> Frame:
+    """Return the same, made once for each outcome, in which nothing may change."""
     return Frame({}, _shared(*outcome))
 
 

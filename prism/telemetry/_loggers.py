@@ -42,17 +42,17 @@ class EventLogger(Protocol):
 
 
 class Frame:
-    """The keys that many events of agents share, with their values.
+    """The keys that many events of agents, all of one name, share, with their values.
 
-    The class of a run log's own logger has ``_prism_tell``, which takes logger, event, the agent's
-    id, a frame and the other keys. Every other logger gets each event with all its keys.
+    The class of a run log's own logger has ``_prism_tell``, a `Tell` that writes them once for all.
+    Every other logger gets each event with all its keys.
 
     Args:
         before: Those that stand before the agent's id.
         after: Those that stand after it.
 
     Attributes:
-        written: Both, as a log writes them, once it has.
+        written: An instant, and both as a log writes them then, once it has.
     """
 
     __slots__ = ("after", "before", "written")
@@ -60,7 +60,18 @@ class Frame:
     def __init__(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
         self.before = before
         self.after = after
-        self.written: tuple[bytes, bytes] | None = None
+        self.written: tuple[Any, bytes, bytes] | None = None
+
+
+Tell = Callable[[EventLogger, str, str, Frame, Mapping[str, Any]], object]
+"""Writes an event: logger, event, the agent's id, a frame, and the keys after the frame's."""
+
+
+def tell_whole(
+    logger: EventLogger, event: str, agent_id: str, frame: Frame, told: Mapping[str, Any]
+) -> object:
+    """Write an event with all its keys."""
+    return logger.info(event, **frame.before, agent_id=agent_id, **frame.after, **told)
 
 
 class StandardLogger:

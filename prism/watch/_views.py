@@ -134,7 +134,7 @@ class Views:
         Args:
             number: The round; None for a log without rounds.
         """
-        facts = self._counted()
+        facts = self._counted(decides=False)
         if facts is None:
             return View([], PageFigures(()))
 
@@ -164,16 +164,15 @@ class Views:
             number: The round; None for a log without rounds.
             kind: The events to list; see `prism.watch._looking.happened_in`.
         """
-        facts = self._counted()
-        if facts is None:
+        blank = self._described()
+        if blank is None:
             return View([], PageFigures(()))
 
         happened, wrong = looking.happened_in(self.watched, number, kind)
-        with self.watched.reading() as (tally, _):
-            here = _facts.in_round(facts, tally, number)
-            kinds = ["faults", *looking.kinds_of(tally.events())]
-        here = with_tables(here, {"faults": wrong, "traffic": here.traffic})
+        here = with_tables(blank, {"faults": wrong, "traffic": blank.traffic})
         faults = sections_of([FAULTS] if wrong.height else [], [here], PageFigures(()))
+        with self.watched.reading() as (tally, _):
+            kinds = ["faults", *looking.kinds_of(tally.events())]
         explanation = _HOW_MANY * (happened.height == looking.MOST_HAPPENINGS)
         listed = _happenings(happened, self.watched.unit)
 
@@ -219,15 +218,18 @@ class Views:
         tree, likers = looking.thread_of(self.watched, post)
         return View([thread_page(tree, post)], PageFigures(()), {"likers": likers})
 
-    def _counted(self) -> RunFacts | None:
+    def _counted(self, decides: bool = True) -> RunFacts | None:
+        blank = self._described()
+        return blank and _facts.counted_facts(blank, self.watched, decides=decides)
+
+    def _described(self) -> RunFacts | None:
+        """Return what the first lines say of the run; None before they do."""
         with self._lock:
             # the first lines say how the agents begin, so they are read once more with all of them
             are_all = bool(self.watched.tally.begins)
             if self._blank is None or are_all != self._has_begun:
                 self._blank, self._has_begun = _facts.blank_facts(self.watched), are_all
-            blank = self._blank
-
-        return None if blank is None else _facts.counted_facts(blank, self.watched)
+            return self._blank
 
 
 _HOW_MANY = f"The last {looking.MOST_HAPPENINGS} events; an agent's page has all of its events."

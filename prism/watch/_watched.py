@@ -23,7 +23,7 @@ from prism.watch._tally import Tally
 MOST_READ_WHOLE = 32 << 20
 """Bytes of a log that is read as a report reads it; of a longer one the counts are shown."""
 
-SECONDS_BETWEEN = 0.25
+SECONDS_BETWEEN = 0.4
 """Time from one look at a log to the next."""
 
 _SECONDS_OF_STATUS = 0.5

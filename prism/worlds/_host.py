@@ -69,8 +69,12 @@ _ONLY_ITS_OWN = "a step may change only its own agent"
 
 _ALWAYS_GUARDED, _OF_SO_MANY = 40, 32
 _UNGUARDED = nullcontext()
-_BYTES_OF_MT19937 = 625 * 4
-"""A generator's words and its position among them."""
+_WORDS_OF_MT19937, _BYTES_OF_WORD = 624, 4
+_BYTES_COMPARED = 9 * _BYTES_OF_WORD
+"""A generator's position and the eight words beside it.
+
+A draw changes the position; a seed, or as many draws as there are words, changes the words.
+"""
 
 
 class RunHost:
@@ -768,13 +772,13 @@ def drawing_nowhere_else() -> Iterator[None]:
     Raises:
         SimulationError: If it did, and no other thread is running.
     """
-    before, of_numpy = _python_state(), _numpy_state()
+    before = _python_state(), _numpy_state()
     yield
 
-    for name, was, now in (
-        ("Python's own random", before, _python_state()),
-        ("numpy.random", of_numpy, _numpy_state()),
-    ):
+    after = _python_state(), _numpy_state()
+    if after == before:
+        return
+    for name, was, now in zip(("Python's own random", "numpy.random"), before, after, strict=True):
         if now != was and was is not None:
             _blame(name)
 
@@ -808,12 +812,12 @@ def _python_state() -> Any:
     if not _is_readable(generator):
         return random.getstate()
 
-    # read in place, since Python takes ten times as long to make a tuple of the words
-    return _words_of(generator), generator.gauss_next
+    # read in place, since Python takes a hundred times as long to make a tuple of the words
+    return _words_of(generator, _BYTES_COMPARED), generator.gauss_next
 
 
-def _words_of(generator: Any) -> bytes:
-    return string_at(id(generator) + object.__basicsize__, _BYTES_OF_MT19937)
+def _words_of(generator: Any, size: int) -> bytes:
+    return string_at(id(generator) + object.__basicsize__, size)
 
 
 @lru_cache(maxsize=1)
@@ -823,7 +827,8 @@ def _is_readable(generator: Any) -> bool:
         return False
 
     *words, position = generator.getstate()[1]
-    return unpack("=i624I", _words_of(generator)) == (position, *words)
+    size = (1 + _WORDS_OF_MT19937) * _BYTES_OF_WORD
+    return unpack("=i624I", _words_of(generator, size)) == (position, *words)
 
 
 def _numpy_state() -> Any:
@@ -835,8 +840,9 @@ def _numpy_state() -> Any:
     if type(generator) is not library.MT19937:
         return repr(generator.state), _gauss()
 
-    # read in place, since numpy takes a hundred times as long to copy the words
-    words = string_at(generator.ctypes.state_address, _BYTES_OF_MT19937)
+    # read in place, since numpy takes a hundred times as long to copy the words; they come first
+    end = generator.ctypes.state_address + (_WORDS_OF_MT19937 + 1) * _BYTES_OF_WORD
+    words = string_at(end - _BYTES_COMPARED, _BYTES_COMPARED)
     gauss = _gauss_after(words)
     # a stored number may be used without any other change
     return words, _gauss() if gauss[0] else gauss

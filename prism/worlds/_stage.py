@@ -24,12 +24,12 @@ from prism.runlog import SimulatedClock
 from prism.runs._lent import Lent
 from prism.statechart import Statechart, StateTransition
 from prism.statechart._engine.writing import make_record
-from prism.statechart._identity import given_name, identify
+from prism.statechart._identity import SCALARS, given_name, identify
 from prism.statechart.inspection._lint import require_fit
 from prism.statechart.states import state_text
 from prism.statechart.transitions import shared_edge, trigger_text
 from prism.telemetry._instrument import Level
-from prism.telemetry._loggers import EventLogger, active_logger, report
+from prism.telemetry._loggers import EventLogger, Frame, active_logger, report, tell_whole
 from prism.telemetry.events import (
     AGENT_JOINED,
     ANSWER_DISCARDED,
@@ -70,6 +70,7 @@ if TYPE_CHECKING:
 _MOST_DRAWN = 10_000
 """The largest number of agents whose picture is logged."""
 
+_NOTHING_SHARED = Frame({}, {})
 
 _OF_AN_AGENT = frozenset(
     (AGENT_JOINED, TRANSITION, DECISION, ANSWER_DISCARDED, TEXT_WRITTEN, POST_WEIGHED)
@@ -381,8 +382,7 @@ class AgentStage:
         """Log every agent, and what existed before the first round."""
         logger = active_logger(self.logger)
         if logger is not None:
-            for agent in self.host.agents:
-                self._announce(agent, logger)
+            self._announce(self.host.agents, logger)
 
         self._world._prism_announce()
 
@@ -406,21 +406,11 @@ class AgentStage:
         finally:
             host.acting = None
 
-    def _announce(self, agent: Any, logger: EventLogger) -> None:
-        told = self._world._prism_joined(agent)
-        if told is None:
-            names = _own_fields(agent.__class__)
-            own = {name: getattr(agent, name) for name in names}
-            if agent._attributes:
-                own |= agent._attributes
-            told = {
-                "chart": agent._chart.definition.name,
-                "display_name": agent.name,
-                "state": state_text(agent._state),
-                **({"attributes": identify(own)} if own else {}),
-            }
-
-        logger.info(AGENT_JOINED, agent_id=agent.agent_id, **told)
+    def _announce(self, agents: Iterable[Any], logger: EventLogger) -> None:
+        tell, own = getattr(type(logger), "_prism_tell", tell_whole), self._world._prism_joined
+        for agent in agents:
+            told = own(agent) or _joined(agent)
+            tell(logger, AGENT_JOINED, agent.agent_id, _NOTHING_SHARED, told)
 
     # Rounds
 
@@ -648,6 +638,24 @@ def _name(agent: Agent, number: int) -> None:
     own = own or agent._given.get("agent_id")
     agent.agent_id = own or f"{type(agent).__name__.lower()}_{number}"
     agent.name = agent._given.get("name") or agent.agent_id
+
+
+def _joined(agent: Any) -> dict[str, Any]:
+    """Return what ``agent.joined`` says about an agent."""
+    told = {
+        "chart": agent._kind.definition.name,
+        "display_name": agent.name,
+        "state": state_text(agent._state),
+    }
+    own = {name: getattr(agent, name) for name in _own_fields(agent.__class__)}
+    if agent._attributes:
+        own |= agent._attributes
+    if own:
+        # most are plain already, which takes half as long to see as to make them so
+        is_plain = SCALARS.issuperset(map(type, own.values()))
+        told["attributes"] = own if is_plain else identify(own)
+
+    return told
 
 
 @lru_cache(maxsize=256)

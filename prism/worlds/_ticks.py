@@ -180,6 +180,7 @@ class Ticks:
     def _steps(self, agents: Iterable[Any]) -> None:
         host, world, step_of = self._host, self._world, self._activation.step_of
         is_in_turn, now = type(self._activation) is InTurn, self.roster.now
+        takes = self._elsewhere.takes
         for agent in agents:
             # look up now, since an earlier agent may have changed this one's state; and here in the
             # usual case, since most turns are that
@@ -191,9 +192,12 @@ class Ticks:
             host.acting = agent
             running = step(world, agent)
             if running is not None:
-                self._advance(agent, running, None)
+                # as `_advance`, without a call for every turn
+                waited = continued(host, agent, running, None, takes)
+                if waited is not None:
+                    self._waiting.append(waited)
             elif host.unawaited is not None:
-                refuse_unawaited(self._host)
+                refuse_unawaited(host)
 
     def _time_out(self, world: Any, agent: Any) -> Any:
         """Fire the time-out that is due; if no transition applies, run the step instead."""

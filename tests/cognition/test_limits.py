@@ -269,3 +269,13 @@ async def test_no_more_thoughts_go_than_have_to() -> None:
     (paged,) = cycle.paged
     assert 1 <= len(paged.moved_out) < 10
     assert list(paged.moved_out) == list(thoughts)[: len(paged.moved_out)]
+
+
+async def test_a_prompt_that_just_fits_is_left_alone() -> None:
+    """A prompt of exactly as many tokens as a limit allows is sent, and nothing moves."""
+    data = working(10)
+    (cycle,) = await thinker([thought()], data, limited(None), count=letters).run(1)
+    most = cycle.prompt_tokens
+    for limits in (limited(most), limited(None, most)):
+        (cycle,) = await thinker([thought()], data, limits, count=letters).run(1)
+        assert (cycle.state, cycle.prompt_tokens, cycle.paged) == ("thinking", most, ())

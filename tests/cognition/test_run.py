@@ -316,11 +316,13 @@ def test_a_run_whose_configuration_changed_is_not_resumed(options: Any, tmp_path
 
 
 @pytest.mark.sampled(2)
-def test_a_replay_beyond_the_log_says_so(complete: Complete) -> None:
-    """More cycles than were recorded have no texts."""
+def test_a_replay_beyond_the_log_says_so(complete: Complete, tmp_path: Path) -> None:
+    """More cycles than were recorded have no texts; what was repeated until then is kept."""
     other = complete.options.replace(rounds=CYCLES + 1).replaying(complete.folder)
     with pytest.raises(ReplayError, match="holds no"):
-        runs.begin(other)
+        runs.begin(other, tmp_path / "again")
+    assert (tmp_path / "again" / "memory_before.json").exists()
+    assert_same_memory(repeated(tmp_path / "again"), complete.options.memory)
 
 
 @pytest.mark.sampled(2)

@@ -76,12 +76,12 @@ TROUBLES: list[tuple[str, str, str, list[Fault], str | None, str]] = [
         "needs more memory",
     ),
     ("slow load", "load", "tiny", [Fault.hang()], "/api/generate", "no complete reply"),
-    ("empty reply", "answer", "tiny", [Fault.says("")], None, "gave an empty reply"),
+    ("empty reply", "answer", "tiny", [Fault.says("")] * 2, None, "gave an empty reply"),
     (
         "no option",
         "answer",
         "tiny",
-        [Fault.says("As you like.")],
+        [Fault.says("As you like.")] * 2,
         None,
         "nor a plain answer; try another model, such as a larger one",
     ),
@@ -221,6 +221,14 @@ async def test_options_with_hardly_any_mass_are_told() -> None:
             *_, check = [check async for check in model.diagnose()]
     assert check.ok
     assert "without probabilities, since all options together have 0.0" in check.found
+
+
+async def test_a_model_that_answers_when_asked_once_more_is_well() -> None:
+    """The trial is asked in other words after a useless reply, as a run does, and says so."""
+    with FakeOllama(models=["tiny"], reader=ReadingModel(junk=1.0)) as server:
+        what, ok, found = (await findings(server, "tiny"))[-1]
+    assert (what, ok) == ("answer", True)
+    assert "but only when asked once more, as a run asks, too" in found
 
 
 async def test_a_server_that_is_not_there_is_the_first_finding(server: FakeOllama) -> None:

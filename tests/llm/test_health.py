@@ -274,6 +274,13 @@ def test_nothing_shortens_a_hold(throttle: Throttle) -> None:
     assert limit_of(throttle) == 0
 
 
+def test_a_host_that_asks_for_less_does_not_take_back_what_it_asked_for(throttle: Throttle) -> None:
+    """Of two pauses that it asked for, the longer one is told."""
+    throttle.hold(LONGEST_RETRY_AFTER)
+    throttle.hold(1)
+    assert throttle.seconds_asked() == pytest.approx(LONGEST_RETRY_AFTER)
+
+
 def test_a_host_that_has_long_refused_everything_fails(throttle: Throttle, clock: Clock) -> None:
     """A refusal after half a minute without an answer is a failure, unless others are under way."""
     assert throttle.refused(0) is False

@@ -173,6 +173,18 @@ async def test_a_prompt_that_is_too_long_is_one_fault_in_both_dialects(
                 await pool.chat(LONG)
 
 
+async def test_the_smaller_of_two_windows_counts() -> None:
+    """Whatever the user has set, what the server has no room for is not asked a second time."""
+    with FakeOpenAI(reader=ReadingModel(window=120, too_long="refuse")) as server:
+        model = Model("llama3.2", [server.host], server="openai", window=100_000, reply_tokens=9)
+        async with model.as_client() as pool:
+            with pytest.raises(PromptTooLongError, match="refuses the prompt"):
+                await pool.chat(LONG)
+            with pytest.raises(PromptTooLongError, match="is not asked"):
+                await pool.chat(LONG)
+            assert pool.servers[0].window == 120
+
+
 async def test_an_empty_reply_that_ran_out_of_tokens_says_so() -> None:
     """There is no room for it, or a thinking model has used it up."""
     window = count_tokens(SHORT[0]["content"]) + 4

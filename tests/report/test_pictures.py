@@ -1,5 +1,6 @@
 """The picture of a world in a report: cells, positions, networks, and looks of their own."""
 
+import json
 from math import dist
 from pathlib import Path
 from typing import Any
@@ -101,6 +102,18 @@ def test_a_damaged_picture_is_left_out(tmp_path: Path) -> None:
         b'{"agent_ids":null}',
     ):
         assert read_picture(wrong, wrong) is None
+
+
+def test_of_a_picture_only_what_can_be_drawn_is_read() -> None:
+    """Connections lead to agents that there are, and sizes are numbers, of which 0 is one."""
+    named = {"agent_ids": ["a", "b"], "edges": [[0, 1], [1, 2]]}
+    told = {"round": 1, "space": "network", "state_names": ["on"], "agent_states": [0, 0]}
+    looks = {"sizes": [0, -1], "colours": ["us", "#112233"]}
+    picture = read_picture(json.dumps(named).encode(), json.dumps({**told, **looks}).encode())
+    assert picture is not None
+    assert [*picture.edges] == [(0, 1)]
+    assert [*picture.sizes] == [0, 1]
+    assert [*picture.groups] == ["us"]
 
 
 def test_a_network_is_laid_out_in_one_way_with_neighbours_near() -> None:

@@ -26,6 +26,7 @@ def client(tmp_path_factory: pytest.TempPathFactory, make: Any) -> Iterator[http
         make.started(parameters={"engagement": 0.25}),
         *(make.joined(name) for name in ("ada", "bob")),
         make.post("bob", "p1", **first),
+        make.event("post.weighed", **{**weighed, "relevance": 0.9}, **first),
         make.event("post.weighed", **weighed, **first),
         make.decision("ada", ["write", "scroll"], "write", **about, **first),
         make.post("ada", "p2", "p1", "p1", **second),
@@ -34,6 +35,7 @@ def client(tmp_path_factory: pytest.TempPathFactory, make: Any) -> Iterator[http
         make.like("ada", "p1", "bob", **second),
         make.decision("bob", ["a", "b"], "b", source="fallback", reason="late", **second),
         make.move("ada", "idle", "scroll", round=2, tick=1),
+        *(make.move("cem", "idle", "scroll", round=2, tick=tick) for tick in range(1, 303)),
     ]
     log = tmp_path_factory.mktemp("decided") / "real" / "events.jsonl"
     log.parent.mkdir()
@@ -60,7 +62,9 @@ def test_a_decision_says_what_had_to_hold_what_is_not_known_and_what_followed(
         assert "The model gave no probabilities." in decision
         (followed,) = re.findall(r"it wrote (.*?)</p>", decision)
         assert re.findall(r'data-post="(\w+)"', followed) == [written]
+    # it was weighed twice, the last time just before
     assert "relevance 0.2, threshold 0.8 times engagement 0.25 = 0.2" in first
+    assert re.findall(r"<li>(\w+) <b>chosen</b>", first) == ["write"]
     # nobody was asked who could have given any
     assert "no probabilities" not in html_of(client, "bob", 1)["asked"]
 
@@ -75,6 +79,14 @@ def test_the_story_leads_to_every_round_and_a_round_without_events_says_so(
     sections = ask(client, "/agent", agent="ada", round=2)["sections"]
     for heading in (each["heading"] for each in sections):
         assert heading.endswith(("in round 2", "in the whole run"))
+
+
+def test_of_a_long_story_the_last_is_told(client: httpx.Client) -> None:
+    """Of more than 300 events the last are listed, and how many there are is said."""
+    story = html_of(client, "cem", 2)["story"]
+    assert "The last 300 of 302 events." in story
+    ticks = [int(tick) for tick in re.findall(r"round 2, tick (\d+)<", story)]
+    assert ticks == [*range(302, 2, -1)]
 
 
 def test_a_thread_says_who_replied_who_liked_and_whether_anybody_did(client: httpx.Client) -> None:

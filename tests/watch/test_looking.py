@@ -9,25 +9,26 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from prism.analysis import agent_story, read_log
-from prism.watch._looking import agents_in, doings_of, happened_in
+from prism.watch._looking import agents_in, doings_of, happened_in, picture_at
 from prism.watch._watched import Watched
+from prism.worlds import Run
+from tests.kit.pictured import Street
 from tests.kit.waiting import wait_until
+from tests.kit.worlds import run_in
 
 
-@pytest.mark.parametrize("agents", [5, pytest.param(40, marks=pytest.mark.slow)])
 @pytest.mark.slow
 def test_one_agent_is_told_from_its_own_lines_alone(
-    agents: int,
     folder: Path,
     events: list[dict[str, Any]],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """All agents are told as from the whole log, replies and likes of others among it."""
+    """Agents are told as from the whole log, replies and likes of others among it."""
     whole = read_log(folder)
     joined = [event["agent_id"] for event in events if event["event"] == "agent.joined"]
     watched = Watched(folder, "real")
     wait_until(lambda: watched.counted == watched.tail.size > 0)
-    for agent in joined[:agents]:
+    for agent in joined[:15]:
         story = doings_of(watched, agent, None).story
         assert_frame_equal(story.drop("line"), agent_story(whole, agent).drop("line"))
 
@@ -66,5 +67,54 @@ def test_the_last_round_of_a_long_log_is_told_before_the_rest_is_read(
         wait_until(lambda: watched.counted > 0)
         assert happened_in(watched, 6, "moves")[0]["round"].to_list() == [6]
         assert agents_in(watched, 6, "y", []) == [("a", 1)]
+    finally:
+        watched.close()
+
+
+def test_agents_are_found_as_of_a_tick_and_the_last_of_many_decisions(
+    write_log: Callable[..., Path], make: Any
+) -> None:
+    """A state is that at the end of the tick; of other rounds the last 40 decisions are told."""
+    way = ["xy", "yz", "zx"]
+    moves = [
+        {**make.move("a", *ends, trigger="go"), "round": 1, "tick": tick}
+        for tick, ends in enumerate(way, 1)
+    ]
+    decisions = [make.decision("a", ["x", "y"], "x", round=2, tick=tick) for tick in range(1, 43)]
+    watched = Watched(write_log([make.started(), make.joined("a", "x"), *moves, *decisions]), "x")
+    try:
+        wait_until(lambda: watched.counted == watched.tail.size > 0)
+        for tick, (_, state) in enumerate(way, 1):
+            assert agents_in(watched, 1, state, [], tick=tick) == [("a", 1)]
+        told = doings_of(watched, "a", 1)
+        assert [each.event["tick"] for each in told.others] == [*range(3, 43)]
+        assert not told.here
+    finally:
+        watched.close()
+
+
+def test_who_moved_long_ago_is_found_far_back(
+    write_log: Callable[..., Path], make: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A long log is looked through from its end until all agents are found."""
+    monkeypatch.setattr("prism.watch._tail.BLOCK_BYTES", 2048)
+    moves = [make.move("b", "x", "y"), *(make.move("a", "x", "x") for _ in range(40))]
+    joined = [make.joined(agent, "x") for agent in "ab"]
+    watched = Watched(write_log([make.started(), *joined, *moves]), "x")
+    try:
+        wait_until(lambda: watched.counted == watched.tail.size > 3 * 2048)
+        assert agents_in(watched, 1, "y", []) == [("b", 1)]
+    finally:
+        watched.close()
+
+
+def test_the_picture_of_a_round_is_that_at_its_end(tmp_path: Path) -> None:
+    """Without a round it is the last that there is."""
+    run_in(tmp_path / "run", Run(Street, 6, rounds=3, seed=3))
+    watched = Watched(tmp_path / "run", "x")
+    try:
+        wait_until(lambda: watched.counted == watched.tail.size > 0)
+        pictures = [picture_at(watched, number) for number in (1, 2, 3, None)]
+        assert [picture and picture.round for picture in pictures] == [1, 2, 3, 3]
     finally:
         watched.close()

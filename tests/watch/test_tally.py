@@ -43,6 +43,12 @@ def tally_of(path: Path, cuts: list[int] | None = None) -> Tally:
     return tally
 
 
+@pytest.fixture(scope="module")
+def whole(run: tuple[Path, Any]) -> Tally:
+    """Return the counts of the real run's log, read in one block."""
+    return tally_of(run[0] / "events.jsonl")
+
+
 def test_transitions_are_those_of_the_analysis(folder: Path) -> None:
     """Transitions are those of the analysis."""
     found = tally_of(folder / "events.jsonl").table("traffic")
@@ -54,10 +60,11 @@ def test_transitions_are_those_of_the_analysis(folder: Path) -> None:
 
 @given(st.lists(st.integers(0, 10_000), max_size=6))
 @pytest.mark.slow
-def test_counts_are_the_same_wherever_blocks_end(run: tuple[Path, Any], cuts: list[int]) -> None:
+def test_counts_are_the_same_wherever_blocks_end(
+    run: tuple[Path, Any], whole: Tally, cuts: list[int]
+) -> None:
     """Counts are the same wherever blocks end."""
-    path = run[0] / "events.jsonl"
-    whole, parts = tally_of(path), tally_of(path, cuts)
+    parts = tally_of(run[0] / "events.jsonl", cuts)
     assert parts.ends == whole.ends
     assert parts.begins == whole.begins
     assert parts.events() == whole.events()

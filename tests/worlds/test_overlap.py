@@ -200,6 +200,7 @@ class Wrong(Thinkers):
                 "count": lambda: self.count(Mood.CALM),
                 "fire": lambda: other.fire("thinks"),
                 "send": lambda: person.send(other, "hello"),
+                "wait": lambda: None,
             }
             doing[self.mode]()
             await other.decide("thinks")
@@ -214,6 +215,7 @@ class Wrong(Thinkers):
         ("count", "looks at state of 'person_2'"),
         ("fire", "looks at fire of 'person_2'"),
         ("send", "'person_1' sends 'person_2' a message: in an overlap world"),
+        ("wait", "looks at decide of 'person_2'"),
         (
             "after",
             "begun cannot be set: after its first await, a step may change only its own agent",

@@ -39,6 +39,7 @@ from prism.telemetry._loggers import (
     pass_over,
     report_fault,
     report_warning,
+    tell_whole,
 )
 from prism.telemetry.events import ACTION_FAILED, ANSWER_DISCARDED, GUARD_FAILED, TRANSITION
 
@@ -379,21 +380,9 @@ class Reporter:
             return
 
         name, told = agent_name(agent), {"ticks_in_state": dwell, "context": identify(context)}
-        if (tell := getattr(type(logger), "_prism_tell", None)) is not None:
-            frame = _frame_of(self._chart, edge.from_text, edge.to_text, edge.trigger)
-            tell(logger, TRANSITION, name, frame, told)
-            return
-
+        frame = _frame_of(self._chart, edge.from_text, edge.to_text, edge.trigger)
         try:
-            logger.info(
-                TRANSITION,
-                chart=self._chart,
-                agent_id=name,
-                from_state=edge.from_text,
-                to_state=edge.to_text,
-                trigger=edge.trigger,
-                **told,
-            )
+            getattr(type(logger), "_prism_tell", tell_whole)(logger, TRANSITION, name, frame, told)
         except Exception as error:
             pass_over(error, TRANSITION)
 

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import partial
 from math import exp
 from typing import Any
 from weakref import finalize
 
 from prism.errors import FieldValueError
 from prism.randomness import RandomStream, Taken
-from prism.statechart._identity import announce, given_name, is_heard
+from prism.statechart._identity import (
+    announce,
+    frame_of,
+    given_name,
+    identified,
+    is_heard,
+    log_of,
+    name_or_number,
+)
 from prism.statechart.reasoner._questions import (
     BaseReasoner,
     Decision,
@@ -19,6 +27,7 @@ from prism.statechart.reasoner._questions import (
 )
 from prism.statechart.states import AgentState, state_text
 from prism.telemetry._loggers import EventLogger
+from prism.telemetry.events import DECISION
 
 
 class AgentStreams:
@@ -42,10 +51,11 @@ class AgentStreams:
         A kept stream belongs to the agent's id or name, or, for an agent without either, to its
         place in the order in which such agents were first asked.
         """
-        for attribute in ("decision_random", "random"):
-            own = getattr(agent, attribute, None)
-            if isinstance(own, RandomStream):
-                return own
+        own = getattr(agent, "decision_random", None)
+        if not isinstance(own, RandomStream):
+            own = getattr(agent, "random", None)
+        if isinstance(own, RandomStream):
+            return own
 
         name = given_name(agent)
         if name is None:
@@ -169,24 +179,14 @@ class PolicyReasoner(BaseReasoner):
             logger: Logger for the decisions; by default this reasoner's own.
         """
         given = logger or self._logger
-        is_told = is_heard(given)
+        tell = _announcing(given) if is_heard(given) else None
         chosen = []
         for question in asked:
             weights = self._weights(question)
             choice = self._choice(question, weights)
             chosen.append(choice)
-            if is_told:
-                announce(
-                    given,
-                    agent=question.agent,
-                    state=question.state,
-                    trigger=question.trigger,
-                    options=question.options,
-                    chosen=choice,
-                    source="policy",
-                    context=question.context,
-                    how={"reason": None, "probabilities": _rounded(question, weights)},
-                )
+            if tell is not None:
+                tell(question, choice, weights)
 
         return chosen
 
@@ -196,7 +196,8 @@ class PolicyReasoner(BaseReasoner):
 
     def _draw(self, question: Question, chances: Sequence[float]) -> Decision:
         chosen = self._choice(question, chances)
-        return Decision(chosen, "policy", probabilities=_rounded(question, chances))
+        texts = [*map(state_text, question.options)]
+        return Decision(chosen, "policy", probabilities=_rounded(texts, chances))
 
     def _choice(self, question: Question, chances: Sequence[float]) -> Any:
         return question.options[self._streams.of(question.agent).weighted_index(chances)]
@@ -231,22 +232,55 @@ class PolicyReasoner(BaseReasoner):
         ]
 
 
-def _rounded(question: Any, weights: Sequence[float]) -> dict[str, float]:
-    """Return the rounded probabilities for a log, which are proportional to weights."""
+def _announcing(given: EventLogger | None) -> Callable[[Any, Any, Sequence[float]], object]:
+    """Return what announces decisions: their questions, what was drawn, and with which weights."""
+    log = log_of(given)
+    if log is None:
+        return partial(_announce, given)
+
+    tell = type(log)._prism_tell
+
+    def write(question: Any, chosen: Any, weights: Sequence[float]) -> None:
+        options = tuple(question.options)
+        frame = frame_of(question.state, question.trigger, options, chosen, "policy")
+        told = {
+            "reason": None,
+            "probabilities": _rounded(frame.after["options"], weights),
+            "context": identified(question.context),
+        }
+        tell(log, DECISION, name_or_number(question.agent), frame, told)
+
+    return write
+
+
+def _announce(
+    given: EventLogger | None, question: Any, chosen: Any, weights: Sequence[float]
+) -> None:
+    texts = [*map(state_text, question.options)]
+    announce(
+        given,
+        agent=question.agent,
+        state=question.state,
+        trigger=question.trigger,
+        options=question.options,
+        chosen=chosen,
+        source="policy",
+        context=question.context,
+        how={"reason": None, "probabilities": _rounded(texts, weights)},
+    )
+
+
+def _rounded(texts: Sequence[str], weights: Sequence[float]) -> dict[str, float]:
+    """Return the probabilities of options for a log, rounded to six digits as `round` does."""
     total = sum(weights)
-    pairs = zip(_texts_of(tuple(question.options)), weights, strict=True)
-    return {text: rounded(weight / total) for text, weight in pairs}
+    found = {}
+    for place, weight in enumerate(weights):
+        millionths = weight / total * 1e6
+        whole = (millionths + 0.5) // 1
+        # in the usual case without `round`, so far from a half that no error of the product counts
+        if 0 < whole <= 1e6 and -0.499999 < millionths - whole < 0.499999:
+            found[texts[place]] = whole / 1e6
+        else:
+            found[texts[place]] = round(weight / total, 6)
 
-
-@lru_cache(maxsize=1024)
-def _texts_of(options: tuple[Any, ...]) -> tuple[str, ...]:
-    return tuple(map(state_text, options))
-
-
-def rounded(share: float) -> float:
-    """Return a share rounded to six digits, as `round` does, which takes five times as long."""
-    millionths = share * 1e6 if 0 < share <= 1 else 0.0
-    whole = int(millionths + 0.5)
-    # so far from a half that no error of the product counts
-    is_plain = whole > 0 and -0.499999 < millionths - whole < 0.499999
-    return whole / 1e6 if is_plain else round(share, 6)
+    return found

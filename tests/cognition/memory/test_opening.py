@@ -402,3 +402,11 @@ def test_a_json_file_that_is_damaged_anywhere(edits: list[tuple[int, bytes]], cu
         again = Memory.read(path)
         assert again.to_dict() == memory.to_dict()
         again.close()
+
+
+def test_nothing_is_remembered_of_what_was_removed_by_hand() -> None:
+    """A tag that working memory lacks has neither a use nor an older value."""
+    own = {"outdated": ["kept", "removed"], "used": {"kept": 1, "removed": 2}}
+    memory = Memory.in_memory({"working_memory": {"kept": 1}, "prism": own})
+    assert memory.outdated == ("kept",)
+    assert memory.to_dict()["prism"]["used"] == {"kept": 1}

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from prism.errors import FieldValueError
 from prism.randomness import RandomStream
 from prism.statechart import PolicyReasoner, Question
-from prism.statechart.reasoner._policy import rounded
+from prism.statechart.reasoner._policy import _rounded
 from prism.statechart.social import social_media_chart
 from prism.statechart.states import AgentState
 
@@ -146,4 +146,5 @@ async def test_a_policy_serves_a_chart() -> None:
 @given(st.floats(0, 1) | st.integers(0, 2 * 10**6).map(lambda halves: halves / 2e6))
 def test_shares_are_rounded_as_python_rounds_them(share: float) -> None:
     """The faster way to round gives the same bits, at halves, too."""
-    assert pack("d", rounded(share)) == pack("d", round(share, 6))
+    told = _rounded(["one", "other"], [share, 1 - share])
+    assert pack("dd", *told.values()) == pack("dd", round(share, 6), round(1 - share, 6))

@@ -1,0 +1,93 @@
+"""One run as the viewer follows it: what is wrong with its log, and what its rounds are called."""
+
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from prism.watch._watched import Watched
+from tests.kit.waiting import wait_until
+
+WriteLog = Callable[..., Path]
+Follow = Callable[[Path], Watched]
+
+
+@pytest.fixture(autouse=True)
+def often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have a log be looked at more often than for people."""
+    monkeypatch.setattr("prism.watch._watched.SECONDS_BETWEEN", 0.02)
+    monkeypatch.setattr("prism.watch._watched._SECONDS_OF_STATUS", 0.02)
+
+
+@pytest.fixture
+def follow() -> Iterator[Follow]:
+    """Return a function that follows a run until the test ends, and has read its log."""
+    with ExitStack() as stack:
+
+        def followed(run: Path) -> Watched:
+            watched = Watched(run, "real")
+            stack.callback(watched.close)
+            wait_until(lambda: watched.counted > 0)
+            return watched
+
+        yield followed
+
+
+def test_only_a_line_that_is_cut_off_is_told(folder: Path, follow: Follow, tmp_path: Path) -> None:
+    """A complete run has nothing that is wrong, unless its last line has no end."""
+    run = shutil.copytree(folder, tmp_path / "run")
+    watched = follow(run)
+    assert (watched.status.state, watched.notes()) == ("complete", [])
+    with (run / "events.jsonl").open("ab") as log:
+        log.write(b'{"event": "round.en')
+    wait_until(watched.notes)
+    (note,) = watched.notes()
+    assert note.endswith("events.jsonl: the last line is cut off and left out")
+
+
+def test_what_was_read_again_is_told_once(write_log: WriteLog, make: Any, follow: Follow) -> None:
+    """However often a log is replaced, one note says that it was read again."""
+    log = write_log([make.started(), make.joined("a", "x")])
+    watched = follow(log)
+    for _ in range(2):
+        version = watched.version
+        shutil.copy(log, log.with_suffix(".new")).replace(log)
+        wait_until(lambda before=version: watched.version >= before + 2)
+    (note,) = watched.notes()
+    assert "it was read again from the beginning" in note
+
+
+def test_a_log_that_was_packed_meanwhile_is_no_problem(
+    write_log: WriteLog, make: Any, follow: Follow
+) -> None:
+    """The packed log is taken up in place of the plain one, which nothing is said of then."""
+    lines = [make.started(), make.joined("a", "x")]
+    log = write_log(lines)
+    watched = follow(log.parent)
+    packed = write_log(lines, "events.jsonl.gz")
+    log.unlink()
+    wait_until(lambda: watched.path == packed)
+    wait_until(lambda: watched.counted > 0)
+    assert watched.notes() == []
+
+
+@pytest.mark.parametrize(
+    ("event", "agents", "unit"),
+    [
+        ("workflow.step", "a", "turn"),
+        ("cognition.cycle", "a", "cycle"),
+        ("world.sold", "a", "round"),
+        ("workflow.step", "ab", "round"),
+    ],
+)
+def test_an_agent_that_runs_alone_has_turns_or_cycles(
+    event: str, agents: str, unit: str, write_log: WriteLog, make: Any, follow: Follow
+) -> None:
+    """What a round is called follows from what the log tells of whom."""
+    joined = [make.joined(agent, "x") for agent in agents]
+    watched = follow(write_log([make.started(), *joined, make.event(event, agent_id="a")]))
+    wait_until(lambda: watched.counted == watched.tail.size)
+    assert watched.unit == unit
