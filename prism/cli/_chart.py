@@ -268,7 +268,7 @@ def _json(option: str, text: str) -> Any:
     try:
         return parse_json(text)
     except InputError as error:
-        raise InputError(error.problem, field=option) from None
+        raise InputError(f"{option} {error.problem}") from None
 
 
 def _agent(chart: Statechart[Any], state: str, fields: Any) -> Any:
@@ -278,15 +278,13 @@ def _agent(chart: Statechart[Any], state: str, fields: Any) -> Any:
 
     states = {state_text(member): member for member in chart.definition.states}
     if state not in states:
-        raise InputError(
-            f"chart {chart.name!r} has no state {state!r}: use one of {', '.join(states)}",
-            field="--state",
-        )
+        problem = f"chart {chart.name!r} has no state {state!r}: use one of {', '.join(states)}"
+        raise InputError(f"--state: {problem}")
 
     if not isinstance(fields, Mapping):
-        raise InputError(f"must be a JSON object of fields, got {fields!r}", field="--agent")
+        raise InputError(f"--agent must be a JSON object of fields, got {fields!r}")
     if "state" in fields:
-        raise InputError("must not have a 'state': use --state", field="--agent")
+        raise InputError("--agent must not have a 'state': use --state")
 
     named = {"agent_id": "agent", **fields}
     if set(states) <= set(AgentState) or set(AgentState) <= set(states):
@@ -305,9 +303,9 @@ def _social_agent(state: Enum, fields: dict[str, Any]) -> SocialAgent:
     try:
         made = Agent(**fields, state=state)
     except PrismError as error:
-        raise InputError(str(error), field="--agent") from error
+        raise InputError(f"--agent: {error}") from error
     except TypeError as error:  # a field that does not exist, or a value of a wrong type
-        raise InputError(f"does not describe a social agent: {error}", field="--agent") from error
+        raise InputError(f"--agent does not describe a social agent: {error}") from error
 
     made.pending_action = pending
 

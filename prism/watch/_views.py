@@ -169,7 +169,7 @@ class Views:
             return View([], PageFigures(()))
 
         happened, wrong = looking.happened_in(self.watched, number, kind)
-        here = with_tables(blank, {"faults": wrong}) if wrong.height else blank
+        here = with_tables(blank, {"faults": wrong, "traffic": blank.traffic})
         faults = sections_of([FAULTS] if wrong.height else [], [here], PageFigures(()))
         with self.watched.reading() as (tally, _):
             kinds = ["faults", *looking.kinds_of(tally.events())]

@@ -1,14 +1,10 @@
 """``prism chart explain``."""
 
 import json
-import sys
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 
-from prism.cli._main import app
-from prism.errors import InputError
 from tests.kit.commands import Prism
 
 MODULE = """
@@ -38,24 +34,21 @@ Explain = Callable[..., tuple[int, str]]
 
 
 @pytest.fixture
-def explain(capsys: pytest.CaptureFixture[str]) -> Explain:
+def explain(prism: Prism) -> Explain:
     """Return a function that runs the command and returns its status and output."""
 
     def run(*arguments: str) -> tuple[int, str]:
-        status = app(["chart", "explain", *arguments], prog_name="prism", standalone_mode=False)
-        return int(status or 0), capsys.readouterr().out
+        ran = prism("chart", "explain", *arguments)
+        assert ran.err == ""
+        return ran.status, ran.out
 
     return run
 
 
 @pytest.fixture
-def _moods(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _moods(prism: Prism) -> None:
     """Put a chart whose guard reads a field of the agent into the current folder."""
-    (tmp_path / "moods_for_explain.py").write_text(MODULE, encoding="utf-8")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    yield
-    sys.modules.pop("moods_for_explain", None)
+    (prism.folder / "moods_for_explain.py").write_text(MODULE, encoding="utf-8")
 
 
 def test_command_explains(prism: Prism) -> None:
@@ -122,12 +115,10 @@ more = chart(state_enum("More", [*AgentState, "muting"]))
 
 @pytest.mark.parametrize("chart", ["few", "more"])
 def test_agent_of_a_chart_like_the_social_one_is_a_social_agent(
-    chart: str, explain: Explain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    chart: str, explain: Explain, prism: Prism
 ) -> None:
     """A chart with some of a feed's states, or with states besides them, is for social agents."""
-    (tmp_path / f"like_{chart}.py").write_text(LIKE_A_FEED, encoding="utf-8")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    (prism.folder / f"like_{chart}.py").write_text(LIKE_A_FEED, encoding="utf-8")
     _, said = explain(f"like_{chart}:{chart}", "look", "--state", "idle", "--json")
     assert json.loads(said)["target"] == "scrolling"
 
@@ -141,7 +132,7 @@ def test_guard_that_raises_is_shown(explain: Explain) -> None:
     assert "patience" in shown
 
 
-def test_guards_of_a_file_are_known_by_name_only(explain: Explain, tmp_path: Path) -> None:
+def test_guards_of_a_file_are_known_by_name_only(explain: Explain, prism: Prism) -> None:
     """The guards of a file are unknown, apart from those of built-in charts."""
     transition = {"trigger": "push", "source": "shut", "target": "open", "guard": "is_strong"}
     document = {
@@ -150,8 +141,8 @@ def test_guards_of_a_file_are_known_by_name_only(explain: Explain, tmp_path: Pat
         "initial": "shut",
         "transitions": [transition],
     }
-    (tmp_path / "doors.json").write_text(json.dumps(document), encoding="utf-8")
-    _, shown = explain(str(tmp_path / "doors.json"), "push", "--state", "shut")
+    (prism.folder / "doors.json").write_text(json.dumps(document), encoding="utf-8")
+    _, shown = explain("doors.json", "push", "--state", "shut")
     assert "the guard 'is_strong' is known by name only" in shown
 
 
@@ -205,10 +196,10 @@ def test_control_characters_are_not_printed(explain: Explain) -> None:
     ],
 )
 def test_wrong_option_is_named(
-    explain: Explain, arguments: tuple[str, ...], field: str, problem: str
+    prism: Prism, arguments: tuple[str, ...], field: str, problem: str
 ) -> None:
     """A wrong value is reported with its option."""
-    with pytest.raises(InputError) as caught:
-        explain("social_media", "feed_ready", *arguments)
-    assert caught.value.field == field
-    assert problem in str(caught.value)
+    ran = prism("chart", "explain", "social_media", "feed_ready", *arguments)
+    assert (ran.status, ran.out) == (2, "")
+    assert ran.err.startswith(f"prism: {field}")
+    assert problem in ran.err

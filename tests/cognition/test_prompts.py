@@ -96,7 +96,7 @@ def test_any_text_makes_a_prompt_that_can_be_sent(value: str) -> None:
     assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f]", text)
 
 
-@given(st.lists(VALUES, min_size=1, max_size=4))
+@given(st.lists(VALUES, min_size=1, max_size=4, unique=True))
 def test_tags_in_storage_cannot_forge_a_section_either(tags: list[str]) -> None:
     """What storage offers stands in a section of its own, one empty element for each tag."""
     text = text_of("paging", named=dict.fromkeys(tags))

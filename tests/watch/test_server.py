@@ -13,6 +13,7 @@ from time import perf_counter, sleep
 from typing import Any
 
 import httpx
+import orjson
 import polars as pl
 import pytest
 
@@ -201,6 +202,22 @@ def test_what_happened_in_a_round_is_asked_for_by_itself(
     assert section["heading"] == "What happened in round 2"
     listed = set(re.findall(r'data-post="([^"]+)"', section["html"]))
     assert {post for post in at if at[post] == 2} <= listed <= {post for post in at if at[post] < 3}
+
+
+def test_what_went_wrong_in_a_round_stands_before_what_else_happened(
+    shown: Show, visit: Visit, tmp_path: Path, make: Any
+) -> None:
+    """What went wrong in a round stands before what else happened."""
+    lost = make.decision("ada", ["idle", "busy"], "idle", source="fallback", reason="no reply")
+    folder = tmp_path / "real"
+    folder.mkdir()
+    lines = [make.started(), make.joined("ada", "idle"), lost]
+    (folder / "events.jsonl").write_bytes(b"".join(orjson.dumps(line) + b"\n" for line in lines))
+    client = visit(shown(folder))
+    wait_until(lambda: (head := ask(client, "/head"))["read"] == head["size"] > 0)
+    wrong, happened = ask(client, "/happened", round=lost["round"], kind="all")["sections"]
+    assert "1 decision took the fallback" in wrong["html"]
+    assert "ada" in happened["html"]
 
 
 @pytest.mark.slow
