@@ -24,16 +24,20 @@ def check_address(host: str) -> None:
     Raises:
         FieldValueError: If it is invalid; credentials in it are not shown.
     """
-    try:
-        parts = _split(host)
-        usable = parts.port != 0 and parts.scheme in ("http", "https") and bool(parts.hostname)
-    except (TypeError, ValueError):
-        usable = False
-
-    if not usable:
+    if not _is_usable(host):
         # it may contain a password
         shown = repr(shown_address(host)) if isinstance(host, str) else f"a {type(host).__name__}"
-        raise FieldValueError(f"host must be an address such as {DEFAULT_HOST}, got {shown}")
+        is_secret_wrong = isinstance(host, str) and _is_usable(shown_address(host))
+        hint = " (write / @ : in a password as %2F %40 %3A)" if is_secret_wrong else ""
+        raise FieldValueError(f"host must be an address such as {DEFAULT_HOST}, got {shown}{hint}")
+
+
+def _is_usable(host: str) -> bool:
+    try:
+        parts = _split(host)
+        return parts.port != 0 and parts.scheme in ("http", "https") and bool(parts.hostname)
+    except (TypeError, ValueError):
+        return False
 
 
 def same_address(host: str) -> tuple[str, str, int, str]:

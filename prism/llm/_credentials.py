@@ -54,7 +54,7 @@ def without_credentials(config: Mapping[str, Any]) -> dict[str, Any]:
         config: The run's configuration, as plain data.
     """
     secured = [shown_address(host) for host in _hosts_of(config) if _has_credentials(host)]
-    kept = _changed(config, lambda group: _on_hosts(group, lambda host: shown_address(str(host))))
+    kept = _everywhere(config, lambda group: _on_hosts(group, lambda it: shown_address(str(it))))
     if secured:
         kept["credentials"] = list(dict.fromkeys(secured))
 
@@ -74,24 +74,15 @@ def with_credentials(
     Raises:
         InputError: If credentials are missing, or a given address does not belong to the run.
     """
-    further = _parts_with_models(config)
-    parts = [config, *(each["model"] for each in further.values())]
-    own = [host for part in parts for host in _hosts_of(part)]
+    own = _hosts_of(config)
     given = _by_address(hosts, own)
-    secured = {host for part in parts for host in part.get("credentials", ())}
+    secured = {host for group in _groups_of(config) for host in group.get("credentials", ())}
     if secured:
         given = {**_from_environment(), **given}
 
     full = {host: given.get(server_key(host), host) for host in own}
     _require_credentials(full.values(), secured, path)
     return _everywhere(config, lambda group: _on_hosts(group, full.__getitem__))
-
-
-def _all_groups(config: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Yield the groups of servers of a run, and of the parts that have models of their own."""
-    yield from _groups_of(config)
-    for part in _parts_with_models(config).values():
-        yield from _groups_of(part["model"])
 
 
 def moved(config: Mapping[str, Any], hosts: Sequence[str]) -> tuple[dict[str, Any], str] | None:
@@ -105,7 +96,7 @@ def moved(config: Mapping[str, Any], hosts: Sequence[str]) -> tuple[dict[str, An
         None if all of them are the run's, or its models have different servers, so that it is not
         clear which of them moved.
     """
-    groups = list(_all_groups(config))
+    groups = list(_groups_of(config))
     own = {tuple(group["host"]) for group in groups if group.get("host")} or {(DEFAULT_HOST,)}
     known = set(map(server_key, next(iter(own))))
     for host in hosts:
@@ -152,8 +143,12 @@ def _hosts_of(config: Mapping[str, Any]) -> list[str]:
     return [host for group in _groups_of(config) for host in group.get("host") or ()]
 
 
-def _groups_of(config: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    return [config, *config.get("models", {}).get("assigned", ())]
+def _groups_of(config: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield the groups of servers of a run, and of the parts that have models of their own."""
+    yield config
+    yield from config.get("models", {}).get("assigned", ())
+    for part in _parts_with_models(config).values():
+        yield from _groups_of(part["model"])
 
 
 def _on_hosts(group: Mapping[str, Any], change: Callable[[str], str]) -> Mapping[str, Any]:
@@ -161,20 +156,13 @@ def _on_hosts(group: Mapping[str, Any], change: Callable[[str], str]) -> Mapping
     return {**group, "host": [change(host) for host in hosts]} if hosts else group
 
 
-def _changed(config: Mapping[str, Any], change: _Change) -> dict[str, Any]:
-    """Return a configuration with a change of its model's settings, and those of some agents."""
+def _everywhere(config: Mapping[str, Any], change: _Change) -> dict[str, Any]:
+    """Return a configuration with a change of the settings of all its models."""
     found, models = {**change(config)}, config.get("models")
     if models:
         found["models"] = {**models, "assigned": [*map(change, models.get("assigned", ()))]}
-
-    return found
-
-
-def _everywhere(config: Mapping[str, Any], change: _Change) -> dict[str, Any]:
-    """Return a configuration with a change of the settings of all its models."""
-    found = _changed(config, change)
     for name, part in _parts_with_models(config).items():
-        found[name] = {**part, "model": _changed(part["model"], change)}
+        found[name] = {**part, "model": _everywhere(part["model"], change)}
 
     return found
 

@@ -156,6 +156,10 @@ class Model(RunSettings):
             self._check_client()
         elif not self.model.strip():
             raise InputError("must be the name of a model, as the server lists it", field="model")
+        elif self.model.startswith(("http://", "https://")):
+            # it may contain a password
+            problem = "is an address: give the name first, Model('llama3.2', 'http://gpu1:11434')"
+            raise InputError(problem, field="model")
 
         if self.server == "openai" and not self.hosts and self.client is None:
             problem = "must name an OpenAI-compatible server, which has no default address"

@@ -91,6 +91,16 @@ def test_a_wrong_address_keeps_its_secret() -> None:
         check_address("http://ann:secret@models.example:99999")
 
 
+@pytest.mark.parametrize("password", ["se/cret", "a#b"])
+def test_a_password_that_breaks_its_address_is_named_as_the_problem(password: str) -> None:
+    """Where only the password is at fault, the message says how to write it, and shows none."""
+    with pytest.raises(
+        FieldValueError, match=r"write / @ : in a password as %2F %40 %3A"
+    ) as caught:
+        check_address(f"http://ann:{password}@gpu1:11434")
+    assert password not in str(caught.value)
+
+
 async def test_a_user_is_sent_to_the_server(connect: Callable[..., Any]) -> None:
     """A request has the credentials (RFC 7617); reply and errors name the server without them."""
     heads: list[bytes] = []

@@ -69,6 +69,13 @@ def test_a_text_that_is_none_says_in_one_line_what_to_write(text: str, problem: 
     assert "\n" not in str(caught.value)
 
 
+def test_an_address_is_no_name() -> None:
+    """A model whose name was left out is refused, and what stands in the address is not shown."""
+    with pytest.raises(InputError, match=r"'model': is an address: give the name first") as caught:
+        Model("http://ann:s3cret@gpu1")
+    assert "s3cret" not in str(caught.value)
+
+
 @pytest.mark.parametrize(
     "text",
     [
