@@ -133,7 +133,7 @@ def test_defaults_are_those_of_the_class() -> None:
     ("arguments", "problem"),
     [
         ({"world": "nowhere:World"}, "there is no module 'nowhere'"),
-        ({"world": "prism.examples.rumour:Rumor"}, "no world 'Rumor': it has Rumour"),
+        ({"world": "prism.examples.rumour:Rumor"}, "no world or agent 'Rumor': it has Rumour"),
         ({"world": "Rumour"}, "must be package.module:Name, file.py:Name or one of"),
         ({"world": "missing.py:World"}, "there is no such file"),
         ({"parameters": {"tirng": "1"}}, "'parameters': Rumour has no parameter 'tirng'"),
