@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields
 from functools import cache
 from reprlib import repr as brief
 from types import MappingProxyType
-from typing import Annotated, Any, Literal, cast, get_type_hints
+from typing import Annotated, Any, ClassVar, Literal, cast, get_type_hints
 
 from pydantic import AfterValidator, Field, ValidationError, create_model
 
@@ -82,17 +82,18 @@ KeyPrefix = Annotated[
 @cache
 def declared(block: type[Any]) -> type[Declaration]:
     """Return what reads a part of a configuration: its fields are keys, none of them needed."""
-    hints = get_type_hints(block, include_extras=True)
-    optional: Any = Optionally
-    keys: Any = {each.name: (optional[hints[each.name]], None) for each in fields(block)}
+    hints, optional = get_type_hints(block), cast(Any, Optionally)
+    kinds = {each.name: hints[each.name] for each in fields(block)}
+    keys: Any = {name: (optional[block.narrower.get(it, it)], None) for name, it in kinds.items()}
     told = str(block.__doc__).partition("\n")[0]
     return create_model(f"{block.__name__}Declaration", __base__=Declaration, __doc__=told, **keys)
 
 
 class _Block:
-    """A part of a configuration, which is checked as in a file."""
+    """A part of a configuration, which is checked as in a file, with narrower types of fields."""
 
     __slots__ = ()
+    narrower: ClassVar[Mapping[Any, Any]] = {int: Number}
 
     def __post_init__(self) -> None:
         """Refuse values outside their range."""
@@ -121,9 +122,11 @@ class ThinkingLog(_Block):
             holds anything but letters, digits, ``_``, ``.`` and ``-``, or ends in a digit.
     """
 
+    narrower: ClassVar[Mapping[Any, Any]] = {int: Number, str: KeyPrefix}
+
     enable: bool = True
-    max_entries: Number = 10
-    key_prefix: KeyPrefix = "thinking_log_"
+    max_entries: int = 10
+    key_prefix: str = "thinking_log_"
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +142,7 @@ class Limit(_Block):
     """
 
     enable: bool = True
-    max_tokens: Number = PAGING_LIMIT
+    max_tokens: int = PAGING_LIMIT
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,9 +161,9 @@ class Iterate(_Block):
     """
 
     enable: bool = True
-    max_iterations: Number = 1000
-    max_useless: Number = 5
-    max_per_round: Number = 4
+    max_iterations: int = 1000
+    max_useless: int = 5
+    max_per_round: int = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,8 +192,10 @@ class StorageLimits(_Block):
         FieldValueError: If one of them is not a whole number from 0 on.
     """
 
-    versions: NumberOrNone = 10
-    named: NumberOrNone = 8
+    narrower: ClassVar[Mapping[Any, Any]] = {int: NumberOrNone}
+
+    versions: int = 10
+    named: int = 8
 
 
 BLOCKS: Mapping[str, Any] = {
