@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, NoReturn, cast
 
 from prism.errors import BadReplyError, DecisionsUnsupportedError, ReasonerError, TimedOutError
@@ -176,7 +176,7 @@ class ForeignHost(Host):
                 raise DecisionsUnsupportedError(why) from error
             self._fail(error)
 
-        _add_cost(reply, cost)
+        _note_all(reply, cost)
         answers = first(reply, "answers")
         if not isinstance(answers, Mapping):
             raise BadReplyError(f"the client's reply of type {type(reply).__name__} has no answers")
@@ -251,13 +251,13 @@ def read_text(reply: Any, cost: Cost, *, is_choice: bool = False) -> str:
         cost.note_reply({})
         return reply
 
-    _add_cost(reply, cost)
+    _note_all(reply, cost)
     return (_call_in(reply) if is_choice else "") or _text_of(reply)
 
 
 def _call_in(reply: Any) -> str:
     """Return the tool calls in a reply, if it has no words beside them but thoughts."""
-    message = first(_choice_in(reply), "message")
+    message = first(choice_in(reply), "message")
     content = first(message, "content")
     words = what_is_said(content) if isinstance(content, str) else content
 
@@ -266,7 +266,7 @@ def _call_in(reply: Any) -> str:
 
 def _text_of(reply: Any) -> str:
     for path in ((), ("message", "content"), ("text",), ("content",), ("output",)):
-        found = _choice_in(reply)
+        found = choice_in(reply)
         for name in path:
             found = first(found, name)
 
@@ -281,21 +281,28 @@ def _text_of(reply: Any) -> str:
     raise BadReplyError(f"the client's reply of type {type(reply).__name__} has no text")
 
 
-def _choice_in(reply: Any) -> Any:
+def choice_in(reply: Any) -> Any:
     """Return the first of several choices, as in OpenAI's replies, or else the reply."""
     choices = first(reply, "choices")
     return choices[0] if isinstance(choices, list) and choices else reply
 
 
-def _add_cost(reply: Any, cost: Cost) -> None:
-    usage = first(reply, "usage_details", "usage") or reply
+def note_costs(reply: Any, cost: Cost) -> None:
+    """Add what a reply of any kind tells of its cost."""
+    cost.add_tokens(*(_count_in(reply, names) for names in (_INPUT_TOKENS, _OUTPUT_TOKENS)))
+    ended = first(choice_in(reply), "done_reason", "finish_reason")
+    cost.note_reply({"done_reason": ended, **{name: first(reply, name) for name in _DURATIONS}})
+
+
+def _count_in(reply: Any, names: Sequence[str]) -> Any:
+    told = first(first(reply, "usage_details", "usage"), *names)
+    return first(reply, *names) if told is None else told
+
+
+def _note_all(reply: Any, cost: Cost) -> None:
     cost.model = of_kind(str, first(reply, "model")) or cost.model
     cost.host = of_kind(str, first(reply, "host")) or cost.host
-    cost.add_tokens(
-        of_kind(int, first(usage, *_INPUT_TOKENS)), of_kind(int, first(usage, *_OUTPUT_TOKENS))
-    )
-    ended = first(_choice_in(reply), "done_reason", "finish_reason")
-    cost.note_reply({"done_reason": ended, **{name: first(reply, name) for name in _DURATIONS}})
+    note_costs(reply, cost)
 
 
 def _shown(reply: Any) -> str:
