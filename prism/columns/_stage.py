@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from asyncio import CancelledError
-from collections import Counter
+from collections import Counter, namedtuple
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import blake2b
@@ -26,9 +26,10 @@ from prism.errors import AgentError, DefinitionError, FieldValueError, InputErro
 from prism.randomness import RandomStream
 from prism.runs._running import tell_place
 from prism.statechart import PolicyReasoner
+from prism.statechart._engine.writing import frame_of
 from prism.statechart._identity import announce, identify
 from prism.statechart.states import state_text
-from prism.telemetry._loggers import active_logger, report_warning
+from prism.telemetry._loggers import active_logger, report_warning, tell_whole
 from prism.telemetry.events import ANSWER_DISCARDED, TRANSITION
 from prism.worlds import Agent, World
 from prism.worlds._agent import plain_class
@@ -42,7 +43,7 @@ from prism.worlds._ticks import Counts
 from prism.worlds._world import defines, kinds_of
 
 _GOLDEN = 0x9E3779B97F4A7C15
-_EVENT = [name for name, _ in T.packed(T.EVENT)]
+_Event: Any = namedtuple("_Event", [name for name, _ in T.packed(T.EVENT)])  # type: ignore[misc]
 _REASONS = {T.HAS_MOVED: "moved", T.NOT_ENABLED: "not_enabled"}
 
 
@@ -443,12 +444,9 @@ class ColumnStage(AgentStage):
         if self.unit.is_apart and type(self._world).order != "listed":
             # turns in the order of the list, told in that of the places
             order = np.argsort(events["place"], kind="stable").tolist()
+        told = [_Event(*event) for event in events.tolist()]
         for number in order:
-            self._tell_one(
-                logger,
-                number,
-                SimpleNamespace(**dict(zip(_EVENT, events[number].item(), strict=True))),
-            )
+            self._tell_one(logger, number, told[number])
 
     def _tell_one(self, logger: Any, number: int, event: Any) -> None:
         layout, at = self.unit.layout, self._rows.at
@@ -456,20 +454,18 @@ class ColumnStage(AgentStage):
         trigger = layout.triggers[event.trigger]
         agent_id = self._rows.id_of(event.agent)
         first, then = layout.states[event.first], layout.states[event.then]
+        if event.kind == T.TRANSITION:
+            frame = frame_of(
+                self._kind.definition.name, state_text(first), state_text(then), trigger
+            )
+            keys = {"ticks_in_state": event.dwell, "context": identify(about)}
+            tell = getattr(type(logger), "_prism_tell", tell_whole)
+            tell(logger, TRANSITION, agent_id, frame, keys)
+            return
+
         begin = number * self._columns.states
         numbers = self._columns["options"][begin : begin + max(event.options, 1)].tolist()
-        if event.kind == T.TRANSITION:
-            logger.info(
-                TRANSITION,
-                chart=self._kind.definition.name,
-                agent_id=agent_id,
-                from_state=state_text(first),
-                to_state=state_text(then),
-                trigger=trigger,
-                ticks_in_state=event.dwell,
-                context=identify(about),
-            )
-        elif event.kind == T.DISCARDED:
+        if event.kind == T.DISCARDED:
             report_warning(
                 self.logger,
                 ANSWER_DISCARDED,

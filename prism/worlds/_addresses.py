@@ -72,12 +72,12 @@ def address_of(world: str | type[Any]) -> str:
     if name:
         return world
 
-    worlds = _worlds_in(module_at(place))
+    module = module_at(place)
+    worlds = _defined_in(module, _is_world)
     if len(worlds) != 1:
-        listed = ", ".join(worlds) or "none"
-        raise InputError(
-            f"{place} must be followed by :Name of a world: it has {listed}", field="world"
-        )
+        listed = ", ".join(_defined_in(module, _can_run)) or "none"
+        problem = f"{place} must be followed by :Name of a world or agent: it has {listed}"
+        raise InputError(problem, field="world")
 
     return f"{place}:{worlds[0]}"
 
@@ -142,10 +142,6 @@ def function_at(address: str, parameter: str) -> Callable[..., Any]:
         raise FieldValueError(f"{parameter}: {place} has no function {name!r}")
 
     return found
-
-
-def _worlds_in(module: ModuleType) -> list[str]:
-    return _defined_in(module, _is_world)
 
 
 def _is_world(cls: type[Any]) -> bool:

@@ -24,6 +24,7 @@ from prism.statechart import AgentState, Statechart, Transition
 from prism.worlds import Agent, World, during, measure, param
 from tests.benchmarks.harness import FULL, Claim, Effort, Measurement, Table, ratio
 from tests.benchmarks.reasoner import SLOTS, Timed, model_server, pool_of
+from tests.benchmarks.virtual import busy_share
 
 ROUNDS = 40
 LEAST_RATE, LEAST_LOGGED_RATE, LEAST_OF_FEED = 300_000.0, 100_000.0, 0.95
@@ -47,6 +48,7 @@ def run(effort: Effort) -> list[Table]:
         _feeds(100, turns),
         _slots(agents, 3 if effort == FULL else 1),
         _slots(agents, 3 if effort == FULL else 1, tail=10),
+        _virtual_slots(agents, 3 if effort == FULL else 1, tail=10),
     ]
 
 
@@ -345,8 +347,48 @@ class Waiting(Thinkers):
 
 
 def _slots(agents: int, rounds: int, tail: float = 1) -> Table:
+    columns = []
+    for name, make in _askers(agents, rounds).items():
+        with model_server(tail) as (host, counts):
+            reasoner = Timed(pool_of([host]), mode="chat", fallback=AgentState.SCROLLING)
+            make(reasoner).run()
+        columns.append(Measurement(name, (counts["busy"] / SLOTS / reasoner.pending,)))
+
+    title = f"share of the slots busy while decisions are pending, {agents:,} agents"
+    if tail == 1:
+        claims = ratio("a world's slots against the feed's", columns[1], columns[0], at_least=0.98)
+        return Table(title, "", columns[0].name, columns, claims)
+
+    title = f"{title}, p99 of an answer {tail:g} x the median"
+    return Table(title, "", columns[0].name, columns, _busy_enough(columns[:2], "slots busy"))
+
+
+def _virtual_slots(agents: int, rounds: int, tail: float) -> Table:
+    columns = [
+        Measurement(
+            name if composes else f"{name}, answers drawn",
+            (busy_share(make, tail, composes=composes),),
+        )
+        for name, make in _askers(agents, rounds).items()
+        for composes in ((True, False) if name == "the feed" else (True,))
+    ]
+    title = f"slots busy in virtual time, {agents:,} agents, p99 of an answer {tail:g} x the median"
+    claims = _busy_enough(columns[:3], "slots busy in virtual time")
+
+    return Table(title, "", columns[0].name, columns, claims)
+
+
+def _busy_enough(columns: Sequence[Measurement], what: str) -> list[Claim]:
+    return [
+        Claim(f"{what}, {each.name}", each.best, each.median, "", at_least=LEAST_BUSY)
+        for each in columns
+    ]
+
+
+def _askers(agents: int, rounds: int) -> dict[str, Callable[[Any], Any]]:
+    """Return what makes runs whose agents decide by a given reasoner."""
     population = synthetic_population(agents, seed=1)
-    ways: dict[str, Callable[[Any], Any]] = {
+    return {
         "the feed": lambda reasoner: Run(
             Feed(first_posts=population.posts),
             population.agents,
@@ -364,21 +406,3 @@ def _slots(agents: int, rounds: int, tail: float = 1) -> Table:
             Waiting(), agents, rounds=rounds, seed=1, reasoner=reasoner
         ),
     }
-    columns = []
-    for name, make in ways.items():
-        with model_server(tail) as (host, counts):
-            reasoner = Timed(pool_of([host]), mode="chat", fallback=AgentState.SCROLLING)
-            make(reasoner).run()
-        columns.append(Measurement(name, (counts["busy"] / SLOTS / reasoner.pending,)))
-
-    title = f"share of the slots busy while decisions are pending, {agents:,} agents"
-    if tail == 1:
-        claims = ratio("a world's slots against the feed's", columns[1], columns[0], at_least=0.98)
-        return Table(title, "", columns[0].name, columns, claims)
-
-    slow = [
-        Claim(f"slots busy, {each.name}", each.best, each.median, "", at_least=LEAST_BUSY)
-        for each in columns[:2]
-    ]
-    title = f"{title}, p99 of an answer {tail:g} x the median"
-    return Table(title, "", columns[0].name, columns, slow)

@@ -481,7 +481,9 @@ def test_a_class_with_other_arguments_is_refused(tmp_path: Path) -> None:
 def test_a_name_that_its_module_lacks_is_named(tmp_path: Path) -> None:
     """A name that is not in its file is what the error is about, whatever options are given."""
     path = tmp_path / "nobody_thinks.py"
-    path.write_text("")
+    path.write_text("from prism.cognition import CognitiveAgent\nclass Ann(CognitiveAgent): ...\n")
 
-    with pytest.raises(InputError, match="has no world or agent 'Missing'"):
+    with pytest.raises(InputError, match=r"has no world or agent 'Missing': it has Ann$"):
         Run(f"{path}:Missing", memory=tmp_path / "memory.json", rounds=1)
+    with pytest.raises(InputError, match=r"followed by :Name of a world or agent: it has Ann$"):
+        _ = Run(str(path), 1).agents

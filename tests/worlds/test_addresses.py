@@ -43,7 +43,8 @@ def test_the_name_may_be_left_out_where_there_is_one_world(tmp_path: Path) -> No
     (tmp_path / "own_one.py").write_text(ONE)
     (tmp_path / "own_two.py").write_text(f"{ONE}\nclass Other(Rumour):\n    pass\n")
     assert Run(f"{tmp_path}/own_one.py").place == f"{tmp_path}/own_one.py"
-    with pytest.raises(InputError, match=r"must be followed by :Name of a world: it has Own, Othe"):
+    told = r"must be followed by :Name of a world or agent: it has Own, Other$"
+    with pytest.raises(InputError, match=told):
         _ = Run(f"{tmp_path}/own_two.py").agents
 
 

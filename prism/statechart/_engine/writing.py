@@ -337,7 +337,7 @@ def is_pydantic(cls: type) -> bool:
 
 
 @lru_cache(maxsize=1024)
-def _frame_of(chart: str, source: str, target: str, trigger: str) -> Frame:
+def frame_of(chart: str, source: str, target: str, trigger: str) -> Frame:
     """Return what the events of a transition share."""
     return Frame({"chart": chart}, {"from_state": source, "to_state": target, "trigger": trigger})
 
@@ -380,7 +380,7 @@ class Reporter:
             return
 
         name, told = agent_name(agent), {"ticks_in_state": dwell, "context": identify(context)}
-        frame = _frame_of(self._chart, edge.from_text, edge.to_text, edge.trigger)
+        frame = frame_of(self._chart, edge.from_text, edge.to_text, edge.trigger)
         try:
             getattr(type(logger), "_prism_tell", tell_whole)(logger, TRANSITION, name, frame, told)
         except Exception as error:

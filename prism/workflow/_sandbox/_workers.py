@@ -30,6 +30,9 @@ from prism.workflow._variables import through_json
 MAX_SECONDS = 1.0
 """How long one step may compute."""
 
+_OVERTIME = "TimeoutError: feed time limit exceeded"
+"""What monty says of a step that computes longer."""
+
 MAX_MEMORY = 32 << 20
 """Bytes that one step may use."""
 
@@ -284,6 +287,9 @@ def _failure(error: Any, program: Program) -> CodeError:
 
     problem = " ".join(error.display("type-msg").split())[:300]
     is_of_limits = isinstance(error.exception(), (MemoryError, TimeoutError))
+    if problem.startswith(_OVERTIME):
+        # monty says to the nanosecond how long it took, and where: no replay repeats that
+        problem, line = f"TimeoutError: the code takes more than {MAX_SECONDS:g} s", None
 
     return CodeError(problem, line, is_of_limits=is_of_limits)
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import httpx
@@ -23,6 +23,13 @@ LETTERS = CHOICE.replace("- resting", "A: resting").replace("- replying", "B: re
 
 CLIENT = httpx.Client(verify=False)
 """One for all tests: each new one reads the certificates of the machine."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _closed_client() -> Iterator[None]:
+    """Close the client behind the last test."""
+    yield
+    CLIENT.close()
 
 
 def ask(server: FakeOllama, prompt: str, **options: Any) -> dict[str, Any]:

@@ -184,6 +184,19 @@ async def test_a_thousand_agents_share_a_few_workers() -> None:
     assert len(children()) - before <= 2
 
 
+async def test_code_that_takes_too_long_fails_in_the_same_words_each_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Nothing of how long it took, or where it was, makes the log of a replay another one."""
+    monkeypatch.setattr(_workers, "MAX_SECONDS", 0.05)
+    workers, endless = Workers(count=1), Program("x = 0\nwhile True:\n    x = 1\n    x = 2")
+    for _ in range(3):
+        with pytest.raises(CodeError, match=r"^TimeoutError: the code takes more than 0\.05 s$"):
+            await workers.run(endless, {}, {}, "k")
+    with pytest.raises(CodeError, match=r"TimeoutError: mine"):
+        await workers.run(Program("raise TimeoutError('mine')"), {}, {}, "k")
+
+
 @pytest.mark.slow
 async def test_code_that_hit_its_limits_twice_waits_behind_others(
     monkeypatch: pytest.MonkeyPatch,
