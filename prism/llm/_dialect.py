@@ -53,6 +53,7 @@ class Dialect:
             leave it out, or else None.
         listing: Path of the list of models.
         listed: The key of that list in its reply, and those of a model's name.
+        counts: The names of the tokens that were read, and of those that were written.
         windows: Paths that may reveal the model's window, each with its reader.
         version: Path of the version, if any.
         show: Path of a model's capabilities; None if only an answer reveals them.
@@ -73,6 +74,7 @@ class Dialect:
     refused: Callable[[str, Mapping[str, Any], RequestSettings], str | None]
     listing: str
     listed: tuple[str, tuple[str, ...]]
+    counts: tuple[tuple[str, ...], tuple[str, ...]]
     windows: Sequence[tuple[str, WindowReader]]
     version: str | None = None
     show: str | None = None

@@ -41,20 +41,18 @@ from prism.statechart.reasoner._faults import (
     lacks_decisions,
     lacks_path,
 )
-from prism.statechart.reasoner._foreign import choice_in, note_costs
 from prism.statechart.reasoner._model_client import (
     Chat,
     ChatReply,
     Choices,
     DecisionReply,
-    first,
     told_calls,
 )
 from prism.statechart.reasoner._prompts import asks_choice
 from prism.statechart.reasoner._replies._objects import what_is_said
 from prism.statechart.reasoner._slots import LOGGER, Traffic
 from prism.statechart.reasoner._slots import Host as BaseHost
-from prism.statechart.reasoner._spending import Cost, count_of, loop_time
+from prism.statechart.reasoner._spending import Cost, choice_in, count_of, first, loop_time
 
 _LOOK_AGAIN_SECONDS = 30.0
 """Seconds for which a reported window is trusted, while prompts may have been cut."""
@@ -439,7 +437,7 @@ class Host(BaseHost):
         try:
             reply = await wire.send(path, body, own, limit)
             if isinstance(reply, dict):
-                note_costs(reply, own)
+                own.note_reply(reply, self.dialect.counts)
                 wire.refuse_error(_error_in(reply))
             return read(reply)
         except Exception as error:

@@ -74,6 +74,7 @@ OLLAMA = Dialect(
     refused=_refused,
     listing="api/tags",
     listed=("models", ("model", "name")),
+    counts=(("prompt_eval_count", "input_tokens"), ("eval_count", "output_tokens")),
     windows=[("api/ps", window_in_running)],
     version="api/version",
     show="api/show",

@@ -10,9 +10,8 @@ from prism.llm._dialect import OTHER_FORM, Advice, Dialect
 from prism.llm._letters import MOST_ALTERNATIVES, listed_in
 from prism.llm._settings import RequestSettings
 from prism.llm._window import window_in_models, window_in_props
-from prism.statechart.reasoner._foreign import choice_in
-from prism.statechart.reasoner._model_client import Chat, ChatReply, first
-from prism.statechart.reasoner._spending import count_of
+from prism.statechart.reasoner._model_client import Chat, ChatReply
+from prism.statechart.reasoner._spending import choice_in, count_of, first
 
 _PARTS: Mapping[str, tuple[str, ...]] = {
     "logprobs": ("logprob",),
@@ -168,6 +167,7 @@ OPENAI = Dialect(
     refused=part_refused,
     listing="models",
     listed=("data", ("id",)),
+    counts=(("prompt_tokens",), ("completion_tokens",)),
     # the second is llama.cpp's, which has it beside the paths of OpenAI
     windows=[("models", window_in_models), ("../props", window_in_props)],
     # llama.cpp serves its one model by any name, gateways serve more than they list

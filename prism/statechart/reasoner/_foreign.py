@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple, NoReturn, cast
 
 from prism.errors import BadReplyError, DecisionsUnsupportedError, ReasonerError, TimedOutError
@@ -23,7 +23,6 @@ from prism.statechart.reasoner._model_client import (
     ModelClient,
     accepted,
     awaited,
-    first,
     has,
     of_kind,
     parameters,
@@ -33,7 +32,7 @@ from prism.statechart.reasoner._pool import Pool, SingleFlight
 from prism.statechart.reasoner._prompts import Kind, asks_choice
 from prism.statechart.reasoner._replies._objects import what_is_said
 from prism.statechart.reasoner._slots import Host, Slots, Traffic
-from prism.statechart.reasoner._spending import Cost, loop_time
+from prism.statechart.reasoner._spending import Cost, choice_in, first, loop_time
 from prism.statechart.states import state_text
 from prism.telemetry._loggers import EventLogger, describe, report_warning
 from prism.telemetry.events import MODE_UNKNOWN
@@ -41,9 +40,10 @@ from prism.telemetry.events import MODE_UNKNOWN
 PROMPTED = ("chat", "get_response", "run")
 """The methods that take a prompt; the first that a client has is called."""
 
-_INPUT_TOKENS = ("input_tokens", "prompt_eval_count", "input_token_count", "prompt_tokens")
-_OUTPUT_TOKENS = ("output_tokens", "eval_count", "output_token_count", "completion_tokens")
-_DURATIONS = ("total_duration", "load_duration", "eval_duration")
+_COUNTS = (
+    ("input_tokens", "prompt_eval_count", "input_token_count", "prompt_tokens"),
+    ("output_tokens", "eval_count", "output_token_count", "completion_tokens"),
+)
 
 _DROPPABLE = {"think": ("think",), "response_format": ("response_format", "schema", "grammar")}
 """Parts that a request may leave out if a model refuses them, and the words that name them."""
@@ -281,28 +281,10 @@ def _text_of(reply: Any) -> str:
     raise BadReplyError(f"the client's reply of type {type(reply).__name__} has no text")
 
 
-def choice_in(reply: Any) -> Any:
-    """Return the first of several choices, as in OpenAI's replies, or else the reply."""
-    choices = first(reply, "choices")
-    return choices[0] if isinstance(choices, list) and choices else reply
-
-
-def note_costs(reply: Any, cost: Cost) -> None:
-    """Add what a reply of any kind tells of its cost."""
-    cost.add_tokens(*(_count_in(reply, names) for names in (_INPUT_TOKENS, _OUTPUT_TOKENS)))
-    ended = first(choice_in(reply), "done_reason", "finish_reason")
-    cost.note_reply({"done_reason": ended, **{name: first(reply, name) for name in _DURATIONS}})
-
-
-def _count_in(reply: Any, names: Sequence[str]) -> Any:
-    told = first(first(reply, "usage_details", "usage"), *names)
-    return first(reply, *names) if told is None else told
-
-
 def _note_all(reply: Any, cost: Cost) -> None:
     cost.model = of_kind(str, first(reply, "model")) or cost.model
     cost.host = of_kind(str, first(reply, "host")) or cost.host
-    note_costs(reply, cost)
+    cost.note_reply(reply, _COUNTS)
 
 
 def _shown(reply: Any) -> str:
