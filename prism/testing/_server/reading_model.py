@@ -53,9 +53,9 @@ class _Conversation:
 class ReadingModel:
     """A model for `FakeOllama` and `FakeOpenAI` that answers only from what it reads.
 
-    A few rules replace a language model: it prefers options that share words with the prompt, and
-    writes about what the prompt repeats. So a lost goal, a cut prompt or a missing list of options
-    shows in the answers::
+    A few rules replace a language model: it prefers options that share words with the prompt,
+    without a list of options does as the example of an answer shows, and writes about what the
+    prompt repeats. So a lost goal, a cut prompt or a missing list of options shows in the answers::
 
         with FakeOllama(reader=ReadingModel(window=2048, first_option=0.3)) as server:
             ...
