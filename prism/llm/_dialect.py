@@ -49,11 +49,11 @@ class Dialect:
         read: Reads the reply to a conversation.
 
             Raises ValueError if it is invalid.
-        words: Returns the cost, the end and the error of any reply, under Ollama's names.
         refused: Returns the part of a request that the text of a refusal names, if a request may
             leave it out, or else None.
         listing: Path of the list of models.
-        read_models: Reads the list of models.
+        listed: The key of that list in its reply, and those of a model's name.
+        counts: The names of the tokens that were read, and of those that were written.
         windows: Paths that may reveal the model's window, each with its reader.
         version: Path of the version, if any.
         show: Path of a model's capabilities; None if only an answer reveals them.
@@ -71,10 +71,10 @@ class Dialect:
     chat: str
     body: Callable[[RequestSettings, Chat, Container[str]], dict[str, Any]]
     read: Callable[[Any], ChatReply]
-    words: Callable[[Mapping[str, Any]], Mapping[str, Any]]
     refused: Callable[[str, Mapping[str, Any], RequestSettings], str | None]
     listing: str
-    read_models: Callable[[Any], list[str]]
+    listed: tuple[str, tuple[str, ...]]
+    counts: tuple[tuple[str, ...], tuple[str, ...]]
     windows: Sequence[tuple[str, WindowReader]]
     version: str | None = None
     show: str | None = None

@@ -52,7 +52,7 @@ from prism.statechart.reasoner._prompts import asks_choice
 from prism.statechart.reasoner._replies._objects import what_is_said
 from prism.statechart.reasoner._slots import LOGGER, Traffic
 from prism.statechart.reasoner._slots import Host as BaseHost
-from prism.statechart.reasoner._spending import Cost, count_of, loop_time
+from prism.statechart.reasoner._spending import Cost, choice_in, count_of, first, loop_time
 
 _LOOK_AGAIN_SECONDS = 30.0
 """Seconds for which a reported window is trusted, while prompts may have been cut."""
@@ -380,7 +380,8 @@ class Host(BaseHost):
 
     async def models(self) -> list[str]:
         """List the models that the server has."""
-        return await self._look(self.dialect.listing, self.dialect.read_models)
+        key, names = self.dialect.listed
+        return await self._look(self.dialect.listing, partial(_read_models, key=key, names=names))
 
     async def load(self, cost: Cost | None = None) -> str:
         """Load the model, so that the first question does not wait for it, and describe the result.
@@ -436,10 +437,8 @@ class Host(BaseHost):
         try:
             reply = await wire.send(path, body, own, limit)
             if isinstance(reply, dict):
-                words = self.dialect.words(reply)
-                own.add_tokens(words.get("prompt_eval_count"), words.get("eval_count"))
-                own.note_reply(words)
-                wire.refuse_error(words.get("error"))
+                own.note_reply(reply, self.dialect.counts)
+                wire.refuse_error(_error_in(reply))
             return read(reply)
         except Exception as error:
             failure = translate(
@@ -509,6 +508,12 @@ def _known(counts: Mapping[str, Any]) -> dict[str, int]:
     return {name: count for name, count in read.items() if count is not None}
 
 
+def _error_in(reply: Mapping[str, Any]) -> Any:
+    """Return the error in a reply; beside an answer it says nothing."""
+    is_answer = "answers" in reply or isinstance(first(choice_in(reply), "message"), Mapping)
+    return None if is_answer else reply.get("error")
+
+
 def _read_answers(reply: Any) -> tuple[dict[str, Mapping[str, Any]], Mapping[str, Any]]:
     answers = reply.get("answers") if isinstance(reply, dict) else None
     if not isinstance(answers, dict) or not answers:
@@ -527,6 +532,15 @@ def _read_capabilities(reply: Any) -> bool:
     if not isinstance(reply, dict):
         raise ValueError("it does not describe a model")
     return "decision" in (reply.get("capabilities") or ())
+
+
+def _read_models(reply: Any, key: str, names: Sequence[str]) -> list[str]:
+    listed = first(reply, key)
+    if not isinstance(listed, list):
+        raise ValueError("it has no list of models")
+
+    named = (first(item, *names) for item in listed if isinstance(item, dict))
+    return [str(name) for name in named if name is not None]
 
 
 def _read_version(reply: Any) -> str:

@@ -53,33 +53,10 @@ def _read(reply: Any) -> ChatReply:
     return ChatReply(content or "", input_tokens=read, output_tokens=wrote, calls=calls)
 
 
-def _words(reply: Mapping[str, Any]) -> dict[str, Any]:
-    usage = reply.get("usage")
-    usage = usage if isinstance(usage, dict) else {}
-    names = ("total_duration", "load_duration", "eval_duration", "done_reason")
-    said = {name: reply.get(name) for name in names}
-    read, wrote = reply.get("prompt_eval_count"), reply.get("eval_count")
-    said["prompt_eval_count"] = usage.get("input_tokens") if read is None else read
-    said["eval_count"] = usage.get("output_tokens") if wrote is None else wrote
-    if "message" not in reply and "answers" not in reply:
-        said["error"] = reply.get("error")
-
-    return said
-
-
 def _refused(said: str, body: Mapping[str, Any], settings: RequestSettings) -> str | None:
     # the user's explicit choice on thinking is not dropped
     is_default = settings["think"] is False and "think" in body
     return "think" if is_default and "think" in said.lower() else None
-
-
-def _read_models(reply: Any) -> list[str]:
-    listed = reply.get("models") if isinstance(reply, dict) else None
-    if not isinstance(listed, list):
-        raise ValueError("it has no list of models")
-
-    named = (item.get("model") or item.get("name") for item in listed if isinstance(item, dict))
-    return [name for name in named if isinstance(name, str)]
 
 
 OLLAMA = Dialect(
@@ -94,10 +71,10 @@ OLLAMA = Dialect(
     chat="api/chat",
     body=_body,
     read=_read,
-    words=_words,
     refused=_refused,
     listing="api/tags",
-    read_models=_read_models,
+    listed=("models", ("model", "name")),
+    counts=(("prompt_eval_count", "input_tokens"), ("eval_count", "output_tokens")),
     windows=[("api/ps", window_in_running)],
     version="api/version",
     show="api/show",

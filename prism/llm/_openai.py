@@ -11,7 +11,7 @@ from prism.llm._letters import MOST_ALTERNATIVES, listed_in
 from prism.llm._settings import RequestSettings
 from prism.llm._window import window_in_models, window_in_props
 from prism.statechart.reasoner._model_client import Chat, ChatReply
-from prism.statechart.reasoner._spending import count_of
+from prism.statechart.reasoner._spending import choice_in, count_of, first
 
 _PARTS: Mapping[str, tuple[str, ...]] = {
     "logprobs": ("logprob",),
@@ -121,20 +121,19 @@ def read_completion(reply: Any) -> ChatReply:
     Raises:
         ValueError: If it is not a valid reply.
     """
-    choice = _first_choice(reply) if isinstance(reply, dict) else {}
-    message = choice.get("message")
+    choice = choice_in(reply)
+    message = None if choice is reply else first(choice, "message")
     if not isinstance(message, dict):
         raise ValueError("it has no choices with a message")
 
-    chances = choice.get("logprobs")
-    tokens = chances.get("content") if isinstance(chances, dict) else None
+    tokens = first(first(choice, "logprobs"), "content")
     tokens = tokens if isinstance(tokens, list) else []
 
-    said = _words(reply)
+    usage = first(reply, "usage")
     return ChatReply(
         _text_of(message.get("content")),
-        input_tokens=count_of(said["prompt_eval_count"]),
-        output_tokens=count_of(said["eval_count"]),
+        input_tokens=count_of(first(usage, "prompt_tokens")),
+        output_tokens=count_of(first(usage, "completion_tokens")),
         tokens=[token for token in tokens if isinstance(token, dict) and listed_in(token)],
         calls=_calls_of(message),
     )
@@ -143,33 +142,6 @@ def read_completion(reply: Any) -> ChatReply:
 def _calls_of(message: Mapping[str, Any]) -> Any:
     """Return the tool calls in a message; None beside a refusal, which chooses nothing."""
     return None if message.get("refusal") else message.get("tool_calls")
-
-
-def _words(reply: Mapping[str, Any]) -> dict[str, Any]:
-    usage = reply.get("usage")
-    usage = usage if isinstance(usage, dict) else {}
-    choice = _first_choice(reply)
-    said = {
-        "prompt_eval_count": usage.get("prompt_tokens"),
-        "eval_count": usage.get("completion_tokens"),
-        "done_reason": choice.get("finish_reason"),
-    }
-    # lists of models have no choices, and some servers include a null error in every reply
-    return said if choice else {**said, "error": reply.get("error")}
-
-
-def _read_models(reply: Any) -> list[str]:
-    listed = reply.get("data") if isinstance(reply, dict) else None
-    if not isinstance(listed, list):
-        raise ValueError("it has no list of models")
-
-    return [str(item["id"]) for item in listed if isinstance(item, dict) and "id" in item]
-
-
-def _first_choice(reply: Mapping[str, Any]) -> dict[str, Any]:
-    choices = reply.get("choices")
-    first = choices[0] if isinstance(choices, list) and choices else None
-    return first if isinstance(first, dict) else {}
 
 
 def _text_of(content: Any) -> str:
@@ -192,10 +164,10 @@ OPENAI = Dialect(
     chat="chat/completions",
     body=_body,
     read=read_completion,
-    words=_words,
     refused=part_refused,
     listing="models",
-    read_models=_read_models,
+    listed=("data", ("id",)),
+    counts=(("prompt_tokens",), ("completion_tokens",)),
     # the second is llama.cpp's, which has it beside the paths of OpenAI
     windows=[("models", window_in_models), ("../props", window_in_props)],
     # llama.cpp serves its one model by any name, gateways serve more than they list

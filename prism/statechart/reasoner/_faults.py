@@ -17,7 +17,7 @@ from prism.errors import (
     TimedOutError,
     UnreachableError,
 )
-from prism.statechart.reasoner._model_client import first
+from prism.statechart.reasoner._spending import first
 from prism.telemetry._loggers import describe
 
 

@@ -23,7 +23,6 @@ from prism.statechart.reasoner._model_client import (
     ModelClient,
     accepted,
     awaited,
-    first,
     has,
     of_kind,
     parameters,
@@ -33,7 +32,7 @@ from prism.statechart.reasoner._pool import Pool, SingleFlight
 from prism.statechart.reasoner._prompts import Kind, asks_choice
 from prism.statechart.reasoner._replies._objects import what_is_said
 from prism.statechart.reasoner._slots import Host, Slots, Traffic
-from prism.statechart.reasoner._spending import Cost, loop_time
+from prism.statechart.reasoner._spending import Cost, choice_in, first, loop_time
 from prism.statechart.states import state_text
 from prism.telemetry._loggers import EventLogger, describe, report_warning
 from prism.telemetry.events import MODE_UNKNOWN
@@ -41,9 +40,10 @@ from prism.telemetry.events import MODE_UNKNOWN
 PROMPTED = ("chat", "get_response", "run")
 """The methods that take a prompt; the first that a client has is called."""
 
-_INPUT_TOKENS = ("input_tokens", "prompt_eval_count", "input_token_count", "prompt_tokens")
-_OUTPUT_TOKENS = ("output_tokens", "eval_count", "output_token_count", "completion_tokens")
-_DURATIONS = ("total_duration", "load_duration", "eval_duration")
+_COUNTS = (
+    ("input_tokens", "prompt_eval_count", "input_token_count", "prompt_tokens"),
+    ("output_tokens", "eval_count", "output_token_count", "completion_tokens"),
+)
 
 _DROPPABLE = {"think": ("think",), "response_format": ("response_format", "schema", "grammar")}
 """Parts that a request may leave out if a model refuses them, and the words that name them."""
@@ -176,7 +176,7 @@ class ForeignHost(Host):
                 raise DecisionsUnsupportedError(why) from error
             self._fail(error)
 
-        _add_cost(reply, cost)
+        _note_all(reply, cost)
         answers = first(reply, "answers")
         if not isinstance(answers, Mapping):
             raise BadReplyError(f"the client's reply of type {type(reply).__name__} has no answers")
@@ -251,13 +251,13 @@ def read_text(reply: Any, cost: Cost, *, is_choice: bool = False) -> str:
         cost.note_reply({})
         return reply
 
-    _add_cost(reply, cost)
+    _note_all(reply, cost)
     return (_call_in(reply) if is_choice else "") or _text_of(reply)
 
 
 def _call_in(reply: Any) -> str:
     """Return the tool calls in a reply, if it has no words beside them but thoughts."""
-    message = first(_choice_in(reply), "message")
+    message = first(choice_in(reply), "message")
     content = first(message, "content")
     words = what_is_said(content) if isinstance(content, str) else content
 
@@ -266,7 +266,7 @@ def _call_in(reply: Any) -> str:
 
 def _text_of(reply: Any) -> str:
     for path in ((), ("message", "content"), ("text",), ("content",), ("output",)):
-        found = _choice_in(reply)
+        found = choice_in(reply)
         for name in path:
             found = first(found, name)
 
@@ -281,21 +281,10 @@ def _text_of(reply: Any) -> str:
     raise BadReplyError(f"the client's reply of type {type(reply).__name__} has no text")
 
 
-def _choice_in(reply: Any) -> Any:
-    """Return the first of several choices, as in OpenAI's replies, or else the reply."""
-    choices = first(reply, "choices")
-    return choices[0] if isinstance(choices, list) and choices else reply
-
-
-def _add_cost(reply: Any, cost: Cost) -> None:
-    usage = first(reply, "usage_details", "usage") or reply
+def _note_all(reply: Any, cost: Cost) -> None:
     cost.model = of_kind(str, first(reply, "model")) or cost.model
     cost.host = of_kind(str, first(reply, "host")) or cost.host
-    cost.add_tokens(
-        of_kind(int, first(usage, *_INPUT_TOKENS)), of_kind(int, first(usage, *_OUTPUT_TOKENS))
-    )
-    ended = first(_choice_in(reply), "done_reason", "finish_reason")
-    cost.note_reply({"done_reason": ended, **{name: first(reply, name) for name in _DURATIONS}})
+    cost.note_reply(reply, _COUNTS)
 
 
 def _shown(reply: Any) -> str:

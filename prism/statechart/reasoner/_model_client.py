@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Protocol, TypeVar
 
-from prism.statechart.reasoner._spending import Cost
+from prism.statechart.reasoner._spending import Cost, first
 
 KindT = TypeVar("KindT")
 
@@ -17,16 +17,6 @@ KindT = TypeVar("KindT")
 def has(client: object, method: str) -> bool:
     """Return True if an object has a method of this name."""
     return callable(getattr(client, method, None))
-
-
-def first(thing: Any, *names: str) -> Any:
-    """Return the first of these keys or attributes that has a value."""
-    for name in names:
-        value = thing.get(name) if isinstance(thing, Mapping) else getattr(thing, name, None)
-        if value is not None:
-            return value
-
-    return None
 
 
 def of_kind(kind: type[KindT], value: Any) -> KindT | None:

@@ -6,7 +6,7 @@ Retries are included.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -505,7 +505,8 @@ _MOST_NANOSECONDS = 10**16
 """Longer durations, above four months, are ignored."""
 
 _MOST_REASON = 40
-_SAID_OF_THE_LAST = ("total_duration", "load_duration", "eval_duration", "done_reason")
+_DURATIONS = ("total_duration", "load_duration", "eval_duration")
+_SAID_OF_THE_LAST = (*_DURATIONS, "done_reason")
 
 
 @dataclass(slots=True)
@@ -639,12 +640,19 @@ class Cost:
         if self.trail:
             _count(self.trail[-1], read, written)
 
-    def note_reply(self, reply: Mapping[str, Any]) -> None:
-        """Note what a server reports about a reply in Ollama's terms: durations and end reason."""
-        self.total_duration = duration_of(reply.get("total_duration"))
-        self.load_duration = duration_of(reply.get("load_duration"))
-        self.eval_duration = duration_of(reply.get("eval_duration"))
-        reason = reply.get("done_reason")
+    def note_reply(self, reply: Any, counts: Iterable[Sequence[str]] = ((), ())) -> None:
+        """Note what a reply of any kind tells of its tokens, durations and end.
+
+        Args:
+            reply: The reply.
+            counts: The names of the tokens that were read, and of those that were written.
+        """
+        usage = first(reply, "usage_details", "usage")
+        told = ((first(usage, *names), first(reply, *names)) for names in counts)
+        self.add_tokens(*(own if count is None else count for count, own in told))
+        for name in _DURATIONS:
+            setattr(self, name, duration_of(first(reply, name)))
+        reason = first(choice_in(reply), "done_reason", "finish_reason")
         self.done_reason = reason[:_MOST_REASON] if isinstance(reason, str) else None
 
     def add(self, request: Cost) -> None:
@@ -714,6 +722,22 @@ def _count(counts: Attempt | Cost, read: int | None, written: int | None) -> Non
         counts.input_tokens = (counts.input_tokens or 0) + read
     if written is not None:
         counts.output_tokens = (counts.output_tokens or 0) + written
+
+
+def first(thing: Any, *names: str) -> Any:
+    """Return the first of these keys or attributes that has a value."""
+    for name in names:
+        value = thing.get(name) if isinstance(thing, Mapping) else getattr(thing, name, None)
+        if value is not None:
+            return value
+
+    return None
+
+
+def choice_in(reply: Any) -> Any:
+    """Return the first of several choices, as in OpenAI's replies, or else the reply."""
+    choices = first(reply, "choices")
+    return choices[0] if isinstance(choices, list) and choices else reply
 
 
 COST_KEYS = ("latency", "model", "host", "attempts", "input_tokens", "output_tokens")
