@@ -18,7 +18,7 @@ NAMING = ("agent_id", "post_id", "parent_id", "root_id", "author_id")
 """Columns of what a line may name."""
 
 _BITS = 32
-_PIECE_BYTES = 1 << 12
+_PIECE_BYTES = 1 << 10
 _LINE_BYTES = 512
 
 Read = Callable[[int, int], bytes]

@@ -902,6 +902,18 @@ def _is_own(asked: Any) -> bool:
     return asked is not None and not hasattr(asked, "to_config")
 
 
+def _is_missing(path: Path) -> bool:
+    """Return whether there is no such file; whatever else is wrong is told when it is read."""
+    try:
+        path.stat()
+    except FileNotFoundError:
+        return True
+    except (OSError, ValueError):
+        return False
+
+    return False
+
+
 def number_or_file(agents: int | str | Path) -> int | str:
     """Return the entry of run.json: a number of agents, or the name of a file."""
     text = str(agents)
@@ -910,7 +922,7 @@ def number_or_file(agents: int | str | Path) -> int | str:
     except ValueError:
         if not text.strip():
             raise InputError("must be a number or a file, got nothing", field="agents") from None
-        if not (Path(text).suffix or Path(text).exists()):
+        if not Path(text).suffix and _is_missing(Path(text)):
             problem = f"must be a number or a file, got {text!r}, and there is no such file"
             raise InputError(problem, field="agents") from None
         return text
