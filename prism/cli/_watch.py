@@ -106,7 +106,7 @@ def _watched(run: str, charts: Iterable[str] | None, host: str, port: int) -> Wa
 
     own = [chart_from(name) for name in charts or ()]
     # before polars, which counts its threads
-    os.environ.setdefault("POLARS_MAX_THREADS", "1")
+    os.environ.setdefault("POLARS_MAX_THREADS", threads_beside(Path(run)))
     # the room's extra is named by its import
     with missing_runs_first([run]):
         from prism.watch import watch
@@ -116,6 +116,17 @@ def _watched(run: str, charts: Iterable[str] | None, host: str, port: int) -> Wa
 
     _warn_of(host, "can see the run")
     return watch(Path(run), own, host=host, port=port)
+
+
+def threads_beside(run: Path) -> str:
+    """Return the number of threads that may read logs: one beside a run that may go on."""
+    from prism.runs import run_status
+
+    with suppress(InputError):
+        return "1" if run_status(run).state == "running" else "2"
+
+    # one of a folder of runs may go on, too
+    return "1"
 
 
 def _warn_of(host: str, does: str) -> None:
