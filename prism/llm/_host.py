@@ -114,7 +114,7 @@ class Host(BaseHost):
         Raises:
             PromptTooLongError: If it does not fit into the window, or the server cut it.
         """
-        said = await self._complete(chat, cost)
+        said = self._answered(await self._complete(chat, cost))
         if not said.text:
             raise self._bad(f"gave an empty reply{cost.cut_short}", UselessReplyError)
 
@@ -169,7 +169,7 @@ class Host(BaseHost):
 
         messages = [{"role": "user", "content": choice.prompt}]
         chat = Chat(messages, choice.schema, asked.variation, chances=True)
-        said = await self._complete(chat, cost)
+        said = self._answered(await self._complete(chat, cost))
         # a server that has given some before may be one of several, of which others give none
         if not said.tokens and (not self.known_to_decide or "logprobs" in self._dropped):
             raise self._takes_none(lacks)
@@ -192,6 +192,16 @@ class Host(BaseHost):
             )
 
         return answer
+
+    def _answered(self, said: ChatReply) -> ChatReply:
+        """Return a reply, unless it says itself that it is none.
+
+        Raises:
+            UselessReplyError: If the model declined to answer, or a filter withheld the answer.
+        """
+        if said.declined:
+            raise self._bad(said.declined, UselessReplyError)
+        return said
 
     def _takes_none(self, why: str) -> LLMError:
         self.known_to_decide = False
@@ -509,8 +519,12 @@ def _known(counts: Mapping[str, Any]) -> dict[str, int]:
 
 
 def _error_in(reply: Mapping[str, Any]) -> Any:
-    """Return the error in a reply; beside an answer it says nothing."""
-    is_answer = "answers" in reply or isinstance(first(choice_in(reply), "message"), Mapping)
+    """Return the error in a reply; beside an answer it says nothing, unless it is the choice's."""
+    choice = choice_in(reply)
+    if choice is not reply and (error := first(choice, "error")):
+        return error
+
+    is_answer = "answers" in reply or isinstance(first(choice, "message"), Mapping)
     return None if is_answer else reply.get("error")
 
 

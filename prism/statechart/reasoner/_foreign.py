@@ -8,7 +8,13 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple, NoReturn, cast
 
-from prism.errors import BadReplyError, DecisionsUnsupportedError, ReasonerError, TimedOutError
+from prism.errors import (
+    BadReplyError,
+    DecisionsUnsupportedError,
+    ReasonerError,
+    TimedOutError,
+    UselessReplyError,
+)
 from prism.statechart.reasoner._faults import (
     is_malformed,
     lacks_decisions,
@@ -23,6 +29,7 @@ from prism.statechart.reasoner._model_client import (
     ModelClient,
     accepted,
     awaited,
+    declined_in,
     has,
     of_kind,
     parameters,
@@ -91,7 +98,7 @@ class ForeignHost(Host):
         """Send a conversation, and again without each part that the model refuses.
 
         Raises:
-            BadReplyError: If the reply has no text.
+            BadReplyError: If the reply has no text, or the model declined to give one.
         """
         seed = None if self._seed is None else self._seed + chat.variation
         while True:
@@ -245,6 +252,7 @@ def read_text(reply: Any, cost: Cost, *, is_choice: bool = False) -> str:
 
     Raises:
         BadReplyError: If there is no text in it.
+        UselessReplyError: If the model declined to answer.
     """
     if type(reply) is str:
         # it reports nothing about itself
@@ -252,6 +260,9 @@ def read_text(reply: Any, cost: Cost, *, is_choice: bool = False) -> str:
         return reply
 
     _note_all(reply, cost)
+    if declined := declined_in(reply):
+        raise UselessReplyError(f"{cost.model or 'the model'} {declined}")
+
     return (_call_in(reply) if is_choice else "") or _text_of(reply)
 
 
@@ -261,7 +272,7 @@ def _call_in(reply: Any) -> str:
     content = first(message, "content")
     words = what_is_said(content) if isinstance(content, str) else content
 
-    return "" if words or first(message, "refusal") else told_calls(first(message, "tool_calls"))
+    return "" if words else told_calls(first(message, "tool_calls"))
 
 
 def _text_of(reply: Any) -> str:
