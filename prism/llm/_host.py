@@ -235,6 +235,8 @@ class Host(BaseHost):
             body = {"model": self.model, **dialect.body(self.settings, chat, self._dropped)}
             try:
                 said = await self._ask(dialect.chat, body, dialect.read, cost, seconds)
+                if not said.calls:
+                    return said
                 return replace(said, text=text_with_calls(said.text, said.calls, chat.schema))
             except LLMError as error:
                 if not is_refusal(error) or refuses_length(error):
