@@ -166,7 +166,7 @@ def build_prompt(
         _section("states", _listed(config.state_description)),
         _section("goal", [_escaped(given)]) if given else "",
         *memory_sections(seen),
-        _now(config, state, own or {}),
+        _now(config, state, own or {}, seen.last_action or {}),
     ]
     text = "\n\n".join(part for part in parts if part) + "\n"
 
@@ -275,7 +275,9 @@ def _on_names(with_value: Sequence[str], own: Iterable[str]) -> str:
     return note
 
 
-def _now(config: PromptTexts, state: str, own: Mapping[str, Any]) -> str:
+def _now(
+    config: PromptTexts, state: str, own: Mapping[str, Any], last_action: Mapping[str, Any]
+) -> str:
     told = {name: each.told for name, each in own.items()}
     if state == "thinking":
         # an agent that knows what it can do decides better whether to do it
@@ -291,9 +293,11 @@ def _now(config: PromptTexts, state: str, own: Mapping[str, Any]) -> str:
         form["type"] = next(iter(with_value or actions), _WITH_VALUE[0])
         if with_value:
             form["value"] = _VALUE_OF_EXAMPLE
-        # small models do what the example does: it shows what the application is there for
-        for name, each in [*own.items()][:1]:
-            form = {"type": name, **dict.fromkeys(each.fields, FIELD_OF_EXAMPLE)}
+        # small models do what the example does: it shows what the application is there for, and
+        # not again what was refused just now
+        refused = last_action.get("type") if last_action.get("outcome") == "refused" else None
+        for name in sorted(own, key=lambda each: each == refused)[:1]:
+            form = {"type": name, **dict.fromkeys(own[name].fields, FIELD_OF_EXAMPLE)}
         actions |= told
 
     acting = _ACTING.format(
