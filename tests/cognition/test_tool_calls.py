@@ -57,11 +57,11 @@ async def acted(kind: Any, message: Mapping[str, Any], *, is_own: bool = True) -
     """Return a cycle in which the server sends a message, and what is then in storage."""
     with kind(models=["m"]) as server:
         server.fail(fault_of(kind, message))
-        model: Any = Model("m", hosts=[server.url], server=kind.__name__[4:].lower())
-        if not is_own:
-            model = Model("m", client=openai.AsyncOpenAI(base_url=f"{server.url}/v1", api_key="x"))
-        agent = Smith(Config(), Memory.in_memory({"state": "executing"}), model)
-        cycle = await agent.cycle()
+        async with openai.AsyncOpenAI(base_url=f"{server.url}/v1", api_key="x") as client:
+            model = Model("m", hosts=[server.url], server=kind.__name__[4:].lower())
+            model = model if is_own else Model("m", client=client)
+            agent = Smith(Config(), Memory.in_memory({"state": "executing"}), model)
+            cycle = await agent.cycle()
 
     return cycle, agent.memory.to_dict()["storage"]
 
