@@ -46,10 +46,8 @@ from prism.statechart.reasoner._model_client import (
     ChatReply,
     Choices,
     DecisionReply,
-    told_calls,
+    text_with_calls,
 )
-from prism.statechart.reasoner._prompts import asks_choice
-from prism.statechart.reasoner._replies._objects import what_is_said
 from prism.statechart.reasoner._slots import LOGGER, Traffic
 from prism.statechart.reasoner._slots import Host as BaseHost
 from prism.statechart.reasoner._spending import Cost, choice_in, count_of, first, loop_time
@@ -247,9 +245,9 @@ class Host(BaseHost):
             body = {"model": self.model, **dialect.body(self.settings, chat, self._dropped)}
             try:
                 said = await self._ask(dialect.chat, body, dialect.read, cost, seconds)
-                # the answer may be a tool call, which some servers cut out of the text
-                is_call = said.calls and asks_choice(chat.schema) and not what_is_said(said.text)
-                return replace(said, text=told_calls(said.calls)) if is_call else said
+                if not said.calls:
+                    return said
+                return replace(said, text=text_with_calls(said.text, said.calls, chat.schema))
             except LLMError as error:
                 if not is_refusal(error) or refuses_length(error):
                     raise

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Protocol, TypeVar
 
+from prism.statechart.reasoner._replies._objects import what_is_said
 from prism.statechart.reasoner._spending import Cost, choice_in, first
 
 KindT = TypeVar("KindT")
@@ -69,28 +70,38 @@ def declined_in(reply: Any) -> str:
     return "gave a reply that its server's content filter withheld or cut" if is_filtered else ""
 
 
-def told_calls(calls: Any) -> str:
-    """Return the tool calls of a message as JSON, as a model writes them; empty if none.
+def text_with_calls(text: str, calls: Any, schema: Mapping[str, Any] | None) -> str:
+    """Return the text of a message as the model wrote it, with its tool calls as JSON.
 
-    Servers that know how a model calls tools cut the calls out of its text. Nothing is told if one
-    of them cannot be read, since it may say something else than the others.
+    Servers that know how a model calls tools cut the calls out of its text. A call may be the
+    answer to a choice, with no words beside it but thoughts, which might deny it; then nothing is
+    told if one of the calls cannot be read, since it may say something else than the others. The
+    reply of a thinking agent is read with its words and all of its calls. Other texts have none.
     """
-    told = [_told_call(call) for call in calls] if isinstance(calls, list) else []
-    return json.dumps(told, default=str) if told and None not in told else ""
+    asked = (schema or {}).get("properties") or ()
+    functions = [first(call, "function") for call in calls] if isinstance(calls, list) else []
+    told = [
+        {"name": first(each, "name"), "arguments": first(each, "arguments") or {}}
+        for each in functions
+    ]
+    if not told or not ("agent" in asked or ("next_state" in asked and not what_is_said(text))):
+        return text
+    if "agent" not in asked and not all(map(_is_whole, told)):
+        return ""
 
-
-def _told_call(call: Any) -> dict[str, Any] | None:
-    """Return the name and the arguments of a call; None if it has no name, or broken arguments."""
-    function = first(call, "function")
-    name, arguments = first(function, "name"), first(function, "arguments")
-    try:
-        read = json.loads(arguments or "null") if isinstance(arguments, str) else arguments
-    except (ValueError, RecursionError):
-        return None
-
-    is_whole = isinstance(name, str) and (read is None or isinstance(read, Mapping))
     # arguments stay as they are, because a key may stand there twice
-    return {"name": name, "arguments": arguments} if is_whole else None
+    return "\n".join(filter(None, (text.strip(), json.dumps(told, default=str))))
+
+
+def _is_whole(call: Mapping[str, Any]) -> bool:
+    """Return False for a call that has no name, or broken arguments."""
+    arguments = call["arguments"]
+    try:
+        read = json.loads(arguments) if isinstance(arguments, str) else arguments
+    except (ValueError, RecursionError):
+        return False
+
+    return isinstance(call["name"], str) and (read is None or isinstance(read, Mapping))
 
 
 class TextReply(Protocol):
