@@ -547,11 +547,12 @@ def _read_capabilities(reply: Any) -> bool:
 
 
 def _read_models(reply: Any, key: str, names: Sequence[str]) -> list[str]:
-    listed = first(reply, key)
+    """Return the names in a list of models, which may be bare (Together) or hold names only."""
+    listed = reply.get(key) if isinstance(reply, dict) else reply
     if not isinstance(listed, list):
         raise ValueError("it has no list of models")
 
-    named = (first(item, *names) for item in listed if isinstance(item, dict))
+    named = (item if isinstance(item, str) else first(item, *names) for item in listed)
     return [str(name) for name in named if name is not None]
 
 

@@ -33,7 +33,7 @@ from prism.errors import (
     UnreachableError,
     UselessReplyError,
 )
-from prism.llm._addresses import credentials, secrets_in
+from prism.llm._addresses import credentials, secrets_in, shown_address
 from prism.llm._dialect import Advice
 from prism.statechart.reasoner._faults import (
     INTERNAL,
@@ -65,6 +65,10 @@ _BEGINNINGS_OF_EVENTS = (b"data:", b"event:", b": ")
 
 _PIECE_BYTES = 65_536
 _MOST_REDIRECTS = 20
+
+_AS_GET = (301, 302, 303)
+"""Redirects after which clients ask with GET; 307 and 308 keep the method."""
+
 _CUT_OUT = b"[key]"
 
 _LONG = 8
@@ -540,6 +544,8 @@ async def over_httpx(headers: Mapping[str, str], most_bytes: int) -> AsyncGenera
     async def read(response: httpx.Response) -> None:
         # httpx would decode a whole chunk at once, and 64 KiB of gzip can expand to 64 MB
         stream: Any = response.stream
+        sent = response.request.method
+        refuse_redirect(response.status_code, sent, response.headers.get("location", ""))
         encoding = response.headers.pop("content-encoding", "")
         try:
             content = await _read(stream, encoding, response.status_code, most_bytes)
@@ -598,7 +604,12 @@ async def over_aiohttp(headers: Mapping[str, str], most_bytes: int) -> AsyncGene
         except aiohttp.ClientError as error:
             raise _as_of_httpx(error) from error
 
+    async def note_redirect(_session: Any, _context: Any, parameters: Any) -> None:
+        answer = parameters.response
+        refuse_redirect(answer.status, parameters.method, answer.headers.get("Location", ""))
+
     tracing = aiohttp.TraceConfig()
+    tracing.on_request_redirect.append(note_redirect)
     tracing.on_request_headers_sent.append(note_left)
     async with aiohttp.ClientSession(
         headers=headers,
@@ -608,6 +619,19 @@ async def over_aiohttp(headers: Mapping[str, str], most_bytes: int) -> AsyncGene
         trace_configs=[tracing],
     ) as client:
         yield ask
+
+
+def refuse_redirect(status: int, method: str, where: str) -> None:
+    """Refuse a redirect that makes a POST a GET, in which nothing would be asked.
+
+    Raises:
+        UnusableReplyError: If it is one.
+    """
+    if method == "POST" and status in _AS_GET:
+        raise UnusableReplyError(
+            f"redirects to {shown_address(where)}, where a question cannot follow: give the "
+            "address at which the server itself answers"
+        )
 
 
 def _as_of_httpx(error: aiohttp.ClientError) -> Exception:

@@ -230,3 +230,59 @@ async def test_a_client_of_openai_tells_of_a_refusal_too(serve: Serve) -> None:
     async with openai.AsyncOpenAI(api_key="x", base_url=f"{server.host}/v1") as client:
         (decision,) = await Reasoner(client, model="tiny", mode="chat").decide_many([ask()])
     assert (decision.source, decision.cost and decision.cost.repaired) == ("model", True)
+
+
+LISTS: dict[str, Any] = {
+    "bare": [{"id": "tiny", "type": "chat"}],
+    "of names": {"data": ["tiny"]},
+    "usual": {"object": "list", "data": [{"id": "tiny"}]},
+}
+
+
+@pytest.mark.parametrize("name", LISTS)
+async def test_a_list_of_models_may_have_several_shapes(
+    name: str, serve: Serve, connect: Connect
+) -> None:
+    """Together lists models without an object around them, others list names."""
+    server = serve()
+    server.fail(Fault.body(json.dumps(LISTS[name]).encode()), path="/v1/models")
+    assert await connect(server).servers[0].models() == ["tiny"]
+
+
+@pytest.mark.parametrize(
+    ("fault", "told"),
+    [
+        (Fault.body(b'{"data": null}'), "sent an invalid reply (it has no list of models)"),
+        (
+            Fault.body(b'{"error": "Unexpected endpoint"}'),
+            "instead of a reply: Unexpected endpoint",
+        ),
+        (refuses(403, {"error": "Missing scopes: api.model.read"}), "answered 403: Missing scopes"),
+    ],
+)
+async def test_a_server_need_not_list_its_models(fault: Fault, told: str, serve: Serve) -> None:
+    """The doctor says so, and looks at the answer: a list would only tell of misspelt names."""
+    server = serve()
+    server.fail_always(fault, path="/v1/models")
+    async with Model("tiny", [server.host], server="openai", timeout=5) as model:
+        checks = [check async for check in model.diagnose() if check.ok is not None]
+    assert [check.ok for check in checks] == [True] * 6
+    assert all(told in check.found for check in checks[:2])
+
+
+@pytest.mark.parametrize("status", [301, 302, 303])
+@pytest.mark.usefixtures("carrier")
+async def test_a_redirect_that_loses_the_question_is_told(
+    status: int, serve: Serve, connect: Connect
+) -> None:
+    """Clients follow such a redirect with GET, so the address that it names has to be given."""
+    place = "https://ann:secret@models.example/v1/chat/completions?key=secret"
+    server = serve(Fault.status(status, headers={"Location": place}))
+    cost = Cost()
+    with pytest.raises(BadReplyError) as caught:
+        await connect(server).chat(HELLO, cost=cost)
+    assert str(caught.value) == (
+        f"{server.host} redirects to https://models.example/v1/chat/completions, where a question "
+        "cannot follow: give the address at which the server itself answers"
+    )
+    assert cost.attempts == len(server.questions) == 1

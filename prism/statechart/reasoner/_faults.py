@@ -33,6 +33,7 @@ OVERLOADED = (*BUSY, 502, 504, 521, 522, 523, 524)
 
 NO_SUCH_PATH = (404, 405, 501)
 MALFORMED = (400, 422)
+UNAUTHORIZED = 401
 
 INTERNAL = 500
 _IN_A_STREAM = -1
@@ -65,6 +66,11 @@ def is_busy(error: BaseException) -> bool:
     """Return True if the server works but accepts no more requests now (HTTP 429, 503 or 529)."""
     # the others come from a gateway that cannot reach its server
     return isinstance(error, OverloadedError) and _status_of(error) in BUSY
+
+
+def is_loading(error: BaseException) -> bool:
+    """Return True if the server is busy with loading the model, which may take minutes."""
+    return is_busy(error) and "loading" in str(error).lower()
 
 
 def is_refused(error: BaseException) -> bool:
