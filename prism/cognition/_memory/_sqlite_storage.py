@@ -91,7 +91,6 @@ class SqliteStorage(Storage):
         self._file = path
         self._backups = backups
         self._commits = 0
-        self._done = 0
         self._remedy = ""
         with self._faults():
             self._database = _connect(path, writes=backups is not None)
@@ -245,7 +244,7 @@ class SqliteStorage(Storage):
 
     # Transactions
 
-    def _do(self, name: str, *arguments: Any) -> None:
+    def _do_steps(self) -> None:
         # a disk that is full now may not be when it counts, at the commit, which says so
         with suppress(OSError), self._changing():
             pass
@@ -258,9 +257,7 @@ class SqliteStorage(Storage):
                 if not self._database.in_transaction:
                     self._database.execute("BEGIN IMMEDIATE")
                     self._done = 0
-                for name, *arguments in self.steps[self._done :]:
-                    super()._do(name, *arguments)
-                    self._done += 1
+                super()._do_steps()
                 yield
         except BaseException:
             self._roll_back()
