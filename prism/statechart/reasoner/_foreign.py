@@ -8,7 +8,13 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple, NoReturn, cast
 
-from prism.errors import BadReplyError, DecisionsUnsupportedError, ReasonerError, TimedOutError
+from prism.errors import (
+    BadReplyError,
+    DecisionsUnsupportedError,
+    ReasonerError,
+    TimedOutError,
+    UselessReplyError,
+)
 from prism.statechart.reasoner._faults import (
     is_malformed,
     lacks_decisions,
@@ -23,6 +29,7 @@ from prism.statechart.reasoner._model_client import (
     ModelClient,
     accepted,
     awaited,
+    declined_in,
     has,
     of_kind,
     parameters,
@@ -90,7 +97,7 @@ class ForeignHost(Host):
         """Send a conversation, and again without each part that the model refuses.
 
         Raises:
-            BadReplyError: If the reply has no text.
+            BadReplyError: If the reply has no text, or the model declined to give one.
         """
         seed = None if self._seed is None else self._seed + chat.variation
         while True:
@@ -244,6 +251,7 @@ def read_text(reply: Any, cost: Cost, schema: Mapping[str, Any] | None = None) -
 
     Raises:
         BadReplyError: If there is no text in it.
+        UselessReplyError: If the model declined to answer.
     """
     if type(reply) is str:
         # it reports nothing about itself
@@ -251,9 +259,12 @@ def read_text(reply: Any, cost: Cost, schema: Mapping[str, Any] | None = None) -
         return reply
 
     _note_all(reply, cost)
+    if declined := declined_in(reply):
+        raise UselessReplyError(f"{cost.model or 'the model'} {declined}")
+
     message = first(choice_in(reply), "message")
     content = first(message, "content") or ""
-    calls = None if first(message, "refusal") else first(message, "tool_calls")
+    calls = first(message, "tool_calls")
     told = text_with_calls(content, calls, schema) if isinstance(content, str) else ""
     return told or _text_of(reply)
 

@@ -10,9 +10,11 @@ from functools import lru_cache
 from typing import Any, Protocol, TypeVar
 
 from prism.statechart.reasoner._replies._objects import what_is_said
-from prism.statechart.reasoner._spending import Cost, first
+from prism.statechart.reasoner._spending import Cost, choice_in, first
 
 KindT = TypeVar("KindT")
+
+_MOST_REFUSAL = 120
 
 
 def has(client: object, method: str) -> bool:
@@ -51,6 +53,21 @@ def _parameters_of(function: Callable[..., Any], bound: bool) -> tuple[tuple[str
     takes_any = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in found)
     named = [item.name for item in found if item.kind is not inspect.Parameter.VAR_KEYWORD]
     return tuple(named), takes_any
+
+
+def declined_in(reply: Any) -> str:
+    """Return how a reply says that its text is no answer, as what its model did; usually empty.
+
+    Only what OpenAI's servers say outside of the text counts: a ``refusal``, and the end of a text
+    by a content filter. Words such as "I'm sorry, but" may be just what an agent says.
+    """
+    choice = choice_in(reply)
+    refusal = first(first(choice, "message"), "refusal")
+    if isinstance(refusal, str) and refusal:
+        return f"declined to answer: {' '.join(refusal.split())[:_MOST_REFUSAL]}"
+
+    is_filtered = first(choice, "finish_reason") == "content_filter"
+    return "gave a reply that its server's content filter withheld or cut" if is_filtered else ""
 
 
 def text_with_calls(text: str, calls: Any, schema: Mapping[str, Any] | None) -> str:
@@ -178,6 +195,7 @@ class ChatReply:
         output_tokens: Tokens that it wrote, if known.
         tokens: The reply's tokens with their alternatives, if the server gives them.
         calls: The tool calls in its message, if any.
+        declined: Why the text is no reply, if the model declined to answer or a filter withheld it.
     """
 
     text: str
@@ -187,6 +205,7 @@ class ChatReply:
     output_tokens: int | None = None
     tokens: Sequence[Mapping[str, Any]] = field(default=(), repr=False)
     calls: Any = None
+    declined: str = ""
 
 
 @dataclass(frozen=True, slots=True)
