@@ -55,6 +55,7 @@ Or as JSON: {{"action": {data}}}"""
 
 _UNFIT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
 
+_WHY = ("reason", "answer", "surplus")
 _MOST_REASON = 300
 _MOST_TAGS = 10
 _OLDER = ' status="older than in storage"'
@@ -259,7 +260,7 @@ def _outcome(told: Mapping[str, Any]) -> str:
     """Return an action, or a cycle without one, and its result, as one line."""
     what = f"{told.get('type', '')} {told.get('tags', '')}".strip() or "no action"
     place = f"In cycle {told.get('cycle', 0)} ({told.get('state', '')})"
-    why = (f". {_shortened(str(told[key]))}" for key in ("reason", "answer") if told.get(key))
+    why = (f". {_shortened(str(told[key]))}" for key in _WHY if told.get(key))
     return _escaped(f"{place}: {what}: {told['outcome']}{''.join(why)}")
 
 

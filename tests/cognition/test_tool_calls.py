@@ -9,7 +9,8 @@ import pytest
 
 from prism import Model
 from prism.cognition import ActionRefusedError, CognitiveAgent, Config, Cycle, Memory, action
-from prism.testing import FakeOllama, FakeOpenAI, Fault
+from prism.testing import FakeOllama, FakeOpenAI, Fault, ScriptedWriter
+from tests.kit.cognition import thinker, thought
 
 SAVE = {"tags": "alice", "value": "Paris"}
 ROME = {"tags": "bob", "value": "Rome"}
@@ -137,10 +138,17 @@ async def test_the_first_of_several_calls_counts(
 
 
 async def test_the_other_calls_of_a_reply_are_told() -> None:
-    """Only one action is carried out in a cycle, and the log says that there were more."""
+    """One action is carried out in a cycle; the log and the next prompt say there were more."""
     calls = [called("storage_save", SAVE), called("storage_save", ROME)]
     cycle, _ = await acted(FakeOpenAI, {"content": None, "tool_calls": calls})
     assert cycle.defects == ("2 actions; the first is read",)
+
+    several = "<action><type>storage_save</type><tags>{}</tags><value>x</value></action>"
+    reply = f"<agent>{several.format('alice')}{several.format('bob')}</agent>"
+    writer = ScriptedWriter([reply, thought("on")])
+    await thinker(writer, {"state": "executing"}).run(2)
+    told = "storage_save alice: done. The reply has 2 actions; the first is read"
+    assert told in writer.calls[1].prompt
 
 
 async def test_a_refusal_beside_a_call_does_nothing() -> None:
