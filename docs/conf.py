@@ -4,6 +4,7 @@ The pages are plain Markdown. The reference is made from the docstrings, and tha
 line from the command.
 """
 
+import gc
 import sys
 from functools import cache
 from importlib import import_module
@@ -17,6 +18,9 @@ from sphinx.environment import BuildEnvironment
 
 import prism
 import prism.testing
+
+# the trees of all pages stay until the end: looking through them for garbage takes a quarter
+gc.set_threshold(100_000, 20, 100)
 
 sys.path.insert(0, str(Path(__file__).parent))
 from command_line import command_line
