@@ -424,6 +424,9 @@ class CycleUnderWay:
         told: dict[str, Any] = {"cycle": self.told.number, "state": self.told.state}
         if result.type:
             told |= result.to_dict()
+            # else the model takes all of them for done
+            if (surplus := self._reply.surplus) is not None:
+                told["surplus"] = f"The reply has {surplus}"
         else:  # the last action is still the last one
             told = {**(self._memory.last_action or {}), "fault": told | result.to_dict()}
         self._memory.note_action(told | _moved(self.told.paged))

@@ -108,12 +108,10 @@ class _Moves:
         self.memory.shorten(key, length)
         self.shortened.append(key)
 
-    def told(
-        self, why: PagingReason, by: PagedBy, before: int, after: int, limit: int | None
-    ) -> Paged:
-        moved = tuple(self.moved_out), tuple(self.moved_in)
-        left = tuple(self.shortened), tuple(self.versions)
-        return Paged(why, by, *moved, *left, before, after, limit)
+    def told(self, why: PagingReason, by: PagedBy, *sizes: int | None, **more: Any) -> Paged:
+        moves = (self.moved_out, self.moved_in, self.shortened, self.versions)
+        told: Any = (*map(tuple, moves), *sizes)
+        return Paged(why, by, *told, **more)
 
 
 class Pager:
@@ -187,22 +185,18 @@ class Pager:
         if hard is None or whole.tokens <= hard:
             return Fitted(self._with_hints(memory, state, seen, whole), tokens_before=whole.tokens)
 
-        def fits(one: Seen) -> bool:
-            return self._prompt(state, one).tokens <= hard
-
         # of a log that alone is too long the oldest thoughts go first, else memories
-        first = self._surplus_thoughts(seen, hard)
+        limit = min(hard, self.soft or hard)
+        first = self._surplus_thoughts(seen, limit, limit)
         order = [("thoughts", key) for key in seen.thoughts]
         order[first:first] = [("working", tag) for tag in memory.least_recently_used()]
-        rest = len(order) - first
-        moving = order[: first + fewest(rest, lambda n: fits(without(seen, order[: first + n])))]
+        moving = _going(seen, order, lambda it: self._prompt(state, it).tokens <= hard, first)
         left = without(seen, moving)
-        if not fits(left):
-            # of what is said of the last cycles, nothing is as large but by far
-            left = replace(left, last_action=None)
-            brief = [f"{each[:_LONGEST_NEWS]} …" for each in left.news[-1:]]
-            left = left if fits(left) else replace(left, news=brief)
-            left = left if fits(left) else replace(left, news=())
+        # of what is said of the last cycles, nothing is as large but by far
+        brief = [f"{each[:_LONGEST_NEWS]} …" for each in left.news[-1:]]
+        for shorter in ({"last_action": None}, {"news": brief}, {"news": ()}):
+            if self._prompt(state, left).tokens > hard:
+                left = replace(left, **shorter)
 
         tags = tuple(key for _, key in moving)
         return Fitted(self._prompt(state, left), tags, whole.tokens)
@@ -214,8 +208,8 @@ class Pager:
 
         moves = _Moves(memory)
         moves.page_out(fitted.moving)
-        before, after = fitted.tokens_before, fitted.prompt.tokens
-        return moves.told("hard_limit", "lru", before, after, self.hard)
+        sizes = fitted.tokens_before, fitted.prompt.tokens, self.hard
+        return moves.told("hard_limit", "lru", *sizes)
 
     def page(
         self, memory: Memory, why: PagingReason, asked: AskedAction | None, reason: str | None
@@ -240,7 +234,7 @@ class Pager:
 
         by: PagedBy = "lru" if asked is None else "model"
         after = self._thinking(self._seen_after(moves))
-        return replace(moves.told(why, by, before, after, self.soft), reason=reason)
+        return moves.told(why, by, before, after, self.soft, reason=reason)
 
     def problem_of(self, asked: AskedAction | None, memory: Memory) -> str | None:
         """Return why what a model asks for while paging is of no use; None if it is of use."""
@@ -327,11 +321,11 @@ class Pager:
         fixed = self._thinking(replace(log, thoughts={}))
         if self.soft is None or self.soft <= fixed or not keys:
             return [], None
-        if self._thinking(log) <= _share(_DOWN_TO, fixed, self.soft):
+        if self._thinking(log) <= (most := _share(_DOWN_TO, fixed, self.soft)):
             return [], None
 
+        moving = keys[: self._surplus_thoughts(seen, self.soft, most)]
         limit = _share(_THOUGHTS_TO, fixed, self.soft)
-        moving = keys[: self._oldest(log, limit)]
         last, text = keys[-1], log.thoughts[keys[-1]]
 
         def fits(dropped: int) -> bool:
@@ -343,21 +337,21 @@ class Pager:
 
         return moving, max(_LEAST_THOUGHT // 2, len(text) - fewest(len(text), fits))
 
-    def _surplus_thoughts(self, seen: Seen, limit: int) -> int:
-        """Return how many of the oldest thoughts a log has too many that alone passes a limit."""
-        limit, log = min(limit, self.soft or limit), replace(seen, working={})
-        if self._thinking(log) <= limit:
+    def _surplus_thoughts(self, seen: Seen, limit: int, most: int) -> int:
+        """Return how many of the oldest thoughts go from a log that alone has more than it may.
+
+        Args:
+            seen: What is seen.
+            limit: The limit of a prompt, to a share of which the log goes down.
+            most: How many tokens it may have; the last thought stays in any case.
+        """
+        log = replace(seen, working={})
+        if self._thinking(log) <= most:
             return 0
 
-        fixed = self._thinking(replace(log, thoughts={}))
-        return self._oldest(log, _share(_THOUGHTS_TO, fixed, limit))
-
-    def _oldest(self, log: Seen, limit: int) -> int:
-        """Return how many of the oldest thoughts have to go for a limit; the last one stays."""
-        order = [("thoughts", key) for key in log.thoughts]
-        return fewest(
-            max(0, len(order) - 1), lambda n: self._thinking(without(log, order[:n])) <= limit
-        )
+        share = _share(_THOUGHTS_TO, self._thinking(replace(log, thoughts={})), limit)
+        order = [("thoughts", key) for key in log.thoughts][:-1]
+        return len(_going(log, order, lambda it: self._thinking(it) <= share))
 
     def _least_used(self, moves: _Moves, limit: int) -> list[str]:
         """Return the memories without which the thinking prompt is within a limit."""
@@ -395,6 +389,15 @@ def fewest(limit: int, fits: Callable[[int], bool]) -> int:
     return bisect_left(range(limit), True, key=fits)
 
 
+def _going(
+    seen: Seen, order: Sequence[tuple[str, str]], fits: Callable[[Seen], bool], least: int = 0
+) -> Sequence[tuple[str, str]]:
+    """Return as few as can be of what goes first, without which what is seen fits."""
+    rest = order[least:]
+    left = fewest(len(rest), lambda number: fits(without(seen, order[: least + number])))
+    return order[: least + left]
+
+
 def _share(share: tuple[int, int], fixed: int, limit: int) -> int:
     """Return a size between that of the fixed part of a prompt and a limit."""
     return fixed + max(0, limit - fixed) * share[0] // share[1]
@@ -402,12 +405,10 @@ def _share(share: tuple[int, int], fixed: int, limit: int) -> int:
 
 def _found_last(memory: Memory) -> dict[str, str]:
     """Return the beginnings of what the last action found, by tag, as far as it is still there."""
-    tags = (memory.last_action or {}).get("found", ())
-    values = {tag: memory.stored(tag) for tag in tags}
     return {
         tag: to_text(value)[:_MOST_FOUND_LETTERS]
-        for tag, value in values.items()
-        if value is not None
+        for tag in (memory.last_action or {}).get("found", ())
+        if (value := memory.stored(tag)) is not None
     }
 
 

@@ -55,6 +55,7 @@ Or as JSON: {{"action": {data}}}"""
 
 _UNFIT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
 
+_WHY = ("reason", "answer", "surplus")
 _MOST_REASON = 300
 _MOST_TAGS = 10
 _OLDER = ' status="older than in storage"'
@@ -166,7 +167,7 @@ def build_prompt(
         _section("states", _listed(config.state_description)),
         _section("goal", [_escaped(given)]) if given else "",
         *memory_sections(seen),
-        _now(config, state, own or {}),
+        _now(config, state, own or {}, seen.last_action or {}),
     ]
     text = "\n\n".join(part for part in parts if part) + "\n"
 
@@ -259,7 +260,7 @@ def _outcome(told: Mapping[str, Any]) -> str:
     """Return an action, or a cycle without one, and its result, as one line."""
     what = f"{told.get('type', '')} {told.get('tags', '')}".strip() or "no action"
     place = f"In cycle {told.get('cycle', 0)} ({told.get('state', '')})"
-    why = (f". {_shortened(str(told[key]))}" for key in ("reason", "answer") if told.get(key))
+    why = (f". {_shortened(str(told[key]))}" for key in _WHY if told.get(key))
     return _escaped(f"{place}: {what}: {told['outcome']}{''.join(why)}")
 
 
@@ -275,7 +276,9 @@ def _on_names(with_value: Sequence[str], own: Iterable[str]) -> str:
     return note
 
 
-def _now(config: PromptTexts, state: str, own: Mapping[str, Any]) -> str:
+def _now(
+    config: PromptTexts, state: str, own: Mapping[str, Any], last_action: Mapping[str, Any]
+) -> str:
     told = {name: each.told for name, each in own.items()}
     if state == "thinking":
         # an agent that knows what it can do decides better whether to do it
@@ -291,9 +294,11 @@ def _now(config: PromptTexts, state: str, own: Mapping[str, Any]) -> str:
         form["type"] = next(iter(with_value or actions), _WITH_VALUE[0])
         if with_value:
             form["value"] = _VALUE_OF_EXAMPLE
-        # small models do what the example does: it shows what the application is there for
-        for name, each in [*own.items()][:1]:
-            form = {"type": name, **dict.fromkeys(each.fields, FIELD_OF_EXAMPLE)}
+        # small models do what the example does: it shows what the application is there for, and
+        # not again what was refused just now
+        refused = last_action.get("type") if last_action.get("outcome") == "refused" else None
+        for name in sorted(own, key=lambda each: each == refused)[:1]:
+            form = {"type": name, **dict.fromkeys(own[name].fields, FIELD_OF_EXAMPLE)}
         actions |= told
 
     acting = _ACTING.format(

@@ -26,8 +26,8 @@ from prism.errors import AgentError, DefinitionError, FieldValueError, InputErro
 from prism.randomness import RandomStream
 from prism.runs._running import tell_place
 from prism.statechart import PolicyReasoner
-from prism.statechart._engine.writing import frame_of
-from prism.statechart._identity import announce, identify
+from prism.statechart._engine.writing import transition_frame
+from prism.statechart._identity import Asked, announcer, identify
 from prism.statechart.states import state_text
 from prism.telemetry._loggers import active_logger, report_warning, tell_whole
 from prism.telemetry.events import ANSWER_DISCARDED, TRANSITION
@@ -455,7 +455,7 @@ class ColumnStage(AgentStage):
         agent_id = self._rows.id_of(event.agent)
         first, then = layout.states[event.first], layout.states[event.then]
         if event.kind == T.TRANSITION:
-            frame = frame_of(
+            frame = transition_frame(
                 self._kind.definition.name, state_text(first), state_text(then), trigger
             )
             keys = {"ticks_in_state": event.dwell, "context": identify(about)}
@@ -480,22 +480,13 @@ class ColumnStage(AgentStage):
         else:
             chances = self._columns["chances"][begin : begin + event.options].tolist()
             options = [layout.states[each] for each in numbers]
-            announce(
-                self.logger,
-                agent=at(event.agent),
-                state=first,
-                trigger=trigger,
-                options=options,
-                chosen=then,
-                source="policy",
-                context=about,
-                how={
-                    "reason": None,
-                    "probabilities": {
-                        state_text(option): round(chance, 6)
-                        for option, chance in zip(options, chances, strict=True)
-                    },
-                },
+            rounded = {
+                state_text(option): round(chance, 6)
+                for option, chance in zip(options, chances, strict=True)
+            }
+            asked = Asked(at(event.agent), first, trigger, options, about)
+            announcer(self.logger)(
+                asked, then, "policy", how={"reason": None, "probabilities": rounded}
             )
 
     async def close(self) -> None:

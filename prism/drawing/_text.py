@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from html import escape
 from textwrap import wrap
 from unicodedata import category, east_asian_width
@@ -130,6 +131,8 @@ def label_text(labels: Sequence[str], counts: Sequence[int | None] | None, full:
     return Text((*lines, shown[0]), (*classes, "count"), full, room)
 
 
+# a page that follows a run writes the same labels again and again
+@lru_cache(maxsize=4096)
 def text_width(text: str) -> float:
     """Estimate the width of a line in ems; on the generous side, since the font is not known."""
     return sum(map(_character_width, text)) * 1.06

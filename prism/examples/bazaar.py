@@ -19,8 +19,8 @@ class Trader(CognitiveAgent):
     @action
     def ask(self, world: "Bazaar", price: float) -> None:
         """Offer to sell one good at a price."""
-        if not world.goods[self.agent_id]:
-            raise ActionRefusedError("you have no goods")
+        if not world.goods[self.agent_id] or world.asks.get(self.agent_id) == price:
+            raise ActionRefusedError("you have no goods, or ask that price already")
         world.asks[self.agent_id] = price
 
     @action

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,12 +15,20 @@ from prism.errors import (
     LLMError,
     ModelMissingError,
     ReasonerError,
+    TimedOutError,
     UselessReplyError,
 )
 from prism.llm._addresses import model_name
 from prism.llm._host import Host
 from prism.llm._router import ModelPool
-from prism.statechart.reasoner._faults import is_permanent_refusal, lacks_path
+from prism.statechart.reasoner._faults import (
+    UNAUTHORIZED,
+    is_loading,
+    is_permanent_refusal,
+    is_refused,
+    is_retryable,
+    lacks_path,
+)
 from prism.statechart.reasoner._model_client import Chat, Choices, Reply
 from prism.statechart.reasoner._prompts import (
     QUESTION,
@@ -30,12 +39,19 @@ from prism.statechart.reasoner._prompts import (
     requests_for,
 )
 from prism.statechart.reasoner._questions import Question
-from prism.statechart.reasoner._spending import Cost
+from prism.statechart.reasoner._spending import Cost, loop_time
 
 _OPTIONS = {"idle": "Put the phone away", "scrolling": "Read the next post"}
 _ANN = SimpleNamespace(name="Ann")
 _GREETING = "Say hello."
 _MOST_LISTED = 5
+
+_MOST_TRIES = 3
+_PAUSE_SECONDS = 1.0
+_MOST_PAUSE_SECONDS = 10.0
+
+Look = Callable[[Host], Awaitable[str]]
+"""Examines one thing, and returns what it finds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,13 +99,17 @@ async def diagnose(client: ModelPool) -> AsyncGenerator[Check, None]:
     yield await _check("answer", _try_both_orders, host)
 
 
-async def _check(what: str, look: Callable[[Host], Awaitable[str]], host: Host) -> Check:
+async def _check(what: str, look: Look, host: Host) -> Check:
     began = perf_counter()
     try:
-        found = await look(host)
+        found = await _patiently(look, host)
     except LLMError as error:
         if look is not _try_both_orders and lacks_path(error):
             return Check(what, ok=True, found=host.dialect.hidden)
+        # of use only to find a misspelt name
+        is_needless = look in (_server, _model) and not host.dialect.lists_all
+        if is_needless and not is_retryable(error) and error.status != UNAUTHORIZED:
+            return Check(what, ok=True, found=f"unknown: {error}; the answer will show")
         if look is _window:
             return Check(what, ok=True, found=f"unknown: {error}")
         is_refused = is_permanent_refusal(error) and not isinstance(error, ModelMissingError)
@@ -99,6 +119,25 @@ async def _check(what: str, look: Callable[[Host], Awaitable[str]], host: Host) 
         return Check(what, ok=False, found=str(error))
 
     return Check(what, ok=True, found=f"{found} ({(perf_counter() - began) * 1000:.0f} ms)")
+
+
+async def _patiently(look: Look, host: Host) -> str:
+    """Return what a look finds, after further tries if the first failure may pass, as in a run."""
+    first: LLMError | None = None
+    ends, tries = loop_time() + host.settings["load_timeout"], 1
+    while True:
+        try:
+            found = await look(host)
+            return found if first is None else f"{found}, when asked again after: {first}"
+        except LLMError as error:
+            passes = is_retryable(error) and not isinstance(error, TimedOutError)
+            pause = max(_PAUSE_SECONDS, error.retry_after or 0.0)
+            may_wait = loop_time() + pause < ends if is_loading(error) else tries < _MOST_TRIES
+            if not passes or is_refused(error) or pause > _MOST_PAUSE_SECONDS or not may_wait:
+                raise
+
+            first, tries = first or error, tries + 1
+            await asyncio.sleep(pause)
 
 
 def _duration(seconds: float) -> str:

@@ -46,10 +46,8 @@ from prism.statechart.reasoner._model_client import (
     ChatReply,
     Choices,
     DecisionReply,
-    told_calls,
+    text_with_calls,
 )
-from prism.statechart.reasoner._prompts import asks_choice
-from prism.statechart.reasoner._replies._objects import what_is_said
 from prism.statechart.reasoner._slots import LOGGER, Traffic
 from prism.statechart.reasoner._slots import Host as BaseHost
 from prism.statechart.reasoner._spending import Cost, choice_in, count_of, first, loop_time
@@ -114,7 +112,7 @@ class Host(BaseHost):
         Raises:
             PromptTooLongError: If it does not fit into the window, or the server cut it.
         """
-        said = await self._complete(chat, cost)
+        said = self._answered(await self._complete(chat, cost))
         if not said.text:
             raise self._bad(f"gave an empty reply{cost.cut_short}", UselessReplyError)
 
@@ -169,7 +167,7 @@ class Host(BaseHost):
 
         messages = [{"role": "user", "content": choice.prompt}]
         chat = Chat(messages, choice.schema, asked.variation, chances=True)
-        said = await self._complete(chat, cost)
+        said = self._answered(await self._complete(chat, cost))
         # a server that has given some before may be one of several, of which others give none
         if not said.tokens and (not self.known_to_decide or "logprobs" in self._dropped):
             raise self._takes_none(lacks)
@@ -192,6 +190,16 @@ class Host(BaseHost):
             )
 
         return answer
+
+    def _answered(self, said: ChatReply) -> ChatReply:
+        """Return a reply, unless it says itself that it is none.
+
+        Raises:
+            UselessReplyError: If the model declined to answer, or a filter withheld the answer.
+        """
+        if said.declined:
+            raise self._bad(said.declined, UselessReplyError)
+        return said
 
     def _takes_none(self, why: str) -> LLMError:
         self.known_to_decide = False
@@ -237,9 +245,9 @@ class Host(BaseHost):
             body = {"model": self.model, **dialect.body(self.settings, chat, self._dropped)}
             try:
                 said = await self._ask(dialect.chat, body, dialect.read, cost, seconds)
-                # the answer may be a tool call, which some servers cut out of the text
-                is_call = said.calls and asks_choice(chat.schema) and not what_is_said(said.text)
-                return replace(said, text=told_calls(said.calls)) if is_call else said
+                if not said.calls:
+                    return said
+                return replace(said, text=text_with_calls(said.text, said.calls, chat.schema))
             except LLMError as error:
                 if not is_refusal(error) or refuses_length(error):
                     raise
@@ -509,8 +517,12 @@ def _known(counts: Mapping[str, Any]) -> dict[str, int]:
 
 
 def _error_in(reply: Mapping[str, Any]) -> Any:
-    """Return the error in a reply; beside an answer it says nothing."""
-    is_answer = "answers" in reply or isinstance(first(choice_in(reply), "message"), Mapping)
+    """Return the error in a reply; beside an answer it says nothing, unless it is the choice's."""
+    choice = choice_in(reply)
+    if choice is not reply and (error := first(choice, "error")):
+        return error
+
+    is_answer = "answers" in reply or isinstance(first(choice, "message"), Mapping)
     return None if is_answer else reply.get("error")
 
 
@@ -535,11 +547,12 @@ def _read_capabilities(reply: Any) -> bool:
 
 
 def _read_models(reply: Any, key: str, names: Sequence[str]) -> list[str]:
-    listed = first(reply, key)
+    """Return the names in a list of models, which may be bare (Together) or hold names only."""
+    listed = reply.get(key) if isinstance(reply, dict) else reply
     if not isinstance(listed, list):
         raise ValueError("it has no list of models")
 
-    named = (first(item, *names) for item in listed if isinstance(item, dict))
+    named = (item if isinstance(item, str) else first(item, *names) for item in listed)
     return [str(name) for name in named if name is not None]
 
 

@@ -10,7 +10,7 @@ from prism.llm._dialect import OTHER_FORM, Advice, Dialect
 from prism.llm._letters import MOST_ALTERNATIVES, listed_in
 from prism.llm._settings import RequestSettings
 from prism.llm._window import window_in_models, window_in_props
-from prism.statechart.reasoner._model_client import Chat, ChatReply
+from prism.statechart.reasoner._model_client import Chat, ChatReply, declined_in
 from prism.statechart.reasoner._spending import choice_in, count_of, first
 
 _PARTS: Mapping[str, tuple[str, ...]] = {
@@ -135,13 +135,9 @@ def read_completion(reply: Any) -> ChatReply:
         input_tokens=count_of(first(usage, "prompt_tokens")),
         output_tokens=count_of(first(usage, "completion_tokens")),
         tokens=[token for token in tokens if isinstance(token, dict) and listed_in(token)],
-        calls=_calls_of(message),
+        calls=message.get("tool_calls"),
+        declined=declined_in(reply),
     )
-
-
-def _calls_of(message: Mapping[str, Any]) -> Any:
-    """Return the tool calls in a message; None beside a refusal, which chooses nothing."""
-    return None if message.get("refusal") else message.get("tool_calls")
 
 
 def _text_of(content: Any) -> str:

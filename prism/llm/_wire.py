@@ -31,17 +31,20 @@ from prism.errors import (
     OverloadedError,
     TimedOutError,
     UnreachableError,
+    UselessReplyError,
 )
-from prism.llm._addresses import credentials, secrets_in
+from prism.llm._addresses import credentials, secrets_in, shown_address
 from prism.llm._dialect import Advice
 from prism.statechart.reasoner._faults import (
     INTERNAL,
+    MALFORMED,
     NO_SUCH_PATH,
     OVERLOADED,
     read_retry_after,
     says_model_is_missing,
+    says_quota_is_spent,
 )
-from prism.statechart.reasoner._spending import Cost
+from prism.statechart.reasoner._spending import Cost, first
 from prism.telemetry._loggers import describe
 
 if TYPE_CHECKING:
@@ -62,6 +65,10 @@ _BEGINNINGS_OF_EVENTS = (b"data:", b"event:", b": ")
 
 _PIECE_BYTES = 65_536
 _MOST_REDIRECTS = 20
+
+_AS_GET = (301, 302, 303)
+"""Redirects after which clients ask with GET; 307 and 308 keep the method."""
+
 _CUT_OUT = b"[key]"
 
 _LONG = 8
@@ -72,6 +79,10 @@ SEE_ADDRESS = "check that this is the address of a model server"
 
 _NO_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "UNKNOWN_PROTOCOL", "HTTP_REQUEST")
 """OpenSSL's error for an unencrypted answer."""
+
+_STATUSES = frozenset(str(status) for status in range(400, 600))
+_BROKEN_JSON = "json_validate_failed"
+"""Groq's name for a reply that does not follow the schema, for which it answers 400."""
 
 _TITLE = re.compile(rb"<title[^>]*>([^<]{1,500})", re.IGNORECASE)
 
@@ -200,11 +211,19 @@ class Wire:
         """Refuse an error in a reply with status 200.
 
         Raises:
-            ErrorInReplyError: If there is one.
+            RefusedError: If there is one with the status that it would have had, as gateways send
+                it.
+            ErrorInReplyError: If there is another one.
         """
-        if error:
-            shown = self.shown(_words_of(error).encode("utf-8", "replace"))
-            raise ErrorInReplyError(f"answered with an error instead of a reply: {_brief(shown)}")
+        if not error:
+            return
+
+        code = str(first(error, "code"))
+        if code in _STATUSES:
+            raise RefusedError(int(code), self.shown(orjson.dumps(error)), "")
+
+        shown = self.shown(_words_in(error).encode("utf-8", "replace"))
+        raise ErrorInReplyError(f"answered with an error instead of a reply: {_brief(shown)}")
 
     def _without_secrets(self, body: bytes, shortest: int = 0) -> bytes:
         for secret in self._secrets:
@@ -321,14 +340,6 @@ def describe_page(content: bytes) -> str:
     return f"a web page ({title!r})" if title else "a web page"
 
 
-def _words_of(said: Any) -> str:
-    """Return the message of an error, however it is nested."""
-    if isinstance(said, dict) and isinstance(said.get("message"), str):
-        said = said["message"]
-
-    return str(said)
-
-
 def _brief(said: str) -> str:
     text = " ".join(said[:2000].split())
     return text if len(text) <= 200 else text[:197] + "..."
@@ -371,7 +382,8 @@ def translate(
     """
     if sent:
         translated = _translate(error, advice, host, model, seconds)
-        if isinstance(error, RefusedError):
+        # the model's fault is not about the request
+        if isinstance(error, RefusedError) and not isinstance(translated, UselessReplyError):
             translated.status = error.status_code
         # the server failed internally, whatever its status
         if isinstance(error, (ErrorInReplyError, GarbledReplyError)):
@@ -427,12 +439,25 @@ def said_in(body: str) -> str:
     except (ValueError, RecursionError):
         return body
 
+    return _words_in(said)
+
+
+def _words_in(said: Any) -> str:
+    """Return the message of an error, however it is nested."""
+    # Google puts the object into a list
+    if isinstance(said, list) and len(said) == 1:
+        (said,) = said
+
+    raw = None
     # OpenAI has {"error": {"message": ...}}, Ollama {"error": ...}, FastAPI {"detail": ...}
     for name in ("error", "message", "detail"):
         if isinstance(said, dict) and said.get(name):
+            # what OpenRouter was told by the provider that it asked
+            raw = raw or first(said.get("metadata"), "raw")
             said = said[name]
 
-    return said if isinstance(said, str) else json.dumps(said)
+    words = said if isinstance(said, str) else json.dumps(said)
+    return f"{words}: {raw}" if isinstance(raw, str) else words
 
 
 def _of_status(refused: RefusedError, advice: Advice, host: str, model: str) -> LLMError:
@@ -440,15 +465,17 @@ def _of_status(refused: RefusedError, advice: Advice, host: str, model: str) -> 
     is_page = is_web_page(message.encode())
     said = describe_page(message.encode()) if is_page else " ".join(message.split())[:200]
     what = f"{host} answered {status}{' with' if is_page else ':'} {said}"
-    if status in OVERLOADED:
+    if status in OVERLOADED and not says_quota_is_spent(refused.said):
         wait = read_retry_after(refused.retry_after)
         error = OverloadedError(what if not wait else f"{what} (asks to wait {wait:,.12g} s)")
         error.retry_after = wait
         return error
 
-    if status == NO_SUCH_PATH[0] and says_model_is_missing(message):
+    if says_model_is_missing(message, status):
         what_to_do = advice.no_model.format(model=model)
         return ModelMissingError(f"{host} does not have the model: {what_to_do}")
+    if status in MALFORMED and _BROKEN_JSON in refused.said:
+        return UselessReplyError(f"{model} wrote no valid JSON: {what}")
     if status == NO_SUCH_PATH[0]:
         return BadReplyError(f"{what}: {SEE_ADDRESS}" if is_page else what)
 
@@ -517,6 +544,8 @@ async def over_httpx(headers: Mapping[str, str], most_bytes: int) -> AsyncGenera
     async def read(response: httpx.Response) -> None:
         # httpx would decode a whole chunk at once, and 64 KiB of gzip can expand to 64 MB
         stream: Any = response.stream
+        sent = response.request.method
+        refuse_redirect(response.status_code, sent, response.headers.get("location", ""))
         encoding = response.headers.pop("content-encoding", "")
         try:
             content = await _read(stream, encoding, response.status_code, most_bytes)
@@ -575,7 +604,12 @@ async def over_aiohttp(headers: Mapping[str, str], most_bytes: int) -> AsyncGene
         except aiohttp.ClientError as error:
             raise _as_of_httpx(error) from error
 
+    async def note_redirect(_session: Any, _context: Any, parameters: Any) -> None:
+        answer = parameters.response
+        refuse_redirect(answer.status, parameters.method, answer.headers.get("Location", ""))
+
     tracing = aiohttp.TraceConfig()
+    tracing.on_request_redirect.append(note_redirect)
     tracing.on_request_headers_sent.append(note_left)
     async with aiohttp.ClientSession(
         headers=headers,
@@ -585,6 +619,19 @@ async def over_aiohttp(headers: Mapping[str, str], most_bytes: int) -> AsyncGene
         trace_configs=[tracing],
     ) as client:
         yield ask
+
+
+def refuse_redirect(status: int, method: str, where: str) -> None:
+    """Refuse a redirect that makes a POST a GET, in which nothing would be asked.
+
+    Raises:
+        UnusableReplyError: If it is one.
+    """
+    if method == "POST" and status in _AS_GET:
+        raise UnusableReplyError(
+            f"redirects to {shown_address(where)}, where a question cannot follow: give the "
+            "address at which the server itself answers"
+        )
 
 
 def _as_of_httpx(error: aiohttp.ClientError) -> Exception:

@@ -11,13 +11,13 @@ import logging
 import os
 import re
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from enum import Enum
 from functools import lru_cache
 from itertools import count
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakSet, ref
 
 from prism.statechart.states import state_text
@@ -389,76 +389,90 @@ def is_heard(given: EventLogger | None) -> bool:
     return _awaited.get() is not None or _listener(given) is not None
 
 
-def log_of(given: EventLogger | None) -> Any:
-    """Return the log that decisions go straight to; None if nobody, or anybody else, is told."""
-    listener = _listener(given)
-    is_log = hasattr(type(listener), "_prism_tell") and _awaited.get() is None
-    return listener if is_log else None
-
-
 def _listener(given: EventLogger | None) -> EventLogger | None:
     """Return the logger of a decision, or None if nobody listens."""
     # a logger that relays events looks itself for who listens, when it passes them on
     return given if getattr(given, "relays", False) else active_logger(given)
 
 
-_NOBODY_KNOWS: Mapping[str, Any] = {"reason": None, "probabilities": None}
-
-
-def announce(
-    given: EventLogger | None,
-    *,
-    agent: object,
-    state: Any,
-    trigger: str,
-    options: Iterable[Any],
-    chosen: Any,
-    source: str,
-    context: object,
-    how: Mapping[str, Any] = _NOBODY_KNOWS,
-    more: Mapping[str, Any] | None = None,
-) -> None:
-    """Log one decision; a fallback is a warning, which is shown even without structlog.
+class Asked(NamedTuple):
+    """An ambiguous event, as it is announced.
 
     Args:
-        given: The reasoner's or the chart's own logger, if it has one.
         agent: Who decided.
         state: Its state.
         trigger: The event that opened the question.
         options: What there was to choose from.
-        chosen: What was chosen.
-        source: Who chose.
         context: The event's context.
-        how: The keys of how it was chosen, which stand before the context.
-        more: Those that stand after it, where there are any.
     """
-    awaited = _question(agent, trigger)
-    if awaited is not None:
-        awaited.already = True
 
-    active = _listener(given)
-    if active is None and source != "fallback":
-        return
+    agent: object
+    state: Any
+    trigger: str
+    options: Sequence[Any]
+    context: object
 
-    name, told = name_or_number(agent), {**how, "context": identified(context)}
-    if more:
-        told.update(more)
-    outcome = state, trigger, tuple(options), chosen, source
+
+_NOBODY_KNOWS: Mapping[str, Any] = {"reason": None, "probabilities": None}
+_NOTHING: Mapping[str, Any] = {}
+
+
+def announcer(given: EventLogger | None) -> Callable[..., None]:
+    """Return what logs decisions, for as long as nothing else is done.
+
+    Finding out who listens takes longer than telling it, so this is made once for many decisions.
+    A fallback is a warning, which is shown even without structlog.
+
+    Args:
+        given: The reasoner's or the chart's own logger, if it has one.
+
+    Returns:
+        A function of what was asked (`Asked`, or an object with its attributes), what was chosen,
+        who chose, the weights of the options if the choice was drawn by these, or the keys of how
+        else it was made, and of further keys, which stand after the context.
+    """
+    active, awaited = _listener(given), _awaited.get()
     tell = getattr(type(active), "_prism_tell", None)
-    try:
-        if source == "fallback":
-            report_warning(given, DECISION, agent_id=name, **_shared(*outcome), **told)
-        elif tell is not None:
-            tell(active, DECISION, name, frame_of(*outcome), told)
-        elif active is not None:
-            # with lists of its own, which a processor may change
-            active.info(DECISION, agent_id=name, **_shared(*outcome), **told)
-    except Exception as error:
-        pass_over(error, DECISION)
+
+    def announce(
+        asked: Any,
+        chosen: Any,
+        source: str,
+        weights: Sequence[float] | None = None,
+        how: Mapping[str, Any] = _NOBODY_KNOWS,
+        more: Mapping[str, Any] = _NOTHING,
+    ) -> None:
+        if awaited is not None and awaited.is_about(asked.agent, asked.trigger):
+            awaited.already = True
+        if active is None and source != "fallback":
+            return
+
+        name = name_or_number(asked.agent)
+        outcome = asked.state, asked.trigger, tuple(asked.options), chosen, source
+        frame = None if tell is None else _decision_frame(*outcome)
+        # a processor of structlog may change what it gets
+        shared = _shared(*outcome) if frame is None else frame.after
+        about = identified(asked.context)
+        if weights is None:
+            told = {**how, "context": about, **more}
+        else:
+            chances = rounded(shared["options"], weights)
+            told = {"reason": None, "probabilities": chances, "context": about, **more}
+        try:
+            if source == "fallback":
+                report_warning(given, DECISION, agent_id=name, **shared, **told)
+            elif tell is not None:
+                tell(active, DECISION, name, frame, told)
+            elif active is not None:
+                active.info(DECISION, agent_id=name, **shared, **told)
+        except Exception as error:
+            pass_over(error, DECISION)
+
+    return announce
 
 
 def _shared(
-    state: Any, trigger: str, options: Iterable[Any], chosen: Any, source: str
+    state: Any, trigger: str, options: Sequence[Any], chosen: Any, source: str
 ) -> dict[str, Any]:
     """Return what decisions with one outcome have in common."""
     return {
@@ -471,9 +485,25 @@ def _shared(
 
 
 @lru_cache(maxsize=1024)
-def frame_of(*outcome: Any) -> Frame:
+def _decision_frame(*outcome: Any) -> Frame:
     """Return the same, made once for each outcome, in which nothing may change."""
     return Frame({}, _shared(*outcome))
+
+
+def rounded(texts: Sequence[str], weights: Sequence[float]) -> dict[str, float]:
+    """Return the probabilities of options for a log, rounded to six digits as `round` does."""
+    total = sum(weights)
+    found = {}
+    for place, weight in enumerate(weights):
+        millionths = weight / total * 1e6
+        whole = (millionths + 0.5) // 1
+        # in the usual case without `round`, so far from a half that no error of the product counts
+        if 0 < whole <= 1e6 and -0.499999 < millionths - whole < 0.499999:
+            found[texts[place]] = whole / 1e6
+        else:
+            found[texts[place]] = round(weight / total, 6)
+
+    return found
 
 
 def known(**values: Any) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from prism.analysis._tables.transitions import with_probabilities
 from prism.analysis._tables.worlds import by_measure
 from prism.drawing import showable
 from prism.drawing._levels import Levels
-from prism.report._facts.run_facts import RunFacts, facts_of, with_tables
+from prism.report._facts.run_facts import RunFacts, facts_of, with_charts, with_tables
 from prism.report._page import familiar_charts
 from prism.telemetry.events import DECISION
 from prism.watch._looking import as_log
@@ -52,23 +52,36 @@ def whole_facts(watched: Watched) -> RunFacts | None:
     return runs[-1] if runs else None
 
 
-def counted_facts(blank: RunFacts, watched: Watched, *, decides: bool = True) -> RunFacts:
-    """Return the facts that the counts of a run give, in place of those of earlier.
+def drawn_facts(blank: RunFacts, watched: Watched) -> RunFacts:
+    """Return the facts that charts are drawn from, as the counts of a run give them.
 
     Args:
         blank: The facts of its beginning, or of all of it some time ago.
         watched: The run.
+    """
+    with watched.reading() as (tally, _):
+        run = tally.known_run or blank.run
+        tables = {"states": _states(tally), "stays": _summed(_stays(tally), ["state"])}
+        if tally.end:
+            tables["traffic"] = _summed(tally.table("traffic"), _MOVES)
+
+    facts = with_tables(replace(blank, run=run), tables)
+    return with_charts(facts, watched.charts, familiar_charts([run]))
+
+
+def counted_facts(blank: RunFacts, watched: Watched, *, decides: bool = True) -> RunFacts:
+    """Return the facts that the counts of a run give, in place of those of earlier.
+
+    Args:
+        blank: As for `drawn_facts`.
+        watched: The run.
         decides: Whether to replace those of decisions, too, of which counts tell less.
     """
     with watched.reading() as (tally, _):
-        traffic, run = tally.table("traffic"), tally.known_run
-        counts = _summed(traffic.with_columns(run=pl.lit(0)), ["run", *_MOVES])
+        counts = _summed(tally.table("traffic").with_columns(run=pl.lit(0)), ["run", *_MOVES])
         ends = sorted(tally.ends.items())
         measured = ((0, number, object_in(event, "measures")) for number, event in ends)
         tables = {
-            "states": _states(tally),
-            "traffic": blank.traffic,
-            "stays": _stays(tally).group_by("state").agg(pl.col("count").sum()).sort("state"),
             "transitions": with_probabilities(counts).drop("run"),
             "faults": tally.table("faults"),
             "measures": by_measure(measured).drop("run"),
@@ -76,11 +89,8 @@ def counted_facts(blank: RunFacts, watched: Watched, *, decides: bool = True) ->
             "own_events": tally.table("own"),
             **(_decisions(tally) if decides else {}),
         }
-        if tally.end:
-            tables["traffic"] = counts.drop("run")
 
-    facts = replace(blank, run=run or blank.run)
-    return with_tables(facts, tables, watched.charts, familiar_charts([facts.run]))
+    return with_tables(drawn_facts(blank, watched), tables)
 
 
 def states_at(tally: Tally, number: int | None) -> dict[str, int]:
@@ -107,7 +117,7 @@ def in_round(facts: RunFacts, tally: Tally, number: int | None) -> RunFacts:
     is_here = pl.col("round").eq_missing(pl.lit(number))
     moves, stays = tally.table("traffic").filter(is_here), _stays(tally).filter(is_here)
     tables = {"traffic": _summed(moves, _MOVES), "stays": stays.select("state", "count")}
-    return replace(with_tables(facts, tables), charts=facts.charts)
+    return with_tables(facts, tables)
 
 
 def _stays(tally: Tally) -> pl.DataFrame:

@@ -12,7 +12,7 @@ from importlib.resources import files
 from os import PathLike
 from pathlib import Path
 from threading import Event, Semaphore, Thread
-from typing import Any
+from typing import Any, Self
 
 import jinja2
 import orjson
@@ -40,7 +40,7 @@ from prism.watch._views import View, Views
 
 _JSON = "application/json"
 _TYPES = {".js": "text/javascript", ".css": "text/css"}
-_SECONDS_BETWEEN = 0.2
+_SECONDS_BETWEEN = 0.1
 _SECONDS_TO_END = 10
 _COLUMNS = {
     **{"source": "from_state", "target": "to_state"},
@@ -282,9 +282,10 @@ class Watching:
         self._ended = Event()
         self._thread = Thread(target=self._run, name="prism-watch-server", daemon=True)
 
-    def start(self) -> None:
+    def start(self) -> Self:
         """Answer in a thread of its own."""
         self._thread.start()
+        return self
 
     def stop(self) -> None:
         """Stop answering."""
@@ -343,10 +344,7 @@ def watch(
         InputError: If there is no run, or the port is taken.
     """
     diagrams = [to_outline(chart.definition) for chart in charts]
-    watching = Watching(Runs(Path(run), diagrams), host, port)
-    watching.start()
-
-    return watching
+    return Watching(Runs(Path(run), diagrams), host, port).start()
 
 
 def play(
@@ -363,10 +361,7 @@ def play(
     Raises:
         InputError: If the port is taken.
     """
-    watching = Watching(Runs(Playing({**given, "world": world}), name=world), host, port)
-    watching.start()
-
-    return watching
+    return Watching(Runs(Playing({**given, "world": world}), name=world), host, port).start()
 
 
 def _bound(host: str, port: int) -> socket.socket:

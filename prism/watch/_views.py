@@ -89,12 +89,11 @@ class Views:
         self.rest: float = rest
         self.agents: AgentTable = AgentTable(watched, self.charts)
         self._lock = Lock()
-        self._blank: RunFacts | None = None
+        self._blank: dict[bool, RunFacts | None] = {}
         self._reading = Lock()
         self._whole: RunFacts | None = None
         self._read: object = None
         self._rested = monotonic()
-        self._has_begun = False
 
     def over_time(self) -> View:
         """Return what a report shows, up to the present round."""
@@ -105,8 +104,7 @@ class Views:
             return View([], PageFigures(()))
 
         kinds = [each for each in _OVER_TIME if whole or each.anchor in _OF_COUNTS]
-        figures = _figures(facts)
-        more = {"counted": is_long, "due": seconds}
+        figures, more = _figures(facts), {"counted": is_long, "due": seconds}
         return View(sections_of(kinds, [facts], figures), figures, more)
 
     def _as_reported(self) -> tuple[RunFacts | None, float]:
@@ -134,7 +132,7 @@ class Views:
         Args:
             number: The round; None for a log without rounds.
         """
-        facts = self._counted(decides=False)
+        facts = self._drawn()
         if facts is None:
             return View([], PageFigures(()))
 
@@ -169,7 +167,7 @@ class Views:
             return View([], PageFigures(()))
 
         happened, wrong = looking.happened_in(self.watched, number, kind)
-        here = with_tables(blank, {"faults": wrong, "traffic": blank.traffic})
+        here = with_tables(blank, {"faults": wrong})
         faults = sections_of([FAULTS] if wrong.height else [], [here], PageFigures(()))
         with self.watched.reading() as (tally, _):
             kinds = ["faults", *looking.kinds_of(tally.events())]
@@ -192,7 +190,7 @@ class Views:
 
     def charts(self) -> list[Levels]:
         """Return the charts that the page draws."""
-        facts = self._counted()
+        facts = self._drawn()
         names = facts.chart_names if facts else ()
         return [Levels(diagram_of(chart, [facts])) for chart in names if facts]
 
@@ -218,18 +216,22 @@ class Views:
         tree, likers = looking.thread_of(self.watched, post)
         return View([thread_page(tree, post)], PageFigures(()), {"likers": likers})
 
-    def _counted(self, decides: bool = True) -> RunFacts | None:
+    def _drawn(self) -> RunFacts | None:
         blank = self._described()
-        return blank and _facts.counted_facts(blank, self.watched, decides=decides)
+        return blank and _facts.drawn_facts(blank, self.watched)
+
+    def _counted(self) -> RunFacts | None:
+        blank = self._described()
+        return blank and _facts.counted_facts(blank, self.watched)
 
     def _described(self) -> RunFacts | None:
         """Return what the first lines say of the run; None before they do."""
         with self._lock:
             # the first lines say how the agents begin, so they are read once more with all of them
             are_all = bool(self.watched.tally.begins)
-            if self._blank is None or are_all != self._has_begun:
-                self._blank, self._has_begun = _facts.blank_facts(self.watched), are_all
-            return self._blank
+            if self._blank.get(are_all) is None:
+                self._blank = {are_all: _facts.blank_facts(self.watched)}
+            return self._blank[are_all]
 
 
 _HOW_MANY = f"The last {looking.MOST_HAPPENINGS} events; an agent's page has all of its events."

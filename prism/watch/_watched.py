@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Event, RLock, Thread
 from time import monotonic
@@ -23,9 +23,12 @@ from prism.watch._tally import Tally
 MOST_READ_WHOLE = 32 << 20
 """Bytes of a log that is read as a report reads it; of a longer one the counts are shown."""
 
-SECONDS_BETWEEN = 0.4
-"""Time from one look at a log to the next."""
+SECONDS_BETWEEN = 0.2
+"""Least time from one look at a log to the next."""
 
+# A look is followed by a rest that is so many times as long, for the run that is watched comes
+# first; but a new round is to be on the page within a second.
+_REST, _MOST_SECONDS_BETWEEN = 20, 0.65
 _SECONDS_OF_STATUS = 0.5
 _SECONDS_TO_BE_SHOWN = 3.0
 _MOST_NOTES = 20
@@ -47,7 +50,6 @@ class Watched:
         path: The log.
         label: Its name.
         charts: The charts.
-        lock: Held by whoever reads the counts.
         status: How far the run is.
         version: Goes up with every change.
         counted: Bytes of the log whose lines are in the counts.
@@ -58,7 +60,7 @@ class Watched:
         self._run = run
         self.label: str = label
         self.charts: tuple[Diagram, ...] = tuple(charts)
-        self.lock: AbstractContextManager[object] = RLock()
+        self._lock = RLock()
         self.status: RunStatus = RunStatus(run, "not begun")
         self.version: int = 0
         self._stopped = Event()
@@ -73,7 +75,7 @@ class Watched:
     @property
     def unit(self) -> str:
         """The word for a round in this run: an agent that runs alone has turns or cycles."""
-        with self.lock:
+        with self._lock:
             counts, agents = self.tally.events(), self.tally.joined()
         if sum(agents.values()) > 1:
             return "round"
@@ -91,7 +93,7 @@ class Watched:
 
     def head(self) -> dict[str, Any]:
         """Return what the head of the page shows."""
-        with self.lock:
+        with self._lock:
             rounds, status, run = self.tally.rounds(), self.status, self.tally.known_run
             about, counts = run or Run(self.label, self.path), self.tally.events()
             return {
@@ -133,20 +135,18 @@ class Watched:
     @contextmanager
     def reading(self) -> Iterator[tuple[Tally, Tail]]:
         """Hold the counts as they are in the block."""
-        with self.lock:
+        with self._lock:
             yield self.tally, self.tail
 
     def read(self, begin: int, end: int) -> bytes:
         """Return some bytes of the log, fewer where it ends before."""
-        with self.lock:
+        with self._lock:
             return self.tail.read(begin, end)
 
     def _begin(self) -> None:
         tail = Tail(self._run)
         tally = Tally(tail.path, self.label)
-        line = tail.last_line(_ROUND_ENDED, _MOST_LOOKED_BACK)
-        if line is not None:
-            tally.put_end(line)
+        tally.put_end(tail.last_line(_ROUND_ENDED, _MOST_LOOKED_BACK) or b"")
         self.counted: int = 0
         self.path: Path = tail.path
         self.tail: Tail = tail
@@ -158,9 +158,11 @@ class Watched:
             self.shown.wait(_SECONDS_TO_BE_SHOWN)
         with suppress(KeyboardInterrupt):  # polars raises it in every thread that it works for
             while not self._stopped.is_set():
+                began = monotonic()
                 self._guarded(self._look)
                 self._guarded(self._read)
-                self._stopped.wait(SECONDS_BETWEEN)
+                rest = min(_REST * (monotonic() - began), _MOST_SECONDS_BETWEEN)
+                self._stopped.wait(max(rest, SECONDS_BETWEEN))
 
     def _guarded(self, work: Callable[[], None]) -> None:
         """Do a piece of work; what is wrong with the files is told on the page."""
@@ -185,7 +187,7 @@ class Watched:
                 self._problem = None
 
     def _begin_again(self) -> None:
-        with self.lock:
+        with self._lock:
             old = self.tail, self.tally.index
             self._begin()
             for each in old:
@@ -194,7 +196,7 @@ class Watched:
 
     def _read(self) -> None:
         for block in self.tail.blocks():
-            with self.lock:
+            with self._lock:
                 self.tally.take(block, self.counted)
                 self.counted = self.tail.position
             self._look()

@@ -9,7 +9,7 @@
   const KEYS = ["run", "round", "kind", ...PANEL];
   const SECONDS_OF_LIST = 2;
   const PAUSE_OF_MORE = 2000;
-  const PAUSE_OF_ROUNDS = 600;
+  const PAUSE_OF_ROUNDS = 500;
   const PAUSE_OF_TIME = 4000;
   const PAUSE_OF_COUNTING = 8000;
   const PAUSE_OUT_OF_SIGHT = 30000;

@@ -92,6 +92,21 @@ async def test_own_actions_are_offered() -> None:
     assert "forge" in parts["type"]["enum"]
 
 
+async def test_the_example_is_not_an_action_that_was_just_refused() -> None:
+    """After a refusal the prompt shows another own action, and the first one after that is done."""
+
+    def sleep(agent: CognitiveAgent) -> str:
+        """Sleep for a while."""
+        return f"{agent.agent_id} sleeps"
+
+    acted = [forging(what="plough"), "<agent><action><type>sleep</type></action></agent>"]
+    reply = thought("on", next_state="executing")
+    writer = ScriptedWriter([acted[0], reply, acted[1], reply, acted[1]])
+    await smith(writer, actions=[sleep]).run(5)
+    shown = [call.prompt.partition("<action>\n<type>")[2][:5] for call in writer.calls]
+    assert shown == ["forge", "", "sleep", "", "forge"]
+
+
 async def test_functions_are_actions_too() -> None:
     """A function takes the agent first; one field may stand in any place of the reply."""
 

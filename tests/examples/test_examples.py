@@ -122,6 +122,17 @@ def test_members_post_if_their_model_only_reads_its_prompt(tmp_path: Path) -> No
     assert done.events("run.ended")[0]["transitions"] == 12
 
 
+def test_traders_trade_if_their_model_only_reads_its_prompt(tmp_path: Path) -> None:
+    """A model that does as its prompt shows asks a price, or bids where it has nothing to sell."""
+    with FakeOllama(reader=ReadingModel()) as server:
+        writer = Model("llama3.2", hosts=[server.url])
+        done = run_logged(tmp_path, Bazaar(), 4, rounds=3, writer=writer)
+    world = done.run.world
+    assert world.trades() >= 4
+    assert sum(world.purses.values()) == 80
+    assert sum(world.goods.values()) == 4
+
+
 def test_traders_pay_what_is_asked(tmp_path: Path) -> None:
     """Money and goods stay in all what they were, and a bid that nobody accepts is told why."""
 

@@ -93,7 +93,6 @@ TROUBLES: list[tuple[str, str, str, list[Fault], str | None, str]] = [
         None,
         "probabilities were asked for, --mode chat may help",
     ),
-    ("busy", "answer", "tiny", [Fault.status(503, "busy")], "/api/chat", "answered 503: busy"),
 ]
 
 
@@ -229,6 +228,32 @@ async def test_a_model_that_answers_when_asked_once_more_is_well() -> None:
         what, ok, found = (await findings(server, "tiny"))[-1]
     assert (what, ok) == ("answer", True)
     assert "but only when asked once more, as a run asks, too" in found
+
+
+@pytest.mark.parametrize(("times", "ok"), [(2, True), (3, False)])
+@pytest.mark.parametrize("fault", [Fault.status(529, "busy"), Fault.drop()], ids=["busy", "broken"])
+async def test_what_passes_is_looked_at_again(
+    server: FakeOllama, fault: Fault, times: int, ok: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A failure that a run would outlast is no finding of its own, but told beside one."""
+    monkeypatch.setattr("prism.llm._doctor._PAUSE_SECONDS", 0.0)
+    server.choose = idle
+    server.fail(*[fault] * times, path="/api/chat")
+    what, was_ok, found = (await findings(server, "tiny"))[-1]
+    assert (what, was_ok) == ("answer", ok)
+    assert ("answers idle, when asked again after: " in found) == ok
+    assert "busy" in found or "broke" in found
+
+
+async def test_a_model_that_is_being_loaded_is_waited_for(
+    server: FakeOllama, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server that answers 503 for as long as it loads is well once it has."""
+    monkeypatch.setattr("prism.llm._doctor._PAUSE_SECONDS", 0.01)
+    server.fail(*[Fault.status(503, "Loading model")] * 7, path="/api/generate")
+    found = await findings(server, "tiny")
+    assert all(ok for _, ok, _ in found)
+    assert "loaded, and kept for 30m, when asked again after" in found[3][2]
 
 
 async def test_a_server_that_is_not_there_is_the_first_finding(server: FakeOllama) -> None:

@@ -456,7 +456,7 @@ async def test_loading_asks_for_one_token(serve: Serve, connect: Connect) -> Non
     assert [asked.body["max_tokens"] for asked in server.questions] == [1]
 
 
-@pytest.mark.parametrize("body", [b"{}", b"[]", b'{"data": 3}'])
+@pytest.mark.parametrize("body", [b"{}", b"3", b'{"data": 3}'])
 async def test_a_list_of_models_that_is_none_is_a_bad_reply(
     body: bytes, serve: Serve, connect: Connect
 ) -> None:

@@ -150,6 +150,7 @@ class SqliteStorage(Storage):
         revision = self._revision_with(document)
         with self._changing():
             _keep(self._database, document, revision)
+            self._database.execute("COMMIT")
 
         self.revision, self.steps = revision, []
         self._commits += 1
@@ -163,6 +164,7 @@ class SqliteStorage(Storage):
             self._words.clear()
             rows = self._database.execute("SELECT id, tag, value FROM storage ORDER BY id")
             self._words.put((*row, json.loads(value), MISSING) for *row, value in rows.fetchall())
+            self._database.execute("COMMIT")
         with self._faults():
             self._database.execute("INSERT INTO storage_words(storage_words) VALUES ('optimize')")
             self._database.execute("VACUUM")
@@ -242,47 +244,28 @@ class SqliteStorage(Storage):
 
     # Transactions
 
-    def _do(self, name: str, *arguments: Any) -> None:
+    def _do_steps(self) -> None:
         # a disk that is full now may not be when it counts, at the commit, which says so
-        with suppress(OSError), self._faults(), self._rolled_back():
-            if self._begin():
-                super()._do(name, *arguments)
-
-    def _begin(self) -> bool:
-        """Begin a transaction if none is open; return False if it wrote all steps."""
-        if self._database.in_transaction:
-            return True
-
-        self._database.execute("BEGIN IMMEDIATE")
-        with self._rolled_back():
-            for name, *arguments in self.steps:
-                super()._do(name, *arguments)
-
-        return False
+        with suppress(OSError), self._changing():
+            pass
 
     @contextmanager
     def _changing(self) -> Iterator[None]:
-        with self._faults(), self._rolled_back():
-            self._begin()
-            yield
-            self._database.execute("COMMIT")
-
-    @contextmanager
-    def _reading(self) -> Iterator[None]:
-        """Let all steps be seen, also after a failed commit took them back."""
-        with self._faults():
-            if self.steps:
-                self._begin()
-            yield
-
-    @contextmanager
-    def _rolled_back(self) -> Iterator[None]:
-        """Leave no half of what failed in the open transaction."""
+        """Have all steps in an open transaction, and leave no half of what fails in it."""
         try:
-            yield
+            with self._faults():
+                if not self._database.in_transaction:
+                    self._database.execute("BEGIN IMMEDIATE")
+                    self._done = 0
+                super()._do_steps()
+                yield
         except BaseException:
             self._roll_back()
             raise
+
+    def _reading(self) -> AbstractContextManager[None]:
+        """Let all steps be seen, also after a failed commit took them back."""
+        return self._changing() if self.steps else self._faults()
 
     def _roll_back(self) -> None:
         if self._database.in_transaction:

@@ -37,6 +37,7 @@ class Storage:
         self.kind: StorageKind | None = kind
         self.revision: str = ""
         self.steps: list[list[Any]] = []
+        self._done = 0
 
     def write(self, name: str, *arguments: Any) -> None:
         """Change what is stored.
@@ -47,10 +48,13 @@ class Storage:
             arguments: What it is given: plain data, not to be changed any more.
         """
         self.steps.append([name, *arguments])
-        self._do(name, *arguments)
+        self._do_steps()
 
-    def _do(self, name: str, *arguments: Any) -> None:
-        getattr(self, f"_{name}")(*arguments)
+    def _do_steps(self) -> None:
+        """Do what was written and has not been done yet."""
+        for name, *arguments in self.steps[self._done :]:
+            getattr(self, f"_{name}")(*arguments)
+            self._done += 1
 
 
 class JsonStorage(Storage):
@@ -130,7 +134,7 @@ class JsonStorage(Storage):
                     self._backups.keep_link()
 
             self.revision = sha256(content).hexdigest()
-        self.steps, self._next = [], None
+        self.steps, self._done, self._next = [], 0, None
 
     def compact(self, contents: Contents) -> None:
         """Write the file anew if somebody laid it out in another way."""

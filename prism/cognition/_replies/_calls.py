@@ -51,6 +51,8 @@ def call_in(data: Pairs, *, depth: int = 0) -> Pairs | None:
     if name is None or not isinstance(given, Pairs):
         return None
 
+    if name == "action" and "type" in given:
+        return Pairs([("action", given)])
     return given if OF_AGENT & given.keys() else _agent_of(name, given)
 
 

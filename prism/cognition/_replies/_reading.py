@@ -21,6 +21,7 @@ MOST_CHARACTERS = 200_000
 """How much of a reply is read."""
 
 MOST_DEFECTS = 20
+_OF_SEVERAL = " actions; the first is read"
 _MOST_DEPTH = 3
 """How often one language may hold the other, escaped XML, or an object around the answer."""
 _MOST_KEYS = 100
@@ -154,7 +155,7 @@ def _of_element(agent: Element, defects: list[str]) -> AgentReply:
     leaves = _leaves_of(agent, defects)
     for action in agent.actions[:1]:
         if len(agent.actions) > 1:
-            defects.append(f"{len(agent.actions)} actions; the first is read")
+            defects.append(f"{len(agent.actions)}{_OF_SEVERAL}")
         leaves["action"] = _leaves_of(action, defects)
 
     reply = reply_of(leaves, defects, is_truncated=not agent.is_closed)
@@ -211,6 +212,8 @@ def _read_data(text: str, defects: list[str], depth: int) -> AgentReply | None:
     # of several calls of one turn the first counts, as of several actions
     are_calls = all(call_in(data) is not None for data in found.objects)
     agent = telling[0 if are_calls else -1]
+    if are_calls and len(telling) > 1:
+        defects.append(f"{len(telling)}{_OF_SEVERAL}")
     if not found.is_valid:
         defects.append("the JSON is not valid")
     if isinstance(agent, str):
@@ -298,6 +301,11 @@ class AgentReply:
     is_truncated: bool = False
     defects: tuple[str, ...] = ()
 
+    @property
+    def surplus(self) -> str | None:
+        """What is wrong with a reply that asks for several actions; None if it does not."""
+        return next((each for each in self.defects if each.endswith(_OF_SEVERAL)), None)
+
 
 Leaves = dict[str, Any]
 """The names that the specification knows, and what a reply gives for each."""
@@ -362,7 +370,7 @@ def _parts_of(leaves: Leaves, defects: list[str]) -> Leaves | None:
     asked = leaves.get("action")
     if isinstance(asked, list) and asked:
         if len(asked) > 1:
-            defects.append(f"{len(asked)} actions; the first is read")
+            defects.append(f"{len(asked)}{_OF_SEVERAL}")
         asked = asked[0]
     if isinstance(asked, str) and asked.strip():
         asked = {"type": asked}

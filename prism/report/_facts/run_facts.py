@@ -6,6 +6,7 @@ import heapq
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -241,7 +242,7 @@ class RunFacts:
     recorded: tuple[Recorded, ...] = ()
     picture: Picture | None = None
 
-    @property
+    @cached_property
     def chart_names(self) -> list[str | None]:
         """The charts of the run's transitions, in the order of the log; None for a nameless one.
 
@@ -307,7 +308,7 @@ class RunFacts:
         )
         return first[0] if first else None
 
-    @property
+    @cached_property
     def state_names(self) -> list[str]:
         """All states of the run, in the order of their definition or of their first appearance.
 
@@ -390,23 +391,18 @@ def facts_of(
     return tuple(map(facts_of_run, runs)), tuple(notes)
 
 
-def with_tables(
-    facts: RunFacts,
-    tables: Mapping[str, pl.DataFrame],
-    charts: Sequence[Diagram] = (),
-    familiar: Sequence[Diagram] = (),
-) -> RunFacts:
-    """Return facts with other tables, including ``traffic``, whose texts are shortened as well.
-
-    Args:
-        facts: The facts.
-        tables: The tables, by the names of the facts.
-        charts: As for `facts_of`.
-        familiar: As for `facts_of`.
-    """
+def with_tables(facts: RunFacts, tables: Mapping[str, pl.DataFrame]) -> RunFacts:
+    """Return facts with other tables, by the names of the facts; their texts are shortened, too."""
     own: dict[str, Any] = {name: _showable(table) for name, table in tables.items()}
-    known = _known_charts((*charts_kept(facts.run), *charts), familiar, own["traffic"])
-    return replace(facts, **own, charts=known)
+    return replace(facts, **own)
+
+
+def with_charts(
+    facts: RunFacts, charts: Sequence[Diagram], familiar: Sequence[Diagram]
+) -> RunFacts:
+    """Return facts with the charts that their traffic follows; see `facts_of`."""
+    kept = charts_kept(facts.run)
+    return replace(facts, charts=_known_charts((*kept, *charts), familiar, facts.traffic))
 
 
 def charts_kept(run: Run) -> tuple[Diagram, ...]:

@@ -22,8 +22,9 @@ from typing import Any, Literal
 
 from prism.errors import AgentError, DefinitionError
 from prism.statechart._identity import (
+    Asked,
     agent_name,
-    announce,
+    announcer,
     identify,
     pack,
     share,
@@ -337,7 +338,7 @@ def is_pydantic(cls: type) -> bool:
 
 
 @lru_cache(maxsize=1024)
-def frame_of(chart: str, source: str, target: str, trigger: str) -> Frame:
+def transition_frame(chart: str, source: str, target: str, trigger: str) -> Frame:
     """Return what the events of a transition share."""
     return Frame({"chart": chart}, {"from_state": source, "to_state": target, "trigger": trigger})
 
@@ -380,7 +381,7 @@ class Reporter:
             return
 
         name, told = agent_name(agent), {"ticks_in_state": dwell, "context": identify(context)}
-        frame = frame_of(self._chart, edge.from_text, edge.to_text, edge.trigger)
+        frame = transition_frame(self._chart, edge.from_text, edge.to_text, edge.trigger)
         try:
             getattr(type(logger), "_prism_tell", tell_whole)(logger, TRANSITION, name, frame, told)
         except Exception as error:
@@ -396,16 +397,8 @@ class Reporter:
         context: Any,
     ) -> None:
         """Announce the decision of a reasoner that does not announce its own."""
-        announce(
-            self.logger,
-            agent=agent,
-            state=state,
-            trigger=trigger,
-            options=options,
-            chosen=chosen,
-            source="policy",
-            context=context,
-        )
+        asked = Asked(agent, state, trigger, options, context)
+        announcer(self.logger)(asked, chosen, "policy")
 
     def discarded(
         self, agent: Any, trigger: str, asked_in: Any, chosen: Any, reason: Discarded

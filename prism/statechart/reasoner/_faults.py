@@ -25,10 +25,15 @@ class OtherLoopError(LLMError, RuntimeError):
     """A client is asked by two event loops at once, which is the caller's mistake."""
 
 
-BUSY = (429, 503)
-OVERLOADED = (*BUSY, 502, 504)
+BUSY = (429, 503, 529)
+"""Too many requests, as some providers say it with a status of their own."""
+
+OVERLOADED = (*BUSY, 502, 504, 521, 522, 523, 524)
+"""Those, and what a gateway answers for a server that it cannot reach; from 521 on, Cloudflare."""
+
 NO_SUCH_PATH = (404, 405, 501)
 MALFORMED = (400, 422)
+UNAUTHORIZED = 401
 
 INTERNAL = 500
 _IN_A_STREAM = -1
@@ -43,6 +48,13 @@ _LACKS_MODEL = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 
+_NAMES_NO_MODEL = re.compile(
+    r"\bno models? (is |are )?loaded\b|\binvalid model name\b|\bnot a valid model id\b",
+    re.IGNORECASE,
+)
+
+_QUOTA = re.compile(r"\binsufficient_quota\b|\breached your (\w+ )?usage limit\b", re.IGNORECASE)
+
 
 def is_retryable(error: BaseException) -> bool:
     """Return True if asking again may help: the server was busy, or the connection failed."""
@@ -51,9 +63,14 @@ def is_retryable(error: BaseException) -> bool:
 
 
 def is_busy(error: BaseException) -> bool:
-    """Return True if the server works but accepts no more requests now (HTTP 429 or 503)."""
-    # 502 and 504 come from a gateway that cannot reach its server
+    """Return True if the server works but accepts no more requests now (HTTP 429, 503 or 529)."""
+    # the others come from a gateway that cannot reach its server
     return isinstance(error, OverloadedError) and _status_of(error) in BUSY
+
+
+def is_loading(error: BaseException) -> bool:
+    """Return True if the server is busy with loading the model, which may take minutes."""
+    return is_busy(error) and "loading" in str(error).lower()
 
 
 def is_refused(error: BaseException) -> bool:
@@ -233,7 +250,27 @@ def _is_transport_fault(error: BaseException) -> bool:
     return isinstance(error, kinds if httpx is None else (*kinds, httpx.TransportError))
 
 
-def says_model_is_missing(message: str) -> bool:
-    """Return True if the text of a 404 says that the server lacks the model, not the path."""
+def says_model_is_missing(message: str, status: int = NO_SUCH_PATH[0]) -> bool:
+    """Return True if the text of a refusal says that the server lacks the model, not the path.
+
+    Args:
+        message: The text.
+        status: Its status. Only a 404 is about what is missing; LM Studio, LiteLLM and OpenRouter
+            answer 400, in words of their own.
+    """
     # a web page may say anything
-    return not message.lstrip().startswith("<") and _LACKS_MODEL.search(message) is not None
+    if status not in (NO_SUCH_PATH[0], MALFORMED[0]) or message.lstrip().startswith("<"):
+        return False
+    if _NAMES_NO_MODEL.search(message):
+        return True
+
+    return status == NO_SUCH_PATH[0] and _LACKS_MODEL.search(message) is not None
+
+
+def says_quota_is_spent(message: str) -> bool:
+    """Return True if the text of a 429 says that money or an allowance is spent.
+
+    That does not pass while anybody waits. Google's words for it are also those of its limits per
+    minute, so they do not count.
+    """
+    return _QUOTA.search(message) is not None

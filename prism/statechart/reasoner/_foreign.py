@@ -8,7 +8,13 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple, NoReturn, cast
 
-from prism.errors import BadReplyError, DecisionsUnsupportedError, ReasonerError, TimedOutError
+from prism.errors import (
+    BadReplyError,
+    DecisionsUnsupportedError,
+    ReasonerError,
+    TimedOutError,
+    UselessReplyError,
+)
 from prism.statechart.reasoner._faults import (
     is_malformed,
     lacks_decisions,
@@ -23,14 +29,14 @@ from prism.statechart.reasoner._model_client import (
     ModelClient,
     accepted,
     awaited,
+    declined_in,
     has,
     of_kind,
     parameters,
-    told_calls,
+    text_with_calls,
 )
 from prism.statechart.reasoner._pool import Pool, SingleFlight
-from prism.statechart.reasoner._prompts import Kind, asks_choice
-from prism.statechart.reasoner._replies._objects import what_is_said
+from prism.statechart.reasoner._prompts import Kind
 from prism.statechart.reasoner._slots import Host, Slots, Traffic
 from prism.statechart.reasoner._spending import Cost, choice_in, first, loop_time
 from prism.statechart.states import state_text
@@ -91,7 +97,7 @@ class ForeignHost(Host):
         """Send a conversation, and again without each part that the model refuses.
 
         Raises:
-            BadReplyError: If the reply has no text.
+            BadReplyError: If the reply has no text, or the model declined to give one.
         """
         seed = None if self._seed is None else self._seed + chat.variation
         while True:
@@ -107,7 +113,7 @@ class ForeignHost(Host):
                 self._dropped.add(refused)
                 cost.allowance.admitted()
             else:
-                text = read_text(reply, cost, is_choice=asks_choice(chat.schema))
+                text = read_text(reply, cost, chat.schema)
                 return ChatReply(text, cost.model or "", cost.host or "")
 
     def _shape_of(self, client: Any) -> Callable[..., _Call]:
@@ -235,16 +241,17 @@ def completions_of(client: Any) -> Any:
     return completions if has(completions, "create") else None
 
 
-def read_text(reply: Any, cost: Cost, *, is_choice: bool = False) -> str:
+def read_text(reply: Any, cost: Cost, schema: Mapping[str, Any] | None = None) -> str:
     """Return a reply's text, and add the reported usage to its cost.
 
     Args:
         reply: The reply.
         cost: The cost.
-        is_choice: Whether a tool call may be the answer, if there is no text.
+        schema: JSON Schema of what was asked for, which tells whether a tool call may be it.
 
     Raises:
         BadReplyError: If there is no text in it.
+        UselessReplyError: If the model declined to answer.
     """
     if type(reply) is str:
         # it reports nothing about itself
@@ -252,16 +259,14 @@ def read_text(reply: Any, cost: Cost, *, is_choice: bool = False) -> str:
         return reply
 
     _note_all(reply, cost)
-    return (_call_in(reply) if is_choice else "") or _text_of(reply)
+    if declined := declined_in(reply):
+        raise UselessReplyError(f"{cost.model or 'the model'} {declined}")
 
-
-def _call_in(reply: Any) -> str:
-    """Return the tool calls in a reply, if it has no words beside them but thoughts."""
     message = first(choice_in(reply), "message")
-    content = first(message, "content")
-    words = what_is_said(content) if isinstance(content, str) else content
-
-    return "" if words or first(message, "refusal") else told_calls(first(message, "tool_calls"))
+    content = first(message, "content") or ""
+    calls = first(message, "tool_calls")
+    told = text_with_calls(content, calls, schema) if isinstance(content, str) else ""
+    return told or _text_of(reply)
 
 
 def _text_of(reply: Any) -> str:

@@ -9,9 +9,12 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Protocol, TypeVar
 
-from prism.statechart.reasoner._spending import Cost, first
+from prism.statechart.reasoner._replies._objects import what_is_said
+from prism.statechart.reasoner._spending import Cost, choice_in, first
 
 KindT = TypeVar("KindT")
+
+_MOST_REFUSAL = 120
 
 
 def has(client: object, method: str) -> bool:
@@ -52,28 +55,53 @@ def _parameters_of(function: Callable[..., Any], bound: bool) -> tuple[tuple[str
     return tuple(named), takes_any
 
 
-def told_calls(calls: Any) -> str:
-    """Return the tool calls of a message as JSON, as a model writes them; empty if none.
+def declined_in(reply: Any) -> str:
+    """Return how a reply says that its text is no answer, as what its model did; usually empty.
 
-    Servers that know how a model calls tools cut the calls out of its text. Nothing is told if one
-    of them cannot be read, since it may say something else than the others.
+    Only what OpenAI's servers say outside of the text counts: a ``refusal``, and the end of a text
+    by a content filter. Words such as "I'm sorry, but" may be just what an agent says.
     """
-    told = [_told_call(call) for call in calls] if isinstance(calls, list) else []
-    return json.dumps(told, default=str) if told and None not in told else ""
+    choice = choice_in(reply)
+    refusal = first(first(choice, "message"), "refusal")
+    if isinstance(refusal, str) and refusal:
+        return f"declined to answer: {' '.join(refusal.split())[:_MOST_REFUSAL]}"
+
+    is_filtered = first(choice, "finish_reason") == "content_filter"
+    return "gave a reply that its server's content filter withheld or cut" if is_filtered else ""
 
 
-def _told_call(call: Any) -> dict[str, Any] | None:
-    """Return the name and the arguments of a call; None if it has no name, or broken arguments."""
-    function = first(call, "function")
-    name, arguments = first(function, "name"), first(function, "arguments")
-    try:
-        read = json.loads(arguments or "null") if isinstance(arguments, str) else arguments
-    except (ValueError, RecursionError):
-        return None
+def text_with_calls(text: str, calls: Any, schema: Mapping[str, Any] | None) -> str:
+    """Return the text of a message as the model wrote it, with its tool calls as JSON.
 
-    is_whole = isinstance(name, str) and (read is None or isinstance(read, Mapping))
+    Servers that know how a model calls tools cut the calls out of its text. A call may be the
+    answer to a choice, with no words beside it but thoughts, which might deny it; then nothing is
+    told if one of the calls cannot be read, since it may say something else than the others. The
+    reply of a thinking agent is read with its words and all of its calls. Other texts have none.
+    """
+    asked = (schema or {}).get("properties") or ()
+    functions = [first(call, "function") for call in calls] if isinstance(calls, list) else []
+    told = [
+        {"name": first(each, "name"), "arguments": first(each, "arguments") or {}}
+        for each in functions
+    ]
+    if not told or not ("agent" in asked or ("next_state" in asked and not what_is_said(text))):
+        return text
+    if "agent" not in asked and not all(map(_is_whole, told)):
+        return ""
+
     # arguments stay as they are, because a key may stand there twice
-    return {"name": name, "arguments": arguments} if is_whole else None
+    return "\n".join(filter(None, (text.strip(), json.dumps(told, default=str))))
+
+
+def _is_whole(call: Mapping[str, Any]) -> bool:
+    """Return False for a call that has no name, or broken arguments."""
+    arguments = call["arguments"]
+    try:
+        read = json.loads(arguments) if isinstance(arguments, str) else arguments
+    except (ValueError, RecursionError):
+        return False
+
+    return isinstance(call["name"], str) and (read is None or isinstance(read, Mapping))
 
 
 class TextReply(Protocol):
@@ -167,6 +195,7 @@ class ChatReply:
         output_tokens: Tokens that it wrote, if known.
         tokens: The reply's tokens with their alternatives, if the server gives them.
         calls: The tool calls in its message, if any.
+        declined: Why the text is no reply, if the model declined to answer or a filter withheld it.
     """
 
     text: str
@@ -176,6 +205,7 @@ class ChatReply:
     output_tokens: int | None = None
     tokens: Sequence[Mapping[str, Any]] = field(default=(), repr=False)
     calls: Any = None
+    declined: str = ""
 
 
 @dataclass(frozen=True, slots=True)

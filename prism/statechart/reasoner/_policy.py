@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from math import exp
 from typing import Any
 from weakref import finalize
 
 from prism.errors import FieldValueError
 from prism.randomness import RandomStream, Taken
-from prism.statechart._identity import (
-    announce,
-    frame_of,
-    given_name,
-    identified,
-    is_heard,
-    log_of,
-    name_or_number,
-)
+from prism.statechart._identity import announcer, given_name, is_heard, rounded
 from prism.statechart.reasoner._questions import (
     BaseReasoner,
     Decision,
@@ -27,7 +18,6 @@ from prism.statechart.reasoner._questions import (
 )
 from prism.statechart.states import AgentState, state_text
 from prism.telemetry._loggers import EventLogger
-from prism.telemetry.events import DECISION
 
 
 class AgentStreams:
@@ -179,14 +169,14 @@ class PolicyReasoner(BaseReasoner):
             logger: Logger for the decisions; by default this reasoner's own.
         """
         given = logger or self._logger
-        tell = _announcing(given) if is_heard(given) else None
+        tell = announcer(given) if is_heard(given) else None
         chosen = []
         for question in asked:
             weights = self._weights(question)
             choice = self._choice(question, weights)
             chosen.append(choice)
             if tell is not None:
-                tell(question, choice, weights)
+                tell(question, choice, "policy", weights)
 
         return chosen
 
@@ -197,7 +187,7 @@ class PolicyReasoner(BaseReasoner):
     def _draw(self, question: Question, chances: Sequence[float]) -> Decision:
         chosen = self._choice(question, chances)
         texts = [*map(state_text, question.options)]
-        return Decision(chosen, "policy", probabilities=_rounded(texts, chances))
+        return Decision(chosen, "policy", probabilities=rounded(texts, chances))
 
     def _choice(self, question: Question, chances: Sequence[float]) -> Any:
         return question.options[self._streams.of(question.agent).weighted_index(chances)]
@@ -230,57 +220,3 @@ class PolicyReasoner(BaseReasoner):
             utility + pulls.get(option, 0.0)
             for utility, option in zip(utilities, question.options, strict=True)
         ]
-
-
-def _announcing(given: EventLogger | None) -> Callable[[Any, Any, Sequence[float]], object]:
-    """Return what announces decisions: their questions, what was drawn, and with which weights."""
-    log = log_of(given)
-    if log is None:
-        return partial(_announce, given)
-
-    tell = type(log)._prism_tell
-
-    def write(question: Any, chosen: Any, weights: Sequence[float]) -> None:
-        options = tuple(question.options)
-        frame = frame_of(question.state, question.trigger, options, chosen, "policy")
-        told = {
-            "reason": None,
-            "probabilities": _rounded(frame.after["options"], weights),
-            "context": identified(question.context),
-        }
-        tell(log, DECISION, name_or_number(question.agent), frame, told)
-
-    return write
-
-
-def _announce(
-    given: EventLogger | None, question: Any, chosen: Any, weights: Sequence[float]
-) -> None:
-    texts = [*map(state_text, question.options)]
-    announce(
-        given,
-        agent=question.agent,
-        state=question.state,
-        trigger=question.trigger,
-        options=question.options,
-        chosen=chosen,
-        source="policy",
-        context=question.context,
-        how={"reason": None, "probabilities": _rounded(texts, weights)},
-    )
-
-
-def _rounded(texts: Sequence[str], weights: Sequence[float]) -> dict[str, float]:
-    """Return the probabilities of options for a log, rounded to six digits as `round` does."""
-    total = sum(weights)
-    found = {}
-    for place, weight in enumerate(weights):
-        millionths = weight / total * 1e6
-        whole = (millionths + 0.5) // 1
-        # in the usual case without `round`, so far from a half that no error of the product counts
-        if 0 < whole <= 1e6 and -0.499999 < millionths - whole < 0.499999:
-            found[texts[place]] = whole / 1e6
-        else:
-            found[texts[place]] = round(weight / total, 6)
-
-    return found

@@ -102,11 +102,6 @@ def answer_schema(options: Sequence[Any], *, asks_reason: bool = False) -> dict[
     return {"type": "object", "properties": properties, "required": list(properties)}
 
 
-def asks_choice(schema: Mapping[str, Any] | None) -> bool:
-    """Return True for a schema that `answer_schema` returned."""
-    return schema is not None and "next_state" in (schema.get("properties") or ())
-
-
 def chat_prompt(question: Question, settings: PromptSettings = DEFAULT_SETTINGS) -> str:
     """Build the prompt for a question, from its agent's description of itself.
 

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from prism.errors import ReasonerError
 from prism.statechart._definition import Definition
 from prism.statechart._identity import (
-    announce,
+    announcer,
     chart_asking,
     is_heard,
     known,
@@ -245,18 +245,19 @@ class BaseReasoner(ABC):
         """
         decisions = await self.answer(questions)
         given = logger or self._logger
-        tells_all = is_heard(given)
+        tell, tells_all = announcer(given), is_heard(given)
         for question, decision in zip(questions, decisions, strict=True):
             if tells_all or decision.source == "fallback":
-                announce_decision(given, question, decision)
+                how, more = _told_of(decision)
+                tell(question, decision.chosen, decision.source, None, how, more)
 
         return decisions
 
 
-def announce_decision(given: EventLogger | None, question: Question, decision: Decision) -> None:
-    """Log a decision; a fallback is a warning."""
+def _told_of(decision: Decision) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the keys of a decision before its context in the log, and those after it."""
     how = {"reason": decision.reason, "probabilities": decision.probabilities}
-    more: dict[str, Any] | None = None
+    more: dict[str, Any] = {}
     # a policy has no further data
     if _OF_A_MODEL(decision) != _NOTHING:
         how |= known(**{name: getattr(decision, name) for name in _HOW_ASKED})
@@ -264,18 +265,7 @@ def announce_decision(given: EventLogger | None, question: Question, decision: D
         ids = known(prompt_hash=decision.prompt_hash, decision_id=decision.decision_id)
         more = {**known(said=decision.said), **cost, **ids}
 
-    announce(
-        given,
-        agent=question.agent,
-        state=question.state,
-        trigger=question.trigger,
-        options=question.options,
-        chosen=decision.chosen,
-        source=decision.source,
-        context=question.context,
-        how=how,
-        more=more,
-    )
+    return how, more
 
 
 def hash_of(prompt: str) -> str:

@@ -3,18 +3,14 @@
 import random
 from itertools import pairwise
 from math import exp, isclose
-from struct import pack
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from prism.errors import FieldValueError
 from prism.randomness import RandomStream
 from prism.statechart import PolicyReasoner, Question
-from prism.statechart.reasoner._policy import _rounded
 from prism.statechart.social import social_media_chart
 from prism.statechart.states import AgentState
 
@@ -143,8 +139,24 @@ async def test_a_policy_serves_a_chart() -> None:
     assert await social_media_chart().afire(agent, "decides", reasoner=PolicyReasoner(1)) in OPTIONS
 
 
-@given(st.floats(0, 1) | st.integers(0, 2 * 10**6).map(lambda halves: halves / 2e6))
-def test_shares_are_rounded_as_python_rounds_them(share: float) -> None:
-    """The faster way to round gives the same bits, at halves, too."""
-    told = _rounded(["one", "other"], [share, 1 - share])
-    assert pack("dd", *told.values()) == pack("dd", round(share, 6), round(1 - share, 6))
+class FullDisk:
+    """A logger that can write nothing, by itself or as the log of a run."""
+
+    def info(self, event: str, **keys: Any) -> None:
+        """Fail."""
+        raise OSError("no space left on device")
+
+
+class FullLog(FullDisk):
+    """The same, as a run's log, which is told an event in parts."""
+
+    def _prism_tell(self, *parts: Any) -> None:
+        raise OSError("no space left on device")
+
+
+@pytest.mark.parametrize("logger", [FullDisk(), FullLog()])
+def test_a_decision_that_cannot_be_logged_is_an_error(logger: Any) -> None:
+    """What no log can hold is no decision of a run, whichever way it is told."""
+    question = Question(SimpleNamespace(agent_id="a1"), S.EVALUATING, "decides", OPTIONS)
+    with pytest.raises(OSError, match="no space left"):
+        PolicyReasoner(1).choose([question], logger)

@@ -1,0 +1,288 @@
+"""What hosted providers and gateways say in ways of their own, each as a server sends it."""
+
+import json
+import logging
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AsyncExitStack, ExitStack
+from typing import Any
+
+import openai
+import pytest
+
+from prism.errors import (
+    BadReplyError,
+    LLMError,
+    ModelMissingError,
+    OverloadedError,
+    UselessReplyError,
+)
+from prism.llm import Model
+from prism.statechart.reasoner import Cost, Reasoner, TextCall, Writer
+from prism.testing import FakeOpenAI, Fault
+from tests.kit.reasoners import ask
+from tests.kit.servers import HELLO
+
+Serve = Callable[..., FakeOpenAI]
+Connect = Callable[..., Any]
+
+
+@pytest.fixture
+def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve]:
+    """Return a maker of running servers with the model ``tiny``; there is no key."""
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with ExitStack() as servers:
+
+        def make(*faults: Fault, **settings: Any) -> FakeOpenAI:
+            server = servers.enter_context(FakeOpenAI(**{"models": ["tiny"], **settings}))
+            server.fail(*faults)
+            return server
+
+        yield make
+
+
+@pytest.fixture
+async def connect() -> AsyncIterator[Connect]:
+    """Return a maker of pools, each closed when the test ends."""
+    async with AsyncExitStack() as pools:
+
+        def make(server: FakeOpenAI, **settings: Any) -> Any:
+            settings = {"timeout": 5, "attempts": 1, **settings}
+            pool = Model("tiny", [server.host], server="openai", **settings).as_client()
+            pool.backoff = lambda _: 0.0
+            pools.push_async_callback(pool.close)
+            return pool
+
+        yield make
+
+
+def said(content: Any, finish: Any = "stop", error: Any = None, **message: Any) -> Fault:
+    """Return a reply with status 200."""
+    choice: dict[str, Any] = {
+        "index": 0,
+        "message": {"role": "assistant", "content": content, **message},
+        "finish_reason": finish,
+    }
+    if error is not None:
+        choice["error"] = error
+    usage = {"prompt_tokens": 9, "completion_tokens": 3}
+    return Fault.body(json.dumps({"choices": [choice], "usage": usage}).encode())
+
+
+def refuses(status: int, error: Any) -> Fault:
+    """Return an error with a JSON body."""
+    return Fault.status(status, body=json.dumps(error).encode())
+
+
+RAW = "glm is temporarily rate-limited upstream"
+OF_OPENROUTER = {"message": "Provider returned error", "metadata": {"raw": RAW}}
+OF_OPENAI = {"message": "You exceeded your current quota", "code": "insufficient_quota"}
+OF_GOOGLE = {"code": 400, "message": "API key not valid.", "status": "INVALID_ARGUMENT"}
+OF_GROQ = {"message": "Failed to generate JSON.", "code": "json_validate_failed"}
+OF_OLLAMA = "you (ann) have reached your weekly usage limit, upgrade for higher limits"
+NO_MODEL = "does not have the model: start the server with tiny, or name a model that it lists$"
+
+FAULTS: dict[str, tuple[Fault, type[LLMError], str]] = {
+    "overloaded": (
+        refuses(529, {"type": "error", "error": {"message": "Overloaded"}}),
+        OverloadedError,
+        "answered 529: Overloaded$",
+    ),
+    "time-out of Cloudflare": (
+        Fault.status(524, body=b"<title>524: A timeout occurred</title>"),
+        OverloadedError,
+        "answered 524 with a web page",
+    ),
+    "429 in a 200": (
+        Fault.body(json.dumps({"error": {**OF_OPENROUTER, "code": 429}}).encode()),
+        OverloadedError,
+        f"answered 429: Provider returned error: {RAW}$",
+    ),
+    "502 in a choice": (
+        said("", "error", {"code": 502, "message": "Upstream idle timeout exceeded"}),
+        OverloadedError,
+        "answered 502: Upstream idle timeout exceeded$",
+    ),
+    "error in a choice without a status": (
+        said("I saw", "error", {"code": "cut", "message": "the provider broke off"}),
+        BadReplyError,
+        "answered with an error instead of a reply: the provider broke off$",
+    ),
+    "no money": (refuses(429, {"error": OF_OPENAI}), LLMError, "answered 429: You exceeded"),
+    "no allowance": (refuses(429, {"error": OF_OLLAMA}), LLMError, "answered 429: you .ann. have"),
+    "a list": (refuses(400, [{"error": OF_GOOGLE}]), LLMError, "answered 400: API key not valid.$"),
+    "no JSON": (
+        refuses(400, {"error": OF_GROQ}),
+        UselessReplyError,
+        "tiny wrote no valid JSON: .* answered 400: Failed to generate JSON.$",
+    ),
+    "LM Studio": (
+        refuses(404, {"error": {"message": "No models loaded. Please load a model"}}),
+        ModelMissingError,
+        NO_MODEL,
+    ),
+    "LM Studio, later": (
+        refuses(400, {"error": {"message": "No models loaded. Please load a model"}}),
+        ModelMissingError,
+        NO_MODEL,
+    ),
+    "LiteLLM": (
+        refuses(400, {"error": {"message": "Invalid model name passed in model=tiny."}}),
+        ModelMissingError,
+        NO_MODEL,
+    ),
+    "refusal": (
+        said(None, refusal="I'm sorry, I can't\nassist with that."),
+        UselessReplyError,
+        "declined to answer: I'm sorry, I can't assist with that.$",
+    ),
+    "refusal beside a text": (
+        said("I'm sorry.", refusal="I'm sorry."),
+        UselessReplyError,
+        "declined to answer: I'm sorry.$",
+    ),
+    "withheld": (said("", "content_filter"), UselessReplyError, "filter withheld or cut$"),
+    "cut": (said("I saw a", "content_filter"), UselessReplyError, "filter withheld or cut$"),
+}
+
+
+@pytest.mark.parametrize(
+    ("fault", "kind", "message"), [pytest.param(*row, id=name) for name, row in FAULTS.items()]
+)
+async def test_a_fault_in_a_providers_own_words_is_understood(
+    fault: Fault, kind: type, message: str, serve: Serve, connect: Connect
+) -> None:
+    """Each is the error that it is with servers that say it by the status, with its words."""
+    server = serve(fault)
+    with pytest.raises(LLMError, match=message) as caught:
+        await connect(server).chat(HELLO)
+    assert type(caught.value) is kind
+    assert caught.value.host == server.host
+
+
+@pytest.mark.parametrize("finish", [None, "stop", "eos", 7])
+async def test_a_reply_without_a_refusal_is_a_reply(
+    finish: Any, serve: Serve, connect: Connect
+) -> None:
+    """An empty refusal, an unusual end and words of regret make a reply no refusal."""
+    server = serve(said("I'm sorry, but as an AI I cannot swim.", finish, refusal=None))
+    assert (await connect(server).chat(HELLO)).text.startswith("I'm sorry")
+
+
+async def test_what_passes_is_waited_for_and_what_does_not_is_not(
+    serve: Serve, connect: Connect
+) -> None:
+    """An overloaded provider is asked again, one whose allowance is spent is not."""
+    server = serve(FAULTS["overloaded"][0], FAULTS["502 in a choice"][0])
+    cost = Cost()
+    assert (await connect(server, attempts=3).chat(HELLO, cost=cost)).text
+    assert cost.attempts == 3
+
+    server, cost = serve(FAULTS["no money"][0]), Cost()
+    with pytest.raises(LLMError):
+        await connect(server, attempts=3, patience=30).chat(HELLO, cost=cost)
+    assert cost.attempts == 1
+
+
+@pytest.mark.parametrize("name", ["refusal", "withheld", "no JSON"])
+@pytest.mark.parametrize("mode", ["chat", "decision"])
+async def test_a_declined_decision_is_asked_once_more(
+    name: str, mode: Any, serve: Serve, connect: Connect
+) -> None:
+    """It costs one request more, in other words where it is a chat, and then falls back."""
+    fault = FAULTS[name][0]
+    server = serve(fault)
+    reasoner = Reasoner(connect(server), mode=mode, seed=1)
+    (decision,) = await reasoner.decide_many([ask()])
+    assert decision.source == "model"
+    assert decision.cost is not None
+    assert (decision.cost.attempts, decision.cost.repaired) == (2, True)
+
+    server.fail(fault, fault)
+    (decision,) = await reasoner.decide_many([ask()])
+    assert (decision.source, decision.cost and decision.cost.attempts) == ("fallback", 2)
+    assert decision.reason is not None
+    assert FAULTS[name][2].rpartition(": ")[2].rstrip("$") in decision.reason
+
+
+@pytest.mark.parametrize("name", ["refusal", "cut"])
+async def test_a_declined_text_is_asked_once_more_and_left_out(
+    name: str, serve: Serve, connect: Connect, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A text that a model declines is a fault of that text, and no text."""
+    fault = FAULTS[name][0]
+    server = serve(fault)
+    writer = Writer(connect(server))
+    written = await writer.write(TextCall("ann", "post", "Say something."))
+    assert (written.source, written.cost and written.cost.attempts) == ("model", 2)
+    assert "could not be used" in json.dumps(server.questions[-1].body)
+
+    server.fail(fault, fault)
+    with caplog.at_level(logging.WARNING):
+        written = await writer.write(TextCall("ann", "post", "Say something."))
+    assert (written.source, written.text) == ("failed", None)
+    assert FAULTS[name][2].rpartition(": ")[2].rstrip("$") in str(written.reason)
+    assert "declined" in caplog.text or "withheld" in caplog.text
+
+
+async def test_a_client_of_openai_tells_of_a_refusal_too(serve: Serve) -> None:
+    """What OpenAI's own client returns is read in the same way."""
+    server = serve(FAULTS["refusal"][0])
+    async with openai.AsyncOpenAI(api_key="x", base_url=f"{server.host}/v1") as client:
+        (decision,) = await Reasoner(client, model="tiny", mode="chat").decide_many([ask()])
+    assert (decision.source, decision.cost and decision.cost.repaired) == ("model", True)
+
+
+LISTS: dict[str, Any] = {
+    "bare": [{"id": "tiny", "type": "chat"}],
+    "of names": {"data": ["tiny"]},
+    "usual": {"object": "list", "data": [{"id": "tiny"}]},
+}
+
+
+@pytest.mark.parametrize("name", LISTS)
+async def test_a_list_of_models_may_have_several_shapes(
+    name: str, serve: Serve, connect: Connect
+) -> None:
+    """Together lists models without an object around them, others list names."""
+    server = serve()
+    server.fail(Fault.body(json.dumps(LISTS[name]).encode()), path="/v1/models")
+    assert await connect(server).servers[0].models() == ["tiny"]
+
+
+@pytest.mark.parametrize(
+    ("fault", "told"),
+    [
+        (Fault.body(b'{"data": null}'), "sent an invalid reply (it has no list of models)"),
+        (
+            Fault.body(b'{"error": "Unexpected endpoint"}'),
+            "instead of a reply: Unexpected endpoint",
+        ),
+        (refuses(403, {"error": "Missing scopes: api.model.read"}), "answered 403: Missing scopes"),
+    ],
+)
+async def test_a_server_need_not_list_its_models(fault: Fault, told: str, serve: Serve) -> None:
+    """The doctor says so, and looks at the answer: a list would only tell of misspelt names."""
+    server = serve()
+    server.fail_always(fault, path="/v1/models")
+    async with Model("tiny", [server.host], server="openai", timeout=5) as model:
+        checks = [check async for check in model.diagnose() if check.ok is not None]
+    assert [check.ok for check in checks] == [True] * 6
+    assert all(told in check.found for check in checks[:2])
+
+
+@pytest.mark.parametrize("status", [301, 302, 303])
+@pytest.mark.usefixtures("carrier")
+async def test_a_redirect_that_loses_the_question_is_told(
+    status: int, serve: Serve, connect: Connect
+) -> None:
+    """Clients follow such a redirect with GET, so the address that it names has to be given."""
+    place = "https://ann:secret@models.example/v1/chat/completions?key=secret"
+    server = serve(Fault.status(status, headers={"Location": place}))
+    cost = Cost()
+    with pytest.raises(BadReplyError) as caught:
+        await connect(server).chat(HELLO, cost=cost)
+    assert str(caught.value) == (
+        f"{server.host} redirects to https://models.example/v1/chat/completions, where a question "
+        "cannot follow: give the address at which the server itself answers"
+    )
+    assert cost.attempts == len(server.questions) == 1
