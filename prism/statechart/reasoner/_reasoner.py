@@ -196,6 +196,7 @@ class AsksModel:
         cache: Keeps answers; it is not closed here.
         record: Keeps every prompt and reply, or None.
         pool: The client, wrapped in a pool if it has no slots of its own.
+        trial: The cost of trying its servers before a run, which no decision or text has.
         open: The open requests; other threads may copy it.
     """
 
@@ -220,6 +221,7 @@ class AsksModel:
         self.cache: AnswerStore | None = cache
         self.record: PromptRecord | None = limits.get("record")
         self.open: dict[int, OpenRequest] = {}
+        self.trial: Cost = Cost()
         self.pool: ModelClient = adapt(
             client, model, seed, attempts or DEFAULT_ATTEMPTS, self.concurrency, patience or 0.0
         )
