@@ -19,11 +19,11 @@ from sphinx.environment import BuildEnvironment
 import prism
 import prism.testing
 
-# the trees of all pages stay until the end: looking through them for garbage takes a quarter
-gc.set_threshold(100_000, 20, 100)
-
 sys.path.insert(0, str(Path(__file__).parent))
 from command_line import command_line
+
+# the trees of all pages stay until the end: looking through them for garbage takes a quarter
+gc.set_threshold(100_000, 20, 100)
 
 project = "prism"
 version = release = prism.__version__

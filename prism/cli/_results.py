@@ -70,6 +70,9 @@ def print_results(results: AnyResults, folder: Path | None, treatments: Iterable
 
     rows = ((what, f"{count:,}") for what, count in counts.items())
     print_table(rows, "what", "count", numbers=["count"])
+    asked, answered = counts["decisions asked"], counts["decisions answered"]
+    if asked > answered * 2:
+        say(_warning(asked, answered))
     for line in _fallback_lines(fallbacks, examples, folder):
         say(line)
 
@@ -194,6 +197,16 @@ def _counts(totals: Mapping[str, Any]) -> dict[str, int]:
         **{f"texts, {source}": count for source, count in totals.get("texts", {}).items()},
         **{f"time-outs from {state}": count for state, count in totals["timeouts"].items()},
     }
+
+
+def _warning(asked: int, answered: int) -> str:
+    """Say that a run is not what its model decided, which its exit status does not say."""
+    if answered:
+        return f"Only {answered:,} of {asked:,} decisions are the model's: the others fell back."
+    return (
+        f"No decision is the model's: all {asked:,} fell back, so these results are those of the "
+        "fallback alone."
+    )
 
 
 def _fallback_lines(

@@ -11,22 +11,37 @@ if TYPE_CHECKING:
     from prism.runs._dry_run import Estimate
 
 
+_UNKNOWN = "tokens unknown, as the server does not report them"
+
+
 def spent_lines(spent: Mapping[str, Any]) -> Iterator[str]:
     """Yield what was spent, in total and, if there are several models, by model.
 
     Args:
         spent: Its entry in ``run.json``.
     """
-    calls, tokens = counted(spent["calls"], "call"), counted(spent["tokens"], "token")
-    yield f"spent: {calls}, {tokens}{_money(spent)}"
     by_model = spent.get("by_model", {})
+    calls, tokens = counted(spent["calls"], "call"), counted(spent["tokens"], "token")
+    is_unknown = not spent["tokens"] and any(map(_is_unknown, by_model.values()))
+    yield f"spent: {calls}, {_UNKNOWN if is_unknown else tokens}{_money(spent)}"
     if len(by_model) < 2 and all(each["calls"] == spent["calls"] for each in by_model.values()):
         return
 
     for model, costs in by_model.items():
-        read, written = costs["input_tokens"], costs["output_tokens"]
-        calls = counted(costs["calls"], "call")
-        yield f"  {shown(model)}: {calls}, {read:,} tokens read, {written:,} written{_money(costs)}"
+        yield f"  {shown(model)}: {_counts(costs)}{_money(costs)}"
+    for model, costs in spent.get("trials", {}).items():
+        yield f"  {shown(model)}, tried before the run: {_counts(costs)}{_money(costs)}"
+
+
+def _counts(costs: Mapping[str, int]) -> str:
+    read, written = costs["input_tokens"], costs["output_tokens"]
+    tokens = _UNKNOWN if _is_unknown(costs) else f"{read:,} tokens read, {written:,} written"
+    return f"{counted(costs['calls'], 'call')}, {tokens}"
+
+
+def _is_unknown(costs: Mapping[str, int]) -> bool:
+    """Return True for the costs of a model whose server does not report tokens."""
+    return bool(costs.get("answers")) and not (costs["input_tokens"] or costs["output_tokens"])
 
 
 def _money(spent: Mapping[str, Any]) -> str:

@@ -190,7 +190,7 @@ class Pager:
         first = self._surplus_thoughts(seen, limit, limit)
         order = [("thoughts", key) for key in seen.thoughts]
         order[first:first] = [("working", tag) for tag in memory.least_recently_used()]
-        moving = _going(seen, order, lambda it: self._prompt(state, it).tokens <= hard, first)
+        moving = going(seen, order, lambda it: self._prompt(state, it).tokens <= hard, first)
         left = without(seen, moving)
         # of what is said of the last cycles, nothing is as large but by far
         brief = [f"{each[:_LONGEST_NEWS]} …" for each in left.news[-1:]]
@@ -351,7 +351,7 @@ class Pager:
 
         share = _share(_THOUGHTS_TO, self._thinking(replace(log, thoughts={})), limit)
         order = [("thoughts", key) for key in log.thoughts][:-1]
-        return len(_going(log, order, lambda it: self._thinking(it) <= share))
+        return len(going(log, order, lambda it: self._thinking(it) <= share))
 
     def _least_used(self, moves: _Moves, limit: int) -> list[str]:
         """Return the memories without which the thinking prompt is within a limit."""
@@ -389,7 +389,7 @@ def fewest(limit: int, fits: Callable[[int], bool]) -> int:
     return bisect_left(range(limit), True, key=fits)
 
 
-def _going(
+def going(
     seen: Seen, order: Sequence[tuple[str, str]], fits: Callable[[Seen], bool], least: int = 0
 ) -> Sequence[tuple[str, str]]:
     """Return as few as can be of what goes first, without which what is seen fits."""

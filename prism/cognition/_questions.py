@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import inf
 from typing import Any
 
 from prism.cognition._config import Config
 from prism.cognition._memory._memory import Memory
-from prism.cognition._paging import fewest
+from prism.cognition._paging import going
 from prism.cognition._prompts import Seen, memory_sections, without
 from prism.errors import LLMError
 from prism.runs._lent import writer_of
@@ -62,12 +63,8 @@ def _prompt(memory: Memory, question: str, config: Config, count: TokenCounter) 
     order = [("found", tag) for tag in reversed(found)]
     order += [("thoughts", key) for key in memory.thoughts]
     order += [("working", tag) for tag in memory.least_recently_used()]
-    limit = config.hard_limit
-
-    def fits(number: int) -> bool:
-        return count(_text(without(seen, order[:number]), question, config)) <= limit.max_tokens
-
-    gone = order[: fewest(len(order), fits)] if limit.enable else []
+    most = config.hard_limit.max_tokens if config.hard_limit.enable else inf
+    gone = going(seen, order, lambda it: count(_text(it, question, config)) <= most)
     return _text(without(seen, gone), question, config)
 
 

@@ -60,30 +60,31 @@ async def load_model(
     if not pools:
         return
 
-    cost = Cost()
     try:
-        found = await _warm_up_all(pools, deadline, note, quiet_seconds, cost)
+        found = await _warm_up_all(pools, deadline, note, quiet_seconds)
     finally:
-        # all share one budget
-        asking[0].budget.add(retries=cost.attempts, tokens=cost.tokens)
+        for _, asker in pools:
+            asker.budget.add(retries=asker.trial.attempts, tokens=asker.trial.tokens)
 
-    for (pool, writes), troubles in zip(pools, found, strict=True):
+    for (pool, asker), troubles in zip(pools, found, strict=True):
         is_fatal = may_end or any(host.settings["patience"] for host in pool.servers)
         if is_fatal and len(troubles) == len(pool.hosts) and all(map(_is_away, troubles)):
             kind = type(troubles[-1])
             raise kind(_line("; ".join(map(str, troubles))))
 
         # a decision without an answer falls back, whereas a text is missing
-        what, lost = ("text", "be missing") if writes else ("decision", "fall back")
+        what, lost = (
+            ("text", "be missing") if isinstance(asker, Writer) else ("decision", "fall back")
+        )
         whose = f" of {pool.model}" if len(pools) > 1 else ""
         _tell(troubles, len(pool.hosts), (what, whose, f"will {lost}"), warn)
 
 
-def _pools_of(asking: Iterable[Reasoner | Writer]) -> list[tuple[ModelPool, bool]]:
-    """Return the pools of servers that are asked, each with whether it is for texts."""
+def _pools_of(asking: Iterable[Reasoner | Writer]) -> list[tuple[ModelPool, Reasoner | Writer]]:
+    """Return the pools of servers that are asked, each with one of those who ask it."""
     # several groups of agents may have the same model on the same servers
     pools = {
-        (pool.model, *pool.hosts): (pool, isinstance(asker, Writer))
+        (pool.model, *pool.hosts): (pool, asker)
         for asker in asking
         if isinstance(pool := asker.client, ModelPool)
     }
@@ -126,23 +127,24 @@ def _line(said: object) -> str:
 
 
 async def _warm_up_all(
-    pools: Collection[tuple[ModelPool, bool]],
+    pools: Collection[tuple[ModelPool, Reasoner | Writer]],
     deadline: float | None,
     note: Say,
     quiet_seconds: float,
-    cost: Cost,
 ) -> list[list[LLMError]]:
     return await asyncio.gather(
-        *(
-            _warm_up(pool, deadline, note, quiet_seconds, try_text if writes else try_out, cost)
-            for pool, writes in pools
-        )
+        *(_warm_up(pool, asker, deadline, note, quiet_seconds) for pool, asker in pools)
     )
 
 
 async def _warm_up(
-    pool: ModelPool, deadline: float | None, note: Say, quiet_seconds: float, look: Look, cost: Cost
+    pool: ModelPool,
+    asker: Reasoner | Writer,
+    deadline: float | None,
+    note: Say,
+    quiet_seconds: float,
 ) -> list[LLMError]:
+    look, cost = try_text if isinstance(asker, Writer) else try_out, asker.trial
     async with pool:
         loading = asyncio.create_task(pool.warm_up(deadline, cost))
         done, _ = await asyncio.wait({loading}, timeout=quiet_seconds)

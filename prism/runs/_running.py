@@ -6,6 +6,7 @@ import asyncio
 import logging
 import signal
 import sys
+from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
@@ -498,13 +499,32 @@ def spent_by(*reasoners: Any, models: Sequence[Model] = ()) -> dict[str, Any]:
 
     # all share one
     budget = asking[0].budget
-    by_model = with_money(costs_by_model(*reasoners), prices_of(models))
-    money = [each["money"] for each in by_model.values() if "money" in each]
+    prices = prices_of(models)
+    by_model = with_money(costs_by_model(*reasoners), prices)
+    trials = with_money(_trials_of(asking), prices)
+    costs = [*by_model.values(), *trials.values()]
+    money = [each["money"] for each in costs if "money" in each]
     told: dict[str, Any] = {"calls": budget.calls, "tokens": budget.tokens}
     if money:
         told["money"] = round(sum(money), 6)
+    parts = {"by_model": by_model, "trials": trials}
 
-    return {"spent": {**told, **({"by_model": by_model} if by_model else {})}}
+    return {"spent": {**told, **{name: part for name, part in parts.items() if part}}}
+
+
+def _trials_of(asking: Iterable[Any]) -> dict[str, dict[str, int]]:
+    """Return the cost of trying servers since the run was begun or resumed, by model."""
+    found: dict[str, Counter[str]] = {}
+    for asker in asking:
+        cost = asker.trial
+        if cost.attempts:
+            found.setdefault(asker.client.model, Counter()).update(
+                calls=cost.attempts,
+                input_tokens=cost.input_tokens or 0,
+                output_tokens=cost.output_tokens or 0,
+            )
+
+    return {model: dict(counts) for model, counts in sorted(found.items())}
 
 
 _MOST_OPEN = 10

@@ -59,7 +59,8 @@ class RunStatus:
         problem: What is damaged, why this version of prism cannot resume the run, or the exception
             that ended an application's own loop.
         spent: The use of its model so far: ``calls``, ``tokens`` and, if agents have different
-            models, ``by_model``; None if none is asked, or the run is neither running nor complete.
+            models, ``by_model``, and the ``trials`` of servers before the run, by model; None if
+            none is asked, or the run is neither running nor complete.
         asking: The open requests to its model: ``open`` (``text``, ``model`` and ``seconds`` of the
             requests that have waited longest), ``hosts`` (``address``, ``in_flight`` and ``limit``
             of each) and ``waiting`` (requests that have no slot); None if it is not running.
@@ -215,8 +216,8 @@ def _planned(status: RunStatus, summary: Mapping[str, Any]) -> RunStatus:
 def _spent(found: Any) -> Mapping[str, Any] | None:
     """Return the spending, if it has the form that prism writes."""
     spent = found if isinstance(found, dict) else {}
-    by_model = spent.get("by_model", {})
-    groups = list(by_model.values()) if isinstance(by_model, dict) else [None]
+    parts = [spent.get(name, {}) for name in ("by_model", "trials")]
+    groups = [each for part in parts for each in (part.values() if isinstance(part, dict) else [0])]
     is_whole = _has_counts(spent, "calls", "tokens") and all(
         _has_counts(group, "calls", "input_tokens", "output_tokens") for group in groups
     )

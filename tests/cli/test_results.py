@@ -118,6 +118,25 @@ def test_all_reasons_of_fallbacks_are_printed(shown: Shown) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("asked", "answered", "told"),
+    [
+        (9, 0, ["No decision is the model's: all 9 fell back, so these results are those of the"]),
+        (9, 4, ["Only 4 of 9 decisions are the model's: the others fell back."]),
+        (8, 4, []),
+        (0, 0, []),
+    ],
+)
+def test_results_that_are_not_the_models_are_called_that(
+    asked: int, answered: int, told: list[str], shown: Shown
+) -> None:
+    """Where more than half of the decisions fell back, a line says it in plain words."""
+    results = results_of(decisions_asked=asked, decisions_answered=answered)
+    lines = [line for line in shown(results) if " the model's: " in line]
+    assert len(lines) == len(told)
+    assert all(line.startswith(start) for line, start in zip(lines, told, strict=True))
+
+
 def test_a_long_reason_of_fallbacks_is_cut(shown: Shown) -> None:
     """A line of a raw reply is short, and names the command that has the rest where a log is."""
     reason = f"Odd: got {{'reply': '{'so ' * 90}"

@@ -146,6 +146,7 @@ def test_the_social_chart_is_readable_as_mermaid() -> None:
     written = f"{social_media_chart():mermaid}"
     for line in (
         'state "engaging_like" as s4',
+        'state "every other state" as any',
         "[*] --> s0",
         "any --> s0 : round_ends",
         "s2 --> s1 : ignores<br/>decides<br/>timeout",

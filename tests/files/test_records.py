@@ -82,6 +82,7 @@ def test_an_empty_array_has_no_records(write: Write, text: str) -> None:
             r"is not UTF-8 text \(invalid start byte\)",
         ),
         ("{}\n".encode("utf-16"), 1, "is not UTF-8 text"),
+        (b'\n{"a": "\xff"}\n', 2, "is not UTF-8 text"),
     ],
     ids=lambda value: str(value)[:20] if isinstance(value, str) else None,
 )

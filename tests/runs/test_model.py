@@ -139,14 +139,19 @@ def test_spending_is_that_of_the_budget(servers: list[FakeOllama]) -> None:
 
 
 def test_loading_counts_in_the_budget(servers: list[FakeOllama]) -> None:
-    """A token that is asked for to load a model is paid for; Ollama loads one for nothing."""
+    """A token that is asked for to load a model has its price; Ollama loads one for nothing."""
     with FakeOpenAI(models=["llama3.2"]) as server:
-        asked = Model("llama3.2", server="openai", hosts=(server.host,))
+        asked = Model("llama3.2", server="openai", hosts=(server.host,), price_in=1)
         reasoner = make_reasoner(asked, 0, AgentState.SCROLLING)
         load(reasoner)
         assert len(server.questions) == 1
     assert reasoner.budget.calls == 1
     assert reasoner.budget.tokens > 0
+    spent = spent_by(reasoner, models=[asked])["spent"]
+    trial = spent["trials"]["llama3.2"]
+    assert trial["calls"] == 1
+    assert trial["input_tokens"] + trial["output_tokens"] == reasoner.budget.tokens
+    assert spent["money"] == trial["money"] == trial["input_tokens"] / 1e6
     free = reasoner_at(servers[0])
     load(free)
     assert (free.budget.calls, free.budget.tokens) == (0, 0)

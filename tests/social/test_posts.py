@@ -9,10 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare
+from structlog.testing import CapturingLogger
 
 from prism.agents import SeedPost, SocialAgent
 from prism.errors import FieldValueError
+from prism.runlog import SimulatedClock
 from prism.social import Draft, Network, Parameters, Post, Reader
+from prism.social._posts import HoldingLogger, Later
 from tests.kit.feeds import network_of_agents
 
 AUTHORS = ("ann", "ben", "cem", "dee")
@@ -311,3 +314,18 @@ def test_likes_are_counted() -> None:
     for post in (one, other, one):
         network.like(post)
     assert network.likes == {one.post_id: 2, other.post_id: 1}
+
+
+def test_events_wait_behind_one_whose_words_are_not_known() -> None:
+    """The log has them in the order in which they happened, with the words in their place."""
+    log = CapturingLogger()
+    holding, words = HoldingLogger(log, SimulatedClock()), Later()
+    holding.info("first", text="said")
+    holding.info("second", text=words)
+    holding.info("third")
+    assert [call.args for call in log.calls] == [("first",)]
+    words.know("written")
+    assert [(*call.args, call.kwargs) for call in log.calls[1:]] == [
+        ("second", {"text": "written"}),
+        ("third", {}),
+    ]

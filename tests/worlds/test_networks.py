@@ -184,7 +184,7 @@ def test_connections_come_and_go() -> None:
         (lambda world: grid(world, 3), "8 agents do not fill rows of 3"),
         (
             lambda world: grid(world, 2, wraps=True),
-            "2 by 4 with 4 neighbours is too small",
+            "2 by 4 with 4 neighbours is too small to wrap$",
         ),
         (lambda world: lattice(world, 6, 1, wraps=True), "rows and columns must be even"),
         (lambda world: lattice(world, 5), "degree must be one of 3, 4, 6, 8, got 5"),

@@ -10,9 +10,10 @@ from typing import Any
 from prism.cognition._replies._tags import MOST_SIGNS, THOUGHT
 from prism.statechart.reasoner._replies._objects import (
     MOST_DEPTH,
-    Members,
     holds_cut_text,
     objects_in,
+    parse_whole,
+    plain,
     without_thoughts,
 )
 
@@ -61,11 +62,8 @@ class FoundData:
 
 
 def loaded(text: str) -> Any:
-    """Return the value of a text of JSON; None if it is none."""
-    try:
-        return json.loads(text, strict=False, object_pairs_hook=Pairs)
-    except (ValueError, RecursionError):
-        return None
+    """Return the value of a text of JSON, with line breaks in its texts too; None if it is none."""
+    return parse_whole(text, Pairs, strict=False)
 
 
 def found_in(text: str) -> FoundData:
@@ -121,7 +119,7 @@ def objects_nearly(text: str) -> FoundData:
     opened, closed = (text.count(brace) - said.count(brace) for brace in "{}")
     found.is_closed = opened == closed
     for each in objects_in(said):
-        found.objects.append(_plain(each.members))
+        found.objects.append(plain(each.members, Pairs))
         is_whole = is_balanced(said[each.start : each.end]) and not holds_cut_text(each.members)
         found.is_closed &= is_whole
 
@@ -142,12 +140,3 @@ def is_balanced(text: str) -> bool:
     signs = [sign[0] for sign in _SIGNS.finditer(text) if sign["text"] is None]
     opened = sum(sign in "{[" for sign in signs)
     return 2 * opened == len(signs) and text.endswith("}")
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Members):
-        return Pairs([(key, _plain(item)) for key, item in value])
-    if isinstance(value, list):
-        return [_plain(item) for item in value]
-
-    return str(value) if isinstance(value, str) else value

@@ -27,6 +27,12 @@ def test_marks_can_be_seen_on_a_dark_page() -> None:
         assert contrast(in_dark(colour), DARK_PAPER) >= 3, colour
     assert contrast(in_dark(INK), DARK_PAPER) >= 4.5
     assert in_dark(PAPER) == DARK_PAPER
+    # nearer to white by one part for all of red, green and blue
+    assert [in_dark(each) for each in ("#ff0000", "#00ff00", "#0000ff")] == [
+        "#ff" + (part := in_dark("#000001")[1:3]) * 2,
+        f"#{part}ff{part}",
+        f"#{part * 2}ff",
+    ]
 
 
 def test_colours_that_differ_in_light_differ_in_dark() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from random import Random
 from types import SimpleNamespace
 from typing import Any
@@ -213,12 +213,6 @@ class _Note:
 
 def _hold(trace: list[str], chart: Statechart[Any], agent: Any, states: list[Element]) -> None:
     members = {state.id: chart.state_type(state.id) for state in states}
-
-    @cache
-    def shown(_active: frozenset[int]) -> str:
-        # every state is asked for, once for each set of what may be active together
-        return ":" + ",".join(
-            name for name, member in members.items() if chart.is_in(agent, member)
-        )
-
-    agent.shown = lambda: shown(chart._active_now(agent))
+    agent.shown = lambda: (
+        ":" + ",".join(text for text, member in members.items() if chart.is_in(agent, member))
+    )

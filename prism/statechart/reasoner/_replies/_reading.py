@@ -16,7 +16,7 @@ from prism.statechart.reasoner._replies._objects import (
     Members,
     excerpt,
     objects_in,
-    parse_strictly,
+    parse_whole,
     what_is_said,
 )
 from prism.statechart.states import state_text
@@ -343,7 +343,7 @@ def _only_truth(members: Members) -> list[str]:
 
 def _parsed(value: Any) -> Any:
     """Return a value, or the data that it is the text of."""
-    inner = parse_strictly(value) if isinstance(value, str) and "{" in value else None
+    inner = parse_whole(value) if isinstance(value, str) and "{" in value else None
     return value if inner is None else inner
 
 
@@ -455,7 +455,7 @@ def read_choice(
         ReasonerError: (a ValueError) if the reply names no option, or not clearly one.
     """
     reply = str(response_text)
-    whole = parse_strictly(reply.strip("\ufeff \t\r\n"))
+    whole = parse_whole(reply.strip("\ufeff \t\r\n"))
     names = Names(options, labels)
     option = answered_by(whole, names, key) if whole is not None else _said(reply, names, key)
     if option is None:
@@ -592,7 +592,7 @@ def read_reason(reply: str, most_characters: int) -> str | None:
 
 def _members_in(reply: str) -> list[Members]:
     """Return the objects in a reply, the last one first."""
-    whole = parse_strictly(reply)
+    whole = parse_whole(reply)
     if whole is not None:
         return [whole] if isinstance(whole, Members) else []
 

@@ -14,7 +14,7 @@ from prism.statechart.reasoner._replies._objects import (
     CutText,
     Members,
     objects_in,
-    parse_strictly,
+    parse_whole,
     what_is_said,
     without_thoughts,
 )
@@ -41,7 +41,7 @@ def test_valid_json_is_read_as_json(
     """An object that is valid JSON is found in a text as the strict parser reads it."""
     text = json.dumps(value, indent=indent, ensure_ascii=ascii_only)
     (found,) = objects_in(f"Here: {text} and so on")
-    assert stripped(found.members) == stripped(parse_strictly(text))
+    assert stripped(found.members) == stripped(parse_whole(text))
 
 
 def stripped(value: Any) -> Any:

@@ -1,0 +1,37 @@
+"""The costs of a run's models in words."""
+
+from typing import Any
+
+from prism.cli._spent import spent_lines
+
+
+def costs(calls: int, read: int, written: int, **more: Any) -> dict[str, Any]:
+    """Return the costs of one model."""
+    return {"calls": calls, "input_tokens": read, "output_tokens": written, **more}
+
+
+def test_the_trial_of_a_server_has_its_line_and_its_price() -> None:
+    """What was asked before the run is not among the answers, and is paid for, too."""
+    spent = {
+        "calls": 3,
+        "tokens": 60,
+        "money": 0.5,
+        "by_model": {"tiny": costs(2, 30, 10, answers=2, money=0.3)},
+        "trials": {"tiny": costs(1, 15, 5, money=0.2)},
+    }
+    assert list(spent_lines(spent)) == [
+        "spent: 3 calls, 60 tokens, 0.5000 by its prices",
+        "  tiny: 2 calls, 30 tokens read, 10 written, 0.3000 by its prices",
+        "  tiny, tried before the run: 1 call, 15 tokens read, 5 written, 0.2000 by its prices",
+    ]
+
+
+def test_tokens_that_nobody_reports_are_unknown() -> None:
+    """Answers cost tokens, so none at all means that the server does not count them."""
+    unknown = "tokens unknown, as the server does not report them"
+    models = {"a": costs(3, 0, 0, answers=2), "b": costs(1, 0, 0, answers=0)}
+    assert list(spent_lines({"calls": 4, "tokens": 0, "by_model": models})) == [
+        f"spent: 4 calls, {unknown}",
+        f"  a: 3 calls, {unknown}",
+        "  b: 1 call, 0 tokens read, 0 written",
+    ]
