@@ -4,6 +4,7 @@ The pages are plain Markdown. The reference is made from the docstrings, and tha
 line from the command.
 """
 
+import gc
 import sys
 from functools import cache
 from importlib import import_module
@@ -20,6 +21,9 @@ import prism.testing
 
 sys.path.insert(0, str(Path(__file__).parent))
 from command_line import command_line
+
+# the trees of all pages stay until the end: looking through them for garbage takes a quarter
+gc.set_threshold(100_000, 20, 100)
 
 project = "prism"
 version = release = prism.__version__

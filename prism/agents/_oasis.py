@@ -26,10 +26,14 @@ _ITEM = re.compile(
     r"""[ \t\r\n\f]*+(?:
         (?P<number>-?(?:0|[1-9][0-9]*+))
       | (?P<text>'[^'\\\r\n]*+' | "[^"\\\r\n]*+")
+      | (?P<quoted>'(?:[^'\\\r\n]|\\['"\\n])*+' | "(?:[^"\\\r\n]|\\['"\\n])*+")
       | (?P<escaped>'(?:[^'\\\r\n]|\\.)*+' | "(?:[^"\\\r\n]|\\.)*+")
     )[ \t\r\n\f]*+(?:,[ \t\r\n\f]*+|\Z)""",
     re.VERBOSE,
 )
+
+_QUOTED = re.compile(r"\\(.)")
+_MEANT = {"n": "\n"}
 
 
 def read_list(text: str) -> list[Any] | None:
@@ -80,6 +84,8 @@ def _value(item: re.Match[str]) -> int | str:
             return int(item["number"])
         case "text":
             return item["text"][1:-1]
+        case "quoted":
+            return _QUOTED.sub(lambda found: _MEANT.get(found[1], found[1]), item["quoted"][1:-1])
 
     value: str = ast.literal_eval(item["escaped"])
 

@@ -35,7 +35,8 @@ def check_address(host: str) -> None:
 def _is_usable(host: str) -> bool:
     try:
         parts = _split(host)
-        return parts.port != 0 and parts.scheme in ("http", "https") and bool(parts.hostname)
+        is_whole = parts.port != 0 and bool(parts.hostname) and not _is_ambiguous(host)
+        return is_whole and parts.scheme in ("http", "https")
     except (TypeError, ValueError):
         return False
 
@@ -63,7 +64,7 @@ def shown_address(host: str) -> str:
     """
     # up to the last @ before the path, or at all if a password holds an unescaped slash
     usual = re.sub(r"^(\w+://)?[^/?#]*@", r"\1", host)
-    if not _has_valid_port(usual):
+    if _is_ambiguous(usual) or not _has_valid_port(usual):
         usual = re.sub(r"^(\w+://)?.*@", r"\1", host, flags=re.S)
 
     return re.sub(r"[?#].*", "", usual, flags=re.S)
@@ -143,6 +144,12 @@ def model_name(name: str) -> str:
     short = re.sub(r"^registry\.[^/]+/", "", name.strip().lower()).removeprefix("library/")
     # the tag comes after the last slash; an earlier colon belongs to the port of a registry
     return short if ":" in short.rpartition("/")[2] else f"{short}:latest"
+
+
+def _is_ambiguous(host: str) -> bool:
+    """Return True if an address has a port, and then an ``@``: a password may have a slash."""
+    rest = host.partition("://")[2] or host
+    return re.match(r"[^/?#@]*:\d*[/?#].*@", rest, re.DOTALL) is not None
 
 
 def _has_valid_port(host: str) -> bool:

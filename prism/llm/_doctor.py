@@ -16,7 +16,6 @@ from prism.errors import (
     ModelMissingError,
     ReasonerError,
     TimedOutError,
-    UselessReplyError,
 )
 from prism.llm._addresses import model_name
 from prism.llm._host import Host
@@ -35,6 +34,7 @@ from prism.statechart.reasoner._prompts import (
     Kind,
     PromptSettings,
     Request,
+    answered,
     chances_of,
     requests_for,
 )
@@ -269,33 +269,27 @@ async def _asked(host: Host, kind: Kind, options: Sequence[str], cost: Cost) -> 
     """Ask a question in the form of a run's own, and read the reply in the same way."""
     question = Question(_ANN, "awake", "evening", tuple(options), prompt="You are tired.")
     (request,) = requests_for(kind, [question], PromptSettings(_OPTIONS))
-    again = ""
-    if request.choice is None:
-        problem: Exception | None
-        try:
-            reply = await _said(host, request, cost)
-            problem = request.problem_in(reply)
-        except UselessReplyError as error:
-            problem = error
-        if problem is not None:
-            reply = await _said(host, request.reworded(problem), cost)
-            again = ", but only when asked once more, as a run asks, too"
-    else:
-        asked = Choices(request.text, {QUESTION: request.choice})
-        reply = chances_of(await host.systemone(asked, cost))
+    asked: list[Request] = []
 
+    async def ask(each: Request) -> Reply:
+        asked.append(each)
+        if each.choice is not None:
+            choices = Choices(each.text, {QUESTION: each.choice})
+            return chances_of(await host.systemone(choices, cost))
+
+        messages = [{"role": "user", "content": each.text}]
+        return Reply((await host.chat(Chat(messages, each.schema), cost)).text)
+
+    reply = await answered(request, ask)
+    again = ", but only when asked once more, as a run asks, too" if len(asked) > 1 else ""
     chosen, chances = request.answer_in(reply)
     if chances is not None:
         chances = {option: chances[option] for option in _OPTIONS}
-        return _Answer(", ".join(f"{each} {chances[each]:.0%}" for each in chances), chances)
+        told = ", ".join(f"{each} {chances[each]:.0%}" for each in chances)
+        return _Answer(f"{told}{again}", chances)
 
     mass = reply.option_mass
     lacks = "" if kind == "chat" else " without probabilities"
     why = "" if mass is None else f", since all options together have {mass:.2g}"
     told = f"{chosen}{lacks}{why}{again}"
     return _Answer(told, {one: float(one == chosen) for one in options})
-
-
-async def _said(host: Host, request: Request, cost: Cost) -> Reply:
-    messages = [{"role": "user", "content": request.text}]
-    return Reply((await host.chat(Chat(messages, request.schema), cost)).text)

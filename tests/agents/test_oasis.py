@@ -405,6 +405,15 @@ def test_any_text_is_read_as_python_does(pieces: list[str]) -> None:
     assert read_list(text) == by_python(text)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [r"['it\'s', 1]", r"""["a\"b\'c"]""", r"['\\n\n\\']", r"['\\x41\x41\n\t']", r"['\\', '\'']"],
+)
+def test_escapes_are_read_as_python_does(text: str) -> None:
+    """Quotes, lines and backslashes within a text, and rarer escapes, mean what they mean there."""
+    assert read_list(text) == by_python(text) is not None
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("item", ["0", "'ab'", "1, -", "[", "'it\\'s'", "\\'"])
 def test_a_long_cell_costs_little_memory(item: str) -> None:

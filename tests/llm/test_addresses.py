@@ -91,7 +91,7 @@ def test_a_wrong_address_keeps_its_secret() -> None:
         check_address("http://ann:secret@models.example:99999")
 
 
-@pytest.mark.parametrize("password", ["se/cret", "a#b"])
+@pytest.mark.parametrize("password", ["se/cret", "a#b", "12/34", "/77", "12?34", "12#3", "1/2@3/4"])
 def test_a_password_that_breaks_its_address_is_named_as_the_problem(password: str) -> None:
     """Where only the password is at fault, the message says how to write it, and shows none."""
     with pytest.raises(
@@ -99,6 +99,8 @@ def test_a_password_that_breaks_its_address_is_named_as_the_problem(password: st
     ) as caught:
         check_address(f"http://ann:{password}@gpu1:11434")
     assert password not in str(caught.value)
+    assert "got 'http://gpu1:11434'" in str(caught.value)
+    assert shown_address(f"http://ann:{password}@gpu1:11434") == "http://gpu1:11434"
 
 
 async def test_a_user_is_sent_to_the_server(connect: Callable[..., Any]) -> None:

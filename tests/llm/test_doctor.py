@@ -230,6 +230,16 @@ async def test_a_model_that_answers_when_asked_once_more_is_well() -> None:
     assert "but only when asked once more, as a run asks, too" in found
 
 
+async def test_a_letter_that_is_none_is_asked_for_once_more() -> None:
+    """So is a question with letters, which a run repeats as well."""
+    with FakeOpenAI(models=["tiny"]) as server:
+        server.fail(Fault("nothing wrong"), Fault.says("As you like."), path="/v1/chat/completions")
+        async with Model("tiny", [server.host], server="openai", timeout=5) as model:
+            *_, check = [check async for check in model.diagnose()]
+    assert check.ok
+    assert "answers idle 90%, scrolling 10%, but only when asked once more" in check.found
+
+
 @pytest.mark.parametrize(("times", "ok"), [(2, True), (3, False)])
 @pytest.mark.parametrize("fault", [Fault.status(529, "busy"), Fault.drop()], ids=["busy", "broken"])
 async def test_what_passes_is_looked_at_again(

@@ -14,14 +14,15 @@ than another.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import lru_cache
 from typing import Any, Literal
 
 from prism._faults import place_of
-from prism.errors import ReasonerError
+from prism.errors import LLMError, ReasonerError, UselessReplyError
 from prism.randomness import RandomStream
 from prism.statechart._identity import agent_name, identify
 from prism.statechart._nesting import Configuration
@@ -696,6 +697,41 @@ def prompt_hash(question: Question, settings: PromptSettings) -> str | None:
 
 QUESTION = "q0"
 """The name of the one question in a request to a decision model."""
+
+
+async def answered(
+    request: Request,
+    ask: Callable[[Request], Awaitable[Reply]],
+    may_repeat: Callable[[], bool] = lambda: True,
+) -> Reply:
+    """Ask, and once more in other words if the model's reply is useless; return a reply.
+
+    If the second request fails, the first reply, or its problem, is more informative.
+
+    Args:
+        request: The question.
+        ask: Sends a request.
+        may_repeat: Returns whether another request may be sent.
+
+    Raises:
+        LLMError: If there is no reply.
+    """
+    reply: Reply | None = None
+    try:
+        reply = await ask(request)
+        # a decision model would repeat its mistake
+        problem: Exception | None = request.problem_in(reply) if request.kind == "chat" else None
+    except UselessReplyError as error:
+        problem = error
+
+    if problem is not None and may_repeat():
+        with suppress(LLMError):
+            return await ask(request.reworded(problem))
+    if reply is None:
+        assert problem is not None
+        raise problem
+
+    return reply
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,6 @@ from prism.errors import (
     FieldValueError,
     LLMError,
     ReasonerError,
-    UselessReplyError,
 )
 from prism.randomness import index_at
 from prism.statechart._identity import agent_name
@@ -62,6 +61,7 @@ from prism.statechart.reasoner._prompts import (
     PromptSettings,
     Request,
     TextRequest,
+    answered,
     chances_of,
     prompt_hash,
     requests_for,
@@ -249,36 +249,20 @@ class AsksModel:
         return self._timeout if left is None else min(left, self._timeout)
 
     async def _decision(self, request: Request, cost: Cost) -> Reply:
-        """Send a request, and again in other words if the model's reply is useless."""
-        reply: Reply | None = None
-        try:
-            reply = await self._reply(request, cost)
-            # a decision model would repeat its mistake
-            is_chat = request.kind == "chat"
-            problem: Exception | None = request.problem_in(reply) if is_chat else None
-        except UselessReplyError as error:
-            problem = error
+        """Send a request, and again in other words, with a time limit of its own, if need be."""
 
-        if problem is not None and self.budget.spent() is None:
-            better = await self._repaired(request, problem, cost)
-            reply = reply if better is None else better
-        if reply is None:
-            assert problem is not None
-            raise problem
+        async def ask(each: Request) -> Reply:
+            if each is request:
+                return await self._reply(each, cost)
 
-        return reply
+            further = Cost()
+            try:
+                return await self._reply(each, further)
+            finally:
+                cost.follow(further)
+                cost.repaired = bool(further.attempts) or None
 
-    async def _repaired(self, request: Request, problem: Exception, cost: Cost) -> Reply | None:
-        """Send a request in other words, with its own time limit; None without a reply."""
-        further = Cost()
-        try:
-            return await self._reply(request.reworded(problem), further)
-        except LLMError:
-            # the first reply, or its problem, is more informative
-            return None
-        finally:
-            cost.follow(further)
-            cost.repaired = bool(further.attempts) or None
+        return await answered(request, ask, lambda: self.budget.spent() is None)
 
     async def _reply(self, request: Request | TextRequest, cost: Cost) -> Reply:
         """Send a request, and return the reply.

@@ -193,11 +193,37 @@ def read_as(call: TextCall, text: str, source: TextSource, cost: Cost | None = N
     """Return a text as the answer to a call, or a failure if the call cannot use it."""
     text = whole_characters(text)
     try:
+        if source == "model" and declines(text, call.prompt):
+            raise ValueError("the model speaks of itself, and declines")
         value = call.read(text)
         was_cut = call.cuts is not None and call.cuts(text)
         return Written(text, source, value, cost=cost, was_cut=was_cut)
     except ValueError as error:
         return Written(text, "failed", reason=f"the text cannot be used: {error}", cost=cost)
+
+
+_AI = re.compile(r"\bAIs?\b|artificial|language model|chatbot|assistant", re.IGNORECASE)
+_DECLINES = re.compile(
+    r"\W*(?:(?:I'm sorry|I am sorry|Sorry|I apologi[sz]e|Unfortunately)[,.]? (?:but )?)?"
+    r"as an AI(?: language)?(?: model| assistant)?,? I"
+    r"(?: can(?:not| not|'t)|(?: am|'m) (?:not|unable)| (?:do|will) not| don't| won't)\b",
+    re.IGNORECASE,
+)
+
+
+def declines(text: str, prompt: str) -> bool:
+    """Return True if a text begins as models do that decline to play an agent's part.
+
+    Regret alone is no sign, since agents have it, too ("I'm sorry, but I can't help with that").
+    Only a beginning such as "As an AI language model, I cannot" is none that an agent has, unless
+    its prompt speaks of AI.
+
+    Args:
+        text: The text.
+        prompt: What it answers.
+    """
+    told = text.replace("\u2019", "'")
+    return _DECLINES.match(told) is not None and _AI.search(prompt) is None
 
 
 _LONE_HALVES = re.compile(

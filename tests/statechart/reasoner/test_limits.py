@@ -16,7 +16,7 @@ from prism.statechart.reasoner._foreign import adapt
 from prism.testing import FakeOllama, Fault
 from tests.kit.clients import Model
 from tests.kit.clocks import Clock
-from tests.kit.pools import at_rest, impatient, open_at_once, paced
+from tests.kit.pools import at_rest, impatient, open_at_once, paced, unpaused
 from tests.kit.reasoners import answer, ask, crowd
 from tests.kit.servers import Connect, Gate, Serve
 from tests.kit.waiting import until
@@ -49,13 +49,14 @@ async def test_no_request_is_sent_beyond_the_budget(
 )
 @pytest.mark.sampled(15)
 async def test_no_request_of_a_client_without_retries_is_sent_beyond_the_budget(
-    fault: Fault, max_calls: int, server: FakeOllama, connect: Connect, no_pauses: None
+    fault: Fault, max_calls: int, server: FakeOllama, connect: Connect
 ) -> None:
     """Requests that are made again for a user's own client are taken out of the budget, too."""
     server.fail_always(fault)
     budget = Budget(max_calls=max_calls)
     client = adapt(connect(kind="ollama"), "tiny", 0, attempts=3, concurrency=16)
-    reasoner = Reasoner(impatient(client, pause=0.001, patience=60), mode="chat", budget=budget)
+    pool = unpaused(impatient(client, pause=0.001, patience=60))
+    reasoner = Reasoner(pool, mode="chat", budget=budget)
     decisions = await reasoner.answer(crowd(30))
     assert server.asked == budget.calls == max_calls
     assert sum(one.cost.attempts for one in decisions if one.cost) == max_calls

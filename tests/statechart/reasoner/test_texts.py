@@ -135,3 +135,30 @@ async def test_a_failure_is_shown_without_structlog(caplog: pytest.LogCaptureFix
     await writer.write_many([TextCall("ada", key, "?") for key in "ab"])
     assert [record.levelname for record in caplog.records] == ["WARNING"]
     assert "E: gone" in caplog.text
+
+
+PLAYS = "You are Ann, who likes trains. Write a post."
+
+
+@pytest.mark.parametrize(
+    ("text", "prompt", "is_none"),
+    [
+        ("As an AI language model, I cannot have opinions on trains.", PLAYS, True),
+        ("I'm sorry, but as an AI model I don't ride trains.", PLAYS, True),
+        ("I apologize, but as an AI assistant, I\u2019m not able to do that.", PLAYS, True),
+        ('"As an AI, I can\u2019t post."', PLAYS, True),
+        ("I'm sorry, but I can't help with that request.", PLAYS, False),
+        ("As an AI researcher, I cannot wait for this train.", PLAYS, False),
+        ("As an airline pilot, I can't take trains.", PLAYS, False),
+        ("As an AI, I think trains are fine.", PLAYS, False),
+        ('The ticket robot said: "As an AI language model, I cannot sell that."', PLAYS, False),
+        ("As an AI, I cannot sleep.", "You are Hal, an AI on a ship. Say something.", False),
+    ],
+)
+async def test_a_model_that_speaks_of_itself_declines(
+    text: str, prompt: str, is_none: bool
+) -> None:
+    """Only a beginning that no agent has is no text; of an agent that is an AI it is one."""
+    found = read_as(TextCall("ann", "post", prompt), text, "model")
+    assert found.has_failed == is_none
+    assert not read_as(TextCall("ann", "post", prompt), text, "replay").has_failed
