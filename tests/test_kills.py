@@ -32,7 +32,7 @@ NUMBERS = [
 MOST_KILLED_RESUMES = 6
 OUT = ("--out", "run", "--checkpoint-every", 0)
 RESUME = ("resume", "run", "--checkpoint-every", 0)
-MODEL_RUN = ("simulate", "--agents", 200, "--rounds", 20, "--seed", 3)
+MODEL_RUN = ("simulate", "--agents", 80, "--rounds", 20, "--seed", 3)
 
 TURNS = 60
 WORKFLOW = """\

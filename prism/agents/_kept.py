@@ -121,7 +121,7 @@ def told_apart(names: Sequence[str]) -> list[str]:
 
     The first keeps its name.
     """
-    taken, seen = set(names), set[str]()
+    taken, seen = frozenset(names), set[str]()
     unique: list[str] = []
 
     for row, name in enumerate(names):
@@ -130,7 +130,6 @@ def told_apart(names: Sequence[str]) -> list[str]:
             told = f"{told}#{row}"
 
         seen.add(name)
-        taken.add(told)
         unique.append(told)
 
     return unique

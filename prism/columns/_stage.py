@@ -34,7 +34,7 @@ from prism.telemetry.events import ANSWER_DISCARDED, TRANSITION
 from prism.worlds import Agent, World
 from prism.worlds._agent import plain_class
 from prism.worlds._host import RunHost
-from prism.worlds._kinds import charts_of, make_kinds
+from prism.worlds._kinds import charts_of, make_kinds, triggers_of
 from prism.worlds._people import AgentTable
 from prism.worlds._snapshot import Decoder, Encoder
 from prism.worlds._stage import AgentStage, Setting
@@ -168,6 +168,7 @@ class ColumnStage(AgentStage):
         )
         self._kind = kind = self._kinds[cls]
         host.charts = charts_of(world, [cls])
+        host.triggers = triggers_of(host.charts)
         host.columns = self._columns = Columns(self.unit, size)
         host.rows = self._rows = Rows(cls, self._columns, host, kind)
         everybody = Everybody(self._rows)

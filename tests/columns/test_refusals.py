@@ -6,7 +6,13 @@ from typing import Any
 import pytest
 
 from prism.columns import problems_of
-from prism.errors import DefinitionError, InputError, PrismError, UnknownStateError
+from prism.errors import (
+    DefinitionError,
+    InputError,
+    PrismError,
+    UnknownStateError,
+    UnknownTriggerError,
+)
 from prism.examples.rumour import Rumour
 from prism.llm import Model
 from prism.worlds import Run, measure
@@ -246,3 +252,21 @@ def test_a_measure_of_an_unknown_state_is_refused_in_columns(asks: str) -> None:
     """As without columns, it would be nobody's state for ever."""
     with pytest.raises(UnknownStateError, match=r"state 'curius'.*there are Mind.IGNORANT, Mind."):
         Run(Misspelt(asks=asks), 20, rounds=1, columns=True).run()
+
+
+class Mistaken(Rumour):
+    """A rumour of which a hook fires an event that no chart has."""
+
+    def tick_begins(self) -> None:
+        """Fire it."""
+        self.agents[0].fire("heers")
+
+
+@pytest.mark.parametrize("columns", [False, True])
+def test_a_hook_that_fires_an_unknown_event_is_refused_by_both_engines(
+    columns: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise the world would go on without what it is about."""
+    monkeypatch.setattr("prism.columns._stage.machine_of", machine_of)
+    with pytest.raises(UnknownTriggerError, match="'heers'; did you mean 'hears'"):
+        Run(Mistaken, 9, rounds=1, columns=columns).run()
