@@ -64,7 +64,7 @@ def test_one_server_is_enough_to_begin(
     servers: list[FakeOllama], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A server that does not load its model is named, and the run does not wait for it."""
-    monkeypatch.setattr("prism.llm._router._SHORTEST_GRACE_SECONDS", 0.01)
+    monkeypatch.setattr("prism.llm._pool._SHORTEST_GRACE_SECONDS", 0.01)
     _, warnings = load(reasoner_at(*servers))
     (warning,) = warnings
     assert warning == (
