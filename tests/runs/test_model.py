@@ -296,6 +296,6 @@ def test_where_one_server_answers_the_others_are_named() -> None:
             closed.fail_always(Fault.status(401, "unauthorized"), path=path)
         _, warnings = load(reasoner_at(well, closed), quiet_seconds=60)
     assert warnings == [
-        f"{closed.host} answered 401: unauthorized; "
-        "its decisions will fall back (see: prism doctor)"
+        f"{closed.host} answered 401: unauthorized: run ollama signin on that machine, or give a "
+        "key in OLLAMA_API_KEY; its decisions will fall back (see: prism doctor)"
     ]
