@@ -307,16 +307,18 @@ def _parsed_leniently(content: bytes) -> Any:
     try:
         return json.loads(content)
     except (ValueError, RecursionError):
-        if _A_PIECE.search(content.partition(b"\n")[0]):
-            raise _streamed("pieces") from None
-
         try:
-            return json.loads(content.rstrip().rpartition(b"\n")[2])
+            last = json.loads(content.rstrip().rpartition(b"\n")[2])
         except RecursionError as error:
             # deep nesting is not an accident of transmission, so asking again would not help
             raise ValueError(f"it is not JSON: {error}") from error
         except ValueError as error:
             raise GarbledReplyError(f"it is not JSON: {error}") from error
+
+    # a stream that broke off ends with the error
+    if _A_PIECE.search(content.partition(b"\n")[0]) and not first(last, "error"):
+        raise _streamed("pieces")
+    return last
 
 
 def _streamed(what: str) -> UnusableReplyError:
