@@ -219,25 +219,23 @@ _SIZES = {
 OfLkjagent = Annotated[Any, Field(deprecated=True)]
 
 
+def _with(keys: Any) -> Callable[[type[DeclarationT]], type[DeclarationT]]:
+    """Give a declaration further keys, each with its type and default."""
+    return lambda cls: create_model(cls.__name__, __base__=cls, __doc__=cls.__doc__, **keys)
+
+
 def _having(kind: Any, *names: str) -> Callable[[type[DeclarationT]], type[DeclarationT]]:
     """Give a declaration further keys of one type."""
-
-    def extended(cls: type[DeclarationT]) -> type[DeclarationT]:
-        keys: Any = dict.fromkeys(names, (kind, None))
-        return create_model(cls.__name__, __base__=cls, __doc__=cls.__doc__, **keys)
-
-    return extended
+    return _with(dict.fromkeys(names, (kind, None)))
 
 
-def _with_blocks(cls: type[DeclarationT]) -> type[DeclarationT]:
-    """Give a declaration the parts of a configuration."""
-    keys: dict[str, Any] = {}
+def _blocks() -> Iterator[tuple[str, Any]]:
+    """Yield the parts of a configuration, as keys."""
     optional: Any = Optionally
     for name, block in BLOCKS.items():
         kind: Any = settings.declared(block)
         kind = kind | settings.Number if block is Limit else kind
-        keys[name] = optional[kind], Field(None, description=_SIZES.get(name))
-    return create_model(cls.__name__, __base__=cls, __doc__=cls.__doc__, **keys)
+        yield name, (optional[kind], Field(None, description=_SIZES.get(name)))
 
 
 @_having(OfLkjagent, "evaluating", "commanding")
@@ -262,7 +260,7 @@ class Texts(Declaration):
     available_actions: Optionally[AvailableActions] = None
 
 
-@_with_blocks
+@_with(dict(_blocks()))
 class Settings(Texts):
     """What may stand at the top, or under ``agent``."""
 
@@ -370,14 +368,13 @@ class Reading(Problems):
         source: The document.
 
     Attributes:
-        settings: The values of settings, by the name of each, or the names of block and key.
-        places: Where each was found.
+        settings: The value of each setting and where it was found, by the setting's name, or the
+            names of block and key.
     """
 
     def __init__(self, source: Source) -> None:
         super().__init__(source)
-        self.settings: dict[Where, Any] = {}
-        self.places: dict[Where, Where] = {}
+        self.settings: dict[Where, tuple[Any, Where]] = {}
 
     @property
     def is_usable(self) -> bool:
@@ -396,23 +393,22 @@ class Reading(Problems):
 
     def place_of(self, *setting: str) -> Where:
         """Return where a setting was found, or would be."""
-        return self.places.get(setting, ("agent", *setting))
+        return self.settings.get(setting, (None, ("agent", *setting)))[1]
 
     def take_settings(self) -> None:
         """Take the settings; the same one may stand in two places if it is the same there."""
         for where, value in _values(self.source.value):
             # others are told already
             if where in _USED:
-                setting = _setting_at(where)
-                if self.settings.setdefault(setting, value) != value:
-                    earlier = key_of(self.places[setting])
-                    self.add(where, f"differs from {earlier}: leave one out", "set_twice")
-                self.places.setdefault(setting, where)
+                first, earlier = self.settings.setdefault(_setting_at(where), (value, where))
+                if first != value:
+                    problem = f"differs from {key_of(earlier)}: leave one out"
+                    self.add(where, problem, "set_twice")
 
     def arguments(self) -> dict[str, Any]:
         """Return the arguments of a configuration."""
         found: dict[str, Any] = {}
-        for (name, *part), value in self.settings.items():
+        for (name, *part), (value, _) in self.settings.items():
             if part:
                 whole = int(value) if isinstance(value, float) else value
                 found.setdefault(str(name), {})[part[0]] = whole

@@ -296,8 +296,8 @@ def _now(
             form["value"] = _VALUE_OF_EXAMPLE
         # small models do what the example does: it shows what the application is there for, and
         # not again what was refused just now
-        refused = last_action.get("type") if last_action.get("outcome") == "refused" else None
-        for name in sorted(own, key=lambda each: each == refused)[:1]:
+        refused = last_action.get("type"), "refused"
+        for name in sorted(own, key=lambda it: (it, last_action.get("outcome")) == refused)[:1]:
             form = {"type": name, **dict.fromkeys(own[name].fields, FIELD_OF_EXAMPLE)}
         actions |= told
 

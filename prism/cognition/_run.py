@@ -26,7 +26,7 @@ from prism.errors import FieldValueError, InputError, PrismError, ReplayError
 from prism.files._durable import write_durably
 from prism.runlog import ReplayWriter, SimulatedClock
 from prism.runlog._recorded import _events
-from prism.runs._config import REASONER_KINDS, require_writable
+from prism.runs._config import REASONER_KINDS, naming, require_writable
 from prism.runs._lent import Lent
 from prism.runs._makers import make_writer
 from prism.runs._options import ReplayOptions
@@ -333,10 +333,8 @@ class CognitiveRun(AloneRun):
         except TypeError as error:
             problem = f"must take the arguments of CognitiveAgent to run alone: {error}"
             raise InputError(f"{thinker.__name__} {problem}", path=self.file) from None
-        try:
+        with naming(self.file):
             agent = make()
-        except InputError as error:
-            raise InputError(error.problem, path=self.file, field=error.field) from None
         writer = self._writer_of(config)
         world = Cycles.of(agent=agent, _run=self, _parts=[])
 

@@ -51,8 +51,6 @@ def call_in(data: Pairs, *, depth: int = 0) -> Pairs | None:
     if name is None or not isinstance(given, Pairs):
         return None
 
-    if name == "action" and "type" in given:
-        return Pairs([("action", given)])
     return given if OF_AGENT & given.keys() else _agent_of(name, given)
 
 
@@ -61,7 +59,9 @@ def _first(data: Pairs, keys: Sequence[str], kind: type) -> Any:
 
 
 def _agent_of(name: str, given: dict[str, Any]) -> Pairs:
-    return Pairs([("action", Pairs([*(given | {"type": name}).items()]))])
+    # a tool called action has the type among its arguments
+    kind = given.get("type", name) if name == "action" else name
+    return Pairs([("action", Pairs([*(given | {"type": kind}).items()]))])
 
 
 def rewritten(text: str, names: Collection[str]) -> str | None:

@@ -210,10 +210,10 @@ def _read_data(text: str, defects: list[str], depth: int) -> AgentReply | None:
         return None
 
     # of several calls of one turn the first counts, as of several actions
-    are_calls = all(call_in(data) is not None for data in found.objects)
-    agent = telling[0 if are_calls else -1]
-    if are_calls and len(telling) > 1:
-        defects.append(f"{len(telling)}{_OF_SEVERAL}")
+    if all(call_in(data) is not None for data in found.objects):
+        defects.extend([f"{len(telling)}{_OF_SEVERAL}"] * (len(telling) > 1))
+        telling = telling[:1]
+    agent = telling[-1]
     if not found.is_valid:
         defects.append("the JSON is not valid")
     if isinstance(agent, str):

@@ -79,18 +79,24 @@ def text_with_calls(text: str, calls: Any, schema: Mapping[str, Any] | None) -> 
     reply of a thinking agent is read with its words and all of its calls. Other texts have none.
     """
     asked = (schema or {}).get("properties") or ()
+    told = _told(calls)
+    is_choice = "next_state" in asked and not what_is_said(text)
+    if not told or not ("agent" in asked or is_choice):
+        return text
+    if is_choice and not all(map(_is_whole, told)):
+        return ""
+
+    return f"{text}\n{json.dumps(told, default=str)}".strip()
+
+
+def _told(calls: Any) -> list[dict[str, Any]]:
+    """Return the names and arguments of tool calls, if a message has any."""
     functions = [first(call, "function") for call in calls] if isinstance(calls, list) else []
-    told = [
+    # arguments stay as they are, because a key may stand there twice
+    return [
         {"name": first(each, "name"), "arguments": first(each, "arguments") or {}}
         for each in functions
     ]
-    if not told or not ("agent" in asked or ("next_state" in asked and not what_is_said(text))):
-        return text
-    if "agent" not in asked and not all(map(_is_whole, told)):
-        return ""
-
-    # arguments stay as they are, because a key may stand there twice
-    return "\n".join(filter(None, (text.strip(), json.dumps(told, default=str))))
 
 
 def _is_whole(call: Mapping[str, Any]) -> bool:
@@ -195,6 +201,7 @@ class ChatReply:
         output_tokens: Tokens that it wrote, if known.
         tokens: The reply's tokens with their alternatives, if the server gives them.
         calls: The tool calls in its message, if any.
+        has_thoughts: Whether the model's thoughts came beside the text.
         declined: Why the text is no reply, if the model declined to answer or a filter withheld it.
     """
 
@@ -205,6 +212,7 @@ class ChatReply:
     output_tokens: int | None = None
     tokens: Sequence[Mapping[str, Any]] = field(default=(), repr=False)
     calls: Any = None
+    has_thoughts: bool = False
     declined: str = ""
 
 
