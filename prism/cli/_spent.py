@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from prism.runs._dry_run import Estimate
 
 
-_UNKNOWN = "tokens unknown, as the server does not report them"
+_UNKNOWN = "no tokens reported"
+"""Said instead of 0: some servers count none, and refused requests cost none."""
 
 
 def spent_lines(spent: Mapping[str, Any]) -> Iterator[str]:
@@ -21,9 +22,9 @@ def spent_lines(spent: Mapping[str, Any]) -> Iterator[str]:
         spent: Its entry in ``run.json``.
     """
     by_model = spent.get("by_model", {})
-    calls, tokens = counted(spent["calls"], "call"), counted(spent["tokens"], "token")
-    is_unknown = not spent["tokens"] and any(map(_is_unknown, by_model.values()))
-    yield f"spent: {calls}, {_UNKNOWN if is_unknown else tokens}{_money(spent)}"
+    is_known = spent["tokens"] or not spent["calls"]
+    tokens = counted(spent["tokens"], "token") if is_known else _UNKNOWN
+    yield f"spent: {counted(spent['calls'], 'call')}, {tokens}{_money(spent)}"
     if len(by_model) < 2 and all(each["calls"] == spent["calls"] for each in by_model.values()):
         return
 
@@ -35,13 +36,9 @@ def spent_lines(spent: Mapping[str, Any]) -> Iterator[str]:
 
 def _counts(costs: Mapping[str, int]) -> str:
     read, written = costs["input_tokens"], costs["output_tokens"]
-    tokens = _UNKNOWN if _is_unknown(costs) else f"{read:,} tokens read, {written:,} written"
+    is_known = read or written or not costs["calls"]
+    tokens = f"{read:,} tokens read, {written:,} written" if is_known else _UNKNOWN
     return f"{counted(costs['calls'], 'call')}, {tokens}"
-
-
-def _is_unknown(costs: Mapping[str, int]) -> bool:
-    """Return True for the costs of a model whose server does not report tokens."""
-    return bool(costs.get("answers")) and not (costs["input_tokens"] or costs["output_tokens"])
 
 
 def _money(spent: Mapping[str, Any]) -> str:

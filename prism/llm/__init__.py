@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from prism.llm._answer_cache import AnswerCache
     from prism.llm._doctor import Check
     from prism.llm._model import Model
-    from prism.llm._router import OllamaChatClient
+    from prism.llm._pool import OllamaChatClient
 else:
     __getattr__, __dir__ = lazy_names(__name__)
 

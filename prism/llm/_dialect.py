@@ -24,11 +24,13 @@ class Advice:
         unreachable: What to check if nothing answers.
         no_model: What to do if the model is missing; ``{model}`` stands for its name.
         window: What to set if prompts are too long for its window.
+        key: What to do if it does not accept who asks.
     """
 
     unreachable: str
     no_model: str
     window: str
+    key: str
 
 
 WindowReader = Callable[..., tuple[int | None, bool]]

@@ -19,7 +19,7 @@ from prism.errors import (
 )
 from prism.llm._addresses import model_name
 from prism.llm._host import Host
-from prism.llm._router import ModelPool
+from prism.llm._pool import ModelPool
 from prism.statechart.reasoner._faults import (
     UNAUTHORIZED,
     is_loading,

@@ -114,7 +114,8 @@ class Host(BaseHost):
         """
         said = self._answered(await self._complete(chat, cost))
         if not said.text:
-            raise self._bad(f"gave an empty reply{cost.cut_short}", UselessReplyError)
+            what = "thoughts, and no reply" if said.has_thoughts else "an empty reply"
+            raise self._bad(f"gave {what}{cost.cut_short}", UselessReplyError)
 
         return replace(said, model=self.model, host=self.address)
 

@@ -24,7 +24,7 @@ from prism.statechart.reasoner._foreign import check_client, check_model
 
 if TYPE_CHECKING:
     from prism.llm._doctor import Check
-    from prism.llm._router import ModelPool
+    from prism.llm._pool import ModelPool
     from prism.statechart.reasoner._slots import Slots
 
 ONLY_DECIDES = names_of(RunSettings, "decision")
@@ -471,7 +471,7 @@ def pool_of(
         InputError: If the variable that holds the key is not set.
     """
     # the code that talks to servers is loaded only if one is asked
-    from prism.llm._router import ModelPool
+    from prism.llm._pool import ModelPool
 
     settings = {"patience": patience, **given_settings(model, "request")}
     if model.think is not None:

@@ -19,7 +19,7 @@ def _body(settings: RequestSettings, chat: Chat, dropped: Container[str]) -> dic
         "options": _options(settings, chat),
         "stream": False,
     }
-    if chat.schema is not None:
+    if chat.schema is not None and "format" not in dropped:
         body["format"] = chat.schema
     if settings["think"] is not None and "think" not in dropped:
         body["think"] = settings["think"]
@@ -50,10 +50,20 @@ def _read(reply: Any) -> ChatReply:
 
     read, wrote = (count_of(reply.get(name)) for name in ("prompt_eval_count", "eval_count"))
     calls = message.get("tool_calls")
-    return ChatReply(content or "", input_tokens=read, output_tokens=wrote, calls=calls)
+    return ChatReply(
+        content or "",
+        input_tokens=read,
+        output_tokens=wrote,
+        calls=calls,
+        has_thoughts=bool(message.get("thinking")),
+    )
 
 
 def _refused(said: str, body: Mapping[str, Any], settings: RequestSettings) -> str | None:
+    # servers before 0.5 take no schema
+    if "format" in body and "format" in said:
+        return "format"
+
     # the user's explicit choice on thinking is not dropped
     is_default = settings["think"] is False and "think" in body
     return "think" if is_default and "think" in said.lower() else None
@@ -65,6 +75,7 @@ OLLAMA = Dialect(
         "run  ollama pull {model}",
         "Set a larger window (--window, or OLLAMA_CONTEXT_LENGTH of the server), or shorten the "
         "prompt",
+        "run  ollama signin  on that machine, or give a key in OLLAMA_API_KEY",
     ),
     key_variable="OLLAMA_API_KEY",
     full_address=with_port,

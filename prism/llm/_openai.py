@@ -137,6 +137,8 @@ def read_completion(reply: Any) -> ChatReply:
         tokens=[token for token in tokens if isinstance(token, dict) and listed_in(token)],
         calls=message.get("tool_calls"),
         declined=declined_in(reply),
+        # vLLM's and DeepSeek's name, and that of OpenRouter and Ollama
+        has_thoughts=bool(first(message, "reasoning_content", "reasoning")),
     )
 
 
@@ -154,6 +156,7 @@ OPENAI = Dialect(
         "check that the server is running, and that the port is right",
         "start the server with {model}, or name a model that it lists",
         "Start the server with a larger window, or shorten the prompt",
+        "give its key in OPENAI_API_KEY, or in a variable of your own (--key-variable)",
     ),
     key_variable="OPENAI_API_KEY",
     full_address=with_version,

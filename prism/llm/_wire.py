@@ -40,6 +40,7 @@ from prism.statechart.reasoner._faults import (
     MALFORMED,
     NO_SUCH_PATH,
     OVERLOADED,
+    UNAUTHORIZED,
     read_retry_after,
     says_model_is_missing,
     says_quota_is_spent,
@@ -83,6 +84,9 @@ _NO_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "UNKNOWN_PROTOCOL", "
 _STATUSES = frozenset(str(status) for status in range(400, 600))
 _BROKEN_JSON = "json_validate_failed"
 """Groq's name for a reply that does not follow the schema, for which it answers 400."""
+
+_A_PIECE = re.compile(rb'^\s*\{.*"done"\s*:\s*false')
+"""A line of Ollama's streams before the last."""
 
 _TITLE = re.compile(rb"<title[^>]*>([^<]{1,500})", re.IGNORECASE)
 
@@ -189,10 +193,7 @@ class Wire:
         if not answer.is_success:
             raise RefusedError(answer.status, reply.decode("utf-8", "replace"), answer.retry_after)
         if reply.lstrip().startswith(_BEGINNINGS_OF_EVENTS):
-            raise UnusableReplyError(
-                "answered with a stream of events (text/event-stream) that was not asked for: turn "
-                "streaming off in the server or in the proxy before it"
-            )
+            raise _streamed("events (text/event-stream)")
         if is_web_page(reply):
             page = describe_page(self._without_secrets(reply))
             raise UnusableReplyError(f"answered with {page} instead of a reply: {SEE_ADDRESS}")
@@ -306,6 +307,9 @@ def _parsed_leniently(content: bytes) -> Any:
     try:
         return json.loads(content)
     except (ValueError, RecursionError):
+        if _A_PIECE.search(content.partition(b"\n")[0]):
+            raise _streamed("pieces") from None
+
         try:
             return json.loads(content.rstrip().rpartition(b"\n")[2])
         except RecursionError as error:
@@ -313,6 +317,13 @@ def _parsed_leniently(content: bytes) -> Any:
             raise ValueError(f"it is not JSON: {error}") from error
         except ValueError as error:
             raise GarbledReplyError(f"it is not JSON: {error}") from error
+
+
+def _streamed(what: str) -> UnusableReplyError:
+    return UnusableReplyError(
+        f"answered with a stream of {what} that was not asked for: turn streaming off in the "
+        "server or in the proxy before it"
+    )
 
 
 def _has_too_many(reply: Any) -> bool:
@@ -474,6 +485,8 @@ def _of_status(refused: RefusedError, advice: Advice, host: str, model: str) -> 
     if says_model_is_missing(message, status):
         what_to_do = advice.no_model.format(model=model)
         return ModelMissingError(f"{host} does not have the model: {what_to_do}")
+    if status == UNAUTHORIZED:
+        return LLMError(f"{what}: {advice.key}")
     if status in MALFORMED and _BROKEN_JSON in refused.said:
         return UselessReplyError(f"{model} wrote no valid JSON: {what}")
     if status == NO_SUCH_PATH[0]:

@@ -14,7 +14,7 @@ from prism.errors import (
 )
 from prism.llm._doctor import try_out, try_text
 from prism.llm._host import Host
-from prism.llm._router import ModelPool
+from prism.llm._pool import ModelPool
 from prism.statechart import Cost, Reasoner, Writer
 from prism.statechart.reasoner._faults import is_permanent_refusal, is_refused
 

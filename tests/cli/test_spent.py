@@ -26,12 +26,14 @@ def test_the_trial_of_a_server_has_its_line_and_its_price() -> None:
     ]
 
 
-def test_tokens_that_nobody_reports_are_unknown() -> None:
-    """Answers cost tokens, so none at all means that the server does not count them."""
-    unknown = "tokens unknown, as the server does not report them"
-    models = {"a": costs(3, 0, 0, answers=2), "b": costs(1, 0, 0, answers=0)}
-    assert list(spent_lines({"calls": 4, "tokens": 0, "by_model": models})) == [
-        f"spent: 4 calls, {unknown}",
-        f"  a: 3 calls, {unknown}",
-        "  b: 1 call, 0 tokens read, 0 written",
+def test_tokens_that_nobody_reports_are_not_called_none() -> None:
+    """Whether a server that counts no tokens has read any, nobody knows."""
+    models = {"a": costs(3, 0, 0, answers=2), "b": costs(1, 2, 0, answers=1)}
+    assert list(spent_lines({"calls": 3, "tokens": 0, "by_model": {"a": models["a"]}})) == [
+        "spent: 3 calls, no tokens reported"
+    ]
+    assert list(spent_lines({"calls": 4, "tokens": 2, "by_model": models})) == [
+        "spent: 4 calls, 2 tokens",
+        "  a: 3 calls, no tokens reported",
+        "  b: 1 call, 2 tokens read, 0 written",
     ]

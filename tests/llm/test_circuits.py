@@ -12,7 +12,7 @@ from prism.errors import (
     UnreachableError,
 )
 from prism.llm import Model
-from prism.llm._router import ModelPool
+from prism.llm._pool import ModelPool
 from prism.statechart.reasoner import Cost
 from prism.statechart.reasoner._slots import FAILURES_TO_OPEN, Slots
 from prism.testing import FakeOllama, Fault

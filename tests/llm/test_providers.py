@@ -18,7 +18,7 @@ from prism.errors import (
 )
 from prism.llm import Model
 from prism.statechart.reasoner import Cost, Reasoner, TextCall, Writer
-from prism.testing import FakeOpenAI, Fault
+from prism.testing import FakeOllama, FakeOpenAI, Fault
 from tests.kit.reasoners import ask
 from tests.kit.servers import HELLO
 
@@ -286,3 +286,71 @@ async def test_a_redirect_that_loses_the_question_is_told(
         "cannot follow: give the address at which the server itself answers"
     )
     assert cost.attempts == len(server.questions) == 1
+
+
+UNAUTHORIZED = Fault.status(
+    401, body=b'{"error": "unauthorized", "signin_url": "https://x/?key=k"}'
+)
+PIECES = b"".join(
+    json.dumps({"message": {"role": "assistant", "content": text}, "done": not text}).encode()
+    + b"\n"
+    for text in ("I saw", " a heron.", "")
+)
+
+
+@pytest.fixture
+async def ollama() -> AsyncIterator[tuple[FakeOllama, Any]]:
+    """Return a server of Ollama's kind with a model that only chats, and its client."""
+    with FakeOllama(models=["tiny"], decision_models=[]) as server:
+        async with Model("tiny", server.host, timeout=5, attempts=1).as_client() as pool:
+            yield server, pool
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        (UNAUTHORIZED, "answered 401: unauthorized: run  ollama signin  on that machine, or give"),
+        (Fault.body(PIECES), "answered with a stream of pieces that was not asked for: turn"),
+        (
+            Fault.body(b'{"message": {"content": "", "thinking": "Hm."}, "done": true}'),
+            "gave thoughts, and no reply$",
+        ),
+    ],
+    ids=["key", "stream", "thoughts"],
+)
+async def test_a_fault_of_ollamas_kind_says_what_to_do(
+    fault: Fault, message: str, ollama: tuple[FakeOllama, Any]
+) -> None:
+    """Its cloud wants a key, gateways stream what was asked for whole, and models only think."""
+    server, pool = ollama
+    server.fail(fault)
+    with pytest.raises(LLMError, match=message) as caught:
+        await pool.chat(HELLO)
+    assert "key=k" not in str(caught.value)
+
+
+async def test_a_server_that_takes_no_schema_is_asked_without(
+    ollama: tuple[FakeOllama, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Ollama before 0.5 knows only JSON of any kind, and answers 400 to a schema."""
+    server, pool = ollama
+    why = "cannot unmarshal object into Go struct field ChatRequest.format of type string"
+    server.fail(Fault.status(400, why))
+    for _ in range(2):
+        assert (await pool.chat(HELLO, format={"type": "object"})).text
+    assert ["format" in asked.body for asked in server.questions] == [True, False, False]
+    (told,) = caplog.messages
+    assert "refuses format, so it is asked without" in told
+
+
+@pytest.mark.parametrize("name", ["reasoning_content", "reasoning"])
+async def test_a_model_that_only_thinks_is_said_to(
+    name: str, serve: Serve, connect: Connect
+) -> None:
+    """An empty reply beside thoughts is another fault than one beside nothing."""
+    server = serve(said("", **{name: "Let me see."}), refuses(401, {"error": "no key"}))
+    pool = connect(server)
+    with pytest.raises(UselessReplyError, match=r"gave thoughts, and no reply$"):
+        await pool.chat(HELLO)
+    with pytest.raises(LLMError, match=r"answered 401: no key: give its key in OPENAI_API_KEY, or"):
+        await pool.chat(HELLO)

@@ -7,7 +7,7 @@ import pytest
 from prism.errors import BudgetSpentError, CircuitOpenError, FieldValueError, OverloadedError
 from prism.llm._host import Host
 from prism.llm._ollama import OLLAMA
-from prism.llm._router import ModelPool
+from prism.llm._pool import ModelPool
 from prism.llm._settings import filled_in
 from prism.statechart.reasoner import Cost
 from prism.statechart.reasoner._questions import ASKED_AT

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -109,6 +110,12 @@ def report(run: tuple[Path, Any]) -> Report:
 def html(report: Report) -> str:
     """Return the page of the real run."""
     return report.html()
+
+
+@pytest.fixture(scope="session")
+def page_of() -> Callable[..., str]:
+    """Return a function that gives the page of logs, made once for all tests."""
+    return cache(lambda *paths: make_report(read_log(*paths)).html())
 
 
 @pytest.fixture(scope="session")

@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
-from prism.analysis import read_log
-from prism.report import Report, make_report
+from prism.report import Report
 from prism.report._figures.page_figures import in_dark
 from tests.kit.colours import contrast
 
 pytestmark = pytest.mark.slow
+
+PageOf = Callable[..., str]
 
 COLOURS = """
     const colourOf = (element, name) => getComputedStyle(element)[name];
@@ -44,9 +45,11 @@ def dark(browser: Any) -> Iterator[Any]:
     browser.prefer("light")
 
 
-def test_a_dark_page_can_be_read(dark: Any, folder: Path, model_log: Path, tmp_path: Path) -> None:
+def test_a_dark_page_can_be_read(
+    dark: Any, page_of: PageOf, folder: Path, model_log: Path, tmp_path: Path
+) -> None:
     """In dark mode texts have a contrast of 4.5:1, and marks and lines of 3:1, with the page."""
-    dark.open(make_report(read_log(folder, model_log)).html(), tmp_path)
+    dark.open(page_of(folder, model_log), tmp_path)
     found = dark.run(COLOURS)
     assert contrast(found["paper"], "#000000") < 1.5
     for kind, least in (("texts", 4.5), ("drawn_texts", 4.5), ("marks", 3.0), ("lines", 3.0)):
@@ -57,10 +60,10 @@ def test_a_dark_page_can_be_read(dark: Any, folder: Path, model_log: Path, tmp_p
 
 
 def test_texts_of_a_light_page_can_be_read(
-    browser: Any, folder: Path, model_log: Path, tmp_path: Path
+    browser: Any, page_of: PageOf, folder: Path, model_log: Path, tmp_path: Path
 ) -> None:
     """In light mode texts have a contrast of 4.5:1 with the page."""
-    browser.open(make_report(read_log(folder, model_log)).html(), tmp_path)
+    browser.open(page_of(folder, model_log), tmp_path)
     found = browser.run(COLOURS)
     for colour in (*found["texts"], *found["drawn_texts"]):
         assert contrast(colour, found["paper"]) >= 4.5, colour
@@ -111,12 +114,12 @@ def many_states(write_log: Callable[..., Path], make: Any) -> Path:
 
 @pytest.mark.parametrize("width", [360, 414])
 def test_a_legend_can_be_scrolled_on_a_phone(
-    browser: Any, folder: Path, many_states: Path, tmp_path: Path, width: int
+    browser: Any, page_of: PageOf, folder: Path, many_states: Path, tmp_path: Path, width: int
 ) -> None:
     """On a phone every name of a legend can be reached, and the legend takes three rows at most."""
     browser.be_a_phone(width)
     try:
-        browser.open(make_report(read_log(folder, many_states)).html(), tmp_path)
+        browser.open(page_of(folder, many_states), tmp_path)
         found = browser.run("""
             return [...document.querySelectorAll(".key")].map(legend => {
                 legend.scrollLeft = legend.scrollWidth;
@@ -140,10 +143,10 @@ def test_a_legend_can_be_scrolled_on_a_phone(
 
 
 def test_figures_side_by_side_line_up(
-    browser: Any, folder: Path, long_run: Path, tmp_path: Path
+    browser: Any, page_of: PageOf, folder: Path, long_run: Path, tmp_path: Path
 ) -> None:
     """Two figures of one kind have the same axis, the same size, and stand at the same height."""
-    browser.open(make_report(read_log(folder, long_run)).html(), tmp_path)
+    browser.open(page_of(folder, long_run), tmp_path)
     both = browser.run("""
         return [1, 2].map(number => {
             const figure = document.getElementById(`figure-states-${number}`);

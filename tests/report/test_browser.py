@@ -27,6 +27,8 @@ from tests.kit.logs import AGENTS
 
 pytestmark = pytest.mark.slow
 
+PageOf = Callable[..., str]
+
 UNSEEN = ("p_se", "at_risk", "agent_ticks", "log_likelihood")
 DEFINED = [state.value for state in AgentState]
 
@@ -57,12 +59,13 @@ def rows_of(table: pl.DataFrame, columns: Sequence[str]) -> list[list[str]]:
 
 def assert_tables(found: dict[str, list[list[str]]], logs: RunLogs, suffix: str) -> None:
     """Compare every cell of a run's tables with the analysis of its log."""
+    decided = decisions(logs)
     tables = {
         "transitions": (transition_counts(logs), None),
         "dwell": (dwell_times(logs).drop(UNSEEN), None),
         "engagement": (engagement(logs).drop("agents"), None),
         "cascades": (cascades(logs).filter(pl.col("size") > 1), 20),
-        "decisions": (decisions(logs), None),
+        "decisions": (decided, None),
     }
     columns = {
         "cascades": [
@@ -80,9 +83,9 @@ def assert_tables(found: dict[str, list[list[str]]], logs: RunLogs, suffix: str)
         ],
         "decisions": [
             name
-            for name in decisions(logs).columns
-            if decisions(logs)[name].null_count() == 0
-            and not (name.startswith("from_") and decisions(logs)[name].sum() == 0)
+            for name in decided.columns
+            if decided[name].null_count() == 0
+            and not (name.startswith("from_") and decided[name].sum() == 0)
         ],
     }
     for name, (table, most) in tables.items():
@@ -131,7 +134,7 @@ def data_of(browser: Any, figure: str) -> list[dict[str, Any]]:
 
 
 def test_figures_are_drawn_without_errors_or_requests(
-    browser: Any, folder: Path, long_run: Path, model_log: Path, tmp_path: Path
+    browser: Any, page_of: PageOf, folder: Path, long_run: Path, model_log: Path, tmp_path: Path
 ) -> None:
     """Every figure has marks, the console stays empty, and only the file is requested."""
     for paths in (
@@ -141,7 +144,7 @@ def test_figures_are_drawn_without_errors_or_requests(
         (folder, model_log),
         (folder, long_run, model_log),
     ):
-        browser.open(make_report(read_log(*paths)).html(), tmp_path)
+        browser.open(page_of(*paths), tmp_path)
         marks = browser.run(MARKS)
         assert len(marks) >= 8 * len(paths)
         assert all(count > 3 for count in marks.values()), marks
@@ -173,12 +176,12 @@ def test_a_figure_that_fails_says_so_on_the_page(
 
 @pytest.mark.parametrize("which", ["folder", "long_run", "model_log"])
 def test_numbers_equal_those_of_the_analysis(
-    browser: Any, tmp_path: Path, request: pytest.FixtureRequest, which: str
+    browser: Any, page_of: PageOf, tmp_path: Path, request: pytest.FixtureRequest, which: str
 ) -> None:
     """Every cell of every table and every key number is that of prism.analysis."""
     path = request.getfixturevalue(which)
     logs = read_log(path)
-    browser.open(make_report(logs).html(), tmp_path)
+    browser.open(page_of(path), tmp_path)
     tables = browser.run(CELLS)
     assert_tables(tables, logs, "1")
     assert tables["numbers"][1:] == [
@@ -196,10 +199,10 @@ def test_numbers_equal_those_of_the_analysis(
 
 
 def test_numbers_of_two_runs_equal_those_of_the_analysis(
-    browser: Any, folder: Path, model_log: Path, tmp_path: Path
+    browser: Any, page_of: PageOf, folder: Path, model_log: Path, tmp_path: Path
 ) -> None:
     """Side by side, each run has the tables of its own log, and the differences are right."""
-    browser.open(make_report(read_log(folder, model_log)).html(), tmp_path)
+    browser.open(page_of(folder, model_log), tmp_path)
     tables = browser.run(CELLS)
     both = [numbers_of(read_log(path)) for path in (folder, model_log)]
     for number, path in enumerate((folder, model_log), start=1):
@@ -211,11 +214,11 @@ def test_numbers_of_two_runs_equal_those_of_the_analysis(
 
 
 def test_figures_have_the_data_of_the_analysis(
-    browser: Any, long_run: Path, folder: Path, tmp_path: Path
+    browser: Any, page_of: PageOf, long_run: Path, folder: Path, tmp_path: Path
 ) -> None:
     """The figures have the tables of the analysis: ticks, means, shares, sizes, depths."""
     logs = read_log(folder)
-    browser.open(make_report(logs).html(), tmp_path)
+    browser.open(page_of(folder), tmp_path)
     drawn = {(row["when"], row["state"]): row["agents"] for row in data_of(browser, "states-1")}
     counted = state_counts(logs).filter(pl.col("agents") > 0)
     assert drawn == {
@@ -234,7 +237,7 @@ def test_figures_have_the_data_of_the_analysis(
     ] == means.select("round", "entropy").rows()
 
     logs = read_log(long_run)
-    browser.open(make_report(logs).html(), tmp_path)
+    browser.open(page_of(long_run), tmp_path)
     means = state_counts(logs).group_by("round", "state").agg(pl.col("agents").mean())
     wanted = {(f"round {row[0]}", row[1]): row[2] for row in means.iter_rows() if row[2]}
     drawn = {(row["when"], row["state"]): row["agents"] for row in data_of(browser, "states-1")}
@@ -338,13 +341,13 @@ def test_pointing_at_a_figure_shows_its_numbers(shown: Any, folder: Path) -> Non
 
 @pytest.mark.parametrize("width", [1400, 700, 400])
 def test_the_page_fits_the_window(
-    browser: Any, folder: Path, model_log: Path, tmp_path: Path, width: int
+    browser: Any, page_of: PageOf, folder: Path, model_log: Path, tmp_path: Path, width: int
 ) -> None:
     """In wide and narrow windows nothing overflows the page, or its place without scrolling."""
     browser.driver.set_window_size(width, 900)
     try:
         for paths in ((model_log,), (folder, model_log)):
-            browser.open(make_report(read_log(*paths)).html(), tmp_path)
+            browser.open(page_of(*paths), tmp_path)
             assert browser.run(
                 "const page = document.documentElement; return page.scrollWidth <= page.clientWidth"
             )
@@ -365,14 +368,14 @@ def test_the_page_fits_the_window(
 
 
 def test_no_text_of_a_log_is_run_as_code(
-    browser: Any, hostile_log: Path, folder: Path, tmp_path: Path
+    browser: Any, page_of: PageOf, hostile_log: Path, folder: Path, tmp_path: Path
 ) -> None:
     """Texts that try to be code are shown as they are, pointed at, searched and sorted."""
     from selenium.webdriver import ActionChains
     from selenium.webdriver.common.by import By
 
     for paths in ((hostile_log,), (hostile_log, folder)):
-        browser.open(make_report(read_log(*paths)).html(), tmp_path)
+        browser.open(page_of(*paths), tmp_path)
         browser.driver.find_element(By.ID, "search").send_keys("<")
         for button in browser.driver.find_elements(By.CSS_SELECTOR, ".agents button"):
             button.click()

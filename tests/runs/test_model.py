@@ -64,7 +64,7 @@ def test_one_server_is_enough_to_begin(
     servers: list[FakeOllama], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A server that does not load its model is named, and the run does not wait for it."""
-    monkeypatch.setattr("prism.llm._router._SHORTEST_GRACE_SECONDS", 0.01)
+    monkeypatch.setattr("prism.llm._pool._SHORTEST_GRACE_SECONDS", 0.01)
     _, warnings = load(reasoner_at(*servers))
     (warning,) = warnings
     assert warning == (
@@ -296,6 +296,6 @@ def test_where_one_server_answers_the_others_are_named() -> None:
             closed.fail_always(Fault.status(401, "unauthorized"), path=path)
         _, warnings = load(reasoner_at(well, closed), quiet_seconds=60)
     assert warnings == [
-        f"{closed.host} answered 401: unauthorized; "
-        "its decisions will fall back (see: prism doctor)"
+        f"{closed.host} answered 401: unauthorized: run ollama signin on that machine, or give a "
+        "key in OLLAMA_API_KEY; its decisions will fall back (see: prism doctor)"
     ]

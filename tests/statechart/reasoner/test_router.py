@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from prism.errors import FieldValueError, ReasonerError, TooManyFallbacksError
-from prism.llm._router import ModelPool
+from prism.llm._pool import ModelPool
 from prism.statechart import BaseWriter, Budget, PolicyReasoner, Reasoner, TextCall, Writer, Written
 from prism.statechart.reasoner import Cost, Decision, EarlierAnswers, Router
 from prism.statechart.reasoner._router import CostsByModel, costs_told, models_told
