@@ -301,12 +301,12 @@ def bazaar(_folder: Path) -> str:
         if ":thinking" in call.key:
             return _THOUGHT
         has_goods = " and 0 goods" not in call.prompt
+        wait = {"name": "working_memory_add", "arguments": {"tags": "plan", "value": "wait"}}
         if call.agent_id in ("trader_2", "trader_4") and has_goods:
-            return json.dumps({"name": "ask", "arguments": {"price": 4}})
-        if " asks 4" in call.prompt:
-            return json.dumps({"name": "bid", "arguments": {"price": 5}})
-        wait = {"tags": "plan", "value": "wait"}
-        return json.dumps({"name": "working_memory_add", "arguments": wait})
+            has_asked = f"{call.agent_id} asks" in call.prompt
+            return json.dumps(wait if has_asked else {"name": "ask", "arguments": {"price": 4}})
+        bid = {"name": "bid", "arguments": {"price": 5}}
+        return json.dumps(bid if " asks 4" in call.prompt else wait)
 
     return _thinkers(Bazaar, "trades", "Trades so far", 4, 10, script)
 

@@ -228,6 +228,7 @@ def _row_class(cls: Any, rows: Rows, host: Any, kind: Any) -> Any:
         "inbox": _refused("messages have no column"),
         "state_history": _refused("histories are not kept in columns"),
         "_state_history": None,
+        "remember": _refused("notes have no column"),
         "decision_random": _refused("the numbers of decisions are drawn by compiled code"),
         "_notes": None,
     }

@@ -10,6 +10,7 @@ from prism.errors import (
     DefinitionError,
     InputError,
     PrismError,
+    SimulationError,
     UnknownStateError,
     UnknownTriggerError,
 )
@@ -270,3 +271,22 @@ def test_a_hook_that_fires_an_unknown_event_is_refused_by_both_engines(
     monkeypatch.setattr("prism.columns._stage.machine_of", machine_of)
     with pytest.raises(UnknownTriggerError, match="'heers'; did you mean 'hears'"):
         Run(Mistaken, 9, rounds=1, columns=columns).run()
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("inbox", "messages have no column"),
+        ("remember", "notes have no column"),
+        ("state_history", "histories are not kept in columns"),
+        ("decision_random", "the numbers of decisions are drawn by compiled code"),
+    ],
+)
+def test_a_hook_is_told_what_rows_do_not_have(
+    name: str, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever an agent cannot do in columns says so, with what to do instead."""
+    monkeypatch.setattr("prism.columns._stage.machine_of", machine_of)
+    person = Run(Rumour, 9, columns=True).agents[0]
+    with pytest.raises(SimulationError, match=f"'person_1': {why}: run this world without columns"):
+        getattr(person, name)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from prism.expressions import Budget, Expression, ExpressionError, UnknownNameError
+from prism.expressions import Budget, Dialect, Expression, ExpressionError, UnknownNameError
 
 CONTEXT: dict[str, Any] = {
     "tick": 3,
@@ -55,6 +55,21 @@ def test_an_expression_is_pickled_by_its_source() -> None:
 def test_a_condition_reads_the_context(source: str, holds: bool) -> None:
     """Comparisons, arithmetic, subscripts and looking methods work as in Python."""
     assert Expression(source).holds(CONTEXT) is holds
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "last.null === 1 && last.parts.true === undefined",
+        "!last.parts.none || {null: last.null}['null'] === 1",
+        "(!(last.null)) === false && last['null'] !== null",
+    ],
+)
+def test_ecmascript_has_words_of_its_own_but_not_among_keys(source: str) -> None:
+    """What follows a dot, or stands before a colon, is a key, whatever it is called."""
+    dialect = Dialect(dotted=None, is_ecmascript=True)
+    context = {"last": {"null": 1, "parts": {"true": None, "none": 0}}}
+    assert Expression(source, dialect=dialect).holds(context)
 
 
 def test_a_name_that_nobody_provides_is_named() -> None:

@@ -43,6 +43,8 @@ def test_mermaid_has_states_in_states_and_regions() -> None:
     assert "        --" in lines[opened:closed]
     assert "            s3 --> s4 : opens" in lines[opened:closed]
     assert "    s1 --> s0 : sleeps" in lines[closed:]
+    inner = [line for line in lines if " --> " in line and "[*]" not in line]
+    assert len(inner) == len(to_outline(day().definition).arrows)
 
 
 def test_dot_has_a_cluster_for_each_composite() -> None:
