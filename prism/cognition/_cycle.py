@@ -311,7 +311,9 @@ class CycleUnderWay:
         if reply.next_state is not None or reply.thinking_log is not None:
             self._fire(self._trigger())
         elif refusal is not None:
-            self._end("refused", refusal)
+            # whoever only acts, as with a server's own tools, is asked to while executing
+            self._note(outcome="refused", reason=refusal)
+            self._fire(EXECUTE)
         else:
             self._end("unusable", "the reply has neither next_state nor thinking_log")
 

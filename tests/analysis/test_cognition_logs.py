@@ -19,14 +19,13 @@ async def think() -> None:
         thought("on", "executing"),
         add("a", "1"),
         add("b", "2"),
-        thought("on", "executing"),
         action("storage_burn", "all"),
         "nothing of use",
         OSError("down"),
     ]
     data = {**working(10, 250), "state": "dreaming"}
     config = limited(FIXED + 2400)
-    await thinker(replies, data, config, count=letters, agent_id="ada").run(8)
+    await thinker(replies, data, config, count=letters, agent_id="ada").run(7)
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +81,7 @@ def test_the_story_of_an_agent(log: Path) -> None:
         "cycle 12 in thinking done, then executing",
     ]
     assert "cycle 13, working_memory_add of a done" in told
-    assert told[-1] == "cycle 18 in thinking failed, then thinking: down"
+    assert told[-1] == "cycle 17 in thinking failed, then thinking: down"
     assert story.filter(pl.col("event") == "cognition.paged")["moved_out"].to_list() == [
         ["m0", "m1", "m2", "m3"]
     ]

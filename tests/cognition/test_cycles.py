@@ -117,10 +117,15 @@ async def test_an_action_while_thinking_is_not_carried_out() -> None:
     assert agent.memory.working == {}
 
 
-async def test_an_action_alone_while_thinking_is_a_refused_cycle() -> None:
-    """Nothing is done then, and the agent goes on thinking."""
-    cycle = await thinker([add("a", "1")]).cycle()
-    assert (cycle.outcome, cycle.next_state) == ("refused", "thinking")
+async def test_a_model_that_only_acts_is_asked_to_while_executing() -> None:
+    """The action of a thinking cycle is refused, and the same one is carried out in the next."""
+    agent = thinker([add("a", "1")] * 2)
+    cycles = [await agent.cycle() for _ in range(2)]
+    assert [(each.outcome, each.next_state) for each in cycles] == [
+        ("refused", "executing"),
+        ("done", "thinking"),
+    ]
+    assert agent.memory.working == {"a": "1"}
 
 
 @pytest.mark.parametrize("state", ["thinking", "executing"])

@@ -133,9 +133,9 @@ async def test_the_next_prompt_says_what_came_of_a_reply() -> None:
         [
             thought("a", "executing"),
             action("storage_load", "alice"),
-            action("storage_load", "alice"),
             "nothing of use",
-            thought("b"),
+            action("storage_load", "alice"),
+            action("storage_load", "alice"),
         ]
     )
     agent = thinker(writer, {"storage": {"alice_s_age": 25}})
@@ -143,9 +143,9 @@ async def test_the_next_prompt_says_what_came_of_a_reply() -> None:
     told = [call.prompt for call in writer.calls]
     missing = "storage_load alice: missing. there is no 'alice' in storage; storage has alice_s_age"
     assert missing in told[2]
-    assert "(thinking): storage_load alice: refused. an action is carried out while" in told[3]
-    assert "no action: unusable. the reply has neither next_state nor thinking_log" in told[4]
-    assert "storage_load alice: refused" in told[4]
+    assert "no action: unusable. the reply has neither next_state nor thinking_log" in told[3]
+    assert "storage_load alice: missing" in told[3]
+    assert "(thinking): storage_load alice: refused. an action is carried out while" in told[4]
 
 
 @pytest.mark.parametrize(
