@@ -70,9 +70,7 @@ def print_results(results: AnyResults, folder: Path | None, treatments: Iterable
 
     rows = ((what, f"{count:,}") for what, count in counts.items())
     print_table(rows, "what", "count", numbers=["count"])
-    asked, answered = counts["decisions asked"], counts["decisions answered"]
-    if asked > answered * 2:
-        say(_warning(asked, answered))
+    _warn(counts["decisions asked"], counts["decisions answered"])
     for line in _fallback_lines(fallbacks, examples, folder):
         say(line)
 
@@ -199,14 +197,15 @@ def _counts(totals: Mapping[str, Any]) -> dict[str, int]:
     }
 
 
-def _warning(asked: int, answered: int) -> str:
-    """Say that a run is not what its model decided, which its exit status does not say."""
-    if answered:
-        return f"Only {answered:,} of {asked:,} decisions are the model's: the others fell back."
-    return (
-        f"No decision is the model's: all {asked:,} fell back, so these results are those of the "
-        "fallback alone."
-    )
+def _warn(asked: int, answered: int) -> None:
+    """Say if a run is not what its model decided, which its exit status need not say."""
+    if asked and not answered:
+        say(
+            f"No decision is the model's: all {asked:,} fell back, so these results are those of "
+            "the fallback alone."
+        )
+    elif asked > answered * 2:
+        say(f"Only {answered:,} of {asked:,} decisions are the model's: the others fell back.")
 
 
 def _fallback_lines(

@@ -104,21 +104,29 @@ async def _check(what: str, look: Look, host: Host) -> Check:
     try:
         found = await _patiently(look, host)
     except LLMError as error:
-        if look is not _try_both_orders and lacks_path(error):
-            return Check(what, ok=True, found=host.dialect.hidden)
-        # of use only to find a misspelt name
-        is_needless = look in (_server, _model) and not host.dialect.lists_all
-        if is_needless and not is_retryable(error) and error.status != UNAUTHORIZED:
-            return Check(what, ok=True, found=f"unknown: {error}; the answer will show")
-        if look is _window:
-            return Check(what, ok=True, found=f"unknown: {error}")
-        is_refused = is_permanent_refusal(error) and not isinstance(error, ModelMissingError)
-        if look is _load and is_refused:
-            return Check(what, ok=True, found=f"unknown: {error}; the answer will show")
-
-        return Check(what, ok=False, found=str(error))
+        unknown = _unknown(look, host, error)
+        return Check(what, ok=unknown is not None, found=unknown or str(error))
 
     return Check(what, ok=True, found=f"{found} ({(perf_counter() - began) * 1000:.0f} ms)")
+
+
+def _unknown(look: Look, host: Host, error: LLMError) -> str | None:
+    """Return what to say of a failure that does not show what is wrong; None of any other."""
+    if look is _try_both_orders:
+        return None
+    if lacks_path(error):
+        return host.dialect.hidden
+    if look is _window:
+        return f"unknown: {error}"
+
+    # a list of models is of use only to find a misspelt name
+    if look is _load:
+        is_unclear = is_permanent_refusal(error) and not isinstance(error, ModelMissingError)
+    else:
+        is_unclear = not (host.dialect.lists_all or is_retryable(error))
+        is_unclear = is_unclear and error.status != UNAUTHORIZED
+
+    return f"unknown: {error}; the answer will show" if is_unclear else None
 
 
 async def _patiently(look: Look, host: Host) -> str:
@@ -130,14 +138,18 @@ async def _patiently(look: Look, host: Host) -> str:
             found = await look(host)
             return found if first is None else f"{found}, when asked again after: {first}"
         except LLMError as error:
-            passes = is_retryable(error) and not isinstance(error, TimedOutError)
             pause = max(_PAUSE_SECONDS, error.retry_after or 0.0)
-            may_wait = loop_time() + pause < ends if is_loading(error) else tries < _MOST_TRIES
-            if not passes or is_refused(error) or pause > _MOST_PAUSE_SECONDS or not may_wait:
+            is_waited_for = is_loading(error) and loop_time() + pause < ends
+            if not (_passes(error, pause) and (is_waited_for or tries < _MOST_TRIES)):
                 raise
 
             first, tries = first or error, tries + 1
             await asyncio.sleep(pause)
+
+
+def _passes(error: LLMError, pause: float) -> bool:
+    is_short = pause <= _MOST_PAUSE_SECONDS and not isinstance(error, TimedOutError)
+    return is_short and is_retryable(error) and not is_refused(error)
 
 
 def _duration(seconds: float) -> str:

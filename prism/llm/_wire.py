@@ -476,14 +476,9 @@ def _words_in(said: Any) -> str:
 def _of_status(refused: RefusedError, advice: Advice, host: str, model: str) -> LLMError:
     status, message = refused.status_code, said_in(refused.said)
     is_page = is_web_page(message.encode())
-    said = describe_page(message.encode()) if is_page else " ".join(message.split())[:200]
-    what = f"{host} answered {status}{' with' if is_page else ':'} {said}"
+    what = f"{host} answered {status}{_shown(message, is_page=is_page)}"
     if status in OVERLOADED and not says_quota_is_spent(refused.said):
-        wait = read_retry_after(refused.retry_after)
-        error = OverloadedError(what if not wait else f"{what} (asks to wait {wait:,.12g} s)")
-        error.retry_after = wait
-        return error
-
+        return _overloaded(what, read_retry_after(refused.retry_after))
     if says_model_is_missing(message, status):
         what_to_do = advice.no_model.format(model=model)
         return ModelMissingError(f"{host} does not have the model: {what_to_do}")
@@ -495,6 +490,18 @@ def _of_status(refused: RefusedError, advice: Advice, host: str, model: str) -> 
         return BadReplyError(f"{what}: {SEE_ADDRESS}" if is_page else what)
 
     return LLMError(what)
+
+
+def _shown(message: str, *, is_page: bool) -> str:
+    if is_page:
+        return f" with {describe_page(message.encode())}"
+    return f": {' '.join(message.split())[:200]}"
+
+
+def _overloaded(what: str, wait: float | None) -> LLMError:
+    error = OverloadedError(f"{what} (asks to wait {wait:,.12g} s)" if wait else what)
+    error.retry_after = wait
+    return error
 
 
 def _first_line(error: Exception) -> str:

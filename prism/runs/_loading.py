@@ -60,12 +60,7 @@ async def load_model(
     if not pools:
         return
 
-    try:
-        found = await _warm_up_all(pools, deadline, note, quiet_seconds)
-    finally:
-        for _, asker in pools:
-            asker.budget.add(retries=asker.trial.attempts, tokens=asker.trial.tokens)
-
+    found = await _warm_up_all(pools, deadline, note, quiet_seconds)
     for (pool, asker), troubles in zip(pools, found, strict=True):
         is_fatal = may_end or any(host.settings["patience"] for host in pool.servers)
         if is_fatal and len(troubles) == len(pool.hosts) and all(map(_is_away, troubles)):
@@ -145,17 +140,20 @@ async def _warm_up(
     quiet_seconds: float,
 ) -> list[LLMError]:
     look, cost = try_text if isinstance(asker, Writer) else try_out, asker.trial
-    async with pool:
-        loading = asyncio.create_task(pool.warm_up(deadline, cost))
-        done, _ = await asyncio.wait({loading}, timeout=quiet_seconds)
-        if not done:
-            note(f"waiting for {pool.model} to be loaded at {', '.join(pool.hosts)}")
+    try:
+        async with pool:
+            loading = asyncio.create_task(pool.warm_up(deadline, cost))
+            done, _ = await asyncio.wait({loading}, timeout=quiet_seconds)
+            if not done:
+                note(f"waiting for {pool.model} to be loaded at {', '.join(pool.hosts)}")
 
-        errors = (await loading).values()
-        judged = zip(pool.servers, errors, strict=True)
-        found = await asyncio.gather(
-            *(_judge(host, error, deadline, look, cost) for host, error in judged)
-        )
+            errors = (await loading).values()
+            judged = zip(pool.servers, errors, strict=True)
+            found = await asyncio.gather(
+                *(_judge(host, error, deadline, look, cost) for host, error in judged)
+            )
+    finally:
+        asker.budget.add(retries=cost.attempts, tokens=cost.tokens)
 
     return [trouble for trouble in found if trouble is not None]
 
