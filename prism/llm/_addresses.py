@@ -30,6 +30,11 @@ def check_address(host: str) -> None:
         is_secret_wrong = isinstance(host, str) and _is_usable(shown_address(host))
         hint = " (write / @ : in a password as %2F %40 %3A)" if is_secret_wrong else ""
         raise FieldValueError(f"host must be an address such as {DEFAULT_HOST}, got {shown}{hint}")
+    if re.search("[?#]", host):
+        raise FieldValueError(
+            f"host must end before ? or #, as in {shown_address(host)}: what follows is never "
+            "sent; a key comes from an environment variable (key, or --key-variable)"
+        )
 
 
 def _is_usable(host: str) -> bool:

@@ -1,6 +1,7 @@
 """How servers are named, and what of it may be shown."""
 
 import asyncio
+import re
 from collections.abc import Callable
 from itertools import combinations
 from typing import Any
@@ -9,6 +10,7 @@ from urllib.parse import quote
 import pytest
 
 from prism.errors import FieldValueError, LLMError
+from prism.llm import Model
 from prism.llm._addresses import (
     check_address,
     credentials,
@@ -83,6 +85,16 @@ def test_credentials_are_read_but_not_shown(
 def test_a_key_behind_an_address_is_not_shown(rest: str) -> None:
     """A query or fragment reaches no message, log or summary."""
     assert shown_address(f"http://models.example{rest}").rstrip("/") == "http://models.example"
+
+
+@pytest.mark.parametrize("rest", ["?api_key=secret", "/v1#secret", "/?api-version=secret"])
+def test_what_would_not_be_sent_is_refused(rest: str) -> None:
+    """An address with a query or a fragment says that it is of no use, and does not show it."""
+    with pytest.raises(
+        FieldValueError, match=r"must end before \? or #, as in http://gpu1"
+    ) as told:
+        Model("m", hosts=(f"http://ann:pass@gpu1{rest}",))
+    assert not re.search("secret|pass", str(told.value))
 
 
 def test_a_wrong_address_keeps_its_secret() -> None:

@@ -18,7 +18,7 @@ from prism.llm._settings import AgentSettings, Concern, settings_of
 from prism.runs import WriterOptions
 from prism.worlds import SwitchModel
 
-SECRET = "http://ada:hidden@127.0.0.1:1/v1?key=hidden"
+SECRET = "http://ada:hidden@127.0.0.1:1/v1"
 
 
 def test_every_setting_is_declared() -> None:
