@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import pytest
 
-from prism.errors import FieldValueError, LLMError
+from prism.errors import FieldValueError, InputError, LLMError
 from prism.llm import Model
 from prism.llm._addresses import (
     check_address,
