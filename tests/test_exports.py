@@ -21,6 +21,8 @@ import pytest
 
 import prism
 from prism import pytest_plugin
+from prism._lazy import import_extra
+from prism.errors import MissingExtraError
 
 ROOT = Path(prism.__file__).parent
 REFERENCE = ROOT.parent / "docs" / "reference"
@@ -312,3 +314,16 @@ def late():
         ("prism.report._facts.counts", "TreePost"),
         ("prism._lazy", "get"),
     ]
+
+
+def test_only_the_package_of_an_extra_is_missed_by_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a package that is there misses itself is another fault, and no extra mends it."""
+    (tmp_path / "half_there.py").write_text("import nowhere_at_all\n", encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(MissingExtraError, match=r"nowhere_at_all.*prism-statecharts\[science\]"):
+        import_extra("nowhere_at_all.inside", "science")
+    with pytest.raises(ModuleNotFoundError, match="nowhere_at_all") as caught:
+        import_extra("half_there", "science")
+    assert not isinstance(caught.value, MissingExtraError)

@@ -135,6 +135,8 @@ def test_mending_is_told() -> None:
     """What had to be mended is said in the reply's defects, and a good reply has none."""
     assert read_reply("".join(PARTS)).defects == ()
     assert read_reply("".join(PARTS).replace("</type>", "")).defects == ("type is not closed",)
+    in_attributes = '<agent><action type="storage_load" tags="a"></action></agent>'
+    assert read_reply(in_attributes).defects == ("attributes instead of elements: type, tags",)
 
 
 def test_defects_are_few_and_short() -> None:
