@@ -5,6 +5,7 @@ import gzip
 import json
 import subprocess
 import sys
+import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
@@ -287,6 +288,30 @@ def test_a_proxy_is_left_to_httpx(carrier: str, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     assert carrier_to("http://10.0.0.1:80/") is over_httpx
     assert carrier_to("https://10.0.0.1/") is carrier_to("http://127.0.0.1:11434/") is usual
+
+
+@BOTH
+async def test_a_server_that_closes_what_it_keeps_gets_new_connections(
+    server: FakeOllama, connect: Connect, dialect: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It costs one question one request more, and neither a trial nor an answer."""
+
+    def closes(_: Exchange) -> bool:
+        # so that the next question comes before the client hears of it
+        time.sleep(0.02)
+        return False
+
+    monkeypatch.setattr(Exchange, "ready_for_next", closes)
+    async with connect(attempts=2) as pool:
+        costs = [Cost() for _ in range(4)]
+        for cost in costs:
+            assert (await pool.chat(HELLO, cost=cost)).text == "Hello."
+    assert [cost.attempts for cost in costs] == [1, 2, 1, 1]
+    assert len(server.questions) == 4
+
+    monkeypatch.setattr("prism.llm._doctor._PAUSE_SECONDS", 0.0)
+    async with Model("tiny", server.host, server=dialect) as model:
+        assert all([check.ok async for check in model.diagnose() if check.ok is not None])
 
 
 USED = {"role": "assistant", "content": "Hello."}
