@@ -5,7 +5,6 @@ import gzip
 import json
 import subprocess
 import sys
-import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
@@ -296,12 +295,17 @@ async def test_a_server_that_closes_what_it_keeps_gets_new_connections(
 ) -> None:
     """It costs one question one request more, and neither a trial nor an answer."""
 
-    def closes(_: Exchange) -> bool:
-        # so that the next question comes before the client hears of it
-        time.sleep(0.02)
-        return False
+    served, read = set(), Exchange.next_request
 
-    monkeypatch.setattr(Exchange, "ready_for_next", closes)
+    async def read_one(exchange: Exchange) -> Any:
+        if exchange not in served:
+            served.add(exchange)
+            return await read(exchange)
+
+        await exchange._reader.read(1)
+        return None
+
+    monkeypatch.setattr(Exchange, "next_request", read_one)
     async with connect(attempts=2) as pool:
         costs = [Cost() for _ in range(4)]
         for cost in costs:
