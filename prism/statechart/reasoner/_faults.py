@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
+from time import time
 
 from prism.errors import (
     BadReplyError,
@@ -52,6 +54,21 @@ _NAMES_NO_MODEL = re.compile(
     r"\bno models? (is |are )?loaded\b|\binvalid model name\b|\bnot a valid model id\b",
     re.IGNORECASE,
 )
+
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+_STEP = re.compile(
+    r"(\d+(?:\.\d+)?) ?(ms|s|m|h)(?:ecs?|econds?|ins?|inutes?|ours?)?(?![a-z])", re.IGNORECASE
+)
+"""A part of a duration, such as those of ``6m0s``."""
+
+_WAIT = re.compile(
+    rf"\b(?:try again|retry|retryDelay|please wait)\b\W{{0,4}}(?:in |after |for )?(?:{_STEP.pattern}\W*)+",
+    re.IGNORECASE,
+)
+"""A duration to wait, as in "Please try again in 1.5s", or Google's ``"retryDelay": "34s"``."""
+
+_FIRST_SECONDS, _FIRST_MILLISECONDS = 1e9, 1e12
+"""Larger numbers are times since 1970."""
 
 _QUOTA = re.compile(r"\binsufficient_quota\b|\breached your (\w+ )?usage limit\b", re.IGNORECASE)
 
@@ -160,7 +177,8 @@ def translated(error: Exception) -> Exception:
         found.status = INTERNAL
     elif status in (*OVERLOADED, _IN_A_STREAM):
         found = OverloadedError(describe(error))
-        found.status, found.retry_after = status or 0, retry_after_of(error)
+        found.status = status or 0
+        found.retry_after = _wait_of(error, found.status)
     elif status == INTERNAL:
         found = LLMError(describe(error))
         found.status = INTERNAL
@@ -183,27 +201,60 @@ def status_of(error: BaseException) -> int | None:
     return None
 
 
-def retry_after_of(error: BaseException | None) -> float | None:
-    """Return the seconds that a Retry-After header asks for, of an exception or of its causes."""
+def _wait_of(error: BaseException, status: int) -> float | None:
+    """Return the seconds that an exception, or one of its causes, asks to wait."""
     for raised in _causes(error):
         headers = getattr(getattr(raised, "response", None), "headers", None)
-        given = headers.get("retry-after", "") if isinstance(headers, Mapping) else ""
-        wait = read_retry_after(given)
+        wait = wait_in(status, headers if isinstance(headers, Mapping) else {}, str(raised))
         if wait is not None:
             return wait
 
     return None
 
 
-def read_retry_after(given: str) -> float | None:
-    """Read a Retry-After header, seconds or a date (RFC 9110, section 10.2.3), as seconds."""
-    for read in (float, _seconds_until):
-        try:
-            return max(0.0, read(given))
-        except ValueError:
-            continue
+def wait_in(status: int, headers: Mapping[str, str], said: str) -> float | None:
+    """Return the seconds that a server asks to wait; None if it does not.
+
+    Args:
+        status: The status of its answer. Words count only if it is busy, since gateways write the
+            same page about any failure.
+        headers: The headers of its answer. Besides Retry-After (RFC 9110, section 10.2.3), OpenAI
+            and others send milliseconds, and when the limits are reset that are used up.
+        said: The text of its answer, which often says it in words.
+    """
+    in_words = _WAIT.search(said) if status in BUSY else None
+    resets = (
+        given
+        for name, given in headers.items()
+        if "ratelimit-reset" in name.lower()
+        and headers.get(name.lower().replace("reset", "remaining"), "0") == "0"
+    )
+    told = (
+        f"{headers.get('retry-after-ms', '')} ms",
+        headers.get("retry-after", ""),
+        in_words[0] if in_words else "",
+        *resets,
+    )
+    return next((max(0.0, wait) for wait in map(_seconds_in, told) if wait is not None), None)
+
+
+def _seconds_in(given: str) -> float | None:
+    """Return the seconds until a time, or in a duration, that is given in whatever form."""
+    if steps := _STEP.findall(given):
+        return sum(float(number) * _UNITS[unit.lower()] for number, unit in steps)
+
+    for read in (_seconds_from_now, _seconds_until):
+        with suppress(ValueError):
+            return read(given)
 
     return None
+
+
+def _seconds_from_now(given: str) -> float:
+    number = float(given)
+    # some give the time in seconds since 1970, and OpenRouter in milliseconds
+    seconds = number / 1000 if number > _FIRST_MILLISECONDS else number
+    return seconds - time() if seconds > _FIRST_SECONDS else seconds
 
 
 def _seconds_until(date: str) -> float:
