@@ -16,6 +16,7 @@ from collections.abc import (
     Iterator,
     Mapping,
 )
+from dataclasses import dataclass
 from functools import cache
 from html import unescape
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -140,8 +141,8 @@ class Wire:
         self._secrets = [secret.encode() for secret in secrets_in(address, key)]
         self._calls = 0
         self._closes_when_idle = False
-        self._connections: AsyncGenerator[Ask, None] | None = None
-        self._asking: Ask | None = None
+        self._keeps = True
+        self._connections: _Connections | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def send(
@@ -165,9 +166,9 @@ class Wire:
         self._calls += 1
         try:
             # slow the first time, for which the server is not responsible
-            ask = await self._connected()
+            connections = await self._connected()
             async with asyncio.timeout(seconds):
-                return await self._sent(ask, path, content, cost)
+                return await self._sent(connections, path, content, cost)
         except asyncio.CancelledError:
             self._closes_when_idle = True
             cost.request_cancelled()
@@ -182,10 +183,18 @@ class Wire:
                 self._closes_when_idle = False
                 await self.close()
 
-    async def _sent(self, ask: Ask, path: str, content: bytes | None, cost: Cost) -> Any:
+    async def _sent(
+        self, connections: _Connections, path: str, content: bytes | None, cost: Cost
+    ) -> Any:
         is_recorded = cost.trail is not None
         cost.request_began(self.shown(content or b"") if is_recorded else None)
-        answer = await ask(urljoin(self._base, path), content, cost)
+        try:
+            answer = await connections.ask(urljoin(self._base, path), content, cost)
+        except Exception as error:
+            if self._keeps and connections.have_answered and _is_broken(error):
+                self._stop_keeping(connections)
+            raise
+        connections.have_answered = True
 
         reply = self._without_secrets(answer.content, _LONG if answer.is_success else 0)
         if is_recorded:
@@ -241,18 +250,39 @@ class Wire:
             self._closes_when_idle = True
             return
 
-        connections, self._connections, self._asking = self._connections, None, None
+        connections, self._connections = self._connections, None
         if connections is not None and is_here:
-            await _to_the_end(connections.aclose())
+            await _to_the_end(connections.carried.aclose())
 
-    async def _connected(self) -> Ask:
+    async def _connected(self) -> _Connections:
         loop = asyncio.get_running_loop()
-        if self._asking is None or self._loop is not loop:
-            # a generator, because asyncio ends those with their loop, and when they are dropped
-            self._connections = self._carrier(self._headers, self._most_bytes)
-            self._loop, self._asking = loop, await anext(self._connections)
+        if self._connections is None or self._loop is not loop:
+            carried = self._carrier(self._headers, self._most_bytes, self._keeps)
+            self._connections, self._loop = _Connections(carried, await anext(carried)), loop
 
-        return self._asking
+        return self._connections
+
+    def _stop_keeping(self, connections: _Connections) -> None:
+        """Make a connection for every further request; some servers close those that they keep."""
+        self._keeps = False
+        # its open requests, if any, hold it until they end
+        if self._connections is connections:
+            self._connections = None
+
+
+@dataclass
+class _Connections:
+    """The connections of one event loop.
+
+    Args:
+        carried: A generator, because asyncio ends those with their loop, and when they are dropped.
+        ask: What it has yielded.
+        have_answered: Whether a reply has come, so that one of them may be kept.
+    """
+
+    carried: AsyncGenerator[Ask, None]
+    ask: Ask
+    have_answered: bool = False
 
 
 def _headers(user: tuple[str, str] | None, key: str) -> dict[str, str]:
@@ -409,6 +439,13 @@ def translate(
     return translated
 
 
+def _is_broken(error: Exception) -> bool:
+    """Return True if a connection that had been made broke."""
+    import httpx
+
+    return isinstance(error, httpx.TransportError) and not isinstance(error, httpx.ConnectError)
+
+
 def _translate(error: Exception, advice: Advice, host: str, model: str, seconds: float) -> LLMError:
     import httpx
 
@@ -533,8 +570,11 @@ class Answer(NamedTuple):
 Ask = Callable[[str, bytes | None, Cost], Awaitable[Answer]]
 """POSTs a body to an address, or GETs it if there is no body."""
 
-Carrier = Callable[[Mapping[str, str], int], AsyncGenerator[Ask, None]]
-"""Yields an `Ask` with given headers and a size limit, and closes its connections at the end."""
+Carrier = Callable[[Mapping[str, str], int, bool], AsyncGenerator[Ask, None]]
+"""Yields an `Ask` with given headers and a size limit, and closes its connections at the end.
+
+The last argument tells whether it keeps connections from one request to the next.
+"""
 
 
 def carrier_to(address: str) -> Carrier:
@@ -559,7 +599,9 @@ def _has_proxy(address: str) -> bool:
     return is_named and not proxy_bypass(parts.hostname or "")
 
 
-async def over_httpx(headers: Mapping[str, str], most_bytes: int) -> AsyncGenerator[Ask, None]:
+async def over_httpx(
+    headers: Mapping[str, str], most_bytes: int, keeps: bool
+) -> AsyncGenerator[Ask, None]:
     """Carry requests with httpx; see `Carrier`."""
     import httpx
 
@@ -595,7 +637,7 @@ async def over_httpx(headers: Mapping[str, str], most_bytes: int) -> AsyncGenera
         timeout=None,
         follow_redirects=True,
         max_redirects=_MOST_REDIRECTS,
-        limits=httpx.Limits(max_connections=None, max_keepalive_connections=None),
+        limits=httpx.Limits(max_connections=None, max_keepalive_connections=None if keeps else 0),
         # before httpx reads a reply, including a redirect
         event_hooks={"response": [read]},
         verify=_certificates(),
@@ -603,7 +645,9 @@ async def over_httpx(headers: Mapping[str, str], most_bytes: int) -> AsyncGenera
         yield ask
 
 
-async def over_aiohttp(headers: Mapping[str, str], most_bytes: int) -> AsyncGenerator[Ask, None]:
+async def over_aiohttp(
+    headers: Mapping[str, str], most_bytes: int, keeps: bool
+) -> AsyncGenerator[Ask, None]:
     """Carry requests with aiohttp; see `Carrier`. Its exceptions become those of httpx."""
     import aiohttp
 
@@ -637,7 +681,7 @@ async def over_aiohttp(headers: Mapping[str, str], most_bytes: int) -> AsyncGene
         headers=headers,
         timeout=aiohttp.ClientTimeout(total=None),
         auto_decompress=False,
-        connector=aiohttp.TCPConnector(limit=0, ssl=_certificates()),
+        connector=aiohttp.TCPConnector(limit=0, ssl=_certificates(), force_close=not keeps),
         trace_configs=[tracing],
     ) as client:
         yield ask

@@ -289,6 +289,35 @@ def test_a_proxy_is_left_to_httpx(carrier: str, monkeypatch: pytest.MonkeyPatch)
     assert carrier_to("https://10.0.0.1/") is carrier_to("http://127.0.0.1:11434/") is usual
 
 
+@BOTH
+async def test_a_server_that_closes_what_it_keeps_gets_new_connections(
+    server: FakeOllama, connect: Connect, dialect: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It costs one question one request more, and neither a trial nor an answer."""
+
+    served, read = set(), Exchange.next_request
+
+    async def read_one(exchange: Exchange) -> Any:
+        request = await read(exchange)
+        if exchange in served:
+            return None
+
+        served.add(exchange)
+        return request
+
+    monkeypatch.setattr(Exchange, "next_request", read_one)
+    async with connect(attempts=2) as pool:
+        costs = [Cost() for _ in range(4)]
+        for cost in costs:
+            assert (await pool.chat(HELLO, cost=cost)).text == "Hello."
+    assert [cost.attempts for cost in costs] == [1, 2, 1, 1]
+    assert len(server.questions) == 4
+
+    monkeypatch.setattr("prism.llm._doctor._PAUSE_SECONDS", 0.0)
+    async with Model("tiny", server.host, server=dialect) as model:
+        assert all([check.ok async for check in model.diagnose() if check.ok is not None])
+
+
 USED = {"role": "assistant", "content": "Hello."}
 COUNTS = [
     (7, 7),
