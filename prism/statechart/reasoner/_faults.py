@@ -62,7 +62,8 @@ _STEP = re.compile(
 """A part of a duration, such as those of ``6m0s``."""
 
 _WAIT = re.compile(
-    rf"\b(?:try again|retry|retryDelay|please wait)\b\W{{0,4}}(?:in |after |for )?(?:{_STEP.pattern}\W*)+",
+    r"\b(?:try again|retry|retryDelay|please wait)\b\W{0,4}(?:in |after |for )?"
+    rf"(?:{_STEP.pattern}\W*)+",
     re.IGNORECASE,
 )
 """A duration to wait, as in "Please try again in 1.5s", or Google's ``"retryDelay": "34s"``."""
