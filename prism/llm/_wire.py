@@ -42,6 +42,7 @@ from prism.statechart.reasoner._faults import (
     NO_SUCH_PATH,
     OVERLOADED,
     UNAUTHORIZED,
+    has_lost_model,
     says_model_is_missing,
     says_quota_is_spent,
     wait_in,
@@ -429,7 +430,8 @@ def translate(
         if isinstance(error, RefusedError) and not isinstance(translated, UselessReplyError):
             translated.status = error.status_code
         # the server failed internally, whatever its status
-        if isinstance(error, (ErrorInReplyError, GarbledReplyError)):
+        is_unmarked = isinstance(error, (ErrorInReplyError, GarbledReplyError))
+        if is_unmarked or has_lost_model(translated):
             translated.status = INTERNAL
     else:
         why = _first_line(error)

@@ -41,8 +41,10 @@ INTERNAL = 500
 _IN_A_STREAM = -1
 _MOST_SAID = 200
 
-_NO_FILES = re.compile(
-    r"unable to load model|blobs[/\\]sha256|no such file|file does not exist", re.IGNORECASE
+_LOST = re.compile(
+    r"unable to load model|blobs[/\\]sha256|no such file|file does not exist|"
+    r"\bmodel (has crashed|(is |was )?(un|re)loaded)\b",
+    re.IGNORECASE,
 )
 
 _LACKS_MODEL = re.compile(
@@ -116,12 +118,14 @@ def is_internal(error: BaseException) -> bool:
     return status >= 500
 
 
-def lacks_files(error: BaseException) -> bool:
-    """Return True if the server failed because it could not read the files of the model.
+def has_lost_model(error: BaseException) -> bool:
+    """Return True if the server has lost a model that it may soon have again.
 
-    Ollama answers so (HTTP 500) while a model is being pulled again.
+    Ollama cannot read its files while it is being pulled again (HTTP 500). LM Studio says that it
+    has crashed (HTTP 400), and loads it for the next request.
     """
-    return is_internal(error) and _NO_FILES.search(str(error)) is not None
+    is_answer = is_internal(error) or is_malformed(error)
+    return is_answer and _LOST.search(str(error)) is not None
 
 
 def is_permanent_refusal(error: BaseException) -> bool:
@@ -180,7 +184,7 @@ def translated(error: Exception) -> Exception:
         found = OverloadedError(describe(error))
         found.status = status or 0
         found.retry_after = _wait_of(error, found.status)
-    elif status == INTERNAL:
+    elif status == INTERNAL or has_lost_model(error):
         found = LLMError(describe(error))
         found.status = INTERNAL
     elif status is None and any(map(_is_transport_fault, _causes(error))):
