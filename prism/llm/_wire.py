@@ -42,9 +42,10 @@ from prism.statechart.reasoner._faults import (
     NO_SUCH_PATH,
     OVERLOADED,
     UNAUTHORIZED,
-    read_retry_after,
+    has_lost_model,
     says_model_is_missing,
     says_quota_is_spent,
+    wait_in,
 )
 from prism.statechart.reasoner._spending import Cost, first
 from prism.telemetry._loggers import describe
@@ -110,14 +111,14 @@ class RefusedError(Exception):
     Args:
         status: The HTTP status.
         said: The body, without secrets.
-        retry_after: The Retry-After header; empty if there is none.
+        headers: The headers, by names in any case.
     """
 
-    def __init__(self, status: int, said: str, retry_after: str) -> None:
+    def __init__(self, status: int, said: str, headers: Mapping[str, str]) -> None:
         super().__init__(f"HTTP {status}")
         self.status_code: int = status
         self.said: str = said
-        self.retry_after: str = retry_after
+        self.wait: float | None = wait_in(status, headers, said)
 
 
 class Wire:
@@ -200,7 +201,7 @@ class Wire:
         if is_recorded:
             cost.request_replied(self.shown(reply))
         if not answer.is_success:
-            raise RefusedError(answer.status, reply.decode("utf-8", "replace"), answer.retry_after)
+            raise RefusedError(answer.status, reply.decode("utf-8", "replace"), answer.headers)
         if reply.lstrip().startswith(_BEGINNINGS_OF_EVENTS):
             raise _streamed("events (text/event-stream)")
         if is_web_page(reply):
@@ -230,7 +231,7 @@ class Wire:
 
         code = str(first(error, "code"))
         if code in _STATUSES:
-            raise RefusedError(int(code), self.shown(orjson.dumps(error)), "")
+            raise RefusedError(int(code), self.shown(orjson.dumps(error)), {})
 
         shown = self.shown(_words_in(error).encode("utf-8", "replace"))
         raise ErrorInReplyError(f"answered with an error instead of a reply: {_brief(shown)}")
@@ -429,7 +430,8 @@ def translate(
         if isinstance(error, RefusedError) and not isinstance(translated, UselessReplyError):
             translated.status = error.status_code
         # the server failed internally, whatever its status
-        if isinstance(error, (ErrorInReplyError, GarbledReplyError)):
+        is_unmarked = isinstance(error, (ErrorInReplyError, GarbledReplyError))
+        if is_unmarked or has_lost_model(translated):
             translated.status = INTERNAL
     else:
         why = _first_line(error)
@@ -515,7 +517,7 @@ def _of_status(refused: RefusedError, advice: Advice, host: str, model: str) -> 
     is_page = is_web_page(message.encode())
     what = f"{host} answered {status}{_shown(message, is_page=is_page)}"
     if status in OVERLOADED and not says_quota_is_spent(refused.said):
-        return _overloaded(what, read_retry_after(refused.retry_after))
+        return _overloaded(what, refused.wait)
     if says_model_is_missing(message, status):
         what_to_do = advice.no_model.format(model=model)
         return ModelMissingError(f"{host} does not have the model: {what_to_do}")
@@ -536,7 +538,7 @@ def _shown(message: str, *, is_page: bool) -> str:
 
 
 def _overloaded(what: str, wait: float | None) -> LLMError:
-    error = OverloadedError(f"{what} (asks to wait {wait:,.12g} s)" if wait else what)
+    error = OverloadedError(f"{what} (asks to wait {round(wait, 3):,.12g} s)" if wait else what)
     error.retry_after = wait
     return error
 
@@ -553,12 +555,12 @@ class Answer(NamedTuple):
 
     Args:
         status: The HTTP status.
-        retry_after: The Retry-After header; empty if there is none.
+        headers: The headers, by names in any case.
         content: The decoded body; for an error, its beginning.
     """
 
     status: int
-    retry_after: str
+    headers: Mapping[str, str]
     content: bytes
 
     @property
@@ -628,8 +630,7 @@ async def over_httpx(
             _method(content), address, content=content, extensions={"trace": trace}
         )
         response = await client.send(request)
-        wait = response.headers.get("retry-after", "")
-        return Answer(response.status_code, wait, response.content)
+        return Answer(response.status_code, response.headers, response.content)
 
     # our own transport would ignore the proxies of the environment
     async with httpx.AsyncClient(
@@ -666,7 +667,7 @@ async def over_aiohttp(
                 encoding = response.headers.get("Content-Encoding", "")
                 pieces = response.content.iter_any()
                 body = await _read(pieces, encoding, response.status, most_bytes)
-                return Answer(response.status, response.headers.get("Retry-After", ""), body)
+                return Answer(response.status, response.headers, body)
         except aiohttp.ClientError as error:
             raise _as_of_httpx(error) from error
 

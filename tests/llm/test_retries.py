@@ -264,19 +264,30 @@ async def test_a_model_that_was_loaded_has_been_there(server: FakeOllama, connec
     assert (await asking).text == "Hello."
 
 
+LOST = [
+    Fault.status(500, "unable to load model: /models/blobs/sha256-0f5e"),
+    Fault.status(400, "The model has crashed without additional information. (Exit code: 6)"),
+    Fault.status(500, "The model has crashed without additional information. (Exit code: 6)"),
+    Fault.status(400, "Model is unloaded."),
+]
+
+
+@BOTH
+@pytest.mark.parametrize("lost", LOST, ids=["files", "crash", "crash, 500", "unloaded"])
 @pytest.mark.parametrize("patience", [0, 60])
-@pytest.mark.sampled(2)
-async def test_a_model_whose_files_are_being_replaced_is_waited_for(
-    server: FakeOllama, connect: Connect, patience: float
+@pytest.mark.sampled(6)
+async def test_a_model_that_is_lost_for_a_moment_is_waited_for(
+    server: FakeOllama, connect: Connect, patience: float, lost: Fault
 ) -> None:
-    """HTTP 500 for files that cannot be read is waited for with patience, not asked once more."""
-    pool = impatient(connect(patience=patience), pause=0.005, patience=patience)
+    """Files that are replaced and a crash are waited for with patience, else asked once more."""
+    pool = impatient(connect(patience=patience, attempts=3), pause=0.005, patience=patience)
     await ask(pool)
-    server.fail(*[Fault.status(500, "unable to load model: /models/blobs/sha256-0f5e")] * 12)
-    if patience:
-        assert len(await ask(pool, 20)) == 20
-    else:
-        with pytest.raises(LLMError, match="unable to load model"):
+    server.fail(*[lost] * (12 if patience else 1))
+    assert len(await ask(pool, 20)) == 20
+    assert server.asked == 21 + (12 if patience else 1)
+    if not patience:
+        server.fail(lost, lost)
+        with pytest.raises(LLMError, match=r"unable to load|crashed|unloaded"):
             await pool.chat(HELLO)
     assert at_rest(pool)
 

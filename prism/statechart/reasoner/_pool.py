@@ -14,12 +14,12 @@ from typing import Any, Generic, TypeVar, cast
 
 from prism.errors import CircuitOpenError, DecisionsUnsupportedError, LLMError, ModelMissingError
 from prism.statechart.reasoner._faults import (
+    has_lost_model,
     is_busy,
     is_internal,
     is_refused,
     is_retryable,
     is_unusable,
-    lacks_files,
 )
 from prism.statechart.reasoner._model_client import Chat, ChatReply, Choices, DecisionReply
 from prism.statechart.reasoner._slots import (
@@ -671,7 +671,7 @@ def _works_but_is_busy(host: Host, error: LLMError, others: int) -> bool:
 
 def _is_coming(host: Host, error: BaseException) -> bool:
     """Return True if the pool waits for a host to have its model again."""
-    is_without = isinstance(error, ModelMissingError) or lacks_files(error)
+    is_without = isinstance(error, ModelMissingError) or has_lost_model(error)
     return is_without and host.has_answered and host.breaker.patience > 0
 
 
