@@ -64,7 +64,7 @@ _STEP = re.compile(
 """A part of a duration, such as those of ``6m0s``."""
 
 _WAIT = re.compile(
-    r"\b(?:try again|retry|retryDelay|please wait)\b\W{0,4}(?:in |after |for )?"
+    r"\b(?:try again|retry|retryDelay|please wait)\b\W{0,6}(?:in |after |for )?"
     rf"(?:{_STEP.pattern}\W*)+",
     re.IGNORECASE,
 )
