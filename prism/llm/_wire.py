@@ -105,6 +105,10 @@ class ErrorInReplyError(UnusableReplyError):
     """A reply with status 200 contains an error, because the server failed internally."""
 
 
+class EndlessReplyError(TimeoutError):
+    """A reply began and did not end in time; the message continues after the server's name."""
+
+
 class RefusedError(Exception):
     """A server answered with a status other than success.
 
@@ -131,14 +135,14 @@ class Wire:
         address: The address as it was written.
         base: The prefix of all paths, without a name and password.
         key: The key to send if the address has no name and password; it is never shown.
-        most_bytes: Maximum size of a decoded reply.
+        limits: The limits of a reply.
     """
 
-    def __init__(self, address: str, base: str, key: str, most_bytes: int) -> None:
+    def __init__(self, address: str, base: str, key: str, limits: ReplyLimits) -> None:
         self._base = base.rstrip("/") + "/"
         self._headers = _headers(credentials(address), key)
         self._carrier = carrier_to(self._base)
-        self._most_bytes = most_bytes
+        self._limits = limits
         self._secrets = [secret.encode() for secret in secrets_in(address, key)]
         self._calls = 0
         self._closes_when_idle = False
@@ -258,7 +262,7 @@ class Wire:
     async def _connected(self) -> _Connections:
         loop = asyncio.get_running_loop()
         if self._connections is None or self._loop is not loop:
-            carried = self._carrier(self._headers, self._most_bytes, self._keeps)
+            carried = self._carrier(self._headers, self._limits, self._keeps)
             self._connections, self._loop = _Connections(carried, await anext(carried)), loop
 
         return self._connections
@@ -453,6 +457,8 @@ def _translate(error: Exception, advice: Advice, host: str, model: str, seconds:
 
     if isinstance(error, RefusedError):
         return _of_status(error, advice, host, model)
+    if isinstance(error, EndlessReplyError):
+        return TimedOutError(f"{host} {error}")
     if isinstance(error, TimeoutError):
         return TimedOutError(f"no complete reply from {model} at {host} within {seconds:g} s")
     if isinstance(error, httpx.ConnectError):
@@ -572,8 +578,22 @@ class Answer(NamedTuple):
 Ask = Callable[[str, bytes | None, Cost], Awaitable[Answer]]
 """POSTs a body to an address, or GETs it if there is no body."""
 
-Carrier = Callable[[Mapping[str, str], int, bool], AsyncGenerator[Ask, None]]
-"""Yields an `Ask` with given headers and a size limit, and closes its connections at the end.
+
+class ReplyLimits(NamedTuple):
+    """The limits of a reply.
+
+    Args:
+        size: Maximum bytes of its decoded body.
+        seconds: Seconds for its body. They matter where a request has longer, since a server may
+            load its model before it replies.
+    """
+
+    size: int
+    seconds: float
+
+
+Carrier = Callable[[Mapping[str, str], ReplyLimits, bool], AsyncGenerator[Ask, None]]
+"""Yields an `Ask` with given headers and limits, and closes its connections at the end.
 
 The last argument tells whether it keeps connections from one request to the next.
 """
@@ -602,7 +622,7 @@ def _has_proxy(address: str) -> bool:
 
 
 async def over_httpx(
-    headers: Mapping[str, str], most_bytes: int, keeps: bool
+    headers: Mapping[str, str], limits: ReplyLimits, keeps: bool
 ) -> AsyncGenerator[Ask, None]:
     """Carry requests with httpx; see `Carrier`."""
     import httpx
@@ -614,7 +634,7 @@ async def over_httpx(
         refuse_redirect(response.status_code, sent, response.headers.get("location", ""))
         encoding = response.headers.pop("content-encoding", "")
         try:
-            content = await _read(stream, encoding, response.status_code, most_bytes)
+            content = await _read(stream, encoding, response.status_code, limits)
         finally:
             await stream.aclose()
 
@@ -647,7 +667,7 @@ async def over_httpx(
 
 
 async def over_aiohttp(
-    headers: Mapping[str, str], most_bytes: int, keeps: bool
+    headers: Mapping[str, str], limits: ReplyLimits, keeps: bool
 ) -> AsyncGenerator[Ask, None]:
     """Carry requests with aiohttp; see `Carrier`. Its exceptions become those of httpx."""
     import aiohttp
@@ -666,7 +686,7 @@ async def over_aiohttp(
             ) as response:
                 encoding = response.headers.get("Content-Encoding", "")
                 pieces = response.content.iter_any()
-                body = await _read(pieces, encoding, response.status, most_bytes)
+                body = await _read(pieces, encoding, response.status, limits)
                 return Answer(response.status, response.headers, body)
         except aiohttp.ClientError as error:
             raise _as_of_httpx(error) from error
@@ -733,13 +753,27 @@ def _certificates() -> Any:
     return httpx.create_ssl_context()
 
 
-async def _read(pieces: AsyncIterator[bytes], encoding: str, status: int, most_bytes: int) -> bytes:
+async def _read(
+    pieces: AsyncIterator[bytes], encoding: str, status: int, limits: ReplyLimits
+) -> bytes:
     """Read the decoded body of a reply, or only the beginning for an error.
 
     Raises:
         UnusableReplyError: If a reply is too long, or has an encoding that was not requested.
+        EndlessReplyError: If it does not end in time.
     """
-    most = most_bytes if _is_success(status) else _MOST_ERROR_BYTES
+    try:
+        async with asyncio.timeout(limits.seconds):
+            most = limits.size if _is_success(status) else _MOST_ERROR_BYTES
+            return await _read_to(pieces, encoding, most, is_error=not _is_success(status))
+    except TimeoutError:
+        within = f"within {limits.seconds:g} s"
+        raise EndlessReplyError(f"began a reply that did not end {within}") from None
+
+
+async def _read_to(
+    pieces: AsyncIterator[bytes], encoding: str, most: int, *, is_error: bool
+) -> bytes:
     content, sent = bytearray(), 0
     try:
         decoder = _decoder_of(encoding)
@@ -754,7 +788,7 @@ async def _read(pieces: AsyncIterator[bytes], encoding: str, status: int, most_b
             if max(sent, len(content)) > most:
                 raise UnusableReplyError(f"sent a reply of more than {most} bytes")
     except UnusableReplyError:
-        if _is_success(status):
+        if not is_error:
             raise
 
     return bytes(content[:most])

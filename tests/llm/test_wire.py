@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from prism.errors import BadReplyError, LLMError, OverloadedError
+from prism.errors import BadReplyError, LLMError, OverloadedError, TimedOutError
 from prism.llm import Model
 from prism.llm._wire import carrier_to, over_aiohttp, over_httpx
 from prism.statechart.reasoner import Cost
@@ -254,6 +254,20 @@ async def test_a_reply_of_very_many_values_is_not_looked_at(
 
 @BOTH
 @pytest.mark.sampled(4)
+@BOTH
+async def test_a_model_may_load_for_long_but_a_reply_has_to_end(
+    server: FakeOllama, connect: Connect, dialect: str
+) -> None:
+    """What begins and goes on for ever is ended by the time of any reply, not that of a load."""
+    path = "/api/generate" if dialect == "ollama" else "/v1/chat/completions"
+    server.fail(Fault.trickle(), path=path)
+    (host,) = connect(timeout=0.1, load_timeout=600).servers
+    with pytest.raises(TimedOutError, match=r"began a reply that did not end within 0.1 s$"):
+        await host.load()
+    server.latency = 0.2
+    await host.load()
+
+
 async def test_the_bound_can_be_set(server: FakeOllama, connect: Connect) -> None:
     """A pool that is told to read more reads more."""
     server.fail(Fault.says("x" * 2 * LIMIT))
