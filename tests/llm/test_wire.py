@@ -268,6 +268,7 @@ async def test_a_model_may_load_for_long_but_a_reply_has_to_end(
     await host.load()
 
 
+@BOTH
 async def test_the_bound_can_be_set(server: FakeOllama, connect: Connect) -> None:
     """A pool that is told to read more reads more."""
     server.fail(Fault.says("x" * 2 * LIMIT))
