@@ -253,8 +253,6 @@ async def test_a_reply_of_very_many_values_is_not_looked_at(
 
 
 @BOTH
-@pytest.mark.sampled(4)
-@BOTH
 async def test_a_model_may_load_for_long_but_a_reply_has_to_end(
     server: FakeOllama, connect: Connect, dialect: str
 ) -> None:
@@ -269,6 +267,7 @@ async def test_a_model_may_load_for_long_but_a_reply_has_to_end(
 
 
 @BOTH
+@pytest.mark.sampled(4)
 async def test_the_bound_can_be_set(server: FakeOllama, connect: Connect) -> None:
     """A pool that is told to read more reads more."""
     server.fail(Fault.says("x" * 2 * LIMIT))
