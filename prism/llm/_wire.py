@@ -144,8 +144,6 @@ class Wire:
         self._carrier = carrier_to(self._base)
         self._limits = limits
         self._secrets = [secret.encode() for secret in secrets_in(address, key)]
-        self._calls = 0
-        self._closes_when_idle = False
         self._keeps = True
         self._connections: _Connections | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -168,25 +166,24 @@ class Wire:
             TimeoutError: If it does not arrive in time.
         """
         content = None if body is None else _as_json(body)
-        self._calls += 1
+        # slow the first time, for which the server is not responsible
+        connections = await self._connected()
+        connections.calls += 1
         try:
-            # slow the first time, for which the server is not responsible
-            connections = await self._connected()
             async with asyncio.timeout(seconds):
                 return await self._sent(connections, path, content, cost)
         except asyncio.CancelledError:
-            self._closes_when_idle = True
+            connections.close_when_idle = True
             cost.request_cancelled()
             raise
         except TimeoutError:
-            self._closes_when_idle = True
+            connections.close_when_idle = True
             raise
         finally:
-            self._calls -= 1
-            if self._closes_when_idle and not self._calls:
+            connections.calls -= 1
+            if connections.close_when_idle and not connections.calls:
                 # httpcore 1.0 never closes a new connection whose call was cancelled
-                self._closes_when_idle = False
-                await self.close()
+                await self._end(connections)
 
     async def _sent(
         self, connections: _Connections, path: str, content: bytes | None, cost: Cost
@@ -249,15 +246,22 @@ class Wire:
 
     async def close(self) -> None:
         """Close the connections, or let the last open request do so."""
-        is_here = self._loop is asyncio.get_running_loop()
-        # open requests may be making connections that nobody would close
-        if self._calls and is_here:
-            self._closes_when_idle = True
-            return
+        connections = self._connections
+        if connections is None or self._loop is not asyncio.get_running_loop():
+            self._connections = None
+        elif connections.calls:
+            # open requests may be making connections that nobody would close
+            connections.close_when_idle = True
+        else:
+            await self._end(connections)
 
-        connections, self._connections = self._connections, None
-        if connections is not None and is_here:
-            await _to_the_end(connections.carried.aclose())
+    async def _end(self, connections: _Connections) -> None:
+        self._forget(connections)
+        await _to_the_end(connections.carried.aclose())
+
+    def _forget(self, connections: _Connections) -> None:
+        if self._connections is connections:
+            self._connections = None
 
     async def _connected(self) -> _Connections:
         loop = asyncio.get_running_loop()
@@ -269,10 +273,8 @@ class Wire:
 
     def _stop_keeping(self, connections: _Connections) -> None:
         """Make a connection for every further request; some servers close those that they keep."""
-        self._keeps = False
-        # its open requests, if any, hold it until they end
-        if self._connections is connections:
-            self._connections = None
+        self._keeps, connections.close_when_idle = False, True
+        self._forget(connections)
 
 
 @dataclass
@@ -283,11 +285,15 @@ class _Connections:
         carried: A generator, because asyncio ends those with their loop, and when they are dropped.
         ask: What it has yielded.
         have_answered: Whether a reply has come, so that one of them may be kept.
+        calls: Number of open requests.
+        close_when_idle: Whether the last open request closes them.
     """
 
     carried: AsyncGenerator[Ask, None]
     ask: Ask
     have_answered: bool = False
+    calls: int = 0
+    close_when_idle: bool = False
 
 
 def _headers(user: tuple[str, str] | None, key: str) -> dict[str, str]:
