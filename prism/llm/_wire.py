@@ -68,6 +68,10 @@ _BEGINNINGS_OF_EVENTS = (b"data:", b"event:", b": ")
 """How server-sent events begin: with a field, or with a comment that keeps a connection open."""
 
 _PIECE_BYTES = 65_536
+
+_MOST_HEADER_BYTES = 65_536
+"""Maximum bytes of a header, for aiohttp, whose own limit is an eighth of that."""
+
 _MOST_REDIRECTS = 20
 
 _AS_GET = (301, 302, 303)
@@ -712,6 +716,8 @@ async def over_aiohttp(
         headers=headers,
         timeout=aiohttp.ClientTimeout(total=None),
         auto_decompress=False,
+        max_field_size=_MOST_HEADER_BYTES,
+        max_line_size=_MOST_HEADER_BYTES,
         connector=aiohttp.TCPConnector(limit=0, ssl=_certificates(), force_close=not keeps),
         trace_configs=[tracing],
     ) as client:
