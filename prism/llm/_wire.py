@@ -47,6 +47,7 @@ from prism.statechart.reasoner._faults import (
     says_quota_is_spent,
     wait_in,
 )
+from prism.statechart.reasoner._model_client import FILTERED
 from prism.statechart.reasoner._spending import Cost, first
 from prism.telemetry._loggers import describe
 
@@ -67,6 +68,10 @@ _BEGINNINGS_OF_EVENTS = (b"data:", b"event:", b": ")
 """How server-sent events begin: with a field, or with a comment that keeps a connection open."""
 
 _PIECE_BYTES = 65_536
+
+_MOST_HEADER_BYTES = 65_536
+"""Maximum bytes of a header, for aiohttp, whose own limit is an eighth of that."""
+
 _MOST_REDIRECTS = 20
 
 _AS_GET = (301, 302, 303)
@@ -105,6 +110,10 @@ class ErrorInReplyError(UnusableReplyError):
     """A reply with status 200 contains an error, because the server failed internally."""
 
 
+class EndlessReplyError(TimeoutError):
+    """A reply began and did not end in time; the message continues after the server's name."""
+
+
 class RefusedError(Exception):
     """A server answered with a status other than success.
 
@@ -131,17 +140,15 @@ class Wire:
         address: The address as it was written.
         base: The prefix of all paths, without a name and password.
         key: The key to send if the address has no name and password; it is never shown.
-        most_bytes: Maximum size of a decoded reply.
+        limits: The limits of a reply.
     """
 
-    def __init__(self, address: str, base: str, key: str, most_bytes: int) -> None:
+    def __init__(self, address: str, base: str, key: str, limits: ReplyLimits) -> None:
         self._base = base.rstrip("/") + "/"
         self._headers = _headers(credentials(address), key)
         self._carrier = carrier_to(self._base)
-        self._most_bytes = most_bytes
+        self._limits = limits
         self._secrets = [secret.encode() for secret in secrets_in(address, key)]
-        self._calls = 0
-        self._closes_when_idle = False
         self._keeps = True
         self._connections: _Connections | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -164,25 +171,24 @@ class Wire:
             TimeoutError: If it does not arrive in time.
         """
         content = None if body is None else _as_json(body)
-        self._calls += 1
+        # slow the first time, for which the server is not responsible
+        connections = await self._connected()
+        connections.calls += 1
         try:
-            # slow the first time, for which the server is not responsible
-            connections = await self._connected()
             async with asyncio.timeout(seconds):
                 return await self._sent(connections, path, content, cost)
         except asyncio.CancelledError:
-            self._closes_when_idle = True
+            connections.close_when_idle = True
             cost.request_cancelled()
             raise
         except TimeoutError:
-            self._closes_when_idle = True
+            connections.close_when_idle = True
             raise
         finally:
-            self._calls -= 1
-            if self._closes_when_idle and not self._calls:
+            connections.calls -= 1
+            if connections.close_when_idle and not connections.calls:
                 # httpcore 1.0 never closes a new connection whose call was cancelled
-                self._closes_when_idle = False
-                await self.close()
+                await self._end(connections)
 
     async def _sent(
         self, connections: _Connections, path: str, content: bytes | None, cost: Cost
@@ -245,30 +251,35 @@ class Wire:
 
     async def close(self) -> None:
         """Close the connections, or let the last open request do so."""
-        is_here = self._loop is asyncio.get_running_loop()
-        # open requests may be making connections that nobody would close
-        if self._calls and is_here:
-            self._closes_when_idle = True
-            return
+        connections = self._connections
+        if connections is None or self._loop is not asyncio.get_running_loop():
+            self._connections = None
+        elif connections.calls:
+            # open requests may be making connections that nobody would close
+            connections.close_when_idle = True
+        else:
+            await self._end(connections)
 
-        connections, self._connections = self._connections, None
-        if connections is not None and is_here:
-            await _to_the_end(connections.carried.aclose())
+    async def _end(self, connections: _Connections) -> None:
+        self._forget(connections)
+        await _to_the_end(connections.carried.aclose())
+
+    def _forget(self, connections: _Connections) -> None:
+        if self._connections is connections:
+            self._connections = None
 
     async def _connected(self) -> _Connections:
         loop = asyncio.get_running_loop()
         if self._connections is None or self._loop is not loop:
-            carried = self._carrier(self._headers, self._most_bytes, self._keeps)
+            carried = self._carrier(self._headers, self._limits, self._keeps)
             self._connections, self._loop = _Connections(carried, await anext(carried)), loop
 
         return self._connections
 
     def _stop_keeping(self, connections: _Connections) -> None:
         """Make a connection for every further request; some servers close those that they keep."""
-        self._keeps = False
-        # its open requests, if any, hold it until they end
-        if self._connections is connections:
-            self._connections = None
+        self._keeps, connections.close_when_idle = False, True
+        self._forget(connections)
 
 
 @dataclass
@@ -279,11 +290,15 @@ class _Connections:
         carried: A generator, because asyncio ends those with their loop, and when they are dropped.
         ask: What it has yielded.
         have_answered: Whether a reply has come, so that one of them may be kept.
+        calls: Number of open requests.
+        close_when_idle: Whether the last open request closes them.
     """
 
     carried: AsyncGenerator[Ask, None]
     ask: Ask
     have_answered: bool = False
+    calls: int = 0
+    close_when_idle: bool = False
 
 
 def _headers(user: tuple[str, str] | None, key: str) -> dict[str, str]:
@@ -336,7 +351,8 @@ def _parsed(content: bytes) -> Any:
 def _parsed_leniently(content: bytes) -> Any:
     """Parse with Python's own parser, which accepts NaN; of several lines, the last counts."""
     try:
-        return json.loads(content)
+        # a text that ends by length may end within a character
+        return json.loads(content.decode(json.detect_encoding(content), "replace"))
     except (ValueError, RecursionError):
         try:
             last = json.loads(content.rstrip().rpartition(b"\n")[2])
@@ -453,6 +469,8 @@ def _translate(error: Exception, advice: Advice, host: str, model: str, seconds:
 
     if isinstance(error, RefusedError):
         return _of_status(error, advice, host, model)
+    if isinstance(error, EndlessReplyError):
+        return TimedOutError(f"{host} {error}")
     if isinstance(error, TimeoutError):
         return TimedOutError(f"no complete reply from {model} at {host} within {seconds:g} s")
     if isinstance(error, httpx.ConnectError):
@@ -525,6 +543,8 @@ def _of_status(refused: RefusedError, advice: Advice, host: str, model: str) -> 
         return LLMError(f"{what}: {advice.key}")
     if status in MALFORMED and _BROKEN_JSON in refused.said:
         return UselessReplyError(f"{model} wrote no valid JSON: {what}")
+    if status in MALFORMED and FILTERED in refused.said:
+        return UselessReplyError(f"{model} declined to answer: {what}")
     if status == NO_SUCH_PATH[0]:
         return BadReplyError(f"{what}: {SEE_ADDRESS}" if is_page else what)
 
@@ -572,8 +592,22 @@ class Answer(NamedTuple):
 Ask = Callable[[str, bytes | None, Cost], Awaitable[Answer]]
 """POSTs a body to an address, or GETs it if there is no body."""
 
-Carrier = Callable[[Mapping[str, str], int, bool], AsyncGenerator[Ask, None]]
-"""Yields an `Ask` with given headers and a size limit, and closes its connections at the end.
+
+class ReplyLimits(NamedTuple):
+    """The limits of a reply.
+
+    Args:
+        size: Maximum bytes of its decoded body.
+        seconds: Seconds for its body. They matter where a request has longer, since a server may
+            load its model before it replies.
+    """
+
+    size: int
+    seconds: float
+
+
+Carrier = Callable[[Mapping[str, str], ReplyLimits, bool], AsyncGenerator[Ask, None]]
+"""Yields an `Ask` with given headers and limits, and closes its connections at the end.
 
 The last argument tells whether it keeps connections from one request to the next.
 """
@@ -602,7 +636,7 @@ def _has_proxy(address: str) -> bool:
 
 
 async def over_httpx(
-    headers: Mapping[str, str], most_bytes: int, keeps: bool
+    headers: Mapping[str, str], limits: ReplyLimits, keeps: bool
 ) -> AsyncGenerator[Ask, None]:
     """Carry requests with httpx; see `Carrier`."""
     import httpx
@@ -614,7 +648,7 @@ async def over_httpx(
         refuse_redirect(response.status_code, sent, response.headers.get("location", ""))
         encoding = response.headers.pop("content-encoding", "")
         try:
-            content = await _read(stream, encoding, response.status_code, most_bytes)
+            content = await _read(stream, encoding, response.status_code, limits)
         finally:
             await stream.aclose()
 
@@ -647,7 +681,7 @@ async def over_httpx(
 
 
 async def over_aiohttp(
-    headers: Mapping[str, str], most_bytes: int, keeps: bool
+    headers: Mapping[str, str], limits: ReplyLimits, keeps: bool
 ) -> AsyncGenerator[Ask, None]:
     """Carry requests with aiohttp; see `Carrier`. Its exceptions become those of httpx."""
     import aiohttp
@@ -666,7 +700,7 @@ async def over_aiohttp(
             ) as response:
                 encoding = response.headers.get("Content-Encoding", "")
                 pieces = response.content.iter_any()
-                body = await _read(pieces, encoding, response.status, most_bytes)
+                body = await _read(pieces, encoding, response.status, limits)
                 return Answer(response.status, response.headers, body)
         except aiohttp.ClientError as error:
             raise _as_of_httpx(error) from error
@@ -682,6 +716,8 @@ async def over_aiohttp(
         headers=headers,
         timeout=aiohttp.ClientTimeout(total=None),
         auto_decompress=False,
+        max_field_size=_MOST_HEADER_BYTES,
+        max_line_size=_MOST_HEADER_BYTES,
         connector=aiohttp.TCPConnector(limit=0, ssl=_certificates(), force_close=not keeps),
         trace_configs=[tracing],
     ) as client:
@@ -733,13 +769,27 @@ def _certificates() -> Any:
     return httpx.create_ssl_context()
 
 
-async def _read(pieces: AsyncIterator[bytes], encoding: str, status: int, most_bytes: int) -> bytes:
+async def _read(
+    pieces: AsyncIterator[bytes], encoding: str, status: int, limits: ReplyLimits
+) -> bytes:
     """Read the decoded body of a reply, or only the beginning for an error.
 
     Raises:
         UnusableReplyError: If a reply is too long, or has an encoding that was not requested.
+        EndlessReplyError: If it does not end in time.
     """
-    most = most_bytes if _is_success(status) else _MOST_ERROR_BYTES
+    try:
+        async with asyncio.timeout(limits.seconds):
+            most = limits.size if _is_success(status) else _MOST_ERROR_BYTES
+            return await _read_to(pieces, encoding, most, is_error=not _is_success(status))
+    except TimeoutError:
+        within = f"within {limits.seconds:g} s"
+        raise EndlessReplyError(f"began a reply that did not end {within}") from None
+
+
+async def _read_to(
+    pieces: AsyncIterator[bytes], encoding: str, most: int, *, is_error: bool
+) -> bytes:
     content, sent = bytearray(), 0
     try:
         decoder = _decoder_of(encoding)
@@ -754,7 +804,7 @@ async def _read(pieces: AsyncIterator[bytes], encoding: str, status: int, most_b
             if max(sent, len(content)) > most:
                 raise UnusableReplyError(f"sent a reply of more than {most} bytes")
     except UnusableReplyError:
-        if _is_success(status):
+        if not is_error:
             raise
 
     return bytes(content[:most])

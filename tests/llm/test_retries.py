@@ -12,7 +12,12 @@ from prism.errors import (
     UnreachableError,
 )
 from prism.statechart.reasoner import Cost
-from prism.statechart.reasoner._slots import FAILURES_TO_OPEN, FIRST_HOLD_SECONDS, Throttle
+from prism.statechart.reasoner._slots import (
+    FAILURES_TO_OPEN,
+    FIRST_HOLD_SECONDS,
+    LONGEST_HOLD_SECONDS,
+    Throttle,
+)
 from prism.statechart.reasoner._spending import random_backoff
 from prism.testing import FakeOllama, Fault
 from tests.kit.clocks import Clock
@@ -232,6 +237,24 @@ async def test_with_patience_a_refusal_uses_up_no_attempt(
     pool = unpaused(connect(attempts=1, patience=60))
     server.fail(*[Fault.status(503)] * 4)
     assert (await pool.chat(HELLO)).text == "Hello."
+
+
+@BOTH
+async def test_a_server_that_refuses_everything_is_waited_for_as_long_as_patience(
+    server: FakeOllama, connect: Connect, loop_clock: Clock
+) -> None:
+    """Questions end when it is over, but for the last pause, and later ones at once."""
+    server.fail_always(Fault.status(529))
+    pool = connect(attempts=3, patience=8)
+    asking, began = asyncio.create_task(ask(pool, 20)), loop_clock()
+    throttle = pool.servers[0].traffic.throttle
+    while not asking.done():
+        await loop_clock.passes(0.5, when=lambda: asking.done() or throttle.seconds_left())
+    assert 8 <= loop_clock() - began <= 8 + LONGEST_HOLD_SECONDS + 1
+    for failing in (asking, pool.chat(HELLO)):
+        with pytest.raises(LLMError, match="answered 529"):
+            await failing
+    assert at_rest(pool)
 
 
 @BOTH

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from prism.errors import BadReplyError, LLMError, OverloadedError
+from prism.errors import BadReplyError, LLMError, OverloadedError, TimedOutError
 from prism.llm import Model
 from prism.llm._wire import carrier_to, over_aiohttp, over_httpx
 from prism.statechart.reasoner import Cost
@@ -250,6 +250,27 @@ async def test_a_reply_of_very_many_values_is_not_looked_at(
     server.fail(sends(many_values(1)))
     with pytest.raises(BadReplyError, match="sent a reply of more than 50000 values"):
         await connect().chat(HELLO)
+
+
+@BOTH
+async def test_a_model_may_load_for_long_but_a_reply_has_to_end(
+    server: FakeOllama, connect: Connect, dialect: str
+) -> None:
+    """What begins and goes on for ever is ended by the time of any reply, not that of a load."""
+    path = "/api/generate" if dialect == "ollama" else "/v1/chat/completions"
+    server.fail(Fault.trickle(), path=path)
+    (host,) = connect(timeout=0.1, load_timeout=600).servers
+    with pytest.raises(TimedOutError, match=r"began a reply that did not end within 0.1 s$"):
+        await host.load()
+    server.latency = 0.2
+    await host.load()
+
+
+async def test_a_header_may_be_long(server: FakeOllama, connect: Connect) -> None:
+    """Gateways send policies and cookies of many kilobytes."""
+    answer = b'{"message": {"role": "assistant", "content": "Hello."}}'
+    server.fail(Fault.body(answer, headers={"X-Policy": "x" * 12_000}))
+    assert (await connect().chat(HELLO)).text == "Hello."
 
 
 @BOTH

@@ -630,7 +630,7 @@ class Pool(Generic[HostT]):
             return False
 
         host.trouble = str(error)
-        breaker.failed(probe=lease.probe)
+        breaker.failed(probe=lease.probe, was_patient=is_busy(error))
         is_away = lease.probe or is_refused(error) or is_busy(error)
 
         return is_coming or (is_patient and is_away and is_retryable(error))
@@ -662,7 +662,8 @@ def _works_but_is_busy(host: Host, error: LLMError, others: int) -> bool:
         return False
 
     host.trouble = str(error)
-    if host.traffic.throttle.refused(others, asks_pause=error.retry_after is not None):
+    asks_pause, patience = error.retry_after is not None, host.breaker.patience
+    if host.traffic.throttle.refused(others, patience, asks_pause=asks_pause):
         return False
 
     host.breaker.succeeded()
