@@ -446,10 +446,13 @@ class ColumnStage(AgentStage):
             # turns in the order of the list, told in that of the places
             order = np.argsort(events["place"], kind="stable").tolist()
         told = [_Event(*event) for event in events.tolist()]
+        announce = announcer(self.logger)
         for number in order:
-            self._tell_one(logger, number, told[number])
+            self._tell_one(logger, announce, number, told[number])
 
-    def _tell_one(self, logger: Any, number: int, event: Any) -> None:
+    def _tell_one(
+        self, logger: Any, announce: Callable[..., None], number: int, event: Any
+    ) -> None:
         layout, at = self.unit.layout, self._rows.at
         about = at(event.context) if event.context >= 0 else self._about
         trigger = layout.triggers[event.trigger]
@@ -486,9 +489,7 @@ class ColumnStage(AgentStage):
                 for option, chance in zip(options, chances, strict=True)
             }
             asked = Asked(at(event.agent), first, trigger, options, about)
-            announcer(self.logger)(
-                asked, then, "policy", how={"reason": None, "probabilities": rounded}
-            )
+            announce(asked, then, "policy", how={"reason": None, "probabilities": rounded})
 
     async def close(self) -> None:
         """End the thread of compiled code, if there is one."""

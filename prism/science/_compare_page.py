@@ -21,6 +21,7 @@ from prism.science._comparison import SAME, Comparison, Difference
 from prism.science._paper import seeds_of, treatments_of
 
 _MOST_SEEDS = 24
+_INTERVAL = ("difference", "low", "high")
 _HEADINGS = {
     "mean_first": "mean of first",
     "mean_second": "mean of second",
@@ -349,29 +350,9 @@ def draw_over(
         comparison: The comparison.
         figures: The figures of the page.
     """
-    numbers = ("difference", "low", "high")
-    table = pl.DataFrame(
-        {
-            "level": [row.setting.partition("=")[2] for row in rows],
-            "group": [row.second for row in rows],
-            **{
-                name: [getattr(row, name) for row in rows] for name in ("difference", "low", "high")
-            },
-        },
-        schema_overrides=dict.fromkeys(("difference", "low", "high"), pl.Float64()),
-    )
+    table, x = _levels(rows, parameter)
     seconds = list(dict.fromkeys(table["group"]))
     colours = _colours_of(comparison)
-    x: alt.X = alt.X("level:N", title=parameter, sort=None)
-    levels = table["level"].cast(pl.Float64, strict=False)
-    if not levels.has_nulls():
-        table = table.with_columns(level=levels)
-        x = alt.X(
-            "level:Q",
-            title=parameter,
-            scale=alt.Scale(zero=False, nice=False, padding=12),
-            axis=alt.Axis(values=levels.unique().sort().to_list(), format="~g"),
-        )
     base = alt.Chart(table).encode(
         x=x,
         color=figures.colour(
@@ -384,13 +365,36 @@ def draw_over(
     intervals = ends.mark_rule(strokeWidth=2).encode(alt.Y("low:Q"), alt.Y2("high:Q"))
     line = base.mark_line(strokeWidth=1, opacity=0.6).encode(y)
     dots = base.mark_point(filled=True, size=60, opacity=1).encode(
-        y, tooltip=["group", "level", *(f"{each}:Q" for each in numbers)]
+        y, tooltip=["group", "level", *(f"{each}:Q" for each in _INTERVAL)]
     )
     chart: alt.TopLevelMixin = alt.layer(zero, intervals, line, dots).properties(
         height=round(HEIGHT * 0.7)
     )
 
     return chart
+
+
+def _levels(rows: Sequence[Difference], parameter: str) -> tuple[pl.DataFrame, alt.X]:
+    """Return the differences with the values of a parameter, and its axis: numbers if all are."""
+    table = pl.DataFrame(
+        {
+            "level": [row.setting.partition("=")[2] for row in rows],
+            "group": [row.second for row in rows],
+            **{name: [getattr(row, name) for row in rows] for name in _INTERVAL},
+        },
+        schema_overrides=dict.fromkeys(_INTERVAL, pl.Float64()),
+    )
+    levels = table["level"].cast(pl.Float64, strict=False)
+    if levels.has_nulls():
+        return table, alt.X("level:N", title=parameter, sort=None)
+
+    x = alt.X(
+        "level:Q",
+        title=parameter,
+        scale=alt.Scale(zero=False, nice=False, padding=12),
+        axis=alt.Axis(values=levels.unique().sort().to_list(), format="~g"),
+    )
+    return table.with_columns(level=levels), x
 
 
 def draw_rounds(

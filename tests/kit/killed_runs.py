@@ -7,7 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
 from signal import SIGKILL
-from typing import Any
+from typing import Any, Self
 
 import orjson
 
@@ -61,6 +61,8 @@ def say(prompt: str, *_more: Any) -> str:
 class Home:
     """A folder with a configuration, and a server, where one run is begun and resumed.
 
+    The server runs until the ``with`` block ends.
+
     Args:
         path: The folder.
         storage: How the memory is stored.
@@ -74,6 +76,12 @@ class Home:
         self.on_request: Callable[[], None] = lambda: None
         self.server = FakeOllama(write=self._say)
         self.server.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.server.stop()
 
     def _say(self, prompt: str, *_more: Any) -> str:
         self.on_request()
@@ -102,14 +110,16 @@ class Home:
             process.communicate()
         self.on_request = lambda: None
 
-    def kill_after(self, seconds: float) -> None:
-        """Run for a time, from the first cycle on, and kill the process."""
+    def kill_after(self, seconds: float) -> bool:
+        """Run for a time, from the first cycle on; return whether the process was still alive."""
         with self.start() as process:
             assert process.stdout is not None
             process.stdout.readline()
             time.sleep(seconds)
             process.kill()
-            process.communicate()
+            _, said = process.communicate()
+        assert process.returncode in (0, -SIGKILL), said.decode()
+        return process.returncode != 0
 
     def has_ended(self) -> bool:
         """Return whether the run has come to its end."""

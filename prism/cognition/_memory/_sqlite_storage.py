@@ -245,7 +245,8 @@ class SqliteStorage(Storage):
     # Transactions
 
     def _do_steps(self) -> None:
-        # a disk that is full now may not be when it counts, at the commit, which says so
+        # the steps are done as a change begins; a disk that is full now may not be when it counts,
+        # at the commit, which says so
         with suppress(OSError), self._changing():
             pass
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import altair as alt
 import polars as pl
 from markupsafe import Markup
@@ -55,18 +57,7 @@ def _curves(cycles: pl.DataFrame, pagings: pl.DataFrame) -> alt.LayerChart:
         .mark_line(point=cycles.height <= _MOST_POINTS // 4, strokeWidth=2)
         .encode(x, y, colour, tooltip=tips("cycle:Q", "what:N", ("tokens:Q", ",")))
     )
-    layers: list[alt.Chart] = [lines]
-    for limit, title in (("soft_limit", "paging limit"), ("hard_limit", "hard limit")):
-        bound = binned[limit].max()
-        if bound is not None:
-            rule = pl.DataFrame({"tokens": [bound], "limit": [title]})
-            base = alt.Chart(rule).encode(alt.Y("tokens:Q"))
-            layers.append(base.mark_rule(color=INK, strokeDash=[5, 4]))
-            layers.append(
-                base.mark_text(align="left", baseline="bottom", color=INK, dx=3)
-                .encode(text="limit:N")
-                .encode(x=alt.value(0))
-            )
+    layers: list[alt.Chart] = [lines, *_limits(binned)]
     if not pagings.is_empty():
         marks = pagings.select("cycle", "why", "tokens_before", "tokens_after")
         layers.append(
@@ -81,6 +72,20 @@ def _curves(cycles: pl.DataFrame, pagings: pl.DataFrame) -> alt.LayerChart:
     chart: alt.LayerChart = alt.LayerChart(layer=layers).properties(height=HEIGHT)
 
     return chart
+
+
+def _limits(cycles: pl.DataFrame) -> Iterator[alt.Chart]:
+    """Yield a line and its name for each limit."""
+    for limit, title in (("soft_limit", "paging limit"), ("hard_limit", "hard limit")):
+        bound = cycles[limit].max()
+        if bound is None:
+            continue
+
+        rule = pl.DataFrame({"tokens": [bound], "limit": [title]})
+        base = alt.Chart(rule).encode(alt.Y("tokens:Q"))
+        yield base.mark_rule(color=INK, strokeDash=[5, 4])
+        text = base.mark_text(align="left", baseline="bottom", color=INK, dx=3)
+        yield text.encode(text="limit:N", x=alt.value(0))
 
 
 def _actions(facts: RunFacts, name: str, _figures: PageFigures) -> Markup | None:

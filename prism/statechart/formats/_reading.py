@@ -154,7 +154,7 @@ def read_chart(
     if document is None or problems.found:
         raise _refused(name, problems)
 
-    return _definition(document, _texts(data), functions, enum)
+    return _definition(document, _Parts(_texts(data), functions, enum))
 
 
 def _refused(name: str, problems: Problems) -> DefinitionError:
@@ -331,69 +331,87 @@ def _told(problem: Problem) -> str:
     return f"{place}: {problem.message}" if place else problem.message
 
 
-def _definition(
-    document: ChartDocument,
-    texts: Sequence[str],
-    functions: Mapping[str, Functions],
-    enum: type[Enum] | None,
-) -> Definition[Any]:
+def _definition(document: ChartDocument, parts: _Parts) -> Definition[Any]:
     """Make the definition of a document in which nothing is wrong."""
-    known = {state_text(member): member for member in enum or state_enum("State", texts)}
-    by_text = {text: known[text] for text in texts}
-
-    def function(kind: str, name: Any) -> Any:
-        return looked_up(functions[kind], name)
-
-    def place(given: Any) -> Any:
-        if isinstance(given, list):
-            return tuple(map(place, given))
-        if isinstance(given, HistoryDocument):
-            return History(by_text[given.history], given.deep, place(given.default))
-        return None if given is None else by_text[given]
-
-    def state(given: Any) -> Any:
-        if not isinstance(given, StateDocument):
-            return by_text[given]
-        entry, leaving = (_one_or_more(names or []) for names in (given.entry, given.exit))
-        return State(
-            by_text[given.state],
-            map(state, given.states),
-            initial=place(given.initial),
-            parallel=given.parallel,
-            entry=[function("action", name) for name in entry],
-            exit=[function("action", name) for name in leaving],
-        )
-
-    def transition(item: TransitionDocument) -> Transition[Any]:
-        guard: Any = item.guard
-        is_active = isinstance(guard, InDocument)
-        basis = (
-            item.trigger,
-            by_text.get(item.source, ANY_STATE),
-            place(item.target),
-            In(by_text[guard.state]) if is_active else function("guard", guard),
-            function("action", item.action),
-        )
-        if not isinstance(item, NestedTransitionDocument):
-            return Transition(*basis)
-        rate = function("guard", item.rate) if isinstance(item.rate, str) else item.rate
-        return Transition(
-            *basis,
-            internal=item.internal,
-            after=item.after,
-            rate=rate,
-            probability=item.probability,
-        )
-
+    states = parts.states
     return Definition(
-        map(state, document.states),
-        map(transition, document.transitions),
-        place(document.initial),
+        map(parts.state, document.states),
+        map(parts.transition, document.transitions),
+        parts.place(document.initial),
         document.name,
-        map(by_text.__getitem__, document.decision_states),
-        {by_text[text]: ticks for text, ticks in document.timeouts.items()},
+        map(states.__getitem__, document.decision_states),
+        {states[text]: ticks for text, ticks in document.timeouts.items()},
         document.strict,
-        map(by_text.__getitem__, document.final_states),
+        map(states.__getitem__, document.final_states),
         needs=document.needs,
         description=document.description,
     )
+
+
+class _Parts:
+    """Makes the parts of a definition from those of a document in which nothing is wrong.
+
+    Args:
+        texts: The states.
+        functions: Functions of each kind, by name.
+        enum: The class of the states; None for one made from the texts.
+
+    Attributes:
+        states: The states by their texts.
+    """
+
+    def __init__(
+        self, texts: Sequence[str], functions: Mapping[str, Functions], enum: type[Enum] | None
+    ) -> None:
+        known = {state_text(member): member for member in enum or state_enum("State", texts)}
+        self.states: dict[str, Any] = {text: known[text] for text in texts}
+        self._functions = functions
+
+    def place(self, given: Any) -> Any:
+        """Return a state, several or a history."""
+        if isinstance(given, list):
+            return tuple(map(self.place, given))
+        if isinstance(given, HistoryDocument):
+            return History(self.states[given.history], given.deep, self.place(given.default))
+        return None if given is None else self.states[given]
+
+    def state(self, given: Any) -> Any:
+        """Return a state, with the states inside it."""
+        if not isinstance(given, StateDocument):
+            return self.states[given]
+
+        entry, leaving = (_one_or_more(names or []) for names in (given.entry, given.exit))
+        return State(
+            self.states[given.state],
+            map(self.state, given.states),
+            initial=self.place(given.initial),
+            parallel=given.parallel,
+            entry=[self._function("action", name) for name in entry],
+            exit=[self._function("action", name) for name in leaving],
+        )
+
+    def transition(self, given: TransitionDocument) -> Transition[Any]:
+        """Return a transition."""
+        guard: Any = given.guard
+        is_active = isinstance(guard, InDocument)
+        basis = (
+            given.trigger,
+            self.states.get(given.source, ANY_STATE),
+            self.place(given.target),
+            In(self.states[guard.state]) if is_active else self._function("guard", guard),
+            self._function("action", given.action),
+        )
+        if not isinstance(given, NestedTransitionDocument):
+            return Transition(*basis)
+
+        rate = given.rate
+        return Transition(
+            *basis,
+            internal=given.internal,
+            after=given.after,
+            rate=self._function("guard", rate) if isinstance(rate, str) else rate,
+            probability=given.probability,
+        )
+
+    def _function(self, kind: str, name: Any) -> Any:
+        return looked_up(self._functions[kind], name)
