@@ -328,17 +328,18 @@ class AgentStage:
     def playing(self) -> Iterator[None]:
         """Have Python read the agents' attributes as fast as it can inside the block."""
         kinds = [
-            kind
+            kind.agents
             for kind in self._kinds.values()
             if not (issubclass(kind.cls, Proxy) or any(each._attributes for each in kind.agents))
         ]
-        for kind in kinds:
-            _make_all(kind.agents, kind.cls)
+        # those of a kind always have one class
+        for agents in kinds:
+            _make_all(agents, plain_class(agents[0]))
         try:
             yield
         finally:
-            for kind in kinds:
-                _make_all(kind.agents, explaining(kind.cls))
+            for agents in kinds:
+                _make_all(agents, explaining(type(agents[0])))
 
     def logged_agents(self) -> int | None:
         """Return how many agents the log covers, or None for all."""
