@@ -11,6 +11,7 @@ import pytest
 
 from prism.errors import (
     BadReplyError,
+    DeclinedError,
     LLMError,
     ModelMissingError,
     OverloadedError,
@@ -133,23 +134,23 @@ FAULTS: dict[str, tuple[Fault, type[LLMError], str]] = {
     ),
     "refusal": (
         said(None, refusal="I'm sorry, I can't\nassist with that."),
-        UselessReplyError,
+        DeclinedError,
         "declined to answer: I'm sorry, I can't assist with that.$",
     ),
     "refusal beside a text": (
         said("I'm sorry.", refusal="I'm sorry."),
-        UselessReplyError,
+        DeclinedError,
         "declined to answer: I'm sorry.$",
     ),
-    "withheld": (said("", "content_filter"), UselessReplyError, "filter withheld or cut$"),
+    "withheld": (said("", "content_filter"), DeclinedError, "filter withheld or cut$"),
     "withheld by Gemini": (
         said("", "content_filter: PROHIBITED_CONTENT"),
-        UselessReplyError,
+        DeclinedError,
         "filter withheld or cut$",
     ),
     "filtered by Azure": (
         refuses(400, {"error": OF_AZURE}),
-        UselessReplyError,
+        DeclinedError,
         "tiny declined to answer: .* answered 400: The response was filtered.$",
     ),
     "no deployment of Azure": (
@@ -157,7 +158,7 @@ FAULTS: dict[str, tuple[Fault, type[LLMError], str]] = {
         ModelMissingError,
         NO_MODEL,
     ),
-    "cut": (said("I saw a", "content_filter"), UselessReplyError, "filter withheld or cut$"),
+    "cut": (said("I saw a", "content_filter"), DeclinedError, "filter withheld or cut$"),
 }
 
 
@@ -289,7 +290,7 @@ async def test_a_declined_text_is_asked_once_more_and_left_out(
     server.fail(fault, fault)
     with caplog.at_level(logging.WARNING):
         written = await writer.write(TextCall("ann", "post", "Say something."))
-    assert (written.source, written.text) == ("failed", None)
+    assert (written.source, written.text, written.was_declined) == ("failed", None, True)
     assert FAULTS[name][2].rpartition(": ")[2].rstrip("$") in str(written.reason)
     assert "declined" in caplog.text or "withheld" in caplog.text
 
