@@ -339,7 +339,8 @@ class AgentStage:
             yield
         finally:
             for agents in kinds:
-                _make_all(agents, explaining(type(agents[0])))
+                cls: Any = type(agents[0])
+                _make_all(agents, explaining(cls))
 
     def logged_agents(self) -> int | None:
         """Return how many agents the log covers, or None for all."""
