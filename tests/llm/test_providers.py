@@ -2,8 +2,7 @@
 
 import json
 import logging
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AsyncExitStack, ExitStack
+from collections.abc import AsyncIterator
 from typing import Any
 
 import openai
@@ -19,41 +18,17 @@ from prism.errors import (
 )
 from prism.llm import Model
 from prism.statechart.reasoner import Cost, Reasoner, TextCall, Writer
-from prism.testing import FakeOllama, FakeOpenAI, Fault
+from prism.testing import FakeOllama, Fault
 from tests.kit.reasoners import ask
-from tests.kit.servers import HELLO
+from tests.kit.servers import HELLO, Connect, Serve
 
-Serve = Callable[..., FakeOpenAI]
-Connect = Callable[..., Any]
-
-
-@pytest.fixture
-def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve]:
-    """Return a maker of running servers with the model ``tiny``; there is no key."""
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    with ExitStack() as servers:
-
-        def make(*faults: Fault, **settings: Any) -> FakeOpenAI:
-            server = servers.enter_context(FakeOpenAI(**{"models": ["tiny"], **settings}))
-            server.fail(*faults)
-            return server
-
-        yield make
+pytestmark = pytest.mark.usefixtures("no_pauses")
 
 
 @pytest.fixture
-async def connect() -> AsyncIterator[Connect]:
-    """Return a maker of pools, each closed when the test ends."""
-    async with AsyncExitStack() as pools:
-
-        def make(server: FakeOpenAI, **settings: Any) -> Any:
-            settings = {"timeout": 5, "attempts": 1, **settings}
-            pool = Model("tiny", [server.host], server="openai", **settings).as_client()
-            pool.backoff = lambda _: 0.0
-            pools.push_async_callback(pool.close)
-            return pool
-
-        yield make
+def dialect() -> str:
+    """Have all servers here speak OpenAI's dialect."""
+    return "openai"
 
 
 def said(content: Any, finish: Any = "stop", error: Any = None, **message: Any) -> Fault:
