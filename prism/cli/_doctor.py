@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from rich.text import Text
 
+from prism.cli._options import naming_options
 from prism.cli._screen import Screen, plain
 
 if TYPE_CHECKING:
@@ -45,7 +46,6 @@ def doctor(
     """
     import asyncio
 
-    from prism.cli._running import naming_options
     from prism.llm import Model
 
     with naming_options():

@@ -17,6 +17,7 @@ from prism.cli._options import (
     import_from_here,
     listed,
     named_values,
+    naming_options,
 )
 from prism.cli._screen import counted, note, pour_json, print_findings, print_table, say
 from prism.errors import PrismError
@@ -86,7 +87,6 @@ def show(world: WorldArgument, as_json: AsJson = False) -> None:
 
     prism world show mine.py:Mine --json
     """
-    from prism.cli._running import naming_options
     from prism.worlds._about import about_world
     from prism.worlds._addresses import address_of, load_world
 
@@ -202,7 +202,6 @@ def check(
 
     prism world check mine.py:Mine --agents people.csv --keep age --set beta=0.3
     """
-    from prism.cli._running import naming_options
     from prism.worlds import rehearse
 
     import_from_here()
