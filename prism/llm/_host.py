@@ -33,7 +33,7 @@ from prism.llm._window import (
     says_too_long,
     was_cut,
 )
-from prism.llm._wire import Wire, is_key, translate
+from prism.llm._wire import ReplyLimits, Wire, is_key, translate
 from prism.statechart.reasoner._faults import (
     is_malformed,
     is_permanent_refusal,
@@ -90,9 +90,8 @@ class Host(BaseHost):
         self.settings: RequestSettings = settings
         self.dialect: Dialect = dialect
         base = shown_address(dialect.full_address(address))
-        self._wire = Wire(
-            address, base, _key(settings["key"], dialect.key_variable), settings["max_reply_bytes"]
-        )
+        limits = ReplyLimits(settings["max_reply_bytes"], settings["timeout"])
+        self._wire = Wire(address, base, _key(settings["key"], dialect.key_variable), limits)
         self._dropped: list[str] = []
         self._told_window: int | None = None
         self._has_looked = False

@@ -216,7 +216,11 @@ async def _load(host: Host, cost: Cost) -> LLMError | None:
     while (error := await _load_now(host, cost)) is not None and is_busy(error):
         limit = settings["load_timeout"] if is_loading(error) else settings["patience"] or 0.0
         pause = max(error.retry_after or 0.0, _BUSY_PAUSE_SECONDS)
-        if not settings["patience"] or loop_time() - began + pause > limit:
+        if not settings["patience"]:
+            break
+        if loop_time() - began + pause > limit:
+            host.trouble = str(error)
+            host.breaker.failed(was_patient=True)
             break
         await asyncio.sleep(pause)
 

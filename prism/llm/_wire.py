@@ -16,6 +16,7 @@ from collections.abc import (
     Iterator,
     Mapping,
 )
+from dataclasses import dataclass
 from functools import cache
 from html import unescape
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -41,9 +42,10 @@ from prism.statechart.reasoner._faults import (
     NO_SUCH_PATH,
     OVERLOADED,
     UNAUTHORIZED,
-    read_retry_after,
+    has_lost_model,
     says_model_is_missing,
     says_quota_is_spent,
+    wait_in,
 )
 from prism.statechart.reasoner._spending import Cost, first
 from prism.telemetry._loggers import describe
@@ -103,20 +105,24 @@ class ErrorInReplyError(UnusableReplyError):
     """A reply with status 200 contains an error, because the server failed internally."""
 
 
+class EndlessReplyError(TimeoutError):
+    """A reply began and did not end in time; the message continues after the server's name."""
+
+
 class RefusedError(Exception):
     """A server answered with a status other than success.
 
     Args:
         status: The HTTP status.
         said: The body, without secrets.
-        retry_after: The Retry-After header; empty if there is none.
+        headers: The headers, by names in any case.
     """
 
-    def __init__(self, status: int, said: str, retry_after: str) -> None:
+    def __init__(self, status: int, said: str, headers: Mapping[str, str]) -> None:
         super().__init__(f"HTTP {status}")
         self.status_code: int = status
         self.said: str = said
-        self.retry_after: str = retry_after
+        self.wait: float | None = wait_in(status, headers, said)
 
 
 class Wire:
@@ -129,19 +135,17 @@ class Wire:
         address: The address as it was written.
         base: The prefix of all paths, without a name and password.
         key: The key to send if the address has no name and password; it is never shown.
-        most_bytes: Maximum size of a decoded reply.
+        limits: The limits of a reply.
     """
 
-    def __init__(self, address: str, base: str, key: str, most_bytes: int) -> None:
+    def __init__(self, address: str, base: str, key: str, limits: ReplyLimits) -> None:
         self._base = base.rstrip("/") + "/"
         self._headers = _headers(credentials(address), key)
         self._carrier = carrier_to(self._base)
-        self._most_bytes = most_bytes
+        self._limits = limits
         self._secrets = [secret.encode() for secret in secrets_in(address, key)]
-        self._calls = 0
-        self._closes_when_idle = False
-        self._connections: AsyncGenerator[Ask, None] | None = None
-        self._asking: Ask | None = None
+        self._keeps = True
+        self._connections: _Connections | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def send(
@@ -162,36 +166,43 @@ class Wire:
             TimeoutError: If it does not arrive in time.
         """
         content = None if body is None else _as_json(body)
-        self._calls += 1
+        # slow the first time, for which the server is not responsible
+        connections = await self._connected()
+        connections.calls += 1
         try:
-            # slow the first time, for which the server is not responsible
-            ask = await self._connected()
             async with asyncio.timeout(seconds):
-                return await self._sent(ask, path, content, cost)
+                return await self._sent(connections, path, content, cost)
         except asyncio.CancelledError:
-            self._closes_when_idle = True
+            connections.close_when_idle = True
             cost.request_cancelled()
             raise
         except TimeoutError:
-            self._closes_when_idle = True
+            connections.close_when_idle = True
             raise
         finally:
-            self._calls -= 1
-            if self._closes_when_idle and not self._calls:
+            connections.calls -= 1
+            if connections.close_when_idle and not connections.calls:
                 # httpcore 1.0 never closes a new connection whose call was cancelled
-                self._closes_when_idle = False
-                await self.close()
+                await self._end(connections)
 
-    async def _sent(self, ask: Ask, path: str, content: bytes | None, cost: Cost) -> Any:
+    async def _sent(
+        self, connections: _Connections, path: str, content: bytes | None, cost: Cost
+    ) -> Any:
         is_recorded = cost.trail is not None
         cost.request_began(self.shown(content or b"") if is_recorded else None)
-        answer = await ask(urljoin(self._base, path), content, cost)
+        try:
+            answer = await connections.ask(urljoin(self._base, path), content, cost)
+        except Exception as error:
+            if self._keeps and connections.have_answered and _is_broken(error):
+                self._stop_keeping(connections)
+            raise
+        connections.have_answered = True
 
         reply = self._without_secrets(answer.content, _LONG if answer.is_success else 0)
         if is_recorded:
             cost.request_replied(self.shown(reply))
         if not answer.is_success:
-            raise RefusedError(answer.status, reply.decode("utf-8", "replace"), answer.retry_after)
+            raise RefusedError(answer.status, reply.decode("utf-8", "replace"), answer.headers)
         if reply.lstrip().startswith(_BEGINNINGS_OF_EVENTS):
             raise _streamed("events (text/event-stream)")
         if is_web_page(reply):
@@ -221,7 +232,7 @@ class Wire:
 
         code = str(first(error, "code"))
         if code in _STATUSES:
-            raise RefusedError(int(code), self.shown(orjson.dumps(error)), "")
+            raise RefusedError(int(code), self.shown(orjson.dumps(error)), {})
 
         shown = self.shown(_words_in(error).encode("utf-8", "replace"))
         raise ErrorInReplyError(f"answered with an error instead of a reply: {_brief(shown)}")
@@ -235,24 +246,54 @@ class Wire:
 
     async def close(self) -> None:
         """Close the connections, or let the last open request do so."""
-        is_here = self._loop is asyncio.get_running_loop()
-        # open requests may be making connections that nobody would close
-        if self._calls and is_here:
-            self._closes_when_idle = True
-            return
+        connections = self._connections
+        if connections is None or self._loop is not asyncio.get_running_loop():
+            self._connections = None
+        elif connections.calls:
+            # open requests may be making connections that nobody would close
+            connections.close_when_idle = True
+        else:
+            await self._end(connections)
 
-        connections, self._connections, self._asking = self._connections, None, None
-        if connections is not None and is_here:
-            await _to_the_end(connections.aclose())
+    async def _end(self, connections: _Connections) -> None:
+        self._forget(connections)
+        await _to_the_end(connections.carried.aclose())
 
-    async def _connected(self) -> Ask:
+    def _forget(self, connections: _Connections) -> None:
+        if self._connections is connections:
+            self._connections = None
+
+    async def _connected(self) -> _Connections:
         loop = asyncio.get_running_loop()
-        if self._asking is None or self._loop is not loop:
-            # a generator, because asyncio ends those with their loop, and when they are dropped
-            self._connections = self._carrier(self._headers, self._most_bytes)
-            self._loop, self._asking = loop, await anext(self._connections)
+        if self._connections is None or self._loop is not loop:
+            carried = self._carrier(self._headers, self._limits, self._keeps)
+            self._connections, self._loop = _Connections(carried, await anext(carried)), loop
 
-        return self._asking
+        return self._connections
+
+    def _stop_keeping(self, connections: _Connections) -> None:
+        """Make a connection for every further request; some servers close those that they keep."""
+        self._keeps, connections.close_when_idle = False, True
+        self._forget(connections)
+
+
+@dataclass
+class _Connections:
+    """The connections of one event loop.
+
+    Args:
+        carried: A generator, because asyncio ends those with their loop, and when they are dropped.
+        ask: What it has yielded.
+        have_answered: Whether a reply has come, so that one of them may be kept.
+        calls: Number of open requests.
+        close_when_idle: Whether the last open request closes them.
+    """
+
+    carried: AsyncGenerator[Ask, None]
+    ask: Ask
+    have_answered: bool = False
+    calls: int = 0
+    close_when_idle: bool = False
 
 
 def _headers(user: tuple[str, str] | None, key: str) -> dict[str, str]:
@@ -399,7 +440,8 @@ def translate(
         if isinstance(error, RefusedError) and not isinstance(translated, UselessReplyError):
             translated.status = error.status_code
         # the server failed internally, whatever its status
-        if isinstance(error, (ErrorInReplyError, GarbledReplyError)):
+        is_unmarked = isinstance(error, (ErrorInReplyError, GarbledReplyError))
+        if is_unmarked or has_lost_model(translated):
             translated.status = INTERNAL
     else:
         why = _first_line(error)
@@ -409,11 +451,20 @@ def translate(
     return translated
 
 
+def _is_broken(error: Exception) -> bool:
+    """Return True if a connection that had been made broke."""
+    import httpx
+
+    return isinstance(error, httpx.TransportError) and not isinstance(error, httpx.ConnectError)
+
+
 def _translate(error: Exception, advice: Advice, host: str, model: str, seconds: float) -> LLMError:
     import httpx
 
     if isinstance(error, RefusedError):
         return _of_status(error, advice, host, model)
+    if isinstance(error, EndlessReplyError):
+        return TimedOutError(f"{host} {error}")
     if isinstance(error, TimeoutError):
         return TimedOutError(f"no complete reply from {model} at {host} within {seconds:g} s")
     if isinstance(error, httpx.ConnectError):
@@ -478,7 +529,7 @@ def _of_status(refused: RefusedError, advice: Advice, host: str, model: str) -> 
     is_page = is_web_page(message.encode())
     what = f"{host} answered {status}{_shown(message, is_page=is_page)}"
     if status in OVERLOADED and not says_quota_is_spent(refused.said):
-        return _overloaded(what, read_retry_after(refused.retry_after))
+        return _overloaded(what, refused.wait)
     if says_model_is_missing(message, status):
         what_to_do = advice.no_model.format(model=model)
         return ModelMissingError(f"{host} does not have the model: {what_to_do}")
@@ -499,7 +550,7 @@ def _shown(message: str, *, is_page: bool) -> str:
 
 
 def _overloaded(what: str, wait: float | None) -> LLMError:
-    error = OverloadedError(f"{what} (asks to wait {wait:,.12g} s)" if wait else what)
+    error = OverloadedError(f"{what} (asks to wait {round(wait, 3):,.12g} s)" if wait else what)
     error.retry_after = wait
     return error
 
@@ -516,12 +567,12 @@ class Answer(NamedTuple):
 
     Args:
         status: The HTTP status.
-        retry_after: The Retry-After header; empty if there is none.
+        headers: The headers, by names in any case.
         content: The decoded body; for an error, its beginning.
     """
 
     status: int
-    retry_after: str
+    headers: Mapping[str, str]
     content: bytes
 
     @property
@@ -533,8 +584,25 @@ class Answer(NamedTuple):
 Ask = Callable[[str, bytes | None, Cost], Awaitable[Answer]]
 """POSTs a body to an address, or GETs it if there is no body."""
 
-Carrier = Callable[[Mapping[str, str], int], AsyncGenerator[Ask, None]]
-"""Yields an `Ask` with given headers and a size limit, and closes its connections at the end."""
+
+class ReplyLimits(NamedTuple):
+    """The limits of a reply.
+
+    Args:
+        size: Maximum bytes of its decoded body.
+        seconds: Seconds for its body. They matter where a request has longer, since a server may
+            load its model before it replies.
+    """
+
+    size: int
+    seconds: float
+
+
+Carrier = Callable[[Mapping[str, str], ReplyLimits, bool], AsyncGenerator[Ask, None]]
+"""Yields an `Ask` with given headers and limits, and closes its connections at the end.
+
+The last argument tells whether it keeps connections from one request to the next.
+"""
 
 
 def carrier_to(address: str) -> Carrier:
@@ -559,7 +627,9 @@ def _has_proxy(address: str) -> bool:
     return is_named and not proxy_bypass(parts.hostname or "")
 
 
-async def over_httpx(headers: Mapping[str, str], most_bytes: int) -> AsyncGenerator[Ask, None]:
+async def over_httpx(
+    headers: Mapping[str, str], limits: ReplyLimits, keeps: bool
+) -> AsyncGenerator[Ask, None]:
     """Carry requests with httpx; see `Carrier`."""
     import httpx
 
@@ -570,7 +640,7 @@ async def over_httpx(headers: Mapping[str, str], most_bytes: int) -> AsyncGenera
         refuse_redirect(response.status_code, sent, response.headers.get("location", ""))
         encoding = response.headers.pop("content-encoding", "")
         try:
-            content = await _read(stream, encoding, response.status_code, most_bytes)
+            content = await _read(stream, encoding, response.status_code, limits)
         finally:
             await stream.aclose()
 
@@ -586,8 +656,7 @@ async def over_httpx(headers: Mapping[str, str], most_bytes: int) -> AsyncGenera
             _method(content), address, content=content, extensions={"trace": trace}
         )
         response = await client.send(request)
-        wait = response.headers.get("retry-after", "")
-        return Answer(response.status_code, wait, response.content)
+        return Answer(response.status_code, response.headers, response.content)
 
     # our own transport would ignore the proxies of the environment
     async with httpx.AsyncClient(
@@ -595,7 +664,7 @@ async def over_httpx(headers: Mapping[str, str], most_bytes: int) -> AsyncGenera
         timeout=None,
         follow_redirects=True,
         max_redirects=_MOST_REDIRECTS,
-        limits=httpx.Limits(max_connections=None, max_keepalive_connections=None),
+        limits=httpx.Limits(max_connections=None, max_keepalive_connections=None if keeps else 0),
         # before httpx reads a reply, including a redirect
         event_hooks={"response": [read]},
         verify=_certificates(),
@@ -603,7 +672,9 @@ async def over_httpx(headers: Mapping[str, str], most_bytes: int) -> AsyncGenera
         yield ask
 
 
-async def over_aiohttp(headers: Mapping[str, str], most_bytes: int) -> AsyncGenerator[Ask, None]:
+async def over_aiohttp(
+    headers: Mapping[str, str], limits: ReplyLimits, keeps: bool
+) -> AsyncGenerator[Ask, None]:
     """Carry requests with aiohttp; see `Carrier`. Its exceptions become those of httpx."""
     import aiohttp
 
@@ -621,8 +692,8 @@ async def over_aiohttp(headers: Mapping[str, str], most_bytes: int) -> AsyncGene
             ) as response:
                 encoding = response.headers.get("Content-Encoding", "")
                 pieces = response.content.iter_any()
-                body = await _read(pieces, encoding, response.status, most_bytes)
-                return Answer(response.status, response.headers.get("Retry-After", ""), body)
+                body = await _read(pieces, encoding, response.status, limits)
+                return Answer(response.status, response.headers, body)
         except aiohttp.ClientError as error:
             raise _as_of_httpx(error) from error
 
@@ -637,7 +708,7 @@ async def over_aiohttp(headers: Mapping[str, str], most_bytes: int) -> AsyncGene
         headers=headers,
         timeout=aiohttp.ClientTimeout(total=None),
         auto_decompress=False,
-        connector=aiohttp.TCPConnector(limit=0, ssl=_certificates()),
+        connector=aiohttp.TCPConnector(limit=0, ssl=_certificates(), force_close=not keeps),
         trace_configs=[tracing],
     ) as client:
         yield ask
@@ -688,13 +759,27 @@ def _certificates() -> Any:
     return httpx.create_ssl_context()
 
 
-async def _read(pieces: AsyncIterator[bytes], encoding: str, status: int, most_bytes: int) -> bytes:
+async def _read(
+    pieces: AsyncIterator[bytes], encoding: str, status: int, limits: ReplyLimits
+) -> bytes:
     """Read the decoded body of a reply, or only the beginning for an error.
 
     Raises:
         UnusableReplyError: If a reply is too long, or has an encoding that was not requested.
+        EndlessReplyError: If it does not end in time.
     """
-    most = most_bytes if _is_success(status) else _MOST_ERROR_BYTES
+    try:
+        async with asyncio.timeout(limits.seconds):
+            most = limits.size if _is_success(status) else _MOST_ERROR_BYTES
+            return await _read_to(pieces, encoding, most, is_error=not _is_success(status))
+    except TimeoutError:
+        within = f"within {limits.seconds:g} s"
+        raise EndlessReplyError(f"began a reply that did not end {within}") from None
+
+
+async def _read_to(
+    pieces: AsyncIterator[bytes], encoding: str, most: int, *, is_error: bool
+) -> bytes:
     content, sent = bytearray(), 0
     try:
         decoder = _decoder_of(encoding)
@@ -709,7 +794,7 @@ async def _read(pieces: AsyncIterator[bytes], encoding: str, status: int, most_b
             if max(sent, len(content)) > most:
                 raise UnusableReplyError(f"sent a reply of more than {most} bytes")
     except UnusableReplyError:
-        if _is_success(status):
+        if not is_error:
             raise
 
     return bytes(content[:most])

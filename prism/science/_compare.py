@@ -218,7 +218,9 @@ def _by_design(design: Design, asked: _Asked) -> Comparison:
     # a figure shows the effect over each parameter, averaged over the others
     each = [[name] for name in strata] if len(strata) > 1 else []
     over = _contrasts(design, factor, kinds, asked, each)
-    last = asked.to_round or max(run.run.rounds for run in chain(*measured.values()))
+    ends = [cell.measured.run.rounds for cell in design.cells]
+    last = asked.to_round or max(ends)
+    asked.notes.extend(_ends_told(ends, asked.from_round, last))
     effects = model_of(design, [name for name, kind in kinds.items() if kind != "distribution"])
     found = _comparison(measured, rows, asked, last)
 
@@ -228,6 +230,19 @@ def _by_design(design: Design, asked: _Asked) -> Comparison:
         over=found.differences if len(strata) == 1 else tuple(over),
         folder=design.folder,
     )
+
+
+def _ends_told(ends: Sequence[int], first: int, last: int) -> Iterator[str]:
+    """Return a note if runs ended before the last round compared."""
+    kept = [end for end in ends if end >= first]
+    early = len(ends) - len(kept)
+    if early:
+        yield f"{early} of {len(ends)} runs are left out, since they ended before round {first}"
+    if min(kept, default=last) < last:
+        yield (
+            f"the runs ended in rounds {min(kept)} to {max(kept)}: each counts with its last round "
+            f"up to {last}"
+        )
 
 
 def _comparison(
@@ -344,10 +359,11 @@ def _common_rounds(measured: Mapping[str, Sequence[Measured]]) -> int:
     runs = [each.run for each in chain(*measured.values())]
     lengths = {run.rounds: run for run in runs if run.ended}
     if len(lengths) > 1:
-        told = ", ".join(f"{run.path} has {rounds}" for rounds, run in sorted(lengths.items()))
+        least, most = min(lengths), max(lengths)
+        told = f"{lengths[least].path} has {least}, {lengths[most].path} has {most}"
         raise InputError(
-            f"the runs have different numbers of rounds ({told}): use to_round, at most "
-            f"{min(lengths)}, to compare the rounds that all have"
+            f"the runs have different numbers of rounds ({told}): use to_round, at most {least}, "
+            "to compare the rounds that all have"
         )
 
     return next(iter(lengths), max(run.rounds for run in runs))

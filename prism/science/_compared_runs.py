@@ -222,7 +222,7 @@ def _by_folder(runs: Sequence[Path]) -> dict[str, list[Path]]:
         folders.setdefault(run.parent, []).append(run)
     if len(folders) < 2:
         problem = "is only one group of runs: give two, or a folder that holds several"
-        raise InputError(problem, path=next(iter(folders)))
+        raise InputError(problem, path=_common(runs))
 
     return dict(zip(distinct_ends(list(folders)), folders.values(), strict=True))
 

@@ -2,11 +2,13 @@
 
 import os
 import signal
+import sys
 from pathlib import Path
 
 import pytest
 
 from prism import __version__
+from tests.kit import processes
 from tests.kit.commands import Prism
 from tests.kit.waiting import MOST_SECONDS, has_ended, wait_until
 
@@ -305,3 +307,12 @@ def test_only_a_similar_command_is_suggested(prism: Prism) -> None:
     """A misspelt command has a suggestion, and a word that is like none has none."""
     assert "Did you mean 'follows'?" in prism("log", "folows").err
     assert prism("log", "foo").err == "prism: No such command 'foo'. (try --help)\n"
+
+
+def test_python_runs_the_package_as_the_command() -> None:
+    """``python -m prism`` does what the script does, under the same name."""
+    line = [sys.executable, "-m", "prism"]
+    done = processes.run([*line, "--version"], capture_output=True, text=True)
+    assert (done.returncode, done.stdout.split()[-1]) == (0, __version__)
+    wrong = processes.run([*line, "nope"], capture_output=True, text=True)
+    assert (wrong.returncode, wrong.stderr[:26]) == (2, "prism: No such command 'no")

@@ -428,7 +428,8 @@ async def test_with_patience_a_busy_server_is_waited_for_before_a_run(
     """A server that is busy is asked again for a while, and for minutes while it is loading."""
     reached: list[str] = []
     server.fail_always(watched(fault, reached), path="/api/version")
-    loading = asyncio.create_task(connect(patience=patience).warm_up())
+    pool = connect(patience=patience)
+    loading = asyncio.create_task(pool.warm_up())
 
     def has_read(count: int) -> bool:
         """Return whether the client waits, or has given up, after so many answers."""
@@ -442,6 +443,8 @@ async def test_with_patience_a_busy_server_is_waited_for_before_a_run(
         await loop_clock.passes(1)
     ((_, error),) = (await loading).items()
     assert (error is None) is loaded
+    # what was waited for in vain is not waited for a second time
+    assert pool.servers[0].breaker.fails_fast() is (bool(patience) and not loaded)
 
 
 def is_pausing() -> bool:

@@ -12,7 +12,12 @@ from prism.errors import (
     UnreachableError,
 )
 from prism.statechart.reasoner import Cost
-from prism.statechart.reasoner._slots import FAILURES_TO_OPEN, FIRST_HOLD_SECONDS, Throttle
+from prism.statechart.reasoner._slots import (
+    FAILURES_TO_OPEN,
+    FIRST_HOLD_SECONDS,
+    LONGEST_HOLD_SECONDS,
+    Throttle,
+)
 from prism.statechart.reasoner._spending import random_backoff
 from prism.testing import FakeOllama, Fault
 from tests.kit.clocks import Clock
@@ -235,6 +240,24 @@ async def test_with_patience_a_refusal_uses_up_no_attempt(
 
 
 @BOTH
+async def test_a_server_that_refuses_everything_is_waited_for_as_long_as_patience(
+    server: FakeOllama, connect: Connect, loop_clock: Clock
+) -> None:
+    """Questions end when it is over, but for the last pause, and later ones at once."""
+    server.fail_always(Fault.status(529))
+    pool = connect(attempts=3, patience=8)
+    asking, began = asyncio.create_task(ask(pool, 20)), loop_clock()
+    throttle = pool.servers[0].traffic.throttle
+    while not asking.done():
+        await loop_clock.passes(0.5, when=lambda: asking.done() or throttle.seconds_left())
+    assert 8 <= loop_clock() - began <= 8 + LONGEST_HOLD_SECONDS + 1
+    for failing in (asking, pool.chat(HELLO)):
+        with pytest.raises(LLMError, match="answered 529"):
+            await failing
+    assert at_rest(pool)
+
+
+@BOTH
 @pytest.mark.slow
 async def test_a_model_that_is_pulled_anew_is_waited_for(
     server: FakeOllama, connect: Connect
@@ -264,19 +287,30 @@ async def test_a_model_that_was_loaded_has_been_there(server: FakeOllama, connec
     assert (await asking).text == "Hello."
 
 
+LOST = [
+    Fault.status(500, "unable to load model: /models/blobs/sha256-0f5e"),
+    Fault.status(400, "The model has crashed without additional information. (Exit code: 6)"),
+    Fault.status(500, "The model has crashed without additional information. (Exit code: 6)"),
+    Fault.status(400, "Model is unloaded."),
+]
+
+
+@BOTH
+@pytest.mark.parametrize("lost", LOST, ids=["files", "crash", "crash, 500", "unloaded"])
 @pytest.mark.parametrize("patience", [0, 60])
-@pytest.mark.sampled(2)
-async def test_a_model_whose_files_are_being_replaced_is_waited_for(
-    server: FakeOllama, connect: Connect, patience: float
+@pytest.mark.sampled(6)
+async def test_a_model_that_is_lost_for_a_moment_is_waited_for(
+    server: FakeOllama, connect: Connect, patience: float, lost: Fault
 ) -> None:
-    """HTTP 500 for files that cannot be read is waited for with patience, not asked once more."""
-    pool = impatient(connect(patience=patience), pause=0.005, patience=patience)
+    """Files that are replaced and a crash are waited for with patience, else asked once more."""
+    pool = impatient(connect(patience=patience, attempts=3), pause=0.005, patience=patience)
     await ask(pool)
-    server.fail(*[Fault.status(500, "unable to load model: /models/blobs/sha256-0f5e")] * 12)
-    if patience:
-        assert len(await ask(pool, 20)) == 20
-    else:
-        with pytest.raises(LLMError, match="unable to load model"):
+    server.fail(*[lost] * (12 if patience else 1))
+    assert len(await ask(pool, 20)) == 20
+    assert server.asked == 21 + (12 if patience else 1)
+    if not patience:
+        server.fail(lost, lost)
+        with pytest.raises(LLMError, match=r"unable to load|crashed|unloaded"):
             await pool.chat(HELLO)
     assert at_rest(pool)
 

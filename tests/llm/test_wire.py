@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from prism.errors import BadReplyError, LLMError, OverloadedError
+from prism.errors import BadReplyError, LLMError, OverloadedError, TimedOutError
 from prism.llm import Model
 from prism.llm._wire import carrier_to, over_aiohttp, over_httpx
 from prism.statechart.reasoner import Cost
@@ -253,6 +253,20 @@ async def test_a_reply_of_very_many_values_is_not_looked_at(
 
 
 @BOTH
+async def test_a_model_may_load_for_long_but_a_reply_has_to_end(
+    server: FakeOllama, connect: Connect, dialect: str
+) -> None:
+    """What begins and goes on for ever is ended by the time of any reply, not that of a load."""
+    path = "/api/generate" if dialect == "ollama" else "/v1/chat/completions"
+    server.fail(Fault.trickle(), path=path)
+    (host,) = connect(timeout=0.1, load_timeout=600).servers
+    with pytest.raises(TimedOutError, match=r"began a reply that did not end within 0.1 s$"):
+        await host.load()
+    server.latency = 0.2
+    await host.load()
+
+
+@BOTH
 @pytest.mark.sampled(4)
 async def test_the_bound_can_be_set(server: FakeOllama, connect: Connect) -> None:
     """A pool that is told to read more reads more."""
@@ -287,6 +301,35 @@ def test_a_proxy_is_left_to_httpx(carrier: str, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     assert carrier_to("http://10.0.0.1:80/") is over_httpx
     assert carrier_to("https://10.0.0.1/") is carrier_to("http://127.0.0.1:11434/") is usual
+
+
+@BOTH
+async def test_a_server_that_closes_what_it_keeps_gets_new_connections(
+    server: FakeOllama, connect: Connect, dialect: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It costs one question one request more, and neither a trial nor an answer."""
+
+    served, read = set(), Exchange.next_request
+
+    async def read_one(exchange: Exchange) -> Any:
+        request = await read(exchange)
+        if exchange in served:
+            return None
+
+        served.add(exchange)
+        return request
+
+    monkeypatch.setattr(Exchange, "next_request", read_one)
+    async with connect(attempts=2) as pool:
+        costs = [Cost() for _ in range(4)]
+        for cost in costs:
+            assert (await pool.chat(HELLO, cost=cost)).text == "Hello."
+    assert [cost.attempts for cost in costs] == [1, 2, 1, 1]
+    assert len(server.questions) == 4
+
+    monkeypatch.setattr("prism.llm._doctor._PAUSE_SECONDS", 0.0)
+    async with Model("tiny", server.host, server=dialect) as model:
+        assert all([check.ok async for check in model.diagnose() if check.ok is not None])
 
 
 USED = {"role": "assistant", "content": "Hello."}

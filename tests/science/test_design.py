@@ -221,6 +221,20 @@ class Town(World[Own]):
 
 
 @pytest.mark.slow
+def test_runs_that_end_at_different_rounds_are_compared_with_a_note(tmp_path: Path) -> None:
+    """Each run counts with its own last round, or not at all if that is too early; both is told."""
+    plan = Plan({"world": "rumour", "agents": 9, "seeds": 2, "vary": {"rounds": [2, 4]}})
+    folder = batch(plan, tmp_path / "out", workers=1).folder
+    told = "the runs ended in rounds 2 to 4: each counts with its last round up to 4"
+    assert told in compare(folder, resamples=9).notes
+    cut = compare(folder, to_round=2, resamples=9).notes
+    assert not any("ended" in note for note in cut)
+    late = compare(folder, from_round=3, resamples=9).notes
+    assert "2 of 4 runs are left out, since they ended before round 3" in late
+    assert told not in late
+
+
+@pytest.mark.slow
 def test_measures_of_agents_are_named_where_they_are_left_out(tmp_path: Path) -> None:
     """By default a batch compares the measures of worlds, and a note names those of agents."""
     world = tmp_path / "own_measured.py"

@@ -52,6 +52,8 @@ def test_of_many_there_are_quantiles_and_some(tmp_path: Path) -> None:
     assert list(events[1]["quantiles"])[:2] == ["0.00", "0.05"]
 
     table = agent_measures(read_log(tmp_path / "many"))
+    agents = table.filter(round=1, measure="energy")["agent_id"].drop_nulls()
+    assert tuple(agents) in followed
     assert table.height == 3 * 3 * (FOLLOWED + 21)
     assert table.drop_nulls("quantile")["agent_id"].null_count() == 3 * 3 * 21
 

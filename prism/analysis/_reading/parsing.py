@@ -14,13 +14,6 @@ from prism.runlog._events import COMMON, EVENTS
 from prism.runlog._keys import WORLD_EVENTS, Key
 from prism.runlog._reader import Block
 
-OBJECTS = (
-    *("probabilities", "context", "attributes", "action", "result", "kept_older"),
-    *("parameters", "measures", "charts", "arrows", "states", "timeouts", "fallbacks"),
-    "stopped",
-)
-"""Keys of objects. Their own keys vary, so they are kept as JSON text, made by `objects_of`."""
-
 OWN_KEYS = "own_keys"
 """A column for the own keys of a world's event, as an object."""
 
@@ -47,6 +40,14 @@ TYPES: dict[str, pl.DataType] = {
     for key in keys
 }
 """The type of every key as a column."""
+
+OBJECTS = frozenset(
+    key.name for event in EVENTS for key in event.keys if "object" in str(key.schema.get("type"))
+)
+"""Keys of objects. Their own keys vary, so they are kept as JSON text, made by `objects_of`.
+
+polars would shuffle the keys of large ones.
+"""
 
 TYPES[OWN_KEYS] = pl.String()
 _NOT_OWN = frozenset((*(key.name for key in COMMON), "agent_id"))

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
+from time import time
 
 from prism.errors import (
     BadReplyError,
@@ -39,8 +41,10 @@ INTERNAL = 500
 _IN_A_STREAM = -1
 _MOST_SAID = 200
 
-_NO_FILES = re.compile(
-    r"unable to load model|blobs[/\\]sha256|no such file|file does not exist", re.IGNORECASE
+_LOST = re.compile(
+    r"unable to load model|blobs[/\\]sha256|no such file|file does not exist|"
+    r"\bmodel (has crashed|(is |was )?(un|re)loaded)\b",
+    re.IGNORECASE,
 )
 
 _LACKS_MODEL = re.compile(
@@ -52,6 +56,22 @@ _NAMES_NO_MODEL = re.compile(
     r"\bno models? (is |are )?loaded\b|\binvalid model name\b|\bnot a valid model id\b",
     re.IGNORECASE,
 )
+
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+_STEP = re.compile(
+    r"(\d+(?:\.\d+)?) ?(ms|s|m|h)(?:ecs?|econds?|ins?|inutes?|ours?)?(?![a-z])", re.IGNORECASE
+)
+"""A part of a duration, such as those of ``6m0s``."""
+
+_WAIT = re.compile(
+    r"\b(?:try again|retry|retryDelay|please wait)\b\W{0,6}(?:in |after |for )?"
+    rf"(?:{_STEP.pattern}\W*)+",
+    re.IGNORECASE,
+)
+"""A duration to wait, as in "Please try again in 1.5s", or Google's ``"retryDelay": "34s"``."""
+
+_FIRST_SECONDS, _FIRST_MILLISECONDS = 1e9, 1e12
+"""Larger numbers are times since 1970."""
 
 _QUOTA = re.compile(r"\binsufficient_quota\b|\breached your (\w+ )?usage limit\b", re.IGNORECASE)
 
@@ -98,12 +118,14 @@ def is_internal(error: BaseException) -> bool:
     return status >= 500
 
 
-def lacks_files(error: BaseException) -> bool:
-    """Return True if the server failed because it could not read the files of the model.
+def has_lost_model(error: BaseException) -> bool:
+    """Return True if the server has lost a model that it may soon have again.
 
-    Ollama answers so (HTTP 500) while a model is being pulled again.
+    Ollama cannot read its files while it is being pulled again (HTTP 500). LM Studio says that it
+    has crashed (HTTP 400), and loads it for the next request.
     """
-    return is_internal(error) and _NO_FILES.search(str(error)) is not None
+    is_answer = is_internal(error) or is_malformed(error)
+    return is_answer and _LOST.search(str(error)) is not None
 
 
 def is_permanent_refusal(error: BaseException) -> bool:
@@ -160,8 +182,9 @@ def translated(error: Exception) -> Exception:
         found.status = INTERNAL
     elif status in (*OVERLOADED, _IN_A_STREAM):
         found = OverloadedError(describe(error))
-        found.status, found.retry_after = status or 0, retry_after_of(error)
-    elif status == INTERNAL:
+        found.status = status or 0
+        found.retry_after = _wait_of(error, found.status)
+    elif status == INTERNAL or has_lost_model(error):
         found = LLMError(describe(error))
         found.status = INTERNAL
     elif status is None and any(map(_is_transport_fault, _causes(error))):
@@ -183,27 +206,60 @@ def status_of(error: BaseException) -> int | None:
     return None
 
 
-def retry_after_of(error: BaseException | None) -> float | None:
-    """Return the seconds that a Retry-After header asks for, of an exception or of its causes."""
+def _wait_of(error: BaseException, status: int) -> float | None:
+    """Return the seconds that an exception, or one of its causes, asks to wait."""
     for raised in _causes(error):
         headers = getattr(getattr(raised, "response", None), "headers", None)
-        given = headers.get("retry-after", "") if isinstance(headers, Mapping) else ""
-        wait = read_retry_after(given)
+        wait = wait_in(status, headers if isinstance(headers, Mapping) else {}, str(raised))
         if wait is not None:
             return wait
 
     return None
 
 
-def read_retry_after(given: str) -> float | None:
-    """Read a Retry-After header, seconds or a date (RFC 9110, section 10.2.3), as seconds."""
-    for read in (float, _seconds_until):
-        try:
-            return max(0.0, read(given))
-        except ValueError:
-            continue
+def wait_in(status: int, headers: Mapping[str, str], said: str) -> float | None:
+    """Return the seconds that a server asks to wait; None if it does not.
+
+    Args:
+        status: The status of its answer. Words count only if it is busy, since gateways write the
+            same page about any failure.
+        headers: The headers of its answer. Besides Retry-After (RFC 9110, section 10.2.3), OpenAI
+            and others send milliseconds, and when the limits are reset that are used up.
+        said: The text of its answer, which often says it in words.
+    """
+    in_words = _WAIT.search(said) if status in BUSY else None
+    resets = (
+        given
+        for name, given in headers.items()
+        if "ratelimit-reset" in name.lower()
+        and headers.get(name.lower().replace("reset", "remaining"), "0") == "0"
+    )
+    told = (
+        f"{headers.get('retry-after-ms', '')} ms",
+        headers.get("retry-after", ""),
+        in_words[0] if in_words else "",
+        *resets,
+    )
+    return next((max(0.0, wait) for wait in map(_seconds_in, told) if wait is not None), None)
+
+
+def _seconds_in(given: str) -> float | None:
+    """Return the seconds until a time, or in a duration, that is given in whatever form."""
+    if steps := _STEP.findall(given):
+        return sum(float(number) * _UNITS[unit.lower()] for number, unit in steps)
+
+    for read in (_seconds_from_now, _seconds_until):
+        with suppress(ValueError):
+            return read(given)
 
     return None
+
+
+def _seconds_from_now(given: str) -> float:
+    number = float(given)
+    # some give the time in seconds since 1970, and OpenRouter in milliseconds
+    seconds = number / 1000 if number > _FIRST_MILLISECONDS else number
+    return seconds - time() if seconds > _FIRST_SECONDS else seconds
 
 
 def _seconds_until(date: str) -> float:

@@ -14,12 +14,12 @@ from typing import Any, Generic, TypeVar, cast
 
 from prism.errors import CircuitOpenError, DecisionsUnsupportedError, LLMError, ModelMissingError
 from prism.statechart.reasoner._faults import (
+    has_lost_model,
     is_busy,
     is_internal,
     is_refused,
     is_retryable,
     is_unusable,
-    lacks_files,
 )
 from prism.statechart.reasoner._model_client import Chat, ChatReply, Choices, DecisionReply
 from prism.statechart.reasoner._slots import (
@@ -630,7 +630,7 @@ class Pool(Generic[HostT]):
             return False
 
         host.trouble = str(error)
-        breaker.failed(probe=lease.probe)
+        breaker.failed(probe=lease.probe, was_patient=is_busy(error))
         is_away = lease.probe or is_refused(error) or is_busy(error)
 
         return is_coming or (is_patient and is_away and is_retryable(error))
@@ -662,7 +662,8 @@ def _works_but_is_busy(host: Host, error: LLMError, others: int) -> bool:
         return False
 
     host.trouble = str(error)
-    if host.traffic.throttle.refused(others, asks_pause=error.retry_after is not None):
+    asks_pause, patience = error.retry_after is not None, host.breaker.patience
+    if host.traffic.throttle.refused(others, patience, asks_pause=asks_pause):
         return False
 
     host.breaker.succeeded()
@@ -671,7 +672,7 @@ def _works_but_is_busy(host: Host, error: LLMError, others: int) -> bool:
 
 def _is_coming(host: Host, error: BaseException) -> bool:
     """Return True if the pool waits for a host to have its model again."""
-    is_without = isinstance(error, ModelMissingError) or lacks_files(error)
+    is_without = isinstance(error, ModelMissingError) or has_lost_model(error)
     return is_without and host.has_answered and host.breaker.patience > 0
 
 

@@ -35,7 +35,7 @@ LONGEST_HOLD_SECONDS = 5.0
 LONGEST_RETRY_AFTER = 30.0
 
 LONGEST_BUSY_SECONDS = 30.0
-"""Seconds without any answer after which a host that refuses a lone question is failing."""
+"""Seconds without any answer after which, without patience, a refused lone question counts."""
 
 _ROUNDS_TO_GROW = 5
 """How often the limit must be filled with answers before it is raised by one question."""
@@ -134,19 +134,21 @@ class CircuitBreaker:
         if was_open:
             self._changed(self._clock() - self._opened_at)
 
-    def failed(self, *, probe: bool = False) -> None:
+    def failed(self, *, probe: bool = False, was_patient: bool = False) -> None:
         """Record a failure; enough of them in a row, or a failed probe, open the breaker.
 
         Args:
             probe: What `asked` returned for the question.
+            was_patient: Whether the host was already waited for, so that one failure is enough, and
+                nobody waits any longer.
         """
         self._failures += 1
         if self._open_until is None:
-            if self._failures >= FAILURES_TO_OPEN:
+            if self._failures >= FAILURES_TO_OPEN or was_patient:
                 now = self._clock()
                 self._opened_at = now
                 self._open_until = now + self._pause
-                self._patient_until = now + self.patience
+                self._patient_until = now + (0.0 if was_patient else self.patience)
                 self._changed(None)
         elif probe:
             self._pause = min(2 * self._pause, LONGEST_PAUSE_SECONDS)
@@ -223,11 +225,12 @@ class Throttle:
             self._limit += 1
             self._answers = 0
 
-    def refused(self, others: int, *, asks_pause: bool = False) -> bool:
+    def refused(self, others: int, patience: float = 0.0, *, asks_pause: bool = False) -> bool:
         """Record a refusal; return True if it shows that the host fails.
 
         Args:
             others: Open questions besides the refused one.
+            patience: Seconds without any answer after which it does; 0 for the usual time.
             asks_pause: Whether the host asked for a pause, too.
         """
         now = self._clock()
@@ -245,7 +248,7 @@ class Throttle:
         self._refusals += 1
         self.hold(0, jitter=longest)
 
-        return now - self._busy_since >= self._longest_busy
+        return now - self._busy_since >= (patience or self._longest_busy)
 
     def seconds_asked(self) -> float:
         """Return the seconds left of the pause that the host asked for, while it is on hold."""

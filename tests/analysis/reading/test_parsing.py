@@ -9,7 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from prism.analysis._reading.parsing import TYPES, _read_in_halves, empty, objects_of, parse
+from prism.analysis._reading.parsing import (
+    OBJECTS,
+    TYPES,
+    _read_in_halves,
+    empty,
+    objects_of,
+    parse,
+)
+from prism.runlog._events import EVENTS
 from prism.runlog._reader import Block
 
 MANY = 5 * settings().max_examples
@@ -101,6 +109,16 @@ def test_objects_are_kept_as_json(value: Any, ascii_alone: bool) -> None:
     assert probabilities is None
     assert (context is None) == (value is None)
     assert value is None or json.loads(context) == value
+
+
+def test_every_object_of_the_schema_keeps_the_order_of_its_keys() -> None:
+    """No object of any event is left to polars, which shuffles the keys of one with many."""
+    keys = [key for event in EVENTS for key in event.keys]
+    assert {key.name for key in keys if "object" in str(key.schema.get("type"))} <= OBJECTS
+    value = {f"agent_{number}": number for number in range(200)}
+    block = block_of(orjson.dumps({"event": "agents.measured", "values": value}) + b"\n")
+    frame = objects_of(block, pl.Series([1]), ["values"])
+    assert list(json.loads(frame["values"][0])) == list(value)
 
 
 def test_objects_are_those_of_the_lines_asked_for() -> None:
