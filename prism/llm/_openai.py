@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Container, Mapping
 from typing import Any
 
@@ -20,9 +21,17 @@ _PARTS: Mapping[str, tuple[str, ...]] = {
     "reasoning_effort": ("reasoning", "effort", "think"),
     "seed": ("seed",),
     "temperature": ("temperature",),
+    "max_completion_tokens": ("max_completion_tokens",),
     "max_tokens": ("max_tokens",),
 }
 """Parts of a request that a server may refuse, and the words by which it names them."""
+
+_FEW_ALTERNATIVES = 5
+_MANY = f"more than {_FEW_ALTERNATIVES} top_logprobs"
+"""Among the refused parts, stands for the usual number of alternatives."""
+
+_A_FEW = re.compile(r"\b([5-9]|1\d)\b")
+"""A number of alternatives that a server allows instead."""
 
 
 def _body(settings: RequestSettings, chat: Chat, dropped: Container[str]) -> dict[str, Any]:
@@ -35,9 +44,11 @@ def _body(settings: RequestSettings, chat: Chat, dropped: Container[str]) -> dic
     if chat.schema is not None:
         body["response_format"] = response_format(chat.schema, other=OTHER_FORM in dropped)
     if (most_tokens := chat.most_tokens or settings["reply_tokens"]) is not None:
-        body["max_tokens"] = most_tokens
+        # OpenAI's newer models take only the other name
+        body["max_completion_tokens" if "max_tokens" in dropped else "max_tokens"] = most_tokens
     if chat.chances:
-        body |= {"logprobs": True, "top_logprobs": MOST_ALTERNATIVES}
+        listed = _FEW_ALTERNATIVES if _MANY in dropped else MOST_ALTERNATIVES
+        body |= {"logprobs": True, "top_logprobs": listed}
 
     return {name: part for name, part in body.items() if name not in dropped}
 
@@ -104,6 +115,9 @@ def part_refused(said: str, body: Mapping[str, Any], settings: RequestSettings) 
     part = next((part for part in named if part in body), None)
     if part == "response_format" and "json_object" in said:
         return OTHER_FORM if body[part]["type"] == "json_schema" else part
+    if part == "logprobs" and body.get("top_logprobs", 0) > _FEW_ALTERNATIVES:
+        # behind the address, which has numbers, too
+        return _MANY if _A_FEW.search(said.rpartition(" answered ")[2]) else part
 
     return None if _is_asked_for(part, settings) else part
 

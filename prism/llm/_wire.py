@@ -47,6 +47,7 @@ from prism.statechart.reasoner._faults import (
     says_quota_is_spent,
     wait_in,
 )
+from prism.statechart.reasoner._model_client import FILTERED
 from prism.statechart.reasoner._spending import Cost, first
 from prism.telemetry._loggers import describe
 
@@ -67,6 +68,10 @@ _BEGINNINGS_OF_EVENTS = (b"data:", b"event:", b": ")
 """How server-sent events begin: with a field, or with a comment that keeps a connection open."""
 
 _PIECE_BYTES = 65_536
+
+_MOST_HEADER_BYTES = 65_536
+"""Maximum bytes of a header, for aiohttp, whose own limit is an eighth of that."""
+
 _MOST_REDIRECTS = 20
 
 _AS_GET = (301, 302, 303)
@@ -346,7 +351,8 @@ def _parsed(content: bytes) -> Any:
 def _parsed_leniently(content: bytes) -> Any:
     """Parse with Python's own parser, which accepts NaN; of several lines, the last counts."""
     try:
-        return json.loads(content)
+        # a text that ends by length may end within a character
+        return json.loads(content.decode(json.detect_encoding(content), "replace"))
     except (ValueError, RecursionError):
         try:
             last = json.loads(content.rstrip().rpartition(b"\n")[2])
@@ -537,6 +543,8 @@ def _of_status(refused: RefusedError, advice: Advice, host: str, model: str) -> 
         return LLMError(f"{what}: {advice.key}")
     if status in MALFORMED and _BROKEN_JSON in refused.said:
         return UselessReplyError(f"{model} wrote no valid JSON: {what}")
+    if status in MALFORMED and FILTERED in refused.said:
+        return UselessReplyError(f"{model} declined to answer: {what}")
     if status == NO_SUCH_PATH[0]:
         return BadReplyError(f"{what}: {SEE_ADDRESS}" if is_page else what)
 
@@ -708,6 +716,8 @@ async def over_aiohttp(
         headers=headers,
         timeout=aiohttp.ClientTimeout(total=None),
         auto_decompress=False,
+        max_field_size=_MOST_HEADER_BYTES,
+        max_line_size=_MOST_HEADER_BYTES,
         connector=aiohttp.TCPConnector(limit=0, ssl=_certificates(), force_close=not keeps),
         trace_configs=[tracing],
     ) as client:

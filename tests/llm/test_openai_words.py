@@ -258,7 +258,8 @@ REFUSALS = [
     ("response_format.type: Input should be 'text'", "response_format"),
     ("Failed to parse grammar", "response_format"),
     ("body -> logprobs: extra inputs are not permitted", "logprobs"),
-    ("top_logprobs must be at most 5", "logprobs"),
+    ("top_logprobs must be at most 5", "more than 5 top_logprobs"),
+    ("http://10.0.0.5:80 answered 400: top_logprobs: unknown", "logprobs"),
     ("qwen does not support thinking", "chat_template_kwargs"),
     ("'temperature' does not support 0.0 with this model", "temperature"),
     ("Use 'max_completion_tokens' instead of max_tokens", "max_tokens"),
@@ -270,7 +271,8 @@ REFUSALS = [
 def test_a_refusal_names_a_part(message: str, part: str | None) -> None:
     """What a server refuses is found by its words, if it was sent at all."""
     names = ("logprobs", "chat_template_kwargs", "reasoning_effort", "seed", "temperature")
-    sent = {**dict.fromkeys((*names, "max_tokens")), "response_format": {"type": "json_schema"}}
+    sent: dict[str, Any] = dict.fromkeys((*names, "max_tokens"))
+    sent |= {"response_format": {"type": "json_schema"}, "top_logprobs": 20}
     settings = filled_in({})
     assert part_refused(message, sent, settings) == part
     assert part_refused(message, {"model": "tiny", "messages": []}, settings) is None

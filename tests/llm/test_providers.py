@@ -78,6 +78,7 @@ OF_OPENROUTER = {"message": "Provider returned error", "metadata": {"raw": RAW}}
 OF_OPENAI = {"message": "You exceeded your current quota", "code": "insufficient_quota"}
 OF_GOOGLE = {"code": 400, "message": "API key not valid.", "status": "INVALID_ARGUMENT"}
 OF_GROQ = {"message": "Failed to generate JSON.", "code": "json_validate_failed"}
+OF_AZURE = {"message": "The response was filtered.", "code": "content_filter"}
 OF_OLLAMA = "you (ann) have reached your weekly usage limit, upgrade for higher limits"
 NO_MODEL = "does not have the model: start the server with tiny, or name a model that it lists$"
 
@@ -141,6 +142,21 @@ FAULTS: dict[str, tuple[Fault, type[LLMError], str]] = {
         "declined to answer: I'm sorry.$",
     ),
     "withheld": (said("", "content_filter"), UselessReplyError, "filter withheld or cut$"),
+    "withheld by Gemini": (
+        said("", "content_filter: PROHIBITED_CONTENT"),
+        UselessReplyError,
+        "filter withheld or cut$",
+    ),
+    "filtered by Azure": (
+        refuses(400, {"error": OF_AZURE}),
+        UselessReplyError,
+        "tiny declined to answer: .* answered 400: The response was filtered.$",
+    ),
+    "no deployment of Azure": (
+        refuses(404, {"error": {"message": "The API deployment does not exist."}}),
+        ModelMissingError,
+        NO_MODEL,
+    ),
     "cut": (said("I saw a", "content_filter"), UselessReplyError, "filter withheld or cut$"),
 }
 
@@ -183,7 +199,61 @@ async def test_what_passes_is_waited_for_and_what_does_not_is_not(
     assert cost.attempts == 1
 
 
-@pytest.mark.parametrize("name", ["refusal", "withheld", "no JSON"])
+@pytest.mark.parametrize("status", [408, 409, 425, 498, 499, 530])
+async def test_a_failure_of_a_moment_is_asked_about_again(
+    status: int, serve: Serve, connect: Connect
+) -> None:
+    """What a provider's own client repeats, a run repeats, too."""
+    server = serve(Fault.status(status), Fault.status(status))
+    assert (await connect(server, attempts=3).chat(HELLO)).text
+
+
+@pytest.mark.parametrize("status", [400, 403, 500, 501])
+async def test_a_model_without_log_probabilities_is_asked_without(
+    status: int, serve: Serve, connect: Connect
+) -> None:
+    """Whatever the status of the refusal, mode auto chats."""
+    server = serve(Fault.status(status, "You are not allowed to request logprobs"))
+    (decision,) = await Reasoner(connect(server)).decide_many([ask()])
+    assert (decision.source, decision.probabilities) == ("model", None)
+    assert ["logprobs" in asked.body for asked in server.questions] == [True, False]
+
+
+async def test_a_server_that_lists_few_alternatives_gives_probabilities(
+    serve: Serve, connect: Connect, caplog: pytest.LogCaptureFixture
+) -> None:
+    """One that allows five, as vLLM can be set to, or eight is asked for five from then on."""
+    server = serve(Fault.status(400, "top_logprobs must be between 0 and 8"))
+    reasoner = Reasoner(connect(server))
+    for _ in range(2):
+        (decision,) = await reasoner.decide_many([ask()])
+        assert decision.probabilities is not None
+    assert [asked.body["top_logprobs"] for asked in server.questions] == [20, 5, 5]
+    assert "refuses more than 5 top_logprobs, so it is asked without" in caplog.text
+
+
+async def test_a_limit_on_a_reply_has_two_names(serve: Serve, connect: Connect) -> None:
+    """A model that takes no ``max_tokens`` gets the limit by its newer name, if it takes that."""
+    server = serve(
+        Fault.status(400, "'max_tokens' is not supported. Use 'max_completion_tokens' instead."),
+        Fault("nothing wrong"),
+        Fault.status(400, "Unknown parameter: 'max_completion_tokens'."),
+    )
+    pool = connect(server, reply_tokens=40)
+    assert [(await pool.chat(HELLO)).text for _ in range(2)] == ["Hello."] * 2
+    names = ("max_tokens", "max_completion_tokens")
+    told = [tuple(asked.body.get(name) for name in names) for asked in server.questions]
+    assert told == [(40, None), (None, 40), (None, 40), (None, None)]
+
+
+async def test_half_a_character_is_no_broken_reply(serve: Serve, connect: Connect) -> None:
+    """A text that ends by length may end within a character."""
+    whole = json.dumps({"choices": [{"message": {"content": "Café"}}]}, ensure_ascii=False)
+    server = serve(Fault.body(whole.encode().replace(b"\xa9", b"")))
+    assert (await connect(server).chat(HELLO)).text == "Caf\ufffd"
+
+
+@pytest.mark.parametrize("name", ["refusal", "withheld", "no JSON", "filtered by Azure"])
 @pytest.mark.parametrize("mode", ["chat", "decision"])
 async def test_a_declined_decision_is_asked_once_more(
     name: str, mode: Any, serve: Serve, connect: Connect

@@ -266,6 +266,13 @@ async def test_a_model_may_load_for_long_but_a_reply_has_to_end(
     await host.load()
 
 
+async def test_a_header_may_be_long(server: FakeOllama, connect: Connect) -> None:
+    """Gateways send policies and cookies of many kilobytes."""
+    answer = b'{"message": {"role": "assistant", "content": "Hello."}}'
+    server.fail(Fault.body(answer, headers={"X-Policy": "x" * 12_000}))
+    assert (await connect().chat(HELLO)).text == "Hello."
+
+
 @BOTH
 @pytest.mark.sampled(4)
 async def test_the_bound_can_be_set(server: FakeOllama, connect: Connect) -> None:

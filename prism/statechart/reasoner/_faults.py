@@ -27,15 +27,17 @@ class OtherLoopError(LLMError, RuntimeError):
     """A client is asked by two event loops at once, which is the caller's mistake."""
 
 
-BUSY = (429, 503, 529)
-"""Too many requests, as some providers say it with a status of their own."""
+BUSY = (429, 498, 503, 529)
+"""Too many requests, as some providers say it with a status of their own (498 is Groq's)."""
 
-OVERLOADED = (*BUSY, 502, 504, 521, 522, 523, 524)
-"""Those, and what a gateway answers for a server that it cannot reach; from 521 on, Cloudflare."""
+OVERLOADED = (*BUSY, 408, 409, 425, 499, 502, 504, 521, 522, 523, 524, 530)
+"""Those, requests that came too late, too early or at the same time, and what a gateway answers for
+a server that it cannot reach; from 521 on, Cloudflare."""
 
 NO_SUCH_PATH = (404, 405, 501)
 MALFORMED = (400, 422)
 UNAUTHORIZED = 401
+FORBIDDEN = 403
 
 INTERNAL = 500
 _IN_A_STREAM = -1
@@ -48,7 +50,7 @@ _LOST = re.compile(
 )
 
 _LACKS_MODEL = re.compile(
-    r"\bmodel\b.*\b(not found|not exist|no such|unknown)|\b(no such|unknown) model\b",
+    r"\b(model|deployment)\b.*\b(not found|not exist|no such|unknown)|\b(no such|unknown) model\b",
     re.IGNORECASE | re.DOTALL,
 )
 
@@ -72,6 +74,8 @@ _WAIT = re.compile(
 
 _FIRST_SECONDS, _FIRST_MILLISECONDS = 1e9, 1e12
 """Larger numbers are times since 1970."""
+
+_REFUSED = re.compile(r"validation error|logprobs")
 
 _QUOTA = re.compile(r"\binsufficient_quota\b|\breached your (\w+ )?usage limit\b", re.IGNORECASE)
 
@@ -141,10 +145,11 @@ def is_malformed(error: BaseException) -> bool:
 def is_refusal(error: BaseException) -> bool:
     """Return True if the server does not accept the request in this form, whatever the status.
 
-    Some servers that validate requests with pydantic answer 500 with its findings.
+    Some servers that validate requests with pydantic answer 500 with its findings. OpenAI refuses
+    log-probabilities of some models as forbidden, and others as not implemented.
     """
-    is_found = is_internal(error) and "validation error" in str(error)
-    return is_malformed(error) or is_found
+    is_other = is_internal(error) or _status_of(error) in (FORBIDDEN, NO_SUCH_PATH[-1])
+    return is_malformed(error) or (is_other and _REFUSED.search(str(error)) is not None)
 
 
 def lacks_path(error: BaseException) -> bool:

@@ -16,6 +16,9 @@ KindT = TypeVar("KindT")
 
 _MOST_REFUSAL = 120
 
+FILTERED = "content_filter"
+"""OpenAI's word for a text that a filter withheld, and Azure's for a prompt that it refuses."""
+
 
 def has(client: object, method: str) -> bool:
     """Return True if an object has a method of this name."""
@@ -66,7 +69,8 @@ def declined_in(reply: Any) -> str:
     if isinstance(refusal, str) and refusal:
         return f"declined to answer: {' '.join(refusal.split())[:_MOST_REFUSAL]}"
 
-    is_filtered = first(choice, "finish_reason") == "content_filter"
+    # Gemini says what is prohibited behind it
+    is_filtered = str(first(choice, "finish_reason")).startswith(FILTERED)
     return "gave a reply that its server's content filter withheld or cut" if is_filtered else ""
 
 
