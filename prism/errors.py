@@ -26,6 +26,7 @@ exception that fits, so ``except ValueError`` keeps working::
         ├── PromptTooLongError                   a prompt does not fit into the model's window
         ├── BadReplyError                        the server's answer is not a usable reply
         │   └── UselessReplyError                what the model wrote is empty or no option
+        │       └── DeclinedError                the model, or a filter of its server, declined
         ├── DecisionsUnsupportedError            the server or model takes no decision questions
         └── BudgetSpentError                     the run has spent what it may
 """
@@ -186,6 +187,10 @@ class PromptTooLongError(LLMError):
 
 class UselessReplyError(BadReplyError):
     """The server is well, and what its model wrote is empty or chooses none of the options."""
+
+
+class DeclinedError(UselessReplyError):
+    """The model declined to answer, or a content filter of its server withheld the answer."""
 
 
 class DecisionsUnsupportedError(LLMError):

@@ -32,6 +32,9 @@ def spent_lines(spent: Mapping[str, Any]) -> Iterator[str]:
         yield f"  {shown(model)}: {_counts(costs)}{_money(costs)}"
     for model, costs in spent.get("trials", {}).items():
         yield f"  {shown(model)}, tried before the run: {_counts(costs)}{_money(costs)}"
+    if earlier := spent.get("earlier"):
+        total = f"{counted(earlier['calls'], 'call')}, {counted(earlier['tokens'], 'token')}"
+        yield f"  trials and lost answers before the run was resumed: {total}"
 
 
 def _counts(costs: Mapping[str, int]) -> str:

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from prism.errors import (
     BadReplyError,
     DecisionsUnsupportedError,
+    DeclinedError,
     FieldValueError,
     InputError,
     LLMError,
@@ -195,10 +196,10 @@ class Host(BaseHost):
         """Return a reply, unless it says itself that it is none.
 
         Raises:
-            UselessReplyError: If the model declined to answer, or a filter withheld the answer.
+            DeclinedError: If the model declined to answer, or a filter withheld the answer.
         """
         if said.declined:
-            raise self._bad(said.declined, UselessReplyError)
+            raise self._bad(said.declined, DeclinedError)
         return said
 
     def _takes_none(self, why: str) -> LLMError:

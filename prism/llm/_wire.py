@@ -27,6 +27,7 @@ import orjson
 
 from prism.errors import (
     BadReplyError,
+    DeclinedError,
     LLMError,
     ModelMissingError,
     OverloadedError,
@@ -544,7 +545,7 @@ def _of_status(refused: RefusedError, advice: Advice, host: str, model: str) -> 
     if status in MALFORMED and _BROKEN_JSON in refused.said:
         return UselessReplyError(f"{model} wrote no valid JSON: {what}")
     if status in MALFORMED and FILTERED in refused.said:
-        return UselessReplyError(f"{model} declined to answer: {what}")
+        return DeclinedError(f"{model} declined to answer: {what}")
     if status == NO_SUCH_PATH[0]:
         return BadReplyError(f"{what}: {SEE_ADDRESS}" if is_page else what)
 

@@ -12,6 +12,7 @@ from os import PathLike
 from pathlib import Path
 from reprlib import repr as brief
 from sys import modules
+from threading import RLock
 from typing import TYPE_CHECKING, Any, BinaryIO, Self, cast
 
 import orjson
@@ -27,6 +28,20 @@ DEFAULT_START = datetime(2026, 1, 1, tzinfo=UTC)
 SECONDS_PER_TICK = 60
 
 _PLACE = ("round", "tick")
+
+_handing_over = RLock()
+"""Held while a line is handed over, and by a thread that forks.
+
+Otherwise a process forked meanwhile would wait for ever for the file, which another thread writes,
+or write that thread's line once more.
+"""
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_handing_over.acquire,
+        after_in_parent=_handing_over.release,
+        after_in_child=_handing_over.release,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,8 +282,9 @@ class RunLog:
         return logger
 
     def _write_at_once(self, line: bytes) -> None:
-        self._file.write(line)
-        self._file.flush()
+        with _handing_over:
+            self._file.write(line)
+            self._file.flush()
 
     def _render(self, logger: Any, method: str, event: MutableMapping[str, Any]) -> bytes:
         if "exc_info" in event or "stack_info" in event:

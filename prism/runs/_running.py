@@ -256,6 +256,8 @@ def carry_out(
         every = getattr(options, "checkpoint_every", checkpoint_every)
         results = run.run(_after_rounds(run, folder, every, on_round, observer))
         spent = spent_by(*_askers(run), models=models)
+        if folder is not None and not folder.is_new:
+            _tell_earlier(spent.get("spent", {}))
         outcome = {"results": results.to_dict(), **spent}
         if folder is not None:
             held.keep()
@@ -510,6 +512,18 @@ def spent_by(*reasoners: Any, models: Sequence[Model] = ()) -> dict[str, Any]:
     parts = {"by_model": by_model, "trials": trials}
 
     return {"spent": {**told, **{name: part for name, part in parts.items() if part}}}
+
+
+def _tell_earlier(spent: dict[str, Any]) -> None:
+    """Add what a resumed run had spent before and no event of its log tells.
+
+    That is on trials of servers, and on answers that were lost when it was killed.
+    """
+    told = [each for part in ("by_model", "trials") for each in spent.get(part, {}).values()]
+    calls = spent.get("calls", 0) - sum(each["calls"] for each in told)
+    tokens = sum(each["input_tokens"] + each["output_tokens"] for each in told)
+    if told and calls > 0:
+        spent["earlier"] = {"calls": calls, "tokens": max(0, spent["tokens"] - tokens)}
 
 
 def _trials_of(asking: Iterable[Any]) -> dict[str, dict[str, int]]:

@@ -51,7 +51,7 @@ class Counts:
         decisions_asked: Questions put to the reasoner.
         decisions_answered: Those that it answered itself; the others took the fallback.
         timeouts: Time-outs by the state that was left.
-        texts: Texts by their source.
+        texts: Texts by their source, or ``declined``.
         fallbacks: Decisions that took the fallback, by the kind of reason and the server.
         fallback_examples: The first reason of each kind, in full.
     """
@@ -67,7 +67,7 @@ class Counts:
         """Count decisions and texts."""
         for answer in answers:
             if isinstance(answer, Written):
-                self.texts[answer.source] += 1
+                self.texts["declined" if answer.was_declined else answer.source] += 1
                 continue
 
             self.decisions_asked += 1

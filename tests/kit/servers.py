@@ -79,13 +79,18 @@ def no_backoff(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def serve(dialect: str) -> Iterator[Serve]:
-    """Return a maker of running servers, each stopped when the test ends."""
+def serve(dialect: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve]:
+    """Return a maker of running servers with faults, each stopped when the test ends.
+
+    There is no key in the environment.
+    """
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     kind: Any = FakeOllama if dialect == "ollama" else FakeOpenAI
     with ExitStack() as servers:
 
-        def make(**settings: Any) -> FakeOllama:
+        def make(*faults: Fault, **settings: Any) -> FakeOllama:
             running: FakeOllama = servers.enter_context(kind(**{"models": ["tiny"], **settings}))
+            running.fail(*faults)
             return running
 
         yield make

@@ -3,8 +3,6 @@
 import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AsyncExitStack, ExitStack
 from typing import Any
 
 import pytest
@@ -19,12 +17,12 @@ from prism.errors import (
 )
 from prism.llm import Model
 from prism.statechart.reasoner import Cost, Reasoner
-from prism.testing import FakeOpenAI, Fault
+from prism.testing import Fault
 from tests.kit.clocks import Clock
 from tests.kit.proxies import Proxy
 from tests.kit.reasoners import crowd
 from tests.kit.server_faults import FAULTS
-from tests.kit.servers import HELLO, QUESTION
+from tests.kit.servers import HELLO, QUESTION, Connect, Serve
 from tests.kit.waiting import until
 
 KEY = "sk-1234567890"
@@ -41,35 +39,11 @@ SAID = {
 }
 """What is said otherwise than of an Ollama server."""
 
-Serve = Callable[..., FakeOpenAI]
-Connect = Callable[..., Any]
-
 
 @pytest.fixture
-def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve]:
-    """Return a maker of running servers with the model ``tiny``; there is no key."""
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    with ExitStack() as servers:
-
-        def make(**settings: Any) -> FakeOpenAI:
-            return servers.enter_context(FakeOpenAI(**{"models": ["tiny"], **settings}))
-
-        yield make
-
-
-@pytest.fixture
-async def connect() -> AsyncIterator[Connect]:
-    """Return a maker of pools, each closed when the test ends."""
-    async with AsyncExitStack() as pools:
-
-        def make(*servers: FakeOpenAI | str, **settings: Any) -> Any:
-            hosts = [each if isinstance(each, str) else each.host for each in servers]
-            settings = {"timeout": 5, "attempts": 1, **settings}
-            pool = Model("tiny", hosts, server="openai", **settings).as_client()
-            pools.push_async_callback(pool.close)
-            return pool
-
-        yield make
+def dialect() -> str:
+    """Have all servers here speak OpenAI's dialect."""
+    return "openai"
 
 
 async def test_a_question_is_sent_as_the_server_expects_it(serve: Serve, connect: Connect) -> None:

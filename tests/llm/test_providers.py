@@ -2,8 +2,7 @@
 
 import json
 import logging
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AsyncExitStack, ExitStack
+from collections.abc import AsyncIterator
 from typing import Any
 
 import openai
@@ -11,6 +10,7 @@ import pytest
 
 from prism.errors import (
     BadReplyError,
+    DeclinedError,
     LLMError,
     ModelMissingError,
     OverloadedError,
@@ -18,41 +18,17 @@ from prism.errors import (
 )
 from prism.llm import Model
 from prism.statechart.reasoner import Cost, Reasoner, TextCall, Writer
-from prism.testing import FakeOllama, FakeOpenAI, Fault
+from prism.testing import FakeOllama, Fault
 from tests.kit.reasoners import ask
-from tests.kit.servers import HELLO
+from tests.kit.servers import HELLO, Connect, Serve
 
-Serve = Callable[..., FakeOpenAI]
-Connect = Callable[..., Any]
-
-
-@pytest.fixture
-def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve]:
-    """Return a maker of running servers with the model ``tiny``; there is no key."""
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    with ExitStack() as servers:
-
-        def make(*faults: Fault, **settings: Any) -> FakeOpenAI:
-            server = servers.enter_context(FakeOpenAI(**{"models": ["tiny"], **settings}))
-            server.fail(*faults)
-            return server
-
-        yield make
+pytestmark = pytest.mark.usefixtures("no_pauses")
 
 
 @pytest.fixture
-async def connect() -> AsyncIterator[Connect]:
-    """Return a maker of pools, each closed when the test ends."""
-    async with AsyncExitStack() as pools:
-
-        def make(server: FakeOpenAI, **settings: Any) -> Any:
-            settings = {"timeout": 5, "attempts": 1, **settings}
-            pool = Model("tiny", [server.host], server="openai", **settings).as_client()
-            pool.backoff = lambda _: 0.0
-            pools.push_async_callback(pool.close)
-            return pool
-
-        yield make
+def dialect() -> str:
+    """Have all servers here speak OpenAI's dialect."""
+    return "openai"
 
 
 def said(content: Any, finish: Any = "stop", error: Any = None, **message: Any) -> Fault:
@@ -133,23 +109,23 @@ FAULTS: dict[str, tuple[Fault, type[LLMError], str]] = {
     ),
     "refusal": (
         said(None, refusal="I'm sorry, I can't\nassist with that."),
-        UselessReplyError,
+        DeclinedError,
         "declined to answer: I'm sorry, I can't assist with that.$",
     ),
     "refusal beside a text": (
         said("I'm sorry.", refusal="I'm sorry."),
-        UselessReplyError,
+        DeclinedError,
         "declined to answer: I'm sorry.$",
     ),
-    "withheld": (said("", "content_filter"), UselessReplyError, "filter withheld or cut$"),
+    "withheld": (said("", "content_filter"), DeclinedError, "filter withheld or cut$"),
     "withheld by Gemini": (
         said("", "content_filter: PROHIBITED_CONTENT"),
-        UselessReplyError,
+        DeclinedError,
         "filter withheld or cut$",
     ),
     "filtered by Azure": (
         refuses(400, {"error": OF_AZURE}),
-        UselessReplyError,
+        DeclinedError,
         "tiny declined to answer: .* answered 400: The response was filtered.$",
     ),
     "no deployment of Azure": (
@@ -157,7 +133,7 @@ FAULTS: dict[str, tuple[Fault, type[LLMError], str]] = {
         ModelMissingError,
         NO_MODEL,
     ),
-    "cut": (said("I saw a", "content_filter"), UselessReplyError, "filter withheld or cut$"),
+    "cut": (said("I saw a", "content_filter"), DeclinedError, "filter withheld or cut$"),
 }
 
 
@@ -289,7 +265,7 @@ async def test_a_declined_text_is_asked_once_more_and_left_out(
     server.fail(fault, fault)
     with caplog.at_level(logging.WARNING):
         written = await writer.write(TextCall("ann", "post", "Say something."))
-    assert (written.source, written.text) == ("failed", None)
+    assert (written.source, written.text, written.was_declined) == ("failed", None, True)
     assert FAULTS[name][2].rpartition(": ")[2].rstrip("$") in str(written.reason)
     assert "declined" in caplog.text or "withheld" in caplog.text
 

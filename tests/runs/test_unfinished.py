@@ -12,6 +12,7 @@ import pytest
 
 from prism import Run, resume
 from prism.agents import SocialAgent
+from prism.cli._spent import spent_lines
 from prism.llm import Model
 from prism.runlog._recorded import UnfinishedAnswers
 from prism.runs import ReplayOptions
@@ -20,7 +21,7 @@ from prism.social import Feed
 from prism.statechart import AgentState as S
 from prism.statechart import Budget, Decision, Question
 from prism.telemetry.events import DECISION
-from prism.testing import FakeOllama, ReadingModel
+from prism.testing import FakeOllama, FakeOpenAI, ReadingModel
 from tests.kit import processes
 from tests.kit.commands import MAIN
 from tests.kit.waiting import wait_until
@@ -82,6 +83,25 @@ def test_a_budget_knows_of_requests_behind_the_last_checkpoint(tmp_path: Path) -
     assert outcome is not None
     assert outcome.summary["spent"]["calls"] == 25
     assert not (tmp_path / "checkpoints").exists()
+
+
+def test_trials_before_a_run_was_resumed_are_told(tmp_path: Path) -> None:
+    """The parts of what was spent add up to the total."""
+    with FakeOpenAI(models=["tiny"], reader=ReadingModel()) as server:
+        model = Model("tiny", (server.host,), server="openai", mode="chat")
+        begun = Run(Feed, 15, rounds=3, ticks=8, seed=2, reasoner=model)
+        with pytest.raises(RuntimeError, match="killed"):
+            begun.keep(tmp_path, on_round=stops_after(2), checkpoint_every=NEVER)
+        outcome = resume(tmp_path)
+    assert outcome is not None
+    spent = outcome.summary["spent"]
+    (model_costs,), (trial,) = spent["by_model"].values(), spent["trials"].values()
+    assert spent["earlier"]["calls"] == trial["calls"] == 1
+    assert spent["calls"] == server.asked == model_costs["calls"] + 2
+    tokens = [each[f"{way}put_tokens"] for each in (model_costs, trial) for way in ("in", "out")]
+    assert spent["tokens"] == sum(tokens) + spent["earlier"]["tokens"]
+    *_, line = spent_lines(spent)
+    assert line.startswith("  trials and lost answers before the run was resumed: 1 call, ")
 
 
 def drawn(folder: Path) -> list[tuple[Any, ...]]:

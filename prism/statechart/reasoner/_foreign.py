@@ -11,9 +11,9 @@ from typing import Any, Literal, NamedTuple, NoReturn, cast
 from prism.errors import (
     BadReplyError,
     DecisionsUnsupportedError,
+    DeclinedError,
     ReasonerError,
     TimedOutError,
-    UselessReplyError,
 )
 from prism.statechart.reasoner._faults import (
     is_malformed,
@@ -251,7 +251,7 @@ def read_text(reply: Any, cost: Cost, schema: Mapping[str, Any] | None = None) -
 
     Raises:
         BadReplyError: If there is no text in it.
-        UselessReplyError: If the model declined to answer.
+        DeclinedError: If the model declined to answer.
     """
     if type(reply) is str:
         # it reports nothing about itself
@@ -260,7 +260,7 @@ def read_text(reply: Any, cost: Cost, schema: Mapping[str, Any] | None = None) -
 
     _note_all(reply, cost)
     if declined := declined_in(reply):
-        raise UselessReplyError(f"{cost.model or 'the model'} {declined}")
+        raise DeclinedError(f"{cost.model or 'the model'} {declined}")
 
     message = first(choice_in(reply), "message")
     content = first(message, "content") or ""

@@ -9,10 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from prism.errors import DeclinedError
 from prism.statechart._identity import name_or_number
 from prism.statechart.reasoner._questions import cost_told, hash_of
 from prism.statechart.reasoner._spending import Cost, require_positive
-from prism.telemetry._loggers import EventLogger, active_logger, report_warning
+from prism.telemetry._loggers import EventLogger, active_logger, describe, report_warning
 from prism.telemetry.events import TEXT_WRITTEN
 
 TextSource = Literal["model", "cache", "replay", "script", "template", "fallback", "failed"]
@@ -110,6 +111,11 @@ class Written:
         """Whether no usable text came."""
         return self.source == "failed"
 
+    @property
+    def was_declined(self) -> bool:
+        """Whether no usable text came because the model declined, or a filter withheld it."""
+        return self.source in _FAILURES and (self.reason or "").startswith(DeclinedError.__name__)
+
 
 class BaseWriter(ABC):
     """Base class of writers: answers one text call or many, and logs every text.
@@ -194,12 +200,14 @@ def read_as(call: TextCall, text: str, source: TextSource, cost: Cost | None = N
     text = whole_characters(text)
     try:
         if source == "model" and declines(text, call.prompt):
-            raise ValueError("the model speaks of itself, and declines")
+            raise DeclinedError("the model speaks of itself, and declines")
         value = call.read(text)
         was_cut = call.cuts is not None and call.cuts(text)
         return Written(text, source, value, cost=cost, was_cut=was_cut)
     except ValueError as error:
         return Written(text, "failed", reason=f"the text cannot be used: {error}", cost=cost)
+    except DeclinedError as error:
+        return Written(text, "failed", reason=describe(error), cost=cost)
 
 
 _AI = re.compile(r"\bAIs?\b|artificial|language model|chatbot|assistant", re.IGNORECASE)
