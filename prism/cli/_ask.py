@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from prism.cli._options import model_panel, naming_options
+from prism.cli._options import model_panel
 from prism.cli._screen import damage_noted, say
 from prism.errors import InputError
 
@@ -40,6 +40,7 @@ def ask(
     import asyncio
 
     from prism.cli._answers import writer_options
+    from prism.cli._running import naming_options
     from prism.cognition import Config, Memory, ask_memory
     from prism.runs._makers import make_writer
 

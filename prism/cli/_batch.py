@@ -17,7 +17,6 @@ from prism.cli._options import (
     import_from_here,
     keeping_panel,
     model_panel,
-    naming_options,
 )
 from prism.errors import InputError
 
@@ -81,6 +80,7 @@ class PlannedRuns:
         Raises:
             InputError: If there is no plan, or a change is invalid.
         """
+        from prism.cli._running import naming_options
         from prism.science import Plan
 
         if self.plan is None:
@@ -170,6 +170,7 @@ def batch(
 
     as_json = planned.keeping.as_json
     if dry_run:
+        from prism.cli._running import naming_options
         from prism.cli._spent import print_estimate
         from prism.science._batch import estimate_batch
 
@@ -257,6 +258,7 @@ def _executor(name: str | None) -> Iterator[Executor | None]:
         yield None
         return
 
+    from prism.cli._running import naming_options
     from prism.science._executors import executor_named
 
     with naming_options(), executor_named(name) as executor:

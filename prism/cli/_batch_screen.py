@@ -12,8 +12,7 @@ from typing import Any
 import typer
 
 from prism.cli._bar import Bar
-from prism.cli._options import naming_options
-from prism.cli._running import hinting_at
+from prism.cli._running import hinting_at, naming_options
 from prism.cli._screen import note, pour, pour_json, print_heading, print_table, say
 from prism.runs._folder import TRACEBACK_NAME
 from prism.science import Batch, BatchObserver, BatchRun, Sensitivity

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from prism.cli._options import FigureKind, OutFile, TableFile, naming_options
+from prism.cli._options import FigureKind, OutFile, TableFile
 from prism.cli._output import missing_runs_first
 from prism.cli._report import Figures, check_figures, check_page, save_figures, write_page
 from prism.cli._screen import counted, note, print_table, say
@@ -118,6 +118,7 @@ def compare(
     with missing_runs_first(groups):
         from prism.science import compare as compare_groups
     from prism.cli._bar import Bar
+    from prism.cli._running import naming_options
 
     with naming_options(), Bar("runs", text="measuring") as bar:
         found = compare_groups(

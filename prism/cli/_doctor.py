@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from rich.text import Text
 
-from prism.cli._options import naming_options
 from prism.cli._screen import Screen, plain
 
 if TYPE_CHECKING:
@@ -46,6 +45,7 @@ def doctor(
     """
     import asyncio
 
+    from prism.cli._running import naming_options
     from prism.llm import Model
 
     with naming_options():

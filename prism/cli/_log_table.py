@@ -9,15 +9,7 @@ from inspect import Parameter, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from prism.cli._options import (
-    OutFile,
-    Runs,
-    TableFile,
-    argument,
-    naming_options,
-    option,
-    with_signature,
-)
+from prism.cli._options import OutFile, Runs, TableFile, argument, option, with_signature
 from prism.cli._output import missing_runs_first, write_bytes
 from prism.cli._screen import note
 from prism.cli._table_output import TableFormat, choose_format, suffix_of, write
@@ -102,8 +94,7 @@ class LogTable:
             given["agent_id"], runs = in_order(given["agent_id"], runs)
         chosen = choose_format(as_format, out)
         by, round_ = given.pop("sort", None), given.pop("round_", None)
-        with naming_options():
-            table, is_other = self._made(runs, given)
+        table, is_other = self._made(runs, given)
         if round_ is not None:
             table = forms.of_round(table, round_)
         if by is not None:

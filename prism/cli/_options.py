@@ -5,14 +5,12 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cache
 from inspect import Parameter, Signature, cleandoc, signature
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
 
 import typer
@@ -374,22 +372,3 @@ def listed(given: Iterable[str] | None) -> tuple[str, ...]:
 def option_of(name: str) -> str:
     """Return the option of a parameter as written on the command line."""
     return _OPTIONS.get(name, f"--{name.replace('_', '-')}")
-
-
-@contextmanager
-def naming_options(names: Mapping[str, str] = MappingProxyType({})) -> Iterator[None]:
-    """Name the option in errors about values that were not read from a file.
-
-    Args:
-        names: Fields that are called otherwise, such as arguments.
-    """
-    try:
-        yield
-    except InputError as error:
-        # a name with an underscore in front is a variable of prism, not an option
-        if error.field is None or error.path is not None or error.field.startswith("_"):
-            raise
-        name = names.get(error.field) or option_of(error.field)
-        # a problem begins with its verb, or is a sentence about something else
-        colon = ":" if error.problem[:1].isupper() else ""
-        raise InputError(f"{name}{colon} {error.problem}") from error.__cause__

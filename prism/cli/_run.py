@@ -23,7 +23,6 @@ from prism.cli._options import (
     listed,
     model_panel,
     named_values,
-    naming_options,
     option_of,
     writer_panel,
 )
@@ -164,7 +163,7 @@ class NewRun:
             given: Parameters that have options of their own.
             is_watched: Whether to open it in the browser.
         """
-        from prism.cli._running import kept_in, run_screen, tell
+        from prism.cli._running import kept_in, naming_options, run_screen, tell
         from prism.runs._folder import RunFolder
         from prism.runs._running import carry_out
 

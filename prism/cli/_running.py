@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
 
-from prism.cli._options import Keeping, naming_options, option_of
+from prism.cli._options import Keeping, option_of
 from prism.cli._screen import Screen, note, pour_json, say
 from prism.cli._spent import spent_lines
 from prism.errors import InputError, TooManyFallbacksError, UnreachableError
@@ -209,6 +209,25 @@ def run_screen(
         screen.stack = stack.enter_context(ExitStack())
         stack.enter_context(telling_warnings(screen))
         yield screen
+
+
+@contextmanager
+def naming_options(names: Mapping[str, str] = MappingProxyType({})) -> Iterator[None]:
+    """Name the option in errors about values that were not read from a file.
+
+    Args:
+        names: Fields that are called otherwise, such as arguments.
+    """
+    try:
+        yield
+    except InputError as error:
+        # a name with an underscore in front is a variable of prism, not an option
+        if error.field is None or error.path is not None or error.field.startswith("_"):
+            raise
+        name = names.get(error.field) or option_of(error.field)
+        # a problem begins with its verb, or is a sentence about something else
+        colon = ":" if error.problem[:1].isupper() else ""
+        raise InputError(f"{name}{colon} {error.problem}") from error.__cause__
 
 
 @contextmanager

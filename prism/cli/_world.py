@@ -17,7 +17,6 @@ from prism.cli._options import (
     import_from_here,
     listed,
     named_values,
-    naming_options,
 )
 from prism.cli._screen import counted, note, pour_json, print_findings, print_table, say
 from prism.errors import PrismError
@@ -87,6 +86,7 @@ def show(world: WorldArgument, as_json: AsJson = False) -> None:
 
     prism world show mine.py:Mine --json
     """
+    from prism.cli._running import naming_options
     from prism.worlds._about import about_world
     from prism.worlds._addresses import address_of, load_world
 
@@ -202,6 +202,7 @@ def check(
 
     prism world check mine.py:Mine --agents people.csv --keep age --set beta=0.3
     """
+    from prism.cli._running import naming_options
     from prism.worlds import rehearse
 
     import_from_here()

@@ -124,7 +124,7 @@ def test_own_events_have_their_own_keys_as_columns(market: Path) -> None:
 
 def test_an_unknown_event_is_refused_with_those_there_are(market: Path) -> None:
     """A misspelt name is told with the names of the log."""
-    with pytest.raises(InputError, match="names 'sod', but the worlds logged sold"):
+    with pytest.raises(InputError, match="no event 'sod'; they logged sold"):
         world_events(read_log(market), "sod")
 
 
