@@ -42,8 +42,10 @@ class Rumour(World[Person]):
     async def talk(self, person: Person) -> None:
         """Tell a friend, who may believe it; tire of the rumour if the friend has heard it."""
         friend = person.random.choice(person.neighbours)
-        odds = {Mind.SPREADER: friend.trust, Mind.IGNORANT: 1 - friend.trust}
-        heard = friend.state is Mind.IGNORANT and await friend.decide("hears", person, weights=odds)
+        heard = None
+        if friend.state is Mind.IGNORANT:
+            odds = {Mind.SPREADER: friend.trust, Mind.IGNORANT: 1 - friend.trust}
+            heard = await friend.decide("hears", person, weights=odds)
         if not heard and person.random.chance(self.tiring):
             person.fire("tires")
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, MutableSequence, Sequence
+from functools import lru_cache
 from hashlib import blake2b
 from heapq import heappop, heappush
 from itertools import accumulate
@@ -67,9 +68,7 @@ def all_mixed(numbers: Sequence[int], step: int = 0) -> list[int]:
         parts = (numbers[at : at + _AT_ONCE] for at in range(0, len(numbers), _AT_ONCE))
         return [number for part in parts for number in all_mixed(part, step)]
 
-    # a one in each place, and 64 of them
-    ones = int.from_bytes(_ONE_OF_TWO_WORDS * len(numbers), "little")
-    word = ones * WORD
+    ones, word = _filled(len(numbers))
     side_by_side = memoryview(bytearray(16 * len(numbers)))
     side_by_side.cast("Q")[_LOW_WORDS] = memoryview(array("Q", numbers))
     number = int.from_bytes(side_by_side, byteorder)
@@ -79,6 +78,13 @@ def all_mixed(numbers: Sequence[int], step: int = 0) -> list[int]:
     number ^= (number >> 31) & word
 
     return memoryview(number.to_bytes(16 * len(numbers), byteorder)).cast("Q")[_LOW_WORDS].tolist()
+
+
+@lru_cache(maxsize=4)
+def _filled(places: int) -> tuple[int, int]:
+    """Return a one in each of so many places, and 64 of them in each."""
+    ones = int.from_bytes(_ONE_OF_TWO_WORDS * places, "little")
+    return ones, ones * WORD
 
 
 class RandomStream(Distributions):
@@ -211,6 +217,15 @@ class RandomStream(Distributions):
 def _refuse_set(items: Iterable[Any]) -> None:
     if isinstance(items, (set, frozenset)):
         raise TypeError("a set has a different order in every process: pass a list, or sorted(...)")
+
+
+def total_of(weights: Iterable[float]) -> float:
+    """Return a sum that is the same on every Python; since 3.12, `sum` makes up for rounding."""
+    total = 0.0
+    for weight in weights:
+        total += weight
+
+    return total
 
 
 def index_at(number: float, weights: Sequence[float]) -> int:

@@ -294,7 +294,7 @@ class RunLog:
 
     def _teller(self, clock: SimulatedClock) -> Tell:
         """Return how events of agents are written of parts, most of which are already bytes."""
-        write = self._write
+        write, dump = self._write, orjson.dumps
 
         def tell(
             logger: Any, event: str, agent_id: str, frame: Frame, told: Mapping[str, Any]
@@ -303,7 +303,7 @@ class RunLog:
             if written is None or written[0] is not moment:
                 written = _write_frame(frame, event, moment)
             try:
-                name, rest = orjson.dumps(agent_id), orjson.dumps(told, option=_AS_LINE)
+                name, rest = dump(agent_id), dump(told, option=_AS_LINE)
             except TypeError:
                 is_plain = False
             else:

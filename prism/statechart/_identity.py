@@ -20,6 +20,7 @@ from itertools import count
 from typing import Any, NamedTuple
 from weakref import WeakSet, ref
 
+from prism.randomness._stream import total_of
 from prism.statechart.states import state_text
 from prism.telemetry._loggers import (
     EventLogger,
@@ -37,6 +38,9 @@ Keys = str | tuple[str, ...] | None
 MOST_SHARED_TEXTS = 4096
 shared_texts: dict[str, str] = {}
 """The one copy of each text that records refer to: see `share`."""
+
+_ROUNDING = 1.5 * 2.0**52
+"""Added to a float that is much smaller, it leaves no room for a fraction."""
 
 _SCALARS = (str, int, float, bool, type(None))
 SCALARS = frozenset(_SCALARS)
@@ -433,6 +437,7 @@ def announcer(given: EventLogger | None) -> Callable[..., None]:
     """
     active, awaited = _listener(given), _awaited.get()
     tell = getattr(type(active), "_prism_tell", None)
+    frames: dict[tuple[Any, ...], Frame] = {}
 
     def announce(
         asked: Any,
@@ -449,7 +454,10 @@ def announcer(given: EventLogger | None) -> Callable[..., None]:
 
         name = name_or_number(asked.agent)
         outcome = asked.state, asked.trigger, tuple(asked.options), chosen, source
-        frame = None if tell is None else _decision_frame(*outcome)
+        frame = None
+        if tell is not None:
+            # most of many decisions have one of a few outcomes, which are found faster here
+            frame = frames.get(outcome) or frames.setdefault(outcome, _decision_frame(*outcome))
         # a processor of structlog may change what it gets
         shared = _shared(*outcome) if frame is None else frame.after
         about = identified(asked.context)
@@ -492,16 +500,16 @@ def _decision_frame(*outcome: Any) -> Frame:
 
 def rounded(texts: Sequence[str], weights: Sequence[float]) -> dict[str, float]:
     """Return the probabilities of options for a log, rounded to six digits as `round` does."""
-    total = sum(weights)
+    total = total_of(weights)
     found = {}
-    for place, weight in enumerate(weights):
+    for text, weight in zip(texts, weights, strict=True):
         millionths = weight / total * 1e6
-        whole = (millionths + 0.5) // 1
+        whole = millionths + _ROUNDING - _ROUNDING
         # in the usual case without `round`, so far from a half that no error of the product counts
-        if 0 < whole <= 1e6 and -0.499999 < millionths - whole < 0.499999:
-            found[texts[place]] = whole / 1e6
+        if 0.0 < whole <= 1e6 and -0.499999 < millionths - whole < 0.499999:
+            found[text] = whole / 1e6
         else:
-            found[texts[place]] = round(weight / total, 6)
+            found[text] = round(weight / total, 6)
 
     return found
 

@@ -110,12 +110,13 @@ class AgentStream(RandomStream):
         place: The place of the stream's key among the agent's own: `STEPS` or `DECISIONS`.
     """
 
-    __slots__ = ("_agent", "_begun_in", "_current", "_first", "_host", "_place")
+    __slots__ = ("_agent", "_begun_in", "_current", "_first", "_host", "_own_key", "_place")
 
     def __init__(self, agent: Any, place: int) -> None:
         self._agent = agent
         self._host = agent._host
         self._place = place
+        self._own_key: int | None = None
         self._begun_in = -1
         self._first = 0.0
         # the part of the run if its next number follows on the last one, else none
@@ -162,6 +163,12 @@ class AgentStream(RandomStream):
         if self._begun_in != self._host.epoch:
             begin_streams([self])
 
+    def _find_key(self) -> int:
+        """Return the stream's key of all parts, which most streams never need."""
+        key: int = self._host.keys_of(self._agent)[self._place]
+        self._own_key = key
+        return key
+
 
 def begin_streams(streams: Sequence[AgentStream]) -> None:
     """Turn streams to their sequences of the current part of a run, and draw a number for each.
@@ -171,10 +178,9 @@ def begin_streams(streams: Sequence[AgentStream]) -> None:
     if not streams:
         return
 
-    host = streams[0]._host
-    epoch = host.epoch
+    epoch = streams[0]._host.epoch
     due = [each for each in streams if each._begun_in != epoch]
-    keys = [(each._agent._keys or host.keys_of(each._agent))[each._place] for each in due]
+    keys = [each._own_key or each._find_key() for each in due]
     begun = all_mixed(keys, epoch * GOLDEN)
     for stream, key, first in zip(due, begun, all_mixed(begun, GOLDEN), strict=True):
         stream._key = stream._at = key

@@ -517,7 +517,9 @@ class RunHost:
         if asked.weights is not None:
             asked.weights = _weights_by_option(asked, options)
 
-        asked.state, asked.options, asked.since = agent._state, options, last_record(agent)
+        history = agent._state_history
+        asked.state, asked.options = agent._state, options
+        asked.since = history[-1] if history else None
         if self.draws is None:
             asked.question = Question(
                 agent,
@@ -709,7 +711,7 @@ def _weights_by_option(asked: Any, options: Sequence[Any]) -> Mapping[Any, float
     targets = kind.ever_reached(asked.trigger)
     for key, weight in weights.items():
         # the usual case, without the checks of the general one
-        if not (key in targets and type(weight) is float and 0 <= weight < inf):
+        if not (key in targets and type(weight) is float and 0.0 <= weight < inf):
             _check_weight(asked, options, key, weight)
 
     if kind.has_regions:

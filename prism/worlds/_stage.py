@@ -9,7 +9,6 @@ from copy import deepcopy
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache, partial
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from prism.errors import (
@@ -333,15 +332,15 @@ class AgentStage:
             for kind in self._kinds.values()
             if not (issubclass(kind.cls, Proxy) or any(each._attributes for each in kind.agents))
         ]
-        # past the guards of worlds in which agents change only themselves
-        for agent in chain.from_iterable(kinds):
-            object.__setattr__(agent, "__class__", plain_class(agent))
+        # those of a kind always have one class
+        for agents in kinds:
+            _make_all(agents, plain_class(agents[0]))
         try:
             yield
         finally:
-            for agent in chain.from_iterable(kinds):
-                cls: Any = type(agent)
-                object.__setattr__(agent, "__class__", explaining(cls))
+            for agents in kinds:
+                cls: Any = type(agents[0])
+                _make_all(agents, explaining(cls))
 
     def logged_agents(self) -> int | None:
         """Return how many agents the log covers, or None for all."""
@@ -638,6 +637,14 @@ def _name(agent: Agent, number: int) -> None:
     own = own or agent._given.get("agent_id")
     agent.agent_id = own or f"{type(agent).__name__.lower()}_{number}"
     agent.name = agent._given.get("name") or agent.agent_id
+
+
+def _make_all(agents: Iterable[Any], cls: type) -> None:
+    """Make agents instances of another class with the same slots."""
+    # past the guards of worlds in which agents change only themselves
+    write = object.__setattr__
+    for agent in agents:
+        write(agent, "__class__", cls)
 
 
 def _joined(agent: Any) -> dict[str, Any]:
