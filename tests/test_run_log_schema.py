@@ -280,15 +280,15 @@ async def of_texts(folder: Path) -> Lines:
         TextCall("ada", "k", "Hi?", fallback="Hi."),
     )
     with FakeOllama(write=lambda prompt, schema: "Hello.") as server:
-        client = OllamaChatClient(server.host, "llama3.2")
         kept = AnswerCache(folder / "texts.cache")
         server.fail(Fault.status(400, "no"), Fault.status(400, "no"))
-        with RunLog(first, SimulatedClock()) as log:
-            writer = Writer(client, cache=kept, logger=log.logger)
-            for each in (call, safe, call, call):
-                await writer.write(each)
-            server.fail(Fault.says("no number"))
-            await writer.write(TextCall("ada", "n", "How many?", read=int, most_requests=2))
+        async with OllamaChatClient(server.host, "llama3.2") as client:
+            with RunLog(first, SimulatedClock()) as log:
+                writer = Writer(client, cache=kept, logger=log.logger)
+                for each in (call, safe, call, call):
+                    await writer.write(each)
+                server.fail(Fault.says("no number"))
+                await writer.write(TextCall("ada", "n", "How many?", read=int, most_requests=2))
         kept.close()
 
     with RunLog(again, SimulatedClock()) as log:

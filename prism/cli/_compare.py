@@ -118,8 +118,9 @@ def compare(
     with missing_runs_first(groups):
         from prism.science import compare as compare_groups
     from prism.cli._bar import Bar
+    from prism.cli._running import naming_options
 
-    with Bar("runs", text="measuring") as bar:
+    with naming_options(), Bar("runs", text="measuring") as bar:
         found = compare_groups(
             *groups,
             by=by,

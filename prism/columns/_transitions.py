@@ -10,7 +10,7 @@ from prism.columns import _table as T  # noqa: N812
 from prism.columns import _world as W  # noqa: N812
 
 if TYPE_CHECKING:
-    from prism.columns._numbers import added, draw_decision, fault, mixed, state_of, summed
+    from prism.columns._numbers import draw_decision, fault, mixed, state_of
     from prism.columns._orders import AHEAD, push, sort
 
 # The kernel begins here
@@ -289,17 +289,14 @@ def require_weights(run: Any, number: int, line: int) -> None:
 
 def decide(run: Any, number: int) -> int:
     """Draw one of the open targets by its weight, as the policy does."""
-    slot, total, lost, in_all = W.slot_at(run, number), 0.0, 0.0, 0.0
+    slot, total = W.slot_at(run, number), 0.0
     for choice in range(slot.choices):
-        total, lost = added(total, lost, weight_of(run, number, choice))
-    total = summed(total, lost)
-    for choice in range(slot.choices):
-        in_all += weight_of(run, number, choice) / total
+        total += weight_of(run, number, choice)
 
-    drawn_at, so_far = draw_decision(run, W.whole(slot.whom)) * in_all, 0.0
+    drawn_at, so_far = draw_decision(run, W.whole(slot.whom)) * total, 0.0
     chosen = slot.choices - 1
     for choice in range(slot.choices):
-        so_far += weight_of(run, number, choice) / total
+        so_far += weight_of(run, number, choice)
         if drawn_at < so_far:
             chosen = choice
             break

@@ -57,4 +57,4 @@ class Schelling(World[Resident]):
     @measure
     def segregation(self) -> float:
         """Return the mean share of neighbours of the same group."""
-        return sum(map(self.alike, self.agents)) / len(self.agents)
+        return self.agents.mean(self.alike)

@@ -219,6 +219,15 @@ def _refuse_set(items: Iterable[Any]) -> None:
         raise TypeError("a set has a different order in every process: pass a list, or sorted(...)")
 
 
+def total_of(weights: Iterable[float]) -> float:
+    """Return a sum that is the same on every Python; since 3.12, `sum` makes up for rounding."""
+    total = 0.0
+    for weight in weights:
+        total += weight
+
+    return total
+
+
 def index_at(number: float, weights: Sequence[float]) -> int:
     """Return the index that a number falls on if each takes up its weight's part of 0 to 1.
 

@@ -12,6 +12,7 @@ from typing import Any, Literal, Self
 
 from prism.files import write_durably
 from prism.files._source import Source
+from prism.randomness._stream import total_of
 from prism.statechart import BaseReasoner, Decision, PolicyReasoner, Question
 from prism.statechart.reasoner._own_prompts import in_words
 from prism.statechart.social import ACTS
@@ -116,13 +117,13 @@ class Logit:
         place = self.groups.index(group)
         row = [1.0, *(float(place == number) for number in range(1, len(self.groups))), *values]
         utilities = {
-            option: sum(map(float.__mul__, row, weights))
+            option: total_of(map(float.__mul__, row, weights))
             for option, weights in self.coefficients.items()
         }
         utilities[self.base] = 0.0
         highest = max(utilities.values())
         weights = {option: exp(utility - highest) for option, utility in utilities.items()}
-        total = sum(weights.values())
+        total = total_of(weights.values())
 
         return tuple(weights.get(option, 0.0) / total for option in self.options)
 

@@ -392,8 +392,8 @@ def _wanted(
 
         close = meant(unknown[0], kinds)
         guess = "" if close is None else f" (did you mean {close!r}?)"
-        problem = f"unknown measure{guess}; the runs have {', '.join(kinds)}"
-        raise InputError(problem, field=unknown[0])
+        problem = f"{unknown[0]!r} is an unknown measure{guess}; the runs have {', '.join(kinds)}"
+        raise InputError(problem)
 
     return {name: kinds[name] for name in names}
 

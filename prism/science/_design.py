@@ -105,7 +105,7 @@ class Design:
         unknown = [name for name in names if name not in self.factors]
         if unknown:
             known = ", ".join(self.factors)
-            raise InputError(f"there is no {unknown[0]!r}; the runs vary {known}", field=option)
+            raise InputError(f"names {unknown[0]!r}, but the runs vary {known}", field=option)
 
         return list(names)
 

@@ -12,6 +12,7 @@ from prism.agents import SocialAgent
 from prism.errors import FieldValueError
 from prism.files import parse_json
 from prism.randomness import RandomStream
+from prism.randomness._stream import total_of
 from prism.social._parameters import HOURS, Parameters
 
 FREQUENCY = "activity_level_frequency"
@@ -128,7 +129,7 @@ def _limited(shares: list[float], most: float) -> list[float]:
     factor = 1.0
     for _ in range(len(shares)):
         at_limit = sum(share * factor >= most for share in shares)
-        below = sum(shares[at_limit:])
+        below = total_of(shares[at_limit:])
         before, factor = factor, (1 - at_limit * most) / below if below else factor
         if factor == before:
             break

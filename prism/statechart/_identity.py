@@ -20,6 +20,7 @@ from itertools import count
 from typing import Any, NamedTuple
 from weakref import WeakSet, ref
 
+from prism.randomness._stream import total_of
 from prism.statechart.states import state_text
 from prism.telemetry._loggers import (
     EventLogger,
@@ -499,7 +500,7 @@ def _decision_frame(*outcome: Any) -> Frame:
 
 def rounded(texts: Sequence[str], weights: Sequence[float]) -> dict[str, float]:
     """Return the probabilities of options for a log, rounded to six digits as `round` does."""
-    total = sum(weights)
+    total = total_of(weights)
     found = {}
     for text, weight in zip(texts, weights, strict=True):
         millionths = weight / total * 1e6

@@ -10,6 +10,7 @@ from typing import Any
 
 from prism.errors import SimulationError
 from prism.randomness import RandomStream, index_at
+from prism.randomness._stream import total_of
 from prism.statechart.states import state_text
 from prism.worlds._host import RunHost
 from prism.worlds._kinds import Channel, Step
@@ -71,7 +72,7 @@ class ByRate(Activation):
         part, ticks = 0.0, self._host.ticks_per_round
         while True:
             self._weights = [self._weight(place) for place in range(len(self._channels))]
-            total = sum(self._weights)
+            total = total_of(self._weights)
             if not total:
                 return
 

@@ -37,7 +37,7 @@ def test_own_events_are_counted_or_listed(market: Path, log: Prism) -> None:
     assert {"agent_id", "buyer", "price"} <= set(listed[0])
     said = log("world", market, "--event", "sod")
     assert said.status == 2
-    assert "they logged sold" in said.err
+    assert said.err == "prism: the worlds logged no event 'sod'; they logged sold\n"
 
 
 def test_agents_are_shown_with_their_fields(market: Path, log: Prism) -> None:

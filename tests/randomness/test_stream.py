@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prism.randomness import RandomStream
-from prism.randomness._stream import all_mixed, mixed
+from prism.randomness._stream import all_mixed, mixed, total_of
 from prism.statechart.reasoner._policy import AgentStreams
 
 
@@ -64,6 +64,13 @@ def test_weighted_index_follows_the_weights() -> None:
     draws = [stream.weighted_index([0.0, 3.0, 0.0, 1.0, 0.0]) for _ in range(4000)]
     assert set(draws) == {1, 3}
     assert 2850 < draws.count(1) < 3150
+
+
+def test_a_total_of_weights_is_the_same_on_every_python() -> None:
+    """Weights are added from left to right, without what `sum` makes up for since Python 3.12."""
+    assert total_of([0.1] * 10) == 0.9999999999999999
+    assert total_of(iter((0.5, 0.25))) == 0.75
+    assert total_of([]) == 0
 
 
 def test_an_agents_own_stream_is_used() -> None:

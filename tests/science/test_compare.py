@@ -306,6 +306,7 @@ def test_the_command_writes_data(prism: Prism, runs: Path) -> None:
             "the runs have 10 rounds, so none from round 50 on",
         ),
         (["plain", "x*"], "matches no file"),
+        (["plain", "warned", "--by", "arm"], "prism: --by is for a batch"),
     ],
 )
 @pytest.mark.sampled(4)

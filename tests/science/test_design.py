@@ -128,9 +128,9 @@ def test_tables_alone_are_compared_as_logs_are(done: Batch, tmp_path: Path) -> N
 @pytest.mark.slow
 def test_a_factor_that_nothing_varies_is_refused(done: Batch) -> None:
     """The factors that there are follow; runs without a plan have none."""
-    with pytest.raises(InputError, match="there is no 'trust'; the runs vary arm, friends, tiring"):
+    with pytest.raises(InputError, match="names 'trust', but the runs vary arm, friends, tiring"):
         compare(done.folder, by="trust")
-    with pytest.raises(InputError, match="'within': there is no 'x'"):
+    with pytest.raises(InputError, match="'within': names 'x'"):
         compare(done.folder, within=["x"])
     first, second = (done.folder / run.name for run in done.runs[:2])
     with pytest.raises(InputError, match="is for a batch"):

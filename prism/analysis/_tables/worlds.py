@@ -169,9 +169,7 @@ def world_events(logs: RunLogs, event: str) -> pl.DataFrame:
     known = world_event_counts(logs)["event"].unique()
     if name not in known:
         listed = names_shown(known) or "none at all"
-        raise InputError(
-            f"the worlds logged no event {name!r}; they logged {listed}", field="event"
-        )
+        raise InputError(f"the worlds logged no event {name!r}; they logged {listed}")
 
     return logs.scan(WORLD_EVENTS + name).collect()
 

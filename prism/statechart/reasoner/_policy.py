@@ -10,6 +10,7 @@ from weakref import finalize
 
 from prism.errors import FieldValueError
 from prism.randomness import RandomStream, Taken
+from prism.randomness._stream import total_of
 from prism.statechart._identity import announcer, given_name, is_heard, rounded
 from prism.statechart.reasoner._questions import (
     BaseReasoner,
@@ -152,12 +153,12 @@ class PolicyReasoner(BaseReasoner):
 
     async def answer(self, questions: Sequence[Question]) -> list[Decision]:
         """Draw an option for every question."""
-        return [self._draw(question, self.probabilities(question)) for question in questions]
+        return [self._draw(question, self._weights(question)) for question in questions]
 
     def probabilities(self, question: Question) -> list[float]:
         """Return the probability of every option, in the options' order; they sum to one."""
         weights = self._weights(question)
-        total = sum(weights)
+        total = total_of(weights)
         return [weight / total for weight in weights]
 
     def choose(self, asked: Sequence[Any], logger: EventLogger | None = None) -> list[Any]:
@@ -184,13 +185,13 @@ class PolicyReasoner(BaseReasoner):
         """Draw the random numbers of a question that was answered elsewhere."""
         self._streams.of(question.agent).random()
 
-    def _draw(self, question: Question, chances: Sequence[float]) -> Decision:
-        chosen = self._choice(question, chances)
+    def _draw(self, question: Question, weights: Sequence[float]) -> Decision:
+        chosen = self._choice(question, weights)
         texts = [*map(state_text, question.options)]
-        return Decision(chosen, "policy", probabilities=rounded(texts, chances))
+        return Decision(chosen, "policy", probabilities=rounded(texts, weights))
 
-    def _choice(self, question: Question, chances: Sequence[float]) -> Any:
-        return question.options[self._streams.of(question.agent).weighted_index(chances)]
+    def _choice(self, question: Question, weights: Sequence[float]) -> Any:
+        return question.options[self._streams.of(question.agent).weighted_index(weights)]
 
     def _weights(self, question: Question) -> list[float]:
         """Return the unnormalised probabilities of the options."""
