@@ -97,7 +97,9 @@ def _described(status: RunStatus) -> Iterator[str]:
 
 def _pace(status: RunStatus) -> Iterator[str]:
     if status.questions is not None:
-        yield f"{counted(status.questions, 'question')} under way"
+        asked = (status.asking or {}).get("open")
+        longest = f", the oldest for {duration(asked[0]['seconds'])}" if asked else ""
+        yield f"{counted(status.questions, 'question')} under way{longest}"
     if status.asking is not None:
         hosts = status.asking["hosts"]
         taken, limit = (sum(host[name] for host in hosts) for name in ("in_flight", "limit"))

@@ -236,6 +236,7 @@ def _asking(found: Any) -> Mapping[str, Any] | None:
     is_whole = (
         _has_counts(told, "waiting")
         and all(isinstance(each, dict) and isinstance(each.get("text"), str) for each in requests)
+        and all(isinstance(each.get("seconds"), int | float) for each in requests)
         and all(_has_counts(each, "in_flight", "limit") for each in hosts)
     )
 

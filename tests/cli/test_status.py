@@ -15,17 +15,20 @@ from tests.kit.servers import hanging_after
 from tests.kit.waiting import has_ended, wait_until
 
 RUN = ("simulate", "--agents", 20, "--rounds", 3, "--seed", 1)
-ALIVE = re.compile(r"run: alive, at round (\d) of 3 tick (\d+) of 12\n(\d+) questions? under way\n")
+ALIVE = re.compile(
+    r"run: alive, at round (\d) of 3 tick (\d+) of 12\n"
+    r"(\d+) questions? under way, the oldest for \d+ s\n"
+)
 
 
 @pytest.mark.slow
 def test_a_run_is_followed_and_killed(prism: Prism) -> None:
-    """A run that waits for a model is alive; killed it is not, and says where it stopped."""
+    """A run that waits for a model is alive, and says how long; killed it says where it stopped."""
     with FakeOllama(models=["tiny"], latency=hanging_after(0)) as server:
         model = ("--reasoner", "ollama", "--model", "tiny", "--mode", "chat")
         with prism.start(*RUN, *model, "--host", server.host, "--out", "run") as process:
             wait_until(lambda: server.asked or has_ended(process))
-            wait_until(lambda: "\n0 q" not in prism("status", "run").out or has_ended(process))
+            wait_until(lambda: "the oldest for" in prism("status", "run").out or has_ended(process))
             alive = prism("status", "run")
             process.send_signal(signal.SIGKILL)
 
