@@ -510,12 +510,19 @@ class AgentStage:
         """Return the states of all agents; the first time, also their ids."""
         gone = self.host.gone
         agents = self.host.agents
-        texts = [None if each._place in gone else state_text(each._state) for each in agents]
-        names = {name: place for place, name in enumerate(dict.fromkeys(filter(None, texts)))}
-        states = [None if text is None else names[text] for text in texts]
+        states = [None if each._place in gone else each._state for each in agents]
+        # few differ; by identity, since equal states of two charts may have different texts
+        distinct = {id(state): state for state in states if state is not None}
+        texts = {key: state_text(state) for key, state in distinct.items()}
+        names = {name: place for place, name in enumerate(dict.fromkeys(texts.values()))}
+        places = {key: names[text] for key, text in texts.items()}
         ids = {"agent_ids": [agent.agent_id for agent in agents]} if first else {}
 
-        return {"state_names": [*names], "agent_states": states, **ids}
+        return {
+            "state_names": [*names],
+            "agent_states": [places.get(id(state)) for state in states],
+            **ids,
+        }
 
     # Keeping
 
