@@ -338,7 +338,7 @@ def _long_enough(label: str, runs: Sequence[Measured], last: int, asked: _Asked)
     """
     kept = [each for each in runs if each.run.rounds >= last]
     if not kept:
-        problem = f"no run has completed round {last}: use a smaller to_round"
+        problem = f"no run has completed round {last}: choose an earlier to_round (--to-round)"
         raise InputError(problem, path=label)
 
     asked.notes.extend(
@@ -362,8 +362,8 @@ def _common_rounds(measured: Mapping[str, Sequence[Measured]]) -> int:
         least, most = min(lengths), max(lengths)
         told = f"{lengths[least].path} has {least}, {lengths[most].path} has {most}"
         raise InputError(
-            f"the runs have different numbers of rounds ({told}): use to_round, at most {least}, "
-            "to compare the rounds that all have"
+            f"the runs have different numbers of rounds ({told}): use to_round "
+            f"(--to-round), at most {least}, to compare the rounds that all have"
         )
 
     return next(iter(lengths), max(run.rounds for run in runs))

@@ -266,7 +266,7 @@ def test_notes_go_to_stderr_one_line_each(run: Path, log: Prism) -> None:
     assert lines == [
         f"prism: {broken}, line 51: is not valid JSON and is left out",
         f"prism: {broken}, line {len(data) - 27:,}: is cut off and is left out",
-        f"prism: {broken}: 1 events that are not prism's are left out: app.hello 1",
+        f"prism: {broken}: 1 event that is not prism's is left out: app.hello 1",
         f"prism: {broken}: broken has not ended: it is still running, or was stopped",
     ]
 
@@ -324,8 +324,8 @@ def test_unknown_agent_is_status_2(run: Path, log: Prism) -> None:
         (
             b'{"event":"app"}\n',
             [
-                "log.jsonl: 1 events that are not prism's are left out: app 1",
-                "log.jsonl: contains no events of prism",
+                "log.jsonl: 1 event that is not prism's is left out: app 1",
+                "log.jsonl: contains no events of prism, one JSON object a line in UTF-8",
             ],
         ),
         (
@@ -333,7 +333,7 @@ def test_unknown_agent_is_status_2(run: Path, log: Prism) -> None:
             [
                 "log.jsonl, line 1: is not valid JSON and is left out",
                 "log.jsonl, line 2: is cut off and is left out",
-                "log.jsonl: contains no events of prism",
+                "log.jsonl: contains no events of prism, one JSON object a line in UTF-8",
             ],
         ),
         (

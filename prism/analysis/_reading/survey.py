@@ -30,6 +30,7 @@ from prism.telemetry import events
 SURVEYED = ("event",)
 """Keys that every pass over a log reads."""
 
+_NO_EVENTS = "contains no events of prism, one JSON object a line in UTF-8"
 _MOST_EVENTS_NAMED = 5
 _SOURCE_TARGET_TRIGGER = 3
 
@@ -144,7 +145,7 @@ class FileSurvey:
 
         if not self._runs.runs:
             is_empty = "is empty: nothing has been written to it"
-            yield self._note("empty", "contains no events of prism" if self._lines else is_empty)
+            yield self._note("empty", _NO_EVENTS if self._lines else is_empty)
 
     def _notes_on_runs(self) -> Iterator[Note]:
         if len(self._runs.runs) > 1 or self._runs.interleaved_at is not None:
@@ -331,7 +332,14 @@ def _describe(foreign: Counter[str]) -> str:
     named = ", ".join(f"{name} {count:,}" for name, count in most_first[:_MOST_EVENTS_NAMED])
     more = len(foreign) - _MOST_EVENTS_NAMED
     kinds = f", and {more} kinds more" if more > 0 else ""
-    return f"{foreign.total():,} events that are not prism's are left out: {named}{kinds}"
+    total = foreign.total()
+    are = (
+        f"{total:,} events that are not prism's are"
+        if total > 1
+        else "1 event that is not prism's is"
+    )
+
+    return f"{are} left out: {named}{kinds}"
 
 
 def _sampled(logged: int, agents: int) -> str:
