@@ -288,7 +288,7 @@ class Drawing:
     def _legend(self) -> list[str]:
         lines = []
         if self._diagram.decision_states:
-            lines.append("◆ decision state: a reasoner chooses if several transitions are enabled")
+            lines.append(_DECIDED)
         if self._diagram.final_states:
             lines.append("◉ final state: an agent that reaches it is done")
         if self._traffic is not None:
@@ -380,7 +380,9 @@ class Drawing:
         return _THINNEST if self._traffic is None else self._traffic.width(arrow)
 
 
-_WIDTHS = "number and width of an arrow: how often its transitions were made"
+# short enough for the width of a phone
+_DECIDED = "◆ decision state: a reasoner chooses if several are enabled"
+_WIDTHS = "number and width of an arrow: how often it was taken"
 
 _DOT = object()
 """Key of the initial state's dot, beside those of the boxes: no text of a state equals it."""
@@ -580,7 +582,7 @@ class _Level(Drawing):
         """Explain the signs used on any level."""
         lines = []
         if self._whole.decision_states:
-            lines.append("◆ decision state: a reasoner chooses if several transitions are enabled")
+            lines.append(_DECIDED)
         if self._whole.final_states:
             lines.append("◉ final state: an agent, or the state around it, is done")
         if self._whole.marks:
