@@ -92,7 +92,9 @@ def test_an_input_error_keeps_its_parts() -> None:
 
 
 def test_a_missing_extra_carries_the_install_command() -> None:
-    """The error about a missing package names it and carries the command that installs it."""
+    """The error about a missing package names it and carries the commands that install it."""
     error = MissingExtraError("analysis", "polars")
     assert "'polars'" in str(error)
     assert "pip install 'prism-statecharts[analysis]'" in str(error)
+    assert "pip install '.[analysis]'" in str(error)
+    assert "'.[zstd]'" in str(MissingExtraError("runlog", "backports.zstd", extra="zstd"))

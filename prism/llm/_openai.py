@@ -113,13 +113,19 @@ def part_refused(said: str, body: Mapping[str, Any], settings: RequestSettings) 
     said = said.lower()
     named = (part for part, words in _PARTS.items() if any(word in said for word in words))
     part = next((part for part in named if part in body), None)
+    other = part and _other_form(part, said, body)
+    return other or (None if _is_asked_for(part, settings) else part)
+
+
+def _other_form(part: str, said: str, body: Mapping[str, Any]) -> str | None:
+    """Return what stands for a part in its usual form, if a refusal names another form."""
     if part == "response_format" and "json_object" in said:
         return OTHER_FORM if body[part]["type"] == "json_schema" else part
-    if part == "logprobs" and body.get("top_logprobs", 0) > _FEW_ALTERNATIVES:
-        # behind the address, which has numbers, too
-        return _MANY if _A_FEW.search(said.rpartition(" answered ")[2]) else part
+    # behind the address, which has numbers, too
+    if part == "logprobs" and _A_FEW.search(said.rpartition(" answered ")[2]):
+        return _MANY if body.get("top_logprobs", 0) > _FEW_ALTERNATIVES else part
 
-    return None if _is_asked_for(part, settings) else part
+    return None
 
 
 def _is_asked_for(part: str | None, settings: RequestSettings) -> bool:

@@ -7,14 +7,14 @@ from collections.abc import Collection, Mapping, Sequence
 from math import inf
 from typing import ClassVar, Self, Unpack
 
-from prism.errors import FieldValueError, LLMError, TimedOutError, UnreachableError
+from prism.errors import FieldValueError, LLMError, TimedOutError
 from prism.llm._addresses import check_address, same_address, server_key, shown_address
 from prism.llm._dialect import Dialect
 from prism.llm._host import Host
 from prism.llm._ollama import OLLAMA
 from prism.llm._openai import OPENAI
 from prism.llm._settings import RequestSettings, Server, filled_in
-from prism.statechart.reasoner._faults import is_busy, is_loading, is_refused, is_retryable
+from prism.statechart.reasoner._faults import is_busy, is_loading, is_retryable
 from prism.statechart.reasoner._pool import Pool, cancel
 from prism.statechart.reasoner._slots import Slots
 from prism.statechart.reasoner._spending import Cost, loop_time
@@ -235,13 +235,8 @@ async def _load_now(host: Host, cost: Cost) -> LLMError | None:
         if is_retryable(error):
             return error
 
-    failure = await _loaded(host, cost)
-    is_dropped = isinstance(failure, UnreachableError) and not is_refused(failure)
-    # the server may have closed the connection of the check meanwhile
-    return await _loaded(host, cost) if is_dropped else failure
-
-
-async def _loaded(host: Host, cost: Cost) -> LLMError | None:
+    # the server may have closed that connection meanwhile
+    await host.close()
     try:
         await host.load(cost)
     except LLMError as error:

@@ -196,14 +196,7 @@ class Wire:
     ) -> Any:
         is_recorded = cost.trail is not None
         cost.request_began(self.shown(content or b"") if is_recorded else None)
-        try:
-            answer = await connections.ask(urljoin(self._base, path), content, cost)
-        except Exception as error:
-            if self._keeps and connections.have_answered and _is_broken(error):
-                self._stop_keeping(connections)
-            raise
-        connections.have_answered = True
-
+        answer = await self._asked(connections, urljoin(self._base, path), content, cost)
         reply = self._without_secrets(answer.content, _LONG if answer.is_success else 0)
         if is_recorded:
             cost.request_replied(self.shown(reply))
@@ -216,6 +209,21 @@ class Wire:
             raise UnusableReplyError(f"answered with {page} instead of a reply: {SEE_ADDRESS}")
 
         return _parsed(reply)
+
+    async def _asked(
+        self, connections: _Connections, address: str, content: bytes | None, cost: Cost
+    ) -> Answer:
+        try:
+            answer = await connections.ask(address, content, cost)
+        except Exception as error:
+            if self._keeps and connections.have_answered and _is_broken(error):
+                # some servers close those that they keep, so every request gets one from now on
+                self._keeps, connections.close_when_idle = False, True
+                self._forget(connections)
+            raise
+
+        connections.have_answered = True
+        return answer
 
     def shown(self, body: bytes) -> str:
         """Return a body without secrets, for the record."""
@@ -276,11 +284,6 @@ class Wire:
             self._connections, self._loop = _Connections(carried, await anext(carried)), loop
 
         return self._connections
-
-    def _stop_keeping(self, connections: _Connections) -> None:
-        """Make a connection for every further request; some servers close those that they keep."""
-        self._keeps, connections.close_when_idle = False, True
-        self._forget(connections)
 
 
 @dataclass
@@ -542,14 +545,22 @@ def _of_status(refused: RefusedError, advice: Advice, host: str, model: str) -> 
         return ModelMissingError(f"{host} does not have the model: {what_to_do}")
     if status == UNAUTHORIZED:
         return LLMError(f"{what}: {advice.key}")
-    if status in MALFORMED and _BROKEN_JSON in refused.said:
-        return UselessReplyError(f"{model} wrote no valid JSON: {what}")
-    if status in MALFORMED and FILTERED in refused.said:
-        return DeclinedError(f"{model} declined to answer: {what}")
+    if status in MALFORMED and (useless := _of_the_model(refused.said, model, what)):
+        return useless
     if status == NO_SUCH_PATH[0]:
         return BadReplyError(f"{what}: {SEE_ADDRESS}" if is_page else what)
 
     return LLMError(what)
+
+
+def _of_the_model(said: str, model: str, what: str) -> UselessReplyError | None:
+    """Return the error of a refusal that is about what the model did; None of any other."""
+    if _BROKEN_JSON in said:
+        return UselessReplyError(f"{model} wrote no valid JSON: {what}")
+    if FILTERED in said:
+        return DeclinedError(f"{model} declined to answer: {what}")
+
+    return None
 
 
 def _shown(message: str, *, is_page: bool) -> str:
@@ -779,31 +790,25 @@ async def _read(
         UnusableReplyError: If a reply is too long, or has an encoding that was not requested.
         EndlessReplyError: If it does not end in time.
     """
+    is_error = not _is_success(status)
+    most = _MOST_ERROR_BYTES if is_error else limits.size
+    content, sent = bytearray(), 0
     try:
         async with asyncio.timeout(limits.seconds):
-            most = limits.size if _is_success(status) else _MOST_ERROR_BYTES
-            return await _read_to(pieces, encoding, most, is_error=not _is_success(status))
+            decoder = _decoder_of(encoding)
+            async for raw in pieces:
+                sent += len(raw)
+                for piece in [raw] if decoder is None else _inflated(decoder, raw):
+                    content += piece
+                    if len(content) > most:
+                        break
+
+                # also limit the encoded bytes, which may decode to nothing
+                if max(sent, len(content)) > most:
+                    raise UnusableReplyError(f"sent a reply of more than {most} bytes")
     except TimeoutError:
         within = f"within {limits.seconds:g} s"
         raise EndlessReplyError(f"began a reply that did not end {within}") from None
-
-
-async def _read_to(
-    pieces: AsyncIterator[bytes], encoding: str, most: int, *, is_error: bool
-) -> bytes:
-    content, sent = bytearray(), 0
-    try:
-        decoder = _decoder_of(encoding)
-        async for raw in pieces:
-            sent += len(raw)
-            for piece in [raw] if decoder is None else _inflated(decoder, raw):
-                content += piece
-                if len(content) > most:
-                    break
-
-            # also limit the encoded bytes, which may decode to nothing
-            if max(sent, len(content)) > most:
-                raise UnusableReplyError(f"sent a reply of more than {most} bytes")
     except UnusableReplyError:
         if not is_error:
             raise

@@ -273,7 +273,8 @@ def scale_free(world: Populated[AgentT], neighbours: int, exponent: float = 3.0)
     size = len(world.agents)
     if not 1 <= neighbours < size:
         raise FieldValueError(
-            f"neighbours must be from 1 to {size - 1}, for {size} agents, got {neighbours}"
+            f"neighbours must be at least 1 and below the number of agents, {size}; "
+            f"got {neighbours}"
         )
     if not exponent > 2:
         raise FieldValueError(f"exponent must be above 2, got {exponent!r}")

@@ -27,6 +27,7 @@ def test_valid_json_is_parsed(text: str, value: Any) -> None:
         ("", 1, None, r"is not valid JSON: Expecting value \(column 1\)"),
         ('{\n"a": 1,\n2}', 3, None, "is not valid JSON"),
         ('{"a": 1, "b": 2, "a": 3}', None, "a", "appears twice in one object"),
+        ('{"a": 1, "b": 2, "b": 3}', None, "b", "appears twice in one object"),
         ('[{"x": {"b": 1, "b": 1}}]', None, "b", "appears twice in one object"),
         ("[NaN]", None, None, "is not valid JSON: NaN is not a JSON number"),
         ("-Infinity", None, None, "is not valid JSON: -Infinity is not"),

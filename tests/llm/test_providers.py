@@ -222,6 +222,14 @@ async def test_a_limit_on_a_reply_has_two_names(serve: Serve, connect: Connect) 
     assert told == [(40, None), (None, 40), (None, 40), (None, None)]
 
 
+async def test_azure_has_a_path_of_its_own(serve: Serve, connect: Connect) -> None:
+    """Nothing is added to the path of its address."""
+    server = serve()
+    answer = b'{"choices": [{"message": {"content": "Hello."}}]}'
+    server.fail(Fault.body(answer), path="/openai/v1/chat/completions")
+    assert (await connect(f"{server.host}/openai/v1").chat(HELLO)).text == "Hello."
+
+
 async def test_half_a_character_is_no_broken_reply(serve: Serve, connect: Connect) -> None:
     """A text that ends by length may end within a character."""
     whole = json.dumps({"choices": [{"message": {"content": "Café"}}]}, ensure_ascii=False)

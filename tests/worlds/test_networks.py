@@ -190,7 +190,7 @@ def test_connections_come_and_go() -> None:
         (lambda world: lattice(world, 5), "degree must be one of 3, 4, 6, 8, got 5"),
         (lambda world: scale_free(world, 2, 2.0), "exponent must be above 2"),
         (lambda world: random_graph(world, -1), "probability must be from 0 to 1"),
-        (lambda world: scale_free(world, 8), "neighbours must be from 1 to 7"),
+        (lambda world: scale_free(world, 8), "at least 1 and below the number of agents, 8; got 8"),
         (lambda world: from_edges(world, [(0, 9)]), "9 is not an agent"),
         (lambda world: from_edges(world, [("bob", 1)]), "'bob' is not an agent"),
         (lambda world: from_edges(world, {(0, 1)}), "edges in a set have a different order"),
