@@ -42,11 +42,11 @@ class Rumour(World[Person]):
     async def talk(self, person: Person) -> None:
         """Tell a friend, who may believe it; tire of the rumour if the friend has heard it."""
         friend = person.random.choice(person.neighbours)
-        heard = None
         if friend.state is Mind.IGNORANT:
             odds = {Mind.SPREADER: friend.trust, Mind.IGNORANT: 1 - friend.trust}
-            heard = await friend.decide("hears", person, weights=odds)
-        if not heard and person.random.chance(self.tiring):
+            if await friend.decide("hears", person, weights=odds):
+                return
+        if person.random.chance(self.tiring):
             person.fire("tires")
 
     @treatment

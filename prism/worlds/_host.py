@@ -69,6 +69,7 @@ _ONLY_ITS_OWN = "a step may change only its own agent"
 
 _ALWAYS_GUARDED, _OF_SO_MANY = 40, 32
 _UNGUARDED = nullcontext()
+_NO_EPOCH = -2
 _WORDS_OF_MT19937, _BYTES_OF_WORD = 624, 4
 _BYTES_COMPARED = 9 * _BYTES_OF_WORD
 """A generator's position and the eight words beside it.
@@ -299,9 +300,16 @@ class RunHost:
         finally:
             self.enter(before)
 
-    def only_looking(self, reason: str) -> AbstractContextManager[None]:
+    @contextmanager
+    def only_looking(self, reason: str) -> Iterator[None]:
         """Refuse every change and every draw inside the block."""
-        return self.in_phase(Phase.LOOKING, reason)
+        # streams look whether they may be drawn from when a part of the run begins
+        epoch, self.epoch = self.epoch, _NO_EPOCH
+        try:
+            with self.in_phase(Phase.LOOKING, reason):
+                yield
+        finally:
+            self.epoch = epoch
 
     @property
     def late(self) -> str | None:

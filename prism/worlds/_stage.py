@@ -330,7 +330,8 @@ class AgentStage:
         kinds = [
             kind.agents
             for kind in self._kinds.values()
-            if not (issubclass(kind.cls, Proxy) or any(each._attributes for each in kind.agents))
+            if kind.agents
+            and not (issubclass(kind.cls, Proxy) or any(each._attributes for each in kind.agents))
         ]
         # those of a kind always have one class
         for agents in kinds:

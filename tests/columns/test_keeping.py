@@ -120,3 +120,23 @@ def test_a_measure_that_changes_a_field_is_refused() -> None:
     """A measure only looks: a row refuses to be changed by it, and says by which field."""
     with pytest.raises(SimulationError, match=r"Patient.met of 'patient_1' is changed: a measure"):
         Run(Meddling, 30, columns=True).run()
+
+
+class Peeking(Epidemic):
+    """A world whose measure draws from somebody who has drawn at the end of the round."""
+
+    def round_ends(self) -> None:
+        """Draw as a hook may."""
+        self.agents[0].random.random()
+
+    @measure
+    def drawn(self) -> float:
+        """Draw as a measure may not."""
+        return self.agents[0].random.random()
+
+
+@pytest.mark.parametrize("columns", [False, True])
+def test_a_measure_that_draws_is_refused(columns: bool) -> None:
+    """A measure draws from nobody, in objects as in columns, whoever has drawn before."""
+    with pytest.raises(SimulationError, match="agent 'patient_1' cannot draw random numbers: a me"):
+        Run(Peeking, 30, columns=columns).run()

@@ -109,6 +109,12 @@ def test_a_state_of_a_kind_without_agents_is_known() -> None:
         world.share(Shift.ABROAD)
 
 
+def test_a_world_runs_without_agents_of_a_kind() -> None:
+    """Its rounds are those of the kinds that there are."""
+    results = Run(Houses(), 3, rounds=2).run()
+    assert sum(results.rounds[-1].states.values()) == 3
+
+
 def test_those_are_chosen_to_whom_all_applies(street: Street) -> None:
     """State, kind and function choose together, in the order of the population."""
     everybody = street.agents

@@ -316,6 +316,20 @@ def test_an_end_only_looks(mode: str, problem: str) -> None:
         Run(Ending(mode=mode), 3).run()
 
 
+def test_an_end_does_not_draw_from_an_agent_that_has_drawn() -> None:
+    """Numbers of a stream that is in use are refused as those of one that is not."""
+
+    class Peeking(Street):
+        def tick_begins(self) -> None:
+            self.agents[0].random.random()
+
+        def until(self) -> bool:
+            return self.tick > 0 and self.agents[0].random.chance(0.5)
+
+    with pytest.raises(SimulationError, match="agent 'lamp_1' cannot draw random numbers: until"):
+        Run(Peeking(), 3).run()
+
+
 def test_a_run_that_has_not_begun_cannot_be_stopped() -> None:
     """In setup there is nothing to stop."""
 
