@@ -109,9 +109,9 @@ def test_svg_says_where_a_chart_begins_beside_the_default_of_a_composite() -> No
     """The dot in a composite leads to its first state, so the outer arrow names another one."""
     states = [State(Phone.ENGAGING, [Phone.READING, Phone.REPLYING])]
     go = Transition("go", Phone.READING, Phone.REPLYING)
-    assert "→ replying" in Statechart(states, [go], initial=Phone.REPLYING).to_svg()
+    assert ">→ replying<" in Statechart(states, [go], initial=Phone.REPLYING).to_svg()
     for usual in (Phone.READING, Phone.ENGAGING):
-        assert "→ reading" not in Statechart(states, [go], initial=usual).to_svg()
+        assert ">→ re" not in Statechart(states, [go], initial=usual).to_svg()
 
 
 def test_svg_puts_labels_on_the_colour_that_is_behind_them() -> None:
