@@ -152,6 +152,7 @@ def test_a_fault_names_the_users_line_and_the_place_in_the_run(world: type[World
     notes = error.__notes__
     assert any(HERE in note and line in note for note in notes)
     assert any(note.startswith(place) for note in notes)
+    assert not any("round 0" in note for note in notes)
 
 
 @pytest.mark.parametrize("world", [*IN_RUN, Text], ids=lambda world: world.__name__)

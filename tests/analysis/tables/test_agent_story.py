@@ -132,6 +132,22 @@ def test_other_events_of_the_agent_are_named(write_log: WriteLog, make: SimpleNa
     ]
 
 
+def test_refused_actions_of_a_thinking_agent_are_named(
+    write_log: WriteLog, make: SimpleNamespace
+) -> None:
+    """What was refused has its type and its tags, as far as the reply had them."""
+    asked = [("storage_save", "plan"), ("storage_save", ""), ("", "")]
+    lines = [
+        make.event("cognition.refused", agent_id="ann", cycle=2, type=kind, tags=tags, reason="no")
+        for kind, tags in asked
+    ]
+    assert agent_story(read_log(write_log(lines)), "ann")["what"].to_list() == [
+        "cycle 2, storage_save of plan refused: no",
+        "cycle 2, storage_save refused: no",
+        "cycle 2, no action refused: no",
+    ]
+
+
 def test_values_that_are_no_probabilities_are_not_shown(
     write_log: WriteLog, make: SimpleNamespace
 ) -> None:
