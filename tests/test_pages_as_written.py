@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.how_to.conftest import ADOPTING, GUIDES, SECTIONS, code_of
+from tests.how_to.conftest import ADOPTING, GUIDES, SECTIONS, code_of, text_of
 from tests.kit.pages import ROOT, Block, Reader, blocks_of
 
 DOCS = ROOT / "docs"
@@ -33,7 +33,8 @@ INSTALL = DOCS / "install.md"
 OPENINGS = (ROOT / "README.md", DOCS / "index.md", INSTALL)
 
 _FROM_CHECKOUT = "python3 -m venv .venv && . .venv/bin/activate && pip install ."
-_NEEDED = re.compile(r"^Needs the extras? (.*) \(\[Install\]\((.*)\)\)\.$", re.MULTILINE)
+_NEEDS = r"(?:Needs the extras?|Only `prism log` needs an extra,)"
+_NEEDED = re.compile(rf"^{_NEEDS} (.*) \(\[Install\]\((.*)\)\)\.$", re.MULTILINE)
 
 
 def name_of(page: Path) -> str:
@@ -122,10 +123,27 @@ def test_pages_link_the_way_to_install_what_they_need() -> None:
     for page in PAGES:
         text = page.read_text(encoding="utf-8")
         needed = _NEEDED.search(text)
-        assert ("Needs the extra" in text) == (needed is not None), page
+        assert bool(re.search(_NEEDS, text)) == (needed is not None), page
         if needed is not None:
             assert (page.parent / needed[2]).resolve() == INSTALL, page
             assert needed.start() < text.index("\n```"), page
+
+
+def test_pages_whose_commands_make_tables_need_the_extra_for_them() -> None:
+    """A page that is followed and has a command of `prism log` needs an extra that makes tables."""
+    for page in PAGES:
+        if page in OPENINGS or is_contributing(page):
+            continue
+        blocks = blocks_of(page.read_text(encoding="utf-8"))
+        runs = [block.code for block in blocks if block.language in RUN and not block.note]
+        if any("$ prism log " in code for code in runs):
+            assert {*extras_of(page)} & {"analysis", "report", "science"}, page
+
+
+def test_guides_install_what_a_section_imports() -> None:
+    """A section on a package of somebody else has the line that installs it."""
+    for package in ("attrs", "sqlalchemy"):
+        assert f"```sh\npip install {package}\n```" in text_of(package)
 
 
 @pytest.mark.long
