@@ -121,6 +121,23 @@ async def test_an_action_that_is_not_available_is_of_no_use() -> None:
     assert (paged.by, paged.reason) == ("lru", "'page_out' is not available")
 
 
+async def test_a_paging_that_was_broken_off_has_not_been() -> None:
+    """The agent is in the state of its memory again, and the next cycle pages."""
+
+    def say(call: TextCall) -> str:
+        if writer_fails:
+            raise KeyboardInterrupt
+        return action("page_out", "m5")
+
+    writer_fails = [True]
+    agent = thinker(say, working(10), config(1100), count=letters)
+    with pytest.raises(KeyboardInterrupt):
+        await agent.cycle()
+    assert agent.state == agent.memory.state == "thinking"
+    writer_fails.clear()
+    assert (await agent.cycle()).state == "paging"
+
+
 async def test_an_agent_that_pages_badly_goes_on_thinking() -> None:
     """Whatever the model says, paging is one cycle, and thinking follows."""
 
