@@ -255,10 +255,7 @@ def carry_out(
         observer.started(run)
         every = getattr(options, "checkpoint_every", checkpoint_every)
         results = run.run(_after_rounds(run, folder, every, on_round, observer))
-        spent = spent_by(*_askers(run), models=models)
-        if folder is not None and not folder.is_new:
-            _tell_earlier(spent.get("spent", {}))
-        outcome = {"results": results.to_dict(), **spent}
+        outcome = {"results": results.to_dict(), **_spent(run, folder, models)}
         if folder is not None:
             held.keep()
             folder.complete(outcome)
@@ -512,6 +509,15 @@ def spent_by(*reasoners: Any, models: Sequence[Model] = ()) -> dict[str, Any]:
     parts = {"by_model": by_model, "trials": trials}
 
     return {"spent": {**told, **{name: part for name, part in parts.items() if part}}}
+
+
+def _spent(run: Any, folder: RunFolder | None, models: Sequence[Model]) -> dict[str, Any]:
+    """Return what a run has spent, before it was resumed as well."""
+    spent = spent_by(*_askers(run), models=models)
+    if folder is not None and not folder.is_new:
+        _tell_earlier(spent.get("spent", {}))
+
+    return spent
 
 
 def _tell_earlier(spent: dict[str, Any]) -> None:

@@ -235,12 +235,16 @@ def _asking(found: Any) -> Mapping[str, Any] | None:
 
     is_whole = (
         _has_counts(told, "waiting")
-        and all(isinstance(each, dict) and isinstance(each.get("text"), str) for each in requests)
-        and all(isinstance(each.get("seconds"), int | float) for each in requests)
+        and all(map(_is_request, requests))
         and all(_has_counts(each, "in_flight", "limit") for each in hosts)
     )
 
     return told if is_whole else None
+
+
+def _is_request(found: Any) -> bool:
+    told = found if isinstance(found, dict) else {}
+    return isinstance(told.get("text"), str) and isinstance(told.get("seconds"), int | float)
 
 
 def _has_counts(found: Any, *names: str) -> bool:

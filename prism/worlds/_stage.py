@@ -514,9 +514,9 @@ class AgentStage:
         states = [None if each._place in gone else each._state for each in agents]
         # few differ; by identity, since equal states of two charts may have different texts
         distinct = {id(state): state for state in states if state is not None}
-        texts = {key: state_text(state) for key, state in distinct.items()}
-        names = {name: place for place, name in enumerate(dict.fromkeys(texts.values()))}
-        places = {key: names[text] for key, text in texts.items()}
+        texts = dict.fromkeys(map(state_text, distinct.values()))
+        names = {text: place for place, text in enumerate(texts)}
+        places = {key: names[state_text(state)] for key, state in distinct.items()}
         ids = {"agent_ids": [agent.agent_id for agent in agents]} if first else {}
 
         return {
