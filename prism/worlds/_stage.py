@@ -662,12 +662,15 @@ def _joined(agent: Any) -> dict[str, Any]:
         "display_name": agent.name,
         "state": state_text(agent._state),
     }
-    own = {name: getattr(agent, name) for name in _own_fields(agent.__class__)}
+    own, is_plain = {}, True
+    for name in _own_fields(agent.__class__):
+        value = own[name] = getattr(agent, name)
+        is_plain = is_plain and type(value) in SCALARS
     if agent._attributes:
         own |= agent._attributes
+        is_plain = False
     if own:
         # most are plain already, which takes half as long to see as to make them so
-        is_plain = SCALARS.issuperset(map(type, own.values()))
         told["attributes"] = own if is_plain else identify(own)
 
     return told
