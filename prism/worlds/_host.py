@@ -525,6 +525,7 @@ class RunHost:
         if asked.weights is not None:
             asked.weights = _weights_by_option(asked, options)
 
+        # as `last_record`, without a call for every question
         history = agent._state_history
         asked.state, asked.options = agent._state, options
         asked.since = history[-1] if history else None

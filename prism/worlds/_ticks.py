@@ -410,6 +410,7 @@ class Ticks:
 def _has_moved(asked: Asked) -> bool:
     """Return whether an agent has moved since it was asked, even if it has returned."""
     agent, since = asked.agent, asked.since
+    # as `last_record`, without a call for every answer
     history = agent._state_history
     if (history[-1] if history else None) is since:
         return False
