@@ -7,7 +7,7 @@ import re
 import sys
 import threading
 import warnings
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from ctypes import string_at
@@ -120,7 +120,7 @@ class RunHost:
         sends: Receives messages, or None while they are delivered at once.
         stopped: When and why the run was stopped, or None.
         ticks_per_round: Ticks in a round.
-        timed_out: Called with the state that an agent left by a time-out.
+        timeouts: Time-outs in this round, by the state that was left.
         transitions: Number of transitions in this round.
         triggers: The events that some chart of the world has, or None if they are not all known.
         unawaited: A decision that was requested but not yet awaited.
@@ -167,7 +167,7 @@ class RunHost:
         self.is_permuted: bool = False
         self.sends: Callable[[Any, Any], None] | None = None
         self.draws: PolicyReasoner | None = None
-        self.timed_out: Callable[[Any], None] = _leave_it
+        self.timeouts: Counter[str] = Counter()
         self.transitions: int = 0
         self.epoch: int = 0
         self.phase: Phase = Phase.SETTING_UP
@@ -233,7 +233,7 @@ class RunHost:
     def begin_round(self) -> None:
         """Begin a round, which has its own random numbers."""
         self.enter(Phase.BEGINNING)
-        self.transitions = 0
+        self.timeouts, self.transitions = Counter(), 0
         self._begin_part("")
 
     def begin_ending(self) -> None:
@@ -251,6 +251,10 @@ class RunHost:
         # the charts ask for the time exactly once for each transition
         self.transitions += 1
         return self.clock.moment.seconds
+
+    def count_timeout(self, state: Any) -> None:
+        """Count a time-out in a state."""
+        self.timeouts[state_text(state)] += 1
 
     def stop(self, reason: str) -> None:
         """End the run after this tick or event.
@@ -664,10 +668,6 @@ def _is_writing(where: TracebackType) -> bool:
     from dis import opname
 
     return opname[where.tb_frame.f_code.co_code[where.tb_lasti]] == "STORE_ATTR"
-
-
-def _leave_it(_state: Any) -> None:
-    """Do nothing."""
 
 
 def _classes_below(cls: Any) -> Iterator[type]:

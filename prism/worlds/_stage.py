@@ -322,8 +322,6 @@ class AgentStage:
         else:
             self.ticks = (TogetherTicks if self._world.together else Ticks)(*arguments)
 
-        self.host.timed_out = self._count_time_out
-
     @contextmanager
     def playing(self) -> Iterator[None]:
         """Have Python read the agents' attributes as fast as it can inside the block."""
@@ -470,7 +468,7 @@ class AgentStage:
             self.host.transitions,
             counts.decisions_asked,
             counts.decisions_answered,
-            dict(sorted(counts.timeouts.items())),
+            dict(sorted(self.host.timeouts.items())),
             dict(sorted(counts.texts.items())),
             counts.fallbacks,
             counts.fallback_examples,
@@ -612,9 +610,6 @@ class AgentStage:
         )
 
         return [list(pair) for pair in zip(full, messages, strict=True)]
-
-    def _count_time_out(self, state: Any) -> None:
-        self.ticks.counts.timeouts[state_text(state)] += 1
 
 
 def population(world: World[Any], agents: int | Iterable[Any] | AgentTable) -> Iterable[Any]:
