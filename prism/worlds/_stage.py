@@ -50,8 +50,9 @@ from prism.worlds._agent import (
 from prism.worlds._agent_set import AgentSet
 from prism.worlds._asking import Answerers, Event, RelayLogger, asking_with
 from prism.worlds._guest import OBJECT, Guest, Proxy, as_agent, join
-from prism.worlds._host import RunHost, kept_notes, restore_notes
+from prism.worlds._host import RunHost
 from prism.worlds._kinds import NEVER, Kind, Parts, charts_of, make_kinds, triggers_of
+from prism.worlds._notes import kept_notes, restore_notes
 from prism.worlds._overlap import OverlapTicks
 from prism.worlds._parameters import parameters_told
 from prism.worlds._people import AgentTable
