@@ -22,6 +22,7 @@ from prism.errors import (
     UselessReplyError,
 )
 from prism.llm._addresses import shown_address
+from prism.llm._bad_replies import translate
 from prism.llm._dialect import LOOK_SECONDS, OTHER_FORM, Dialect
 from prism.llm._letters import LetteredChoice
 from prism.llm._settings import RequestSettings
@@ -34,7 +35,7 @@ from prism.llm._window import (
     says_too_long,
     was_cut,
 )
-from prism.llm._wire import ReplyLimits, Wire, is_key, translate
+from prism.llm._wire import ReplyLimits, Wire, is_key
 from prism.statechart.reasoner._faults import (
     is_malformed,
     is_permanent_refusal,
