@@ -12,6 +12,7 @@ from prism.errors import (
     BudgetSpentError,
     CircuitOpenError,
     ModelMissingError,
+    PromptTooLongError,
     UselessReplyError,
 )
 from prism.randomness import RandomStream
@@ -31,7 +32,7 @@ from prism.statechart.reasoner._texts import (
     read_as,
 )
 
-_USELESS_TO_REPEAT = (BudgetSpentError, CircuitOpenError, ModelMissingError)
+_USELESS_TO_REPEAT = (BudgetSpentError, CircuitOpenError, ModelMissingError, PromptTooLongError)
 
 
 class Writer(AsksModel, BaseWriter):
