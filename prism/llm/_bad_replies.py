@@ -195,21 +195,27 @@ def translate(
         seconds: The time limit.
         sent: Whether a request was sent; if not, nothing is known about the server.
     """
-    if sent:
-        translated = _translate(error, advice, host, model, seconds)
-        # the model's fault is not about the request
-        if isinstance(error, RefusedError) and not isinstance(translated, UselessReplyError):
-            translated.status = error.status_code
-        # the server failed internally, whatever its status
-        is_unmarked = isinstance(error, (ErrorInReplyError, GarbledReplyError))
-        if is_unmarked or has_lost_model(translated):
-            translated.status = INTERNAL
-    else:
-        why = _first_line(error)
-        translated = LLMError(f"the question cannot be sent to {model} at {host} ({why})")
+    if not sent:
+        return unsendable(_first_line(error), host=host, model=model)
 
+    translated = _translate(error, advice, host, model, seconds)
     translated.host = host
+    # the model's fault is not about the request
+    if isinstance(error, RefusedError) and not isinstance(translated, UselessReplyError):
+        translated.status = error.status_code
+    # the server failed internally, whatever its status
+    is_unmarked = isinstance(error, (ErrorInReplyError, GarbledReplyError))
+    if is_unmarked or has_lost_model(translated):
+        translated.status = INTERNAL
+
     return translated
+
+
+def unsendable(why: str, *, host: str, model: str) -> LLMError:
+    """Return the error of a question that no request can carry."""
+    error = LLMError(f"the question cannot be sent to {model} at {host} ({why})")
+    error.host = host
+    return error
 
 
 def _translate(error: Exception, advice: Advice, host: str, model: str, seconds: float) -> LLMError:

@@ -48,7 +48,7 @@ class Dialect:
         chat: Path of a conversation.
         body: Returns the request of a conversation, besides the model, and without the parts that
             were refused before.
-        read: Reads the reply to a conversation.
+        read: Reads the reply to a conversation, given the JSON schema that it should follow.
 
             Raises ValueError if it is invalid.
         refused: Returns the part of a request that the text of a refusal names, if a request may
@@ -74,7 +74,7 @@ class Dialect:
     full_address: Callable[[str], str]
     chat: str
     body: Callable[[RequestSettings, Chat, Container[str]], dict[str, Any]]
-    read: Callable[[Any], ChatReply]
+    read: Callable[[Any, Mapping[str, Any] | None], ChatReply]
     refused: Callable[[str, Mapping[str, Any], RequestSettings], str | None]
     extras: Callable[[Mapping[str, Any], RequestSettings], Sequence[str]]
     listing: str

@@ -22,7 +22,7 @@ from prism.errors import (
     UselessReplyError,
 )
 from prism.llm._addresses import shown_address
-from prism.llm._bad_replies import translate
+from prism.llm._bad_replies import error_told, translate, unsendable
 from prism.llm._dialect import LOOK_SECONDS, OTHER_FORM, Dialect
 from prism.llm._letters import LetteredChoice
 from prism.llm._settings import RequestSettings
@@ -49,7 +49,6 @@ from prism.statechart.reasoner._model_client import (
     ChatReply,
     Choices,
     DecisionReply,
-    text_with_calls,
 )
 from prism.statechart.reasoner._slots import LOGGER, Traffic
 from prism.statechart.reasoner._slots import Host as BaseHost
@@ -218,7 +217,7 @@ class Host(BaseHost):
         for message in chat.messages:
             if not isinstance(content := message.get("content"), (str, list, NoneType)):
                 why = f"its content must be text, got {str(content)[:40]}"
-                raise self._unsendable(why)
+                raise unsendable(why, host=self.address, model=self.model)
 
         if self._surely_fits(chat.messages):
             return await self._complete_as_taken(chat, cost)
@@ -293,12 +292,12 @@ class Host(BaseHost):
         self, body: Mapping[str, Any], chat: Chat, cost: Cost, seconds: float | None
     ) -> ChatReply:
         """Send a request of a conversation."""
-        said = await self._ask(self.dialect.chat, body, self.dialect.read, cost, seconds)
+        dialect = self.dialect
+        said = await self._ask(
+            dialect.chat, body, lambda reply: dialect.read(reply, chat.schema), cost, seconds
+        )
         self._has_conversed = True
-        if not said.calls:
-            return said
-
-        return replace(said, text=text_with_calls(said.text, said.calls, chat.schema))
+        return said
 
     def _drop(self, part: str, error: LLMError) -> None:
         """Leave a part out from now on, and warn once."""
@@ -487,7 +486,8 @@ class Host(BaseHost):
             reply = await wire.send(path, body, own, limit)
             if isinstance(reply, dict):
                 own.note_reply(reply, self.dialect.counts)
-                wire.refuse_error(_error_in(reply))
+                if error_said := _error_in(reply):
+                    raise error_told(error_said, wire.shown)
             return read(reply)
         except Exception as error:
             failure = translate(
@@ -504,12 +504,6 @@ class Host(BaseHost):
         finally:
             own.request_ended()
             cost.add(own)
-
-    def _unsendable(self, why: str) -> LLMError:
-        asked = f"{self.model} at {self.address}"
-        error = LLMError(f"the question cannot be sent to {asked} ({why})")
-        error.host = self.address
-        return error
 
     def _bad(self, what: str, kind: type[LLMError] = BadReplyError) -> LLMError:
         error = kind(f"{self.model} at {self.address} {what}")

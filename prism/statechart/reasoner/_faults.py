@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from time import time
@@ -162,6 +162,20 @@ def is_refusal(error: BaseException) -> bool:
     """
     is_other = is_internal(error) or _status_of(error) in (FORBIDDEN, NO_SUCH_PATH[-1])
     return is_malformed(error) or (is_other and _REFUSED.search(str(error)) is not None)
+
+
+def part_named(said: str, parts: Mapping[str, Sequence[str]], sent: Container[str]) -> str | None:
+    """Return the first part of a request that a refusal names.
+
+    Args:
+        said: The text of the refusal.
+        parts: Parts that may be refused, and the words by which servers name them.
+        sent: The parts of the request.
+    """
+    # behind the address
+    words = (said.partition(" answered ")[2] or said).lower()
+    named = (part for part, names in parts.items() if any(name in words for name in names))
+    return next((part for part in named if part in sent), None)
 
 
 def lacks_path(error: BaseException) -> bool:

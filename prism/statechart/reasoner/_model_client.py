@@ -204,7 +204,6 @@ class ChatReply:
         input_tokens: Tokens that it read, if known.
         output_tokens: Tokens that it wrote, if known.
         tokens: The reply's tokens with their alternatives, if the server gives them.
-        calls: The tool calls in its message, if any.
         has_thoughts: Whether the model's thoughts came beside the text.
         declined: Why the text is no reply, if the model declined to answer or a filter withheld it.
     """
@@ -215,7 +214,6 @@ class ChatReply:
     input_tokens: int | None = None
     output_tokens: int | None = None
     tokens: Sequence[Mapping[str, Any]] = field(default=(), repr=False)
-    calls: Any = None
     has_thoughts: bool = False
     declined: str = ""
 
