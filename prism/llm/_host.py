@@ -32,17 +32,16 @@ from prism.llm._window import (
     is_doubtful,
     is_near_half,
     lacking_room,
-    says_too_long,
     was_cut,
 )
 from prism.llm._wire import ReplyLimits, Wire, is_key
 from prism.statechart.reasoner._faults import (
-    is_malformed,
     is_permanent_refusal,
     is_refusal,
     is_unexplained,
     lacks_decisions,
     lacks_path,
+    refuses_length,
 )
 from prism.statechart.reasoner._model_client import (
     Chat,
@@ -514,11 +513,6 @@ class Host(BaseHost):
         if subject not in self._warned:
             self._warned.add(subject)
             LOGGER.warning("%s at %s %s", self.model, self.address, what)
-
-
-def refuses_length(error: LLMError) -> bool:
-    """Return True if a server refused a prompt because it exceeds the window."""
-    return is_malformed(error) and says_too_long(str(error))
 
 
 def _key(named: str | None, usual: str) -> str:

@@ -84,6 +84,17 @@ _UNEXPLAINED = re.compile(
 )
 """A refusal that says no more than its status."""
 
+_TOO_LONG = re.compile(
+    r"context[ _](length|size|window)|exceeds?\b.*\bcontext|(prompt|input) (is )?too long",
+    re.IGNORECASE,
+)
+
+FILTERED = "content_filter"
+"""OpenAI's word for a text that a filter withheld, and Azure's for a prompt that it refuses."""
+
+BROKEN_JSON = "json_validate_failed"
+"""Groq's name for a reply that does not follow the schema, for which it answers 400."""
+
 _QUOTA = re.compile(r"\binsufficient_quota\b|\breached your (\w+ )?usage limit\b", re.IGNORECASE)
 
 
@@ -162,6 +173,11 @@ def is_refusal(error: BaseException) -> bool:
     """
     is_other = is_internal(error) or _status_of(error) in (FORBIDDEN, NO_SUCH_PATH[-1])
     return is_malformed(error) or (is_other and _REFUSED.search(str(error)) is not None)
+
+
+def refuses_length(error: BaseException) -> bool:
+    """Return True if the server refused a prompt because it exceeds the model's window."""
+    return is_malformed(error) and _TOO_LONG.search(str(error)) is not None
 
 
 def part_named(said: str, parts: Mapping[str, Sequence[str]], sent: Container[str]) -> str | None:

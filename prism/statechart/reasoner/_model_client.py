@@ -9,15 +9,13 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Protocol, TypeVar
 
+from prism.statechart.reasoner._faults import FILTERED
 from prism.statechart.reasoner._replies._objects import what_is_said
 from prism.statechart.reasoner._spending import Cost, choice_in, first
 
 KindT = TypeVar("KindT")
 
 _MOST_REFUSAL = 120
-
-FILTERED = "content_filter"
-"""OpenAI's word for a text that a filter withheld, and Azure's for a prompt that it refuses."""
 
 
 def has(client: object, method: str) -> bool:
