@@ -257,6 +257,7 @@ class Host(BaseHost):
                 self._drop(refused, error)
                 if refused == "logprobs":
                     return ChatReply("")
+                cost.allowance.admitted()
 
     async def _complete_with_less(
         self,
@@ -278,6 +279,7 @@ class Host(BaseHost):
             raise refusal
 
         less = {part: body[part] for part in body if part not in extras}
+        cost.allowance.admitted()
         try:
             said = await self._converse(less, chat, cost, seconds)
         except LLMError as error:

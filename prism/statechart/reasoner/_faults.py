@@ -11,6 +11,7 @@ from time import time
 
 from prism.errors import (
     BadReplyError,
+    BudgetSpentError,
     CircuitOpenError,
     DecisionsUnsupportedError,
     LLMError,
@@ -123,10 +124,11 @@ def is_refused(error: BaseException) -> bool:
 def is_unusable(error: BaseException) -> bool:
     """Return True if a host gave a useless answer, where another host may do better.
 
-    This excludes temporary failures, and hosts that can never serve such questions.
+    This excludes temporary failures, hosts that can never serve such questions, and a budget that
+    does not allow the host another request.
     """
-    never_serves = isinstance(error, (ModelMissingError, DecisionsUnsupportedError))
-    return isinstance(error, LLMError) and not is_retryable(error) and not never_serves
+    is_other = isinstance(error, (ModelMissingError, DecisionsUnsupportedError, BudgetSpentError))
+    return isinstance(error, LLMError) and not is_retryable(error) and not is_other
 
 
 def is_internal(error: BaseException) -> bool:
