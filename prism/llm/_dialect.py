@@ -53,6 +53,8 @@ class Dialect:
             Raises ValueError if it is invalid.
         refused: Returns the part of a request that the text of a refusal names, if a request may
             leave it out, or else None.
+        extras: Returns the parts of a request that are not needed for an answer, and that the user
+            has not asked for.
         listing: Path of the list of models.
         listed: The key of that list in its reply, and those of a model's name.
         counts: The names of the tokens that were read, and of those that were written.
@@ -74,6 +76,7 @@ class Dialect:
     body: Callable[[RequestSettings, Chat, Container[str]], dict[str, Any]]
     read: Callable[[Any], ChatReply]
     refused: Callable[[str, Mapping[str, Any], RequestSettings], str | None]
+    extras: Callable[[Mapping[str, Any], RequestSettings], Sequence[str]]
     listing: str
     listed: tuple[str, tuple[str, ...]]
     counts: tuple[tuple[str, ...], tuple[str, ...]]

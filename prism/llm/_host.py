@@ -22,6 +22,7 @@ from prism.errors import (
     UselessReplyError,
 )
 from prism.llm._addresses import shown_address
+from prism.llm._bad_replies import translate
 from prism.llm._dialect import LOOK_SECONDS, OTHER_FORM, Dialect
 from prism.llm._letters import LetteredChoice
 from prism.llm._settings import RequestSettings
@@ -34,11 +35,12 @@ from prism.llm._window import (
     says_too_long,
     was_cut,
 )
-from prism.llm._wire import ReplyLimits, Wire, is_key, translate
+from prism.llm._wire import ReplyLimits, Wire, is_key
 from prism.statechart.reasoner._faults import (
     is_malformed,
     is_permanent_refusal,
     is_refusal,
+    is_unexplained,
     lacks_decisions,
     lacks_path,
 )
@@ -94,6 +96,7 @@ class Host(BaseHost):
         limits = ReplyLimits(settings["max_reply_bytes"], settings["timeout"])
         self._wire = Wire(address, base, _key(settings["key"], dialect.key_variable), limits)
         self._dropped: list[str] = []
+        self._has_conversed = False
         self._told_window: int | None = None
         self._has_looked = False
         self._looks_again = 0.0
@@ -240,25 +243,62 @@ class Host(BaseHost):
     async def _complete_as_taken(
         self, chat: Chat, cost: Cost, seconds: float | None = None
     ) -> ChatReply:
-        """Send a conversation, and again without each part that the server refuses by name."""
+        """Send a conversation, and again without each part that the server refuses."""
         dialect = self.dialect
         while True:
             body = {"model": self.model, **dialect.body(self.settings, chat, self._dropped)}
             try:
-                said = await self._ask(dialect.chat, body, dialect.read, cost, seconds)
-                if not said.calls:
-                    return said
-                return replace(said, text=text_with_calls(said.text, said.calls, chat.schema))
+                return await self._converse(body, chat, cost, seconds)
             except LLMError as error:
                 if not is_refusal(error) or refuses_length(error):
                     raise
 
                 refused = dialect.refused(str(error), body, self.settings)
                 if refused is None:
-                    raise
+                    return await self._complete_with_less(body, chat, error, cost, seconds)
                 self._drop(refused, error)
                 if refused == "logprobs":
                     return ChatReply("")
+
+    async def _complete_with_less(
+        self,
+        body: Mapping[str, Any],
+        chat: Chat,
+        refusal: LLMError,
+        cost: Cost,
+        seconds: float | None,
+    ) -> ChatReply:
+        """Send a request again that was refused without a reason, with the bare necessities.
+
+        A server that has answered before does not refuse the form of its requests.
+
+        Raises:
+            LLMError: The refusal, if that does not help.
+        """
+        extras = self.dialect.extras(body, self.settings)
+        if self._has_conversed or not extras or not is_unexplained(refusal):
+            raise refusal
+
+        less = {part: body[part] for part in body if part not in extras}
+        try:
+            said = await self._converse(less, chat, cost, seconds)
+        except LLMError as error:
+            raise refusal from error
+
+        for part in extras:
+            self._drop(part, refusal)
+        return said
+
+    async def _converse(
+        self, body: Mapping[str, Any], chat: Chat, cost: Cost, seconds: float | None
+    ) -> ChatReply:
+        """Send a request of a conversation."""
+        said = await self._ask(self.dialect.chat, body, self.dialect.read, cost, seconds)
+        self._has_conversed = True
+        if not said.calls:
+            return said
+
+        return replace(said, text=text_with_calls(said.text, said.calls, chat.schema))
 
     def _drop(self, part: str, error: LLMError) -> None:
         """Leave a part out from now on, and warn once."""

@@ -64,9 +64,13 @@ def _refused(said: str, body: Mapping[str, Any], settings: RequestSettings) -> s
     if "format" in body and "format" in said:
         return "format"
 
+    return "think" if "think" in _extras(body, settings) and "think" in said.lower() else None
+
+
+def _extras(body: Mapping[str, Any], settings: RequestSettings) -> list[str]:
     # the user's explicit choice on thinking is not dropped
-    is_default = settings["think"] is False and "think" in body
-    return "think" if is_default and "think" in said.lower() else None
+    parts = ("format", "think") if settings["think"] is False else ("format",)
+    return [part for part in parts if part in body]
 
 
 OLLAMA = Dialect(
@@ -83,6 +87,7 @@ OLLAMA = Dialect(
     body=_body,
     read=_read,
     refused=_refused,
+    extras=_extras,
     listing="api/tags",
     listed=("models", ("model", "name")),
     counts=(("prompt_eval_count", "input_tokens"), ("eval_count", "output_tokens")),

@@ -128,6 +128,11 @@ def _other_form(part: str, said: str, body: Mapping[str, Any]) -> str | None:
     return None
 
 
+def _extras(body: Mapping[str, Any], settings: RequestSettings) -> list[str]:
+    parts = ("response_format", "chat_template_kwargs", "reasoning_effort")
+    return [part for part in parts if part in body and not _is_asked_for(part, settings)]
+
+
 def _is_asked_for(part: str | None, settings: RequestSettings) -> bool:
     if part == "temperature":
         return settings["temperature"] != 0
@@ -184,6 +189,7 @@ OPENAI = Dialect(
     body=_body,
     read=read_completion,
     refused=part_refused,
+    extras=_extras,
     listing="models",
     listed=("data", ("id",)),
     counts=(("prompt_tokens",), ("completion_tokens",)),

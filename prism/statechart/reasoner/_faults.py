@@ -77,6 +77,13 @@ _FIRST_SECONDS, _FIRST_MILLISECONDS = 1e9, 1e12
 
 _REFUSED = re.compile(r"validation error|logprobs")
 
+_UNEXPLAINED = re.compile(
+    r" answered (?:400|422)(?:[\W_]|(?:400|422|bad|invalid|malformed|unprocessable|request|entity"
+    r"|content|error|parameters?|arguments?|null)(?![^\W_]))*$",
+    re.IGNORECASE,
+)
+"""A refusal that says no more than its status."""
+
 _QUOTA = re.compile(r"\binsufficient_quota\b|\breached your (\w+ )?usage limit\b", re.IGNORECASE)
 
 
@@ -140,6 +147,11 @@ def is_permanent_refusal(error: BaseException) -> bool:
 def is_malformed(error: BaseException) -> bool:
     """Return True if the server does not accept the request in this form (HTTP 400 or 422)."""
     return _status_of(error) in MALFORMED
+
+
+def is_unexplained(error: BaseException) -> bool:
+    """Return True if the server does not accept the request, and does not say why."""
+    return is_malformed(error) and _UNEXPLAINED.search(str(error)) is not None
 
 
 def is_refusal(error: BaseException) -> bool:

@@ -22,8 +22,14 @@ from prism.statechart.reasoner._prompts import TextRequest, again
 from prism.statechart.reasoner._reasoner import AsksModel, Limits
 from prism.statechart.reasoner._recording import record_text
 from prism.statechart.reasoner._spending import Cost, require_loop
-from prism.statechart.reasoner._texts import BaseWriter, TextCall, Written, or_fallback, read_as
-from prism.telemetry._loggers import describe
+from prism.statechart.reasoner._texts import (
+    BaseWriter,
+    TextCall,
+    Written,
+    failed_by,
+    or_fallback,
+    read_as,
+)
 
 _USELESS_TO_REPEAT = (BudgetSpentError, CircuitOpenError, ModelMissingError)
 
@@ -146,7 +152,7 @@ class Writer(AsksModel, BaseWriter):
         except OtherLoopError:
             raise
         except Exception as error:  # of the client, which may be the user's own
-            failed = Written(None, "failed", reason=describe(error))
+            failed = failed_by(error)
             # the same prompt would not help, for example because the server refuses it
             is_refused = isinstance(error, _USELESS_TO_REPEAT) or is_permanent_refusal(error)
             is_final = not cost.attempts or is_refused
