@@ -73,21 +73,6 @@ class Paged:
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Fitted:
-    """A prompt within the hard limit, and what has to move so that it is.
-
-    Args:
-        prompt: The prompt without what moves.
-        moving: Thoughts and memories that move to storage, in this order.
-        tokens_before: Tokens of the prompt with them.
-    """
-
-    prompt: Prompt
-    moving: tuple[str, ...] = ()
-    tokens_before: int = 0
-
-
 @dataclass(slots=True)
 class _Moves:
     """The moves of a paging so far."""
@@ -119,7 +104,6 @@ class Pager:
 
     Args:
         config: The configuration.
-        goal: What the agent is to achieve; the configuration's goal by default.
         count: Counts tokens.
         own: Actions of the application, by name.
 
@@ -132,20 +116,15 @@ class Pager:
     """
 
     def __init__(
-        self,
-        config: Config,
-        goal: str | None,
-        count: TokenCounter,
-        own: Mapping[str, OwnAction] | None = None,
+        self, config: Config, count: TokenCounter, own: Mapping[str, OwnAction] | None = None
     ) -> None:
         self._config = config
-        self._goal = config.goal if goal is None else goal
         self._count = count
-        self._prompt = partial(build_prompt, config, goal=goal, count=count, own=own)
+        self._prompt = partial(build_prompt, config, count=count, own=own)
         soft, hard = config.paging_limit, config.hard_limit
         self.soft: int | None = soft.max_tokens if soft.enable else None
         self.hard: int | None = hard.max_tokens if hard.enable else None
-        for limit, message in crowded_limits(config, goal=goal, count=count, own=own):
+        for limit, message in crowded_limits(config, count=count, own=own):
             raise InputError(message, field=f"{limit}.max_tokens")
 
         # by use, nobody is asked in the state paging
@@ -173,7 +152,7 @@ class Pager:
         alone = replace(LEAST, working={tag: value}, last_action=last)
         return self._prompt(self._largest, alone).tokens <= self.hard
 
-    def fit(self, memory: Memory, state: str) -> Fitted:
+    def fit(self, memory: Memory, state: str) -> Prompt:
         """Return a prompt within the hard limit; the memory stays as it is.
 
         Args:
@@ -183,7 +162,7 @@ class Pager:
         seen, hard = self._seen(memory), self.hard
         whole = self._prompt(state, seen)
         if hard is None or whole.tokens <= hard:
-            return Fitted(self._with_hints(memory, state, seen, whole), tokens_before=whole.tokens)
+            return self._with_hints(memory, state, seen, whole)
 
         # of a log that alone is too long the oldest thoughts go first, else memories
         limit = min(hard, self.soft or hard)
@@ -199,17 +178,16 @@ class Pager:
                 left = replace(left, **shorter)
 
         tags = tuple(key for _, key in moving)
-        return Fitted(self._prompt(state, left), tags, whole.tokens)
+        return replace(self._prompt(state, left), moving=tags, tokens_before=whole.tokens)
 
-    def make_room(self, memory: Memory, fitted: Fitted) -> Paged | None:
+    def make_room(self, memory: Memory, prompt: Prompt) -> Paged | None:
         """Move to storage what has to move; None if nothing has."""
-        if not fitted.moving:
+        if not prompt.moving:
             return None
 
         moves = _Moves(memory)
-        moves.page_out(fitted.moving)
-        sizes = fitted.tokens_before, fitted.prompt.tokens, self.hard
-        return moves.told("hard_limit", "lru", *sizes)
+        moves.page_out(prompt.moving)
+        return moves.told("hard_limit", "lru", prompt.tokens_before, prompt.tokens, self.hard)
 
     def page(
         self, memory: Memory, why: PagingReason, asked: AskedAction | None, reason: str | None
@@ -273,7 +251,9 @@ class Pager:
         For it no memory has to move: it keeps below the soft limit, or else below the hard one.
         """
         found = _found_last(memory)
-        named = dict.fromkeys(_matching(memory, self._config.storage.named, self._goal or ""))
+        named = dict.fromkeys(
+            _matching(memory, self._config.storage.named, self._config.goal or "")
+        )
         hinted, hints = replace(seen, found=found, named=named), [*(found | named)]
         if not hints:
             return whole
@@ -412,7 +392,7 @@ def _found_last(memory: Memory) -> dict[str, str]:
     }
 
 
-def _matching(memory: Memory, limit: int, instead: str = "") -> list[str]:
+def _matching(memory: Memory, limit: int, instead: str | None = None) -> list[str]:
     """Return tags of what storage has for the last thought, best first, and is not seen yet.
 
     Args:

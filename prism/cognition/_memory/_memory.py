@@ -596,15 +596,21 @@ class MemoryText:
     """
 
     def __init__(self, path: Path) -> None:
-        self._place = opening.place_of(path)
-        self.damage: str = _damage_of(self._place)
+        self._place = place = opening.place_of(path)
+        self.damage: str = ""
+        if opening.kind_of(place) == "json":
+            try:
+                opening.read_json(place.read_bytes(), place)
+            except NewerSchemaError:
+                raise
+            except InputError as error:
+                self.damage = str(error)
+
         if self.damage:
-            self._memory = Memory(
-                JsonStorage(Contents(Source.of({})), self._place), lock=Lock(self._place)
-            )
-            self.text: str = self._place.read_bytes().decode("utf-8", "surrogateescape")
+            self._memory = Memory(JsonStorage(Contents(Source.of({})), place), lock=Lock(place))
+            self.text: str = place.read_bytes().decode("utf-8", "surrogateescape")
         else:
-            self._memory = Memory.open(self._place)
+            self._memory = Memory.open(place)
             self.text = to_json(self._memory.to_dict()).decode()
 
     def write(self, text: str) -> None:
@@ -656,18 +662,3 @@ def compact_memory(
         removed += Backups(place, backups).discard_surplus()
 
     return before, place.stat().st_size, removed
-
-
-def _damage_of(place: Path) -> str:
-    """Return what is wrong with a memory in JSON; nothing for one in SQLite."""
-    if opening.kind_of(place) == "sqlite":
-        return ""
-
-    try:
-        opening.read_json(place.read_bytes(), place)
-    except NewerSchemaError:
-        raise
-    except InputError as error:
-        return str(error)
-
-    return ""
