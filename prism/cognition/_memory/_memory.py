@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any, Self
 
 from prism.cognition._memory import _opening as opening
-from prism.cognition._memory._beside import Backups, Lock
+from prism.cognition._memory._beside import Backups, Lock, backup_under_way
 from prism.cognition._memory._contents import (
     Contents,
     NewerSchemaError,
@@ -29,6 +29,7 @@ from prism.cognition._memory._values import (
     version_of,
 )
 from prism.errors import FieldValueError, InputError
+from prism.files._durable import unfinished
 from prism.files._source import Source
 from prism.runs._documents import may_change
 from prism.statechart.reasoner._texts import whole_characters
@@ -653,8 +654,9 @@ def compact_memory(
     with Memory.open(place, backups=DEFAULT_BACKUPS if backups is None else backups) as memory:
         memory.compact(versions=versions)
         # what killed processes left of files that they were writing
-        names = (f".{place.name[:60]}{ending}" for ending in (".part", ".bak.part"))
-        removed = [file for file in map(place.with_name, names) if file.exists()]
+        backup = backup_under_way(place)
+        left = unfinished(place), backup, unfinished(backup)
+        removed = [file for file in left if file.exists()]
         for file in removed:
             file.unlink(missing_ok=True)
 
