@@ -13,7 +13,7 @@ from prism.cognition._actions import OwnAction, tag_in
 from prism.cognition._config import Config, crowded_limits
 from prism.cognition._memory._contents import STATES
 from prism.cognition._memory._memory import Memory
-from prism.cognition._memory._values import as_tag, to_text
+from prism.cognition._memory._values import MISSING, as_tag, to_text
 from prism.cognition._prompts import LEAST, Prompt, Seen, build_prompt, without
 from prism.cognition._replies import AskedAction
 from prism.cognition._settings import PAGING_ACTIONS
@@ -344,15 +344,21 @@ class Pager:
         for tag in (tags := _named(asked, moves.memory)):
             self._bring_back(moves, tag, self._soft)
 
-        left_out = [tag for tag in tags if tag not in moves.memory.working]
+        there = {*moves.memory.working, *moves.moved_in}
+        left_out = [tag for tag in tags if tag not in there]
         return f"there is no room for {', '.join(left_out)}" if left_out else None
 
     def _bring_back(self, moves: _Moves, tag: str, limit: float) -> None:
         """Bring one memory back, if a prompt has room for it below a limit and the hard one."""
         value, seen = moves.memory.stored(tag), self._seen_after(moves, into=[tag])
-        shown = replace(seen, working={**seen.working, tag: value})
-        fits = self._thinking(shown) <= min(limit, self._hard)
-        if fits and self.has_room_for(tag, value) and moves.memory.page_in(tag):
+        log = self._config.thinking_log
+        has_place = log.enable and len(seen.thoughts) < log.max_entries
+        as_thought = has_place and moves.memory.is_missing_thought(tag)
+        part = "thoughts" if as_thought else "working"
+        more: Any = {part: {**getattr(seen, part), tag: value}}
+        fits = self._thinking(replace(seen, **more)) <= min(limit, self._hard)
+        is_small = fits and self.has_room_for(tag, value)
+        if is_small and moves.memory.page_in(tag, as_thought=as_thought):
             moves.moved_in.append(tag)
 
 
@@ -385,7 +391,7 @@ def _found_last(memory: Memory) -> dict[str, str]:
 
 
 def _matching(memory: Memory, limit: int, instead: str | None = None) -> list[str]:
-    """Return tags of what storage has for the last thought, best first, and is not seen yet.
+    """Return tags of what storage has for the last thought, best first, and is not seen as it is.
 
     Args:
         memory: The memory.
@@ -394,9 +400,10 @@ def _matching(memory: Memory, limit: int, instead: str | None = None) -> list[st
     """
     text = [*memory.thoughts.values(), *([] if memory.thoughts else [instead])][-1]
     # a thought has many words: as they stand, they tell more than in all their forms
-    number = limit + len(memory.working)
+    thoughts, number = memory.thoughts, limit + len(memory.working) + len(memory.thoughts)
     found = memory.search(text, number, plurals=False) if text else []
-    return [match.tag for match in found if match.tag not in memory.working][:limit]
+    unseen = (match for match in found if match.value != thoughts.get(match.tag, MISSING))
+    return [match.tag for match in unseen if match.tag not in memory.working][:limit]
 
 
 def _named(asked: AskedAction, memory: Memory) -> list[str]:

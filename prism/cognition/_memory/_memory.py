@@ -363,13 +363,27 @@ class Memory:
         self._store(as_tag(key), thoughts[key])
         thoughts[key] = thoughts[key][:length] + _SHORTENED
 
-    def page_in(self, tag: str) -> bool:
+    def page_in(self, tag: str, *, as_thought: bool = False) -> bool:
         """Copy a value from storage to working memory, unless the tag exists there.
+
+        Args:
+            tag: The tag.
+            as_thought: Whether it comes back to the log, as one that `is_missing_thought` can.
 
         Returns:
             Whether it was copied.
         """
-        return as_tag(tag) not in self._contents.working and self.load(tag)
+        tag = as_tag(tag)
+        if as_thought and self.is_missing_thought(tag):
+            self._contents.return_thought(tag, self._storage.get(tag))
+            return True
+
+        return tag not in self._contents.working and self.load(tag)
+
+    def is_missing_thought(self, tag: str) -> bool:
+        """Return whether storage has a thought under a tag, which is not in the log."""
+        is_text = isinstance(self._storage.get(tag), str)
+        return is_text and self._contents.is_missing_thought(tag)
 
     def replace(self, data: Mapping[str, Any]) -> None:
         """Replace all contents with data that `to_dict` returned.
