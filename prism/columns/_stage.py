@@ -20,8 +20,8 @@ from prism.columns._columns import Columns, number_in
 from prism.columns._module import Machine, machine_of
 from prism.columns._networks import TWINS, ColumnNetwork
 from prism.columns._rows import Rows, RowSet, is_row
-from prism.columns._types import FLOAT
-from prism.columns._unit import LINES, Unit, problems_of, unit_of
+from prism.columns._types import FLOAT, Unit
+from prism.columns._unit import LINES, problems_of, unit_of
 from prism.errors import AgentError, DefinitionError, FieldValueError, InputError, SimulationError
 from prism.randomness import RandomStream
 from prism.runs._running import tell_place

@@ -122,6 +122,9 @@ def _unknown(look: Look, host: Host, error: LLMError) -> str | None:
     # a list of models is of use only to find a misspelt name
     if look is _load:
         is_unclear = is_permanent_refusal(error) and not isinstance(error, ModelMissingError)
+    elif isinstance(error, TimedOutError):
+        # some gateways collect their list from many servers, while a version is known at once
+        is_unclear = look is not _server or host.dialect.version is None
     else:
         is_unclear = not (host.dialect.lists_all or is_retryable(error))
         is_unclear = is_unclear and error.status != UNAUTHORIZED

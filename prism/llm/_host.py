@@ -22,6 +22,7 @@ from prism.errors import (
     UselessReplyError,
 )
 from prism.llm._addresses import shown_address
+from prism.llm._bad_replies import error_told, translate, unsendable
 from prism.llm._dialect import LOOK_SECONDS, OTHER_FORM, Dialect
 from prism.llm._letters import LetteredChoice
 from prism.llm._settings import RequestSettings
@@ -31,23 +32,22 @@ from prism.llm._window import (
     is_doubtful,
     is_near_half,
     lacking_room,
-    says_too_long,
     was_cut,
 )
-from prism.llm._wire import ReplyLimits, Wire, is_key, translate
+from prism.llm._wire import ReplyLimits, Wire, is_key
 from prism.statechart.reasoner._faults import (
-    is_malformed,
     is_permanent_refusal,
     is_refusal,
+    is_unexplained,
     lacks_decisions,
     lacks_path,
+    refuses_length,
 )
 from prism.statechart.reasoner._model_client import (
     Chat,
     ChatReply,
     Choices,
     DecisionReply,
-    text_with_calls,
 )
 from prism.statechart.reasoner._slots import LOGGER, Traffic
 from prism.statechart.reasoner._slots import Host as BaseHost
@@ -94,6 +94,7 @@ class Host(BaseHost):
         limits = ReplyLimits(settings["max_reply_bytes"], settings["timeout"])
         self._wire = Wire(address, base, _key(settings["key"], dialect.key_variable), limits)
         self._dropped: list[str] = []
+        self._has_conversed = False
         self._told_window: int | None = None
         self._has_looked = False
         self._looks_again = 0.0
@@ -215,7 +216,7 @@ class Host(BaseHost):
         for message in chat.messages:
             if not isinstance(content := message.get("content"), (str, list, NoneType)):
                 why = f"its content must be text, got {str(content)[:40]}"
-                raise self._unsendable(why)
+                raise unsendable(why, host=self.address, model=self.model)
 
         if self._surely_fits(chat.messages):
             return await self._complete_as_taken(chat, cost)
@@ -240,25 +241,64 @@ class Host(BaseHost):
     async def _complete_as_taken(
         self, chat: Chat, cost: Cost, seconds: float | None = None
     ) -> ChatReply:
-        """Send a conversation, and again without each part that the server refuses by name."""
+        """Send a conversation, and again without each part that the server refuses."""
         dialect = self.dialect
         while True:
             body = {"model": self.model, **dialect.body(self.settings, chat, self._dropped)}
             try:
-                said = await self._ask(dialect.chat, body, dialect.read, cost, seconds)
-                if not said.calls:
-                    return said
-                return replace(said, text=text_with_calls(said.text, said.calls, chat.schema))
+                return await self._converse(body, chat, cost, seconds)
             except LLMError as error:
                 if not is_refusal(error) or refuses_length(error):
                     raise
 
                 refused = dialect.refused(str(error), body, self.settings)
                 if refused is None:
-                    raise
+                    return await self._complete_with_less(body, chat, error, cost, seconds)
                 self._drop(refused, error)
                 if refused == "logprobs":
                     return ChatReply("")
+                cost.allowance.admitted()
+
+    async def _complete_with_less(
+        self,
+        body: Mapping[str, Any],
+        chat: Chat,
+        refusal: LLMError,
+        cost: Cost,
+        seconds: float | None,
+    ) -> ChatReply:
+        """Send a request again that was refused without a reason, with the bare necessities.
+
+        A server that has answered before does not refuse the form of its requests.
+
+        Raises:
+            LLMError: The refusal, if that does not help.
+        """
+        extras = self.dialect.extras(body, self.settings)
+        if self._has_conversed or not extras or not is_unexplained(refusal):
+            raise refusal
+
+        less = {part: body[part] for part in body if part not in extras}
+        cost.allowance.admitted()
+        try:
+            said = await self._converse(less, chat, cost, seconds)
+        except LLMError as error:
+            raise refusal from error
+
+        for part in extras:
+            self._drop(part, refusal)
+        return said
+
+    async def _converse(
+        self, body: Mapping[str, Any], chat: Chat, cost: Cost, seconds: float | None
+    ) -> ChatReply:
+        """Send a request of a conversation."""
+        dialect = self.dialect
+        said = await self._ask(
+            dialect.chat, body, lambda reply: dialect.read(reply, chat.schema), cost, seconds
+        )
+        self._has_conversed = True
+        return said
 
     def _drop(self, part: str, error: LLMError) -> None:
         """Leave a part out from now on, and warn once."""
@@ -447,7 +487,8 @@ class Host(BaseHost):
             reply = await wire.send(path, body, own, limit)
             if isinstance(reply, dict):
                 own.note_reply(reply, self.dialect.counts)
-                wire.refuse_error(_error_in(reply))
+                if error_said := _error_in(reply):
+                    raise error_told(error_said, wire.shown)
             return read(reply)
         except Exception as error:
             failure = translate(
@@ -465,12 +506,6 @@ class Host(BaseHost):
             own.request_ended()
             cost.add(own)
 
-    def _unsendable(self, why: str) -> LLMError:
-        asked = f"{self.model} at {self.address}"
-        error = LLMError(f"the question cannot be sent to {asked} ({why})")
-        error.host = self.address
-        return error
-
     def _bad(self, what: str, kind: type[LLMError] = BadReplyError) -> LLMError:
         error = kind(f"{self.model} at {self.address} {what}")
         error.host = self.address
@@ -480,11 +515,6 @@ class Host(BaseHost):
         if subject not in self._warned:
             self._warned.add(subject)
             LOGGER.warning("%s at %s %s", self.model, self.address, what)
-
-
-def refuses_length(error: LLMError) -> bool:
-    """Return True if a server refused a prompt because it exceeds the window."""
-    return is_malformed(error) and says_too_long(str(error))
 
 
 def _key(named: str | None, usual: str) -> str:

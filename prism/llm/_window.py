@@ -34,11 +34,6 @@ _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 _DIGITS = re.compile(r"[0-9]{1,3}")
 _REPEATED = re.compile(r"(.)\1{7,}")
 
-_TOO_LONG = re.compile(
-    r"context[ _](length|size|window)|exceeds?\b.*\bcontext|(prompt|input) (is )?too long",
-    re.IGNORECASE,
-)
-
 
 class Prompt:
     """The texts of a conversation, whose tokens are counted on demand.
@@ -119,11 +114,6 @@ def is_doubtful(prompt: Prompt, count: Any, window: int | None) -> bool:
 def is_near_half(count: int, window: int | None) -> bool:
     """Return True if a count is about that of a cut prompt."""
     return window is not None and abs(count - window / 2) <= _NEAR_HALF
-
-
-def says_too_long(message: str) -> bool:
-    """Return True if the text of an error says that a prompt exceeds the window."""
-    return _TOO_LONG.search(message) is not None
 
 
 def window_in_models(reply: Any, model: str) -> tuple[int | None, bool]:
