@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from types import NoneType
@@ -26,14 +25,7 @@ from prism.llm._bad_replies import error_told, translate, unsendable
 from prism.llm._dialect import LOOK_SECONDS, OTHER_FORM, Dialect
 from prism.llm._letters import LetteredChoice
 from prism.llm._settings import RequestSettings
-from prism.llm._window import (
-    SURE,
-    Prompt,
-    is_doubtful,
-    is_near_half,
-    lacking_room,
-    was_cut,
-)
+from prism.llm._window import SURE, Prompt, Window
 from prism.llm._wire import ReplyLimits, Wire, is_key
 from prism.statechart.reasoner._faults import (
     is_permanent_refusal,
@@ -51,10 +43,7 @@ from prism.statechart.reasoner._model_client import (
 )
 from prism.statechart.reasoner._slots import LOGGER, Traffic
 from prism.statechart.reasoner._slots import Host as BaseHost
-from prism.statechart.reasoner._spending import Cost, choice_in, count_of, first, loop_time
-
-_LOOK_AGAIN_SECONDS = 30.0
-"""Seconds for which a reported window is trusted, while prompts may have been cut."""
+from prism.statechart.reasoner._spending import Cost, choice_in, count_of, first
 
 _GREETING = [{"role": "user", "content": "Say hello."}]
 
@@ -77,6 +66,7 @@ class Host(BaseHost):
     Attributes:
         settings: The settings for requests.
         dialect: Its dialect.
+        window: The window of its model.
     """
 
     def __init__(
@@ -90,14 +80,14 @@ class Host(BaseHost):
         super().__init__(shown_address(address), model, settings["patience"] or 0.0, traffic)
         self.settings: RequestSettings = settings
         self.dialect: Dialect = dialect
+        self.window: Window = Window(
+            settings["window"], settings["reply_tokens"], self._reported_window
+        )
         base = shown_address(dialect.full_address(address))
         limits = ReplyLimits(settings["max_reply_bytes"], settings["timeout"])
         self._wire = Wire(address, base, _key(settings["key"], dialect.key_variable), limits)
         self._dropped: list[str] = []
         self._has_conversed = False
-        self._told_window: int | None = None
-        self._has_looked = False
-        self._looks_again = 0.0
         self._warned: set[str] = set()
 
     @property
@@ -222,20 +212,20 @@ class Host(BaseHost):
             return await self._complete_as_taken(chat, cost)
 
         prompt = Prompt(chat.messages)
-        lacking = lacking_room(prompt, self.window, self.settings["reply_tokens"])
-        if lacking is not None:
+        if (lacking := self.window.lacking(prompt)) is not None:
             raise self._too_long(f"is not asked: {lacking}")
 
         try:
             said = await self._complete_as_taken(chat, cost)
         except LLMError as error:
             if refuses_length(error):
-                await self._look_once()
+                await self.window.look_once()
                 what = f"refuses the prompt as too long: {error}"
                 raise self._too_long(what) from error.__cause__
             raise
 
-        await self._require_whole(prompt, said.input_tokens)
+        if (cut := await self.window.what_was_cut(prompt, said.input_tokens)) is not None:
+            raise self._too_long(cut)
         return said
 
     async def _complete_as_taken(
@@ -312,21 +302,21 @@ class Host(BaseHost):
 
     # The window
 
-    @property
-    def window(self) -> int | None:
-        """Tokens of prompt and reply together; None if neither user nor server has set them."""
-        said = [each for each in (self.settings["window"], self._told_window) if each is not None]
-        return min(said, default=None)
+    def _surely_fits(self, messages: Sequence[Mapping[str, Any]]) -> bool:
+        """Return True for a conversation with fewer bytes than the window that the server reported.
 
-    async def look_at_window(self) -> int | None:
-        """Return the model's window on the server; None if the server does not report it.
-
-        The reported window applies from then on. Ollama reports the window only of a loaded model.
-
-        Raises:
-            LLMError: If the server cannot be asked.
+        A token has at least one byte, so no estimate is needed, which would take longer than
+        everything else that is done for a request here.
         """
-        self._has_looked = True
+        window = self.window.tokens
+        if self.window.told is None or window is None:
+            return False
+
+        contents = (str(message.get("content")) for message in messages)
+        size = sum(len(content.encode("utf-8", "surrogatepass")) for content in contents)
+        return size <= min(SURE * window, window - (self.settings["reply_tokens"] or 0))
+
+    async def _reported_window(self) -> int | None:
         found: int | None = None
         for path, read in self.dialect.windows:
             try:
@@ -339,55 +329,7 @@ class Host(BaseHost):
             if is_final:
                 break
 
-        self._told_window = found or self._told_window
-        return self._told_window
-
-    async def _look_once(self) -> None:
-        """Look up the window, unless it was looked up before, with or without an answer."""
-        if not self._has_looked:
-            with suppress(LLMError):
-                await self.look_at_window()
-
-    def _surely_fits(self, messages: Sequence[Mapping[str, Any]]) -> bool:
-        """Return True for a conversation with fewer bytes than the window that the server reported.
-
-        A token has at least one byte, so no estimate is needed, which would take longer than
-        everything else that is done for a request here.
-        """
-        window = self.window
-        if self._told_window is None or window is None:
-            return False
-
-        contents = (str(message.get("content")) for message in messages)
-        size = sum(len(content.encode("utf-8", "surrogatepass")) for content in contents)
-        return size <= min(SURE * window, window - (self.settings["reply_tokens"] or 0))
-
-    async def _require_whole(self, prompt: Prompt, count: Any) -> None:
-        """Refuse the reply to a prompt if the server read only a part of it.
-
-        Args:
-            prompt: The prompt.
-            count: Number of tokens that the server says it has read.
-
-        Raises:
-            PromptTooLongError: If the prompt was cut.
-        """
-        read = count_of(count)
-        if not read or not is_doubtful(prompt, read, self.window):
-            return
-
-        # a restarted server may have another window
-        if loop_time() >= self._looks_again:
-            self._looks_again = loop_time() + _LOOK_AGAIN_SECONDS
-            with suppress(LLMError):
-                await self.look_at_window()
-
-        if was_cut(prompt, read, self.window, is_told=self._told_window is not None):
-            is_half = is_near_half(read, self.window)
-            near = f", half of its window of {self.window}" if is_half else ""
-            raise self._too_long(
-                f"read {read} of about {prompt.tokens} tokens{near}: the prompt was cut"
-            )
+        return found
 
     def _too_long(self, what: str) -> LLMError:
         """Return the error for a prompt that is too long, and warn about the first one."""
@@ -453,7 +395,7 @@ class Host(BaseHost):
             came = f"loaded, and kept for {settings['keep_alive']}"
 
         self.has_answered = True
-        await self._look_once()
+        await self.window.look_once()
         return came
 
     async def close(self) -> None:

@@ -184,7 +184,7 @@ async def test_the_smaller_of_two_windows_counts() -> None:
                 await pool.chat(LONG)
             with pytest.raises(PromptTooLongError, match="is not asked"):
                 await pool.chat(LONG)
-            assert pool.servers[0].window == 120
+            assert pool.servers[0].window.tokens == 120
 
 
 async def test_an_empty_reply_that_ran_out_of_tokens_says_so() -> None:
