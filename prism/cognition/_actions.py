@@ -312,9 +312,7 @@ def own_action(function: Callable[..., Any]) -> OwnAction:
         DefinitionError: If no reply could ask for it.
     """
     name = getattr(function, "__name__", "")
-    parameters = {
-        each.name: each for each in list(inspect.signature(function).parameters.values())[1:]
-    }
+    parameters = dict([*inspect.signature(function).parameters.items()][1:])
     if problem := _problem_of(function, name, parameters.values()):
         raise DefinitionError(f"the action {name!r} {problem}")
 
@@ -356,14 +354,9 @@ def actions_of(cls: type, given: Iterable[Callable[..., Any]] = ()) -> dict[str,
     Raises:
         DefinitionError: If two have one name, or no reply could ask for one.
     """
-    found: dict[str, OwnAction] = {}
-    for base in reversed(cls.__mro__):
-        for name, member in vars(base).items():
-            own = getattr(member, _MARK, None)
-            if own is not None:
-                found[name] = own
-            elif name in found:  # overridden by what is none
-                del found[name]
+    names = dict.fromkeys(name for base in reversed(cls.__mro__) for name in vars(base))
+    marks = {name: getattr(getattr(cls, name, None), _MARK, None) for name in names}
+    found: dict[str, OwnAction] = {name: own for name, own in marks.items() if own is not None}
     for function in given:
         own = getattr(function, _MARK, None) or own_action(function)
         if own.name in found:

@@ -129,10 +129,14 @@ class Prompt:
     Args:
         text: The text.
         tokens: How many tokens it has.
+        moving: Thoughts and memories that move to storage, in this order, as it lacks them.
+        tokens_before: Tokens of the prompt with them.
     """
 
     text: str
     tokens: int
+    moving: tuple[str, ...] = ()
+    tokens_before: int = 0
 
 
 def build_prompt(
@@ -140,7 +144,6 @@ def build_prompt(
     state: str,
     seen: Seen,
     *,
-    goal: str | None = None,
     count: TokenCounter = count_tokens,
     own: Mapping[str, Any] | None = None,
 ) -> Prompt:
@@ -150,7 +153,6 @@ def build_prompt(
         config: The texts.
         state: The state that the agent is in.
         seen: What it sees of its memory.
-        goal: What is to be achieved; the configuration's goal by default.
         count: Counts tokens.
         own: Actions of the application by name, an `OwnAction` each.
 
@@ -160,12 +162,11 @@ def build_prompt(
     if state not in STATE_DESCRIPTION:
         raise UnknownStateError(f"there is no state {state!r}: use {', '.join(STATE_DESCRIPTION)}")
 
-    given = config.goal if goal is None else goal
     parts = [
         config.role,
         config.instructions,
         _section("states", _listed(config.state_description)),
-        _section("goal", [_escaped(given)]) if given else "",
+        _section("goal", [_escaped(config.goal)]) if config.goal else "",
         *memory_sections(seen),
         _now(config, state, own or {}, seen.last_action or {}),
     ]

@@ -74,6 +74,22 @@ async def test_what_fits_the_last_thought_comes_back() -> None:
     assert memory.stored("dragon") == "fire and scales"
 
 
+async def test_thoughts_that_had_moved_come_back_as_thoughts() -> None:
+    """Of the best matches a thought is in its place in the log again, and a memory in memory."""
+    memory = Memory.in_memory(
+        {
+            **working(6),
+            "storage": {"dragon": "fire", "thinking_log_001": "the dragon has scales"},
+            "thinking_log_002": "what about the dragon and its scales?",
+        }
+    )
+    agent = thinker(memory=memory, config=limited(FIXED + 800), count=letters)
+    (paged,) = (await agent.cycle()).paged
+    assert sorted(paged.moved_in) == ["dragon", "thinking_log_001"]
+    assert [*memory.thoughts] == ["thinking_log_001", "thinking_log_002"]
+    assert paged.tokens_after <= FIXED + 800
+
+
 async def test_what_has_just_gone_does_not_come_back() -> None:
     """A thought of a memory that goes does not bring it back in the same paging."""
     data = {**working(10), "thinking_log_001": "m0 m1 m2 m3"}

@@ -174,6 +174,21 @@ class Contents:
         """Remove a thought."""
         del self.thoughts[key], self._top[key]
 
+    def is_missing_thought(self, key: str) -> bool:
+        """Return whether a key is that of a thought which is not in the log."""
+        return key not in self._top and any(
+            key.startswith(prefix) and _NUMBER.fullmatch(key.removeprefix(prefix))
+            for prefix in self.own["thought_prefixes"]
+        )
+
+    def return_thought(self, key: str, entry: str) -> None:
+        """Put a thought back to its place in the log."""
+        self._place(key)
+        self._top |= {**self.thoughts, key: entry}
+        self.thoughts.clear()
+        for prefix in self.own["thought_prefixes"]:
+            self._adopt(prefix)
+
     def _forget_removed(self) -> None:
         """Keep nothing of memories that somebody may have removed by hand."""
         used, outdated = self.own["used"], self.own["outdated"]
