@@ -697,8 +697,7 @@ class Reasoner(AsksModel, BaseReasoner):
 
         (chat,) = requests_for("chat", [request.question], self._settings)
         chat = self._sampled(chat, request.variation) if self._samples else chat
-        before = outcome.charge().attempts + request.before
-        return replace(chat, place=request.place, before=before)
+        return replace(chat, place=request.place, before=outcome.charge())
 
     def _answered(
         self, asked: _Asked, outcome: Outcome[Reply], recording: Recording | None
@@ -711,7 +710,8 @@ class Reasoner(AsksModel, BaseReasoner):
         if isinstance(outcome.error, OtherLoopError):
             raise outcome.error
         cost = outcome.charge()
-        cost.attempts += request.before
+        if request.before is not None:
+            cost.precede(request.before)
         if outcome.error is not None:
             found = self._fall_back(request.question, outcome.error, cost)
         else:
