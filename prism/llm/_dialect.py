@@ -54,7 +54,7 @@ class Dialect:
         refused: Returns the part of a request that the text of a refusal names, if a request may
             leave it out, or else None.
         extras: Returns the parts of a request that are not needed for an answer, and that the user
-            has not asked for.
+            has not asked for, in lists of which each has those of the one before.
         listing: Path of the list of models.
         listed: The key of that list in its reply, and those of a model's name.
         counts: The names of the tokens that were read, and of those that were written.
@@ -76,7 +76,7 @@ class Dialect:
     body: Callable[[RequestSettings, Chat, Container[str]], dict[str, Any]]
     read: Callable[[Any, Mapping[str, Any] | None], ChatReply]
     refused: Callable[[str, Mapping[str, Any], RequestSettings], str | None]
-    extras: Callable[[Mapping[str, Any], RequestSettings], Sequence[str]]
+    extras: Callable[[Mapping[str, Any], RequestSettings], Sequence[Sequence[str]]]
     listing: str
     listed: tuple[str, tuple[str, ...]]
     counts: tuple[tuple[str, ...], tuple[str, ...]]

@@ -87,7 +87,8 @@ class Host(BaseHost):
         limits = ReplyLimits(settings["max_reply_bytes"], settings["timeout"])
         self._wire = Wire(address, base, _key(settings["key"], dialect.key_variable), limits)
         self._dropped: list[str] = []
-        self._has_conversed = False
+        self._accepted: set[str] = set()
+        self._tries_less = True
         self._warned: set[str] = set()
 
     @property
@@ -257,27 +258,37 @@ class Host(BaseHost):
         cost: Cost,
         seconds: float | None,
     ) -> ChatReply:
-        """Send a request again that was refused without a reason, with the bare necessities.
+        """Send a request again that was refused without a reason, with less and less.
 
-        A server that has answered before does not refuse the form of its requests.
+        What the server has accepted before stays.
 
         Raises:
-            LLMError: The refusal, if that does not help.
+            LLMError: The refusal, if that does not help; then it is not tried again.
         """
-        extras = self.dialect.extras(body, self.settings)
-        if self._has_conversed or not extras or not is_unexplained(refusal):
+        if not (self._tries_less and is_unexplained(refusal)):
             raise refusal
 
-        less = {part: body[part] for part in body if part not in extras}
-        cost.allowance.admitted()
-        try:
-            said = await self._converse(less, chat, cost, seconds)
-        except LLMError as error:
-            raise refusal from error
+        extras = self.dialect.extras(body, self.settings)
+        new = (tuple(part for part in parts if part not in self._accepted) for parts in extras)
+        tried: tuple[str, ...] = ()
+        for left_out in filter(None, dict.fromkeys(new)):
+            less = {part: body[part] for part in body if part not in left_out}
+            cost.allowance.admitted()
+            try:
+                said = await self._converse(less, chat, cost, seconds)
+            except LLMError as error:
+                if not is_unexplained(error):
+                    raise refusal from error
+            else:
+                # to leave out the others alone did not help
+                for part in left_out:
+                    if part not in tried:
+                        self._drop(part, refusal)
+                return said
+            tried = left_out
 
-        for part in extras:
-            self._drop(part, refusal)
-        return said
+        self._tries_less = not tried
+        raise refusal
 
     async def _converse(
         self, body: Mapping[str, Any], chat: Chat, cost: Cost, seconds: float | None
@@ -287,7 +298,7 @@ class Host(BaseHost):
         said = await self._ask(
             dialect.chat, body, lambda reply: dialect.read(reply, chat.schema), cost, seconds
         )
-        self._has_conversed = True
+        self._accepted.update(body)
         return said
 
     def _drop(self, part: str, error: LLMError) -> None:

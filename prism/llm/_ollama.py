@@ -64,13 +64,13 @@ def _read(reply: Any, schema: Mapping[str, Any] | None) -> ChatReply:
 
 
 def _refused(said: str, body: Mapping[str, Any], settings: RequestSettings) -> str | None:
-    return part_named(said, _PARTS, _extras(body, settings))
+    return part_named(said, _PARTS, *_extras(body, settings))
 
 
-def _extras(body: Mapping[str, Any], settings: RequestSettings) -> list[str]:
+def _extras(body: Mapping[str, Any], settings: RequestSettings) -> list[list[str]]:
     # the user's explicit choice on thinking is not dropped
     parts = ("format", "think") if settings["think"] is False else ("format",)
-    return [part for part in parts if part in body]
+    return [[part for part in parts if part in body]]
 
 
 OLLAMA = Dialect(

@@ -132,9 +132,11 @@ def _other_form(part: str, said: str, body: Mapping[str, Any]) -> str | None:
     return None
 
 
-def _extras(body: Mapping[str, Any], settings: RequestSettings) -> list[str]:
+def _extras(body: Mapping[str, Any], settings: RequestSettings) -> list[list[str]]:
     parts = ("response_format", "chat_template_kwargs", "reasoning_effort")
-    return [part for part in parts if part in body and not _is_asked_for(part, settings)]
+    form = [part for part in parts if part in body and not _is_asked_for(part, settings)]
+    # without log-probabilities, the answer is of no use here, but shows that a chat would have one
+    return [form, [*form, "logprobs", "top_logprobs"]] if "logprobs" in body else [form]
 
 
 def _is_asked_for(part: str | None, settings: RequestSettings) -> bool:
