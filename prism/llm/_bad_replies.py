@@ -22,6 +22,8 @@ from prism.errors import (
 )
 from prism.llm._dialect import Advice
 from prism.statechart.reasoner._faults import (
+    BROKEN_JSON,
+    FILTERED,
     INTERNAL,
     MALFORMED,
     NO_SUCH_PATH,
@@ -32,7 +34,6 @@ from prism.statechart.reasoner._faults import (
     says_quota_is_spent,
     wait_in,
 )
-from prism.statechart.reasoner._model_client import FILTERED
 from prism.statechart.reasoner._spending import first
 
 SEE_ADDRESS = "check that this is the address of a model server"
@@ -42,8 +43,6 @@ _NO_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "UNKNOWN_PROTOCOL", "
 """OpenSSL's error for an unencrypted answer."""
 
 _STATUSES = frozenset(str(status) for status in range(400, 600))
-_BROKEN_JSON = "json_validate_failed"
-"""Groq's name for a reply that does not follow the schema, for which it answers 400."""
 
 _BEGINNINGS_OF_EVENTS = (b"data:", b"event:", b": ")
 """How server-sent events begin: with a field, or with a comment that keeps a connection open."""
@@ -195,21 +194,27 @@ def translate(
         seconds: The time limit.
         sent: Whether a request was sent; if not, nothing is known about the server.
     """
-    if sent:
-        translated = _translate(error, advice, host, model, seconds)
-        # the model's fault is not about the request
-        if isinstance(error, RefusedError) and not isinstance(translated, UselessReplyError):
-            translated.status = error.status_code
-        # the server failed internally, whatever its status
-        is_unmarked = isinstance(error, (ErrorInReplyError, GarbledReplyError))
-        if is_unmarked or has_lost_model(translated):
-            translated.status = INTERNAL
-    else:
-        why = _first_line(error)
-        translated = LLMError(f"the question cannot be sent to {model} at {host} ({why})")
+    if not sent:
+        return unsendable(_first_line(error), host=host, model=model)
 
+    translated = _translate(error, advice, host, model, seconds)
     translated.host = host
+    # the model's fault is not about the request
+    if isinstance(error, RefusedError) and not isinstance(translated, UselessReplyError):
+        translated.status = error.status_code
+    # the server failed internally, whatever its status
+    is_unmarked = isinstance(error, (ErrorInReplyError, GarbledReplyError))
+    if is_unmarked or has_lost_model(translated):
+        translated.status = INTERNAL
+
     return translated
+
+
+def unsendable(why: str, *, host: str, model: str) -> LLMError:
+    """Return the error of a question that no request can carry."""
+    error = LLMError(f"the question cannot be sent to {model} at {host} ({why})")
+    error.host = host
+    return error
 
 
 def _translate(error: Exception, advice: Advice, host: str, model: str, seconds: float) -> LLMError:
@@ -297,7 +302,7 @@ def _of_status(refused: RefusedError, advice: Advice, host: str, model: str) -> 
 
 def _of_the_model(said: str, model: str, what: str) -> UselessReplyError | None:
     """Return the error of a refusal that is about what the model did; None of any other."""
-    if _BROKEN_JSON in said:
+    if BROKEN_JSON in said:
         return UselessReplyError(f"{model} wrote no valid JSON: {what}")
     if FILTERED in said:
         return DeclinedError(f"{model} declined to answer: {what}")

@@ -198,7 +198,7 @@ async def _decisions(host: Host) -> str:
 
 
 async def _window(host: Host) -> str:
-    told, asked = await host.look_at_window(), host.settings["window"]
+    told, asked = await host.window.look(), host.settings["window"]
     if told is None and asked is None:
         return "unknown: the server does not say"
 
@@ -206,7 +206,7 @@ async def _window(host: Host) -> str:
     if asked is not None and (told is None or asked < told):
         whose = "as asked for"
 
-    return f"{host.window} tokens of prompt and reply together, {whose}"
+    return f"{host.window.tokens} tokens of prompt and reply together, {whose}"
 
 
 async def _load(host: Host) -> str:

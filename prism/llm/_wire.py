@@ -31,7 +31,6 @@ from prism.llm._bad_replies import (
     NoConnectionError,
     RefusedError,
     UnusableReplyError,
-    error_told,
     read_leniently,
 )
 from prism.statechart.reasoner._spending import Cost
@@ -178,16 +177,6 @@ class Wire:
     def described(self, error: Exception) -> str:
         """Return an error without secrets, for the record."""
         return self.shown(describe(error).encode("utf-8", "replace"))
-
-    def refuse_error(self, error: Any) -> None:
-        """Refuse an error in a reply with status 200.
-
-        Raises:
-            RefusedError: If there is one with the status that it would have had.
-            ErrorInReplyError: If there is another one.
-        """
-        if error:
-            raise error_told(error, self.shown)
 
     def _without_secrets(self, body: bytes, shortest: int = 0) -> bytes:
         for secret in self._secrets:

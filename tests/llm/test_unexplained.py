@@ -1,12 +1,13 @@
-"""A refusal without a reason: the request is sent again with less, on a server that is new."""
+"""A refusal without a reason: the request is sent again without what was never accepted."""
 
 import logging
 
 import pytest
 
 from prism.errors import LLMError
-from prism.statechart.reasoner import Cost
+from prism.statechart.reasoner import Cost, Reasoner
 from prism.testing import FakeOllama, Fault
+from tests.kit.reasoners import ask
 from tests.kit.servers import BOTH, HELLO, Connect
 
 SCHEMA = {"type": "object", "properties": {"next_state": {"enum": ["idle"]}}}
@@ -59,6 +60,42 @@ async def test_a_server_that_has_answered_refuses_the_question(
         await pool.chat(HELLO, format=SCHEMA)
     await pool.chat(HELLO, format=SCHEMA)
     assert extras_sent(server) == [True, True, True]
+
+
+@BOTH
+async def test_what_was_accepted_stays(server: FakeOllama, connect: Connect) -> None:
+    """A server that has taken all but the schema is asked without that alone."""
+    pool = connect()
+    await pool.chat(HELLO)
+    server.fail(Fault.status(422, "Unprocessable Entity"))
+    await pool.chat(HELLO, format=SCHEMA)
+    bodies = [asked.body for asked in server.questions]
+    assert set(bodies[1]) - set(bodies[2]) <= {"format", "response_format"}
+    assert bodies[0].keys() == bodies[2].keys()
+
+
+@pytest.mark.parametrize("dialect", ["openai"], indirect=True)
+async def test_a_server_that_refuses_log_probabilities_without_a_reason_is_chatted_with(
+    server: FakeOllama, connect: Connect
+) -> None:
+    """Where schema and thinking are not the reason, log-probabilities may be; the others stay."""
+    bad = Fault.status(400, "Bad Request")
+    server.fail(bad, bad)
+    (decision,) = await Reasoner(connect()).decide_many([ask()])
+    assert decision.source == "model"
+    assert ["logprobs" in asked.body for asked in server.questions] == [True, True, False, False]
+    assert extras_sent(server) == [True, False, False, True]
+
+
+@BOTH
+async def test_less_is_tried_once(server: FakeOllama, connect: Connect) -> None:
+    """A server that refuses everything in this way gets no second request for each question."""
+    server.fail_always(Fault.status(400, "Bad Request"))
+    pool = connect()
+    for asked in (2, 3):
+        with pytest.raises(LLMError, match="answered 400: Bad Request"):
+            await pool.chat(HELLO, format=SCHEMA)
+        assert server.asked == asked
 
 
 @BOTH

@@ -499,6 +499,12 @@ def decision_state(question: Question, settings: PromptSettings = DEFAULT_SETTIN
 
 Kind = Literal["decision", "chat"]
 
+Mode = Literal["auto", "decision", "chat"]
+"""The kind of requests, or ``auto`` for decisions if server and model support them."""
+
+Pick = Literal["draw", "argmax"]
+"""Whether an option is drawn from the probabilities, or the most likely one is taken."""
+
 OptionOrder = Literal["chart", "shuffled"]
 """The order of options: that of the chart, or one of a few rotations, drawn by agent and
 question."""
@@ -751,6 +757,13 @@ class TextRequest:
     lacks: Callable[[Reply], int]
     variation: int = 0
     choice: None = None
+
+    def reworded(self, problem: str) -> TextRequest:
+        """Return the request with the problem of its last reply, as `Request.reworded` does."""
+        how = "Answer again, in another way."
+        if self.schema is not None:
+            how = f"Respond with JSON only, of this schema:\n{json.dumps(self.schema)}"
+        return replace(self, text=again(self.text, problem, how))
 
 
 def again(prompt: str, problem: str, how: str) -> str:

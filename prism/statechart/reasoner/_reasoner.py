@@ -13,7 +13,7 @@ import logging
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal, NamedTuple, Protocol, TypedDict, Unpack, get_args
+from typing import Any, NamedTuple, Protocol, TypedDict, Unpack, get_args
 
 from prism._faults import place_of
 from prism.errors import (
@@ -57,7 +57,9 @@ from prism.statechart.reasoner._prompts import (
     QUESTION,
     STATE_DESCRIPTIONS,
     Kind,
+    Mode,
     OptionOrder,
+    Pick,
     PromptSettings,
     Request,
     TextRequest,
@@ -98,9 +100,6 @@ BUDGET_LOGGER: logging.Logger = logging.getLogger("prism.statechart.budget")
 """The logger for warnings of a budget that are given once and change no log."""
 
 _STARTS_PER_TURN = 32
-
-Mode = Literal["auto", "decision", "chat"]
-Pick = Literal["draw", "argmax"]
 
 
 # A client, asked within limits
@@ -467,8 +466,8 @@ class Reasoner(AsksModel, BaseReasoner):
         option_order: OptionOrder = "chart",
         **limits: Unpack[Limits],
     ) -> None:
-        require_one_of("mode", mode, ("auto", "decision", "chat"))
-        require_one_of("pick", pick, ("draw", "argmax"))
+        require_one_of("mode", mode, get_args(Mode))
+        require_one_of("pick", pick, get_args(Pick))
         require_one_of("option_order", option_order, get_args(OptionOrder))
         logger, seed = limits.get("logger"), limits.get("seed", 0)
         BaseReasoner.__init__(self, logger)

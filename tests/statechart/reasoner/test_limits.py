@@ -25,10 +25,16 @@ LOGGER = "prism.statechart.budget"
 
 
 @pytest.mark.parametrize(
-    "fault", [None, Fault.drop(), Fault.status(502)], ids=["well", "drops", "502"]
+    "fault",
+    [
+        *(None, Fault.drop(), Fault.status(502)),
+        # each is followed by a request without what was refused
+        *(Fault.status(400, "no think"), Fault.status(400, "Bad Request")),
+    ],
+    ids=["well", "drops", "502", "part", "unexplained"],
 )
 @pytest.mark.parametrize(("max_calls", "attempts"), [(1, 3), (10, 3), (10, 1), (25, 4)])
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(6)
 async def test_no_request_is_sent_beyond_the_budget(
     fault: Fault | None, max_calls: int, attempts: int, server: FakeOllama, connect: Connect
 ) -> None:
