@@ -16,7 +16,7 @@ from prism.cognition._memory._memory import Memory
 from prism.cognition._memory._values import as_tag
 from prism.cognition._prompts import FIELD_OF_EXAMPLE, TAG_OF_EXAMPLE
 from prism.cognition._replies import AskedAction
-from prism.cognition._settings import AVAILABLE_ACTIONS, MEMORY_ACTIONS
+from prism.cognition._settings import AVAILABLE_ACTIONS, MEMORY_ACTIONS, WITH_VALUE
 from prism.errors import DefinitionError, PrismError
 from prism.files._declarations import adapter
 
@@ -104,7 +104,7 @@ def tag_in(memory: Memory, tag: str, *, is_stored: bool) -> str | None:
 
 def _tag_meant(memory: Memory, asked: AskedAction) -> str:
     """Return the tag of an action, as the memory that it concerns is called if there is one."""
-    is_new = asked.type in ("working_memory_add", "storage_save") and value_of(asked) is not None
+    is_new = asked.type in WITH_VALUE and value_of(asked) is not None
     is_stored = asked.type == "storage_load"
     found = None if is_new else tag_in(memory, as_tag(asked.tags), is_stored=is_stored)
     return asked.tags if found in (None, as_tag(asked.tags)) else str(found)

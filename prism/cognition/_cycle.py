@@ -257,11 +257,11 @@ class CycleUnderWay:
 
     def _conclude(self) -> None:
         """Do what the reply asks for; nothing waits here, so all of it happens or nothing."""
-        is_broken_off = True
+        is_broken_off = False
         try:
             self._do_as_asked()
-            is_broken_off = False
         except BaseException as error:
+            is_broken_off = True
             self._note(outcome="failed", reason=describe(error))
             raise
         finally:

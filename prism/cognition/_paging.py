@@ -350,15 +350,15 @@ class Pager:
 
     def _bring_back(self, moves: _Moves, tag: str, limit: float) -> None:
         """Bring one memory back, if a prompt has room for it below a limit and the hard one."""
-        value, seen = moves.memory.stored(tag), self._seen_after(moves, into=[tag])
-        log = self._config.thinking_log
+        memory, log = moves.memory, self._config.thinking_log
+        value, seen = memory.stored(tag), self._seen_after(moves, into=[tag])
         has_place = log.enable and len(seen.thoughts) < log.max_entries
-        as_thought = has_place and moves.memory.is_missing_thought(tag)
+        as_thought = has_place and memory.is_missing_thought(tag)
         part = "thoughts" if as_thought else "working"
         more: Any = {part: {**getattr(seen, part), tag: value}}
         fits = self._thinking(replace(seen, **more)) <= min(limit, self._hard)
         is_small = fits and self.has_room_for(tag, value)
-        if is_small and moves.memory.page_in(tag, as_thought=as_thought):
+        if is_small and memory.page_in(tag, as_thought=as_thought):
             moves.moved_in.append(tag)
 
 

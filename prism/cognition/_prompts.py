@@ -18,7 +18,7 @@ from types import MappingProxyType
 from typing import Any, Self
 
 from prism.cognition._memory._values import to_text
-from prism.cognition._settings import PAGING_ACTIONS, STATE_DESCRIPTION, PromptTexts
+from prism.cognition._settings import PAGING_ACTIONS, STATE_DESCRIPTION, WITH_VALUE, PromptTexts
 from prism.errors import UnknownStateError
 from prism.statechart.reasoner._tokens import TokenCounter, count_tokens
 
@@ -32,7 +32,7 @@ FIELD_OF_EXAMPLE = "..."
 _VALUE_OF_EXAMPLE = "What it says."
 
 _AROUND_THOUGHT = re.compile(r"</?(?:thought\b[^<>]*|thinking_log)>")
-_WITH_VALUE = ("working_memory_add", "storage_save")
+
 
 _THINKING = f"""\
 You are in the state thinking. Reply with one agent element and nothing else:
@@ -287,12 +287,12 @@ def _now(
 
     texts = config.available_actions
     actions = {name: texts[name] for name in _offered(texts, state)}
-    with_value = [name for name in _WITH_VALUE if name in actions]
+    with_value = [name for name in WITH_VALUE if name in actions]
     note = "tags names one memory, or several separated by commas."
     form = {"type": "page_out", "tags": TAG_OF_EXAMPLE}
     if state == "executing":
         note = _on_names(with_value, own)
-        form["type"] = next(iter(with_value or actions), _WITH_VALUE[0])
+        form["type"] = next(iter(with_value or actions), WITH_VALUE[0])
         if with_value:
             form["value"] = _VALUE_OF_EXAMPLE
         # small models do what the example does: it shows what the application is there for, and

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import chain, count
 from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
@@ -239,13 +240,10 @@ def _with_tags(found: Mapping[str, Any]) -> dict[str, Any]:
     """Return memories under proper tags; a value that would be hidden gets a numbered one."""
     tagged: dict[str, Any] = {}
     for key, value in found.items():
-        tag = wanted = as_tag(key) or "_"
-        number = 1
-        while tag in tagged and tagged[tag] != value:
-            number += 1
-            tag = numbered(wanted, number)
-
-        tagged[tag] = value
+        wanted = as_tag(key) or "_"
+        further = (numbered(wanted, number) for number in count(2))
+        free = (tag for tag in chain([wanted], further) if tagged.get(tag, value) == value)
+        tagged[next(free)] = value
 
     return tagged
 

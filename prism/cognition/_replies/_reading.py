@@ -13,7 +13,7 @@ from prism.cognition._replies._calls import MOST_CALL, OF_AGENT, call_in, rewrit
 from prism.cognition._replies._data import Pairs, found_in, is_balanced, loaded, valid_objects
 from prism.cognition._replies._elements import Element, Elements
 from prism.cognition._replies._tags import Markup, TooManyTagsError, key_of, resolved
-from prism.cognition._settings import AVAILABLE_ACTIONS
+from prism.cognition._settings import AVAILABLE_ACTIONS, WITH_VALUE
 from prism.statechart.reasoner._replies._objects import excerpt, without_thoughts
 from prism.statechart.reasoner._texts import whole_characters
 
@@ -329,8 +329,7 @@ UNREAD = "text of no element"
 _PARTS = ("type", "tags", "value")
 _OF_AGENT = ("next_state", "thinking_log", "action", "agent")
 _OF_MEMORY = (*AVAILABLE_ACTIONS, "")
-_WITH_VALUE = ("working_memory_add", "storage_save", "")
-"""The actions that do something else where a value is missing."""
+
 
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _FIELD = re.compile(r"<([A-Za-z]\w{0,60})>([^<>]*+)</\1\s*+>")
@@ -418,7 +417,7 @@ def _action_of(parts: Leaves, defects: list[str], is_valid: bool) -> AskedAction
 def _needs_value(action: AskedAction) -> bool:
     """Return whether an action does something else where a value is missing."""
     is_own = action.type not in _OF_MEMORY
-    return action.type in _WITH_VALUE or (is_own and not action.fields)
+    return action.type in (*WITH_VALUE, "") or (is_own and not action.fields)
 
 
 def _fields_of(parts: Leaves) -> dict[str, Any]:
