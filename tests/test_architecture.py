@@ -262,7 +262,7 @@ def test_one_module_knows_the_transitions_package() -> None:
 
 
 def test_servers_are_asked_over_one_wire() -> None:
-    """No module imports a client of model servers; two carriers do HTTP, and faults name theirs."""
+    """No module imports a client of model servers; two carriers do HTTP."""
     assert importers_of("ollama") == importers_of("openai") == set()
     assert importers_of("httpx") == {"prism.llm._wire"}
     assert importers_of("aiohttp") == {"prism.llm._wire"}

@@ -34,7 +34,8 @@ def spent_lines(spent: Mapping[str, Any]) -> Iterator[str]:
         yield f"  {shown(model)}, tried before the run: {_counts(costs)}{_money(costs)}"
     if earlier := spent.get("earlier"):
         total = f"{counted(earlier['calls'], 'call')}, {counted(earlier['tokens'], 'token')}"
-        yield f"  trials and lost answers before the run was resumed: {total}"
+        about = f", about {in_words(earlier['money'])}" if "money" in earlier else ""
+        yield f"  trials and lost answers before the run was resumed: {total}{about}"
 
 
 def _counts(costs: Mapping[str, int]) -> str:

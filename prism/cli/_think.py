@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -83,7 +83,7 @@ def check(
     if goal is not None and not any(problem.severity == "error" for problem in problems):
         problems += [
             ConfigProblem(str(config), 0, 0, f"agent.{limit}", message, "no_room")
-            for limit, message in crowded_limits(Config.load(config), goal=goal)
+            for limit, message in crowded_limits(replace(Config.load(config), goal=goal))
         ]
 
     listing = {"config": str(config), "problems": list(map(asdict, problems))}

@@ -16,7 +16,7 @@ from prism.cognition._memory._memory import Memory
 from prism.cognition._memory._values import as_tag
 from prism.cognition._prompts import FIELD_OF_EXAMPLE, TAG_OF_EXAMPLE
 from prism.cognition._replies import AskedAction
-from prism.cognition._settings import AVAILABLE_ACTIONS, MEMORY_ACTIONS
+from prism.cognition._settings import AVAILABLE_ACTIONS, MEMORY_ACTIONS, WITH_VALUE
 from prism.errors import DefinitionError, PrismError
 from prism.files._declarations import adapter
 
@@ -104,7 +104,7 @@ def tag_in(memory: Memory, tag: str, *, is_stored: bool) -> str | None:
 
 def _tag_meant(memory: Memory, asked: AskedAction) -> str:
     """Return the tag of an action, as the memory that it concerns is called if there is one."""
-    is_new = asked.type in ("working_memory_add", "storage_save") and value_of(asked) is not None
+    is_new = asked.type in WITH_VALUE and value_of(asked) is not None
     is_stored = asked.type == "storage_load"
     found = None if is_new else tag_in(memory, as_tag(asked.tags), is_stored=is_stored)
     return asked.tags if found in (None, as_tag(asked.tags)) else str(found)
@@ -312,9 +312,7 @@ def own_action(function: Callable[..., Any]) -> OwnAction:
         DefinitionError: If no reply could ask for it.
     """
     name = getattr(function, "__name__", "")
-    parameters = {
-        each.name: each for each in list(inspect.signature(function).parameters.values())[1:]
-    }
+    parameters = dict([*inspect.signature(function).parameters.items()][1:])
     if problem := _problem_of(function, name, parameters.values()):
         raise DefinitionError(f"the action {name!r} {problem}")
 
@@ -356,14 +354,9 @@ def actions_of(cls: type, given: Iterable[Callable[..., Any]] = ()) -> dict[str,
     Raises:
         DefinitionError: If two have one name, or no reply could ask for one.
     """
-    found: dict[str, OwnAction] = {}
-    for base in reversed(cls.__mro__):
-        for name, member in vars(base).items():
-            own = getattr(member, _MARK, None)
-            if own is not None:
-                found[name] = own
-            elif name in found:  # overridden by what is none
-                del found[name]
+    names = dict.fromkeys(name for base in reversed(cls.__mro__) for name in vars(base))
+    marks = {name: getattr(getattr(cls, name, None), _MARK, None) for name in names}
+    found: dict[str, OwnAction] = {name: own for name, own in marks.items() if own is not None}
     for function in given:
         own = getattr(function, _MARK, None) or own_action(function)
         if own.name in found:

@@ -22,7 +22,6 @@ from prism.llm import Model
 from prism.runs._documents import hold
 from prism.runs._lent import Lent, writer_of
 from prism.statechart import Statechart
-from prism.statechart.reasoner._texts import BaseWriter
 from prism.statechart.reasoner._tokens import TokenCounter, count_tokens
 from prism.telemetry._loggers import EventLogger
 
@@ -52,7 +51,7 @@ class CognitiveAgent:
         clock: Returns the current time in seconds since the epoch. None means real time.
 
     Attributes:
-        config: Its instructions and limits.
+        config: Its goal, instructions and limits.
         memory: Its knowledge.
         agent_id: Its name.
         state: Its state.
@@ -83,7 +82,7 @@ class CognitiveAgent:
         logger: EventLogger | None = None,
         clock: Callable[[], float] | None = None,
     ) -> None:
-        self.config: Config = config
+        self.config: Config = config if goal is None else replace(config, goal=goal)
         self.agent_id: str = agent_id
         self.take_memory(memory)
         self.ticks_in_state: int = 0
@@ -92,10 +91,9 @@ class CognitiveAgent:
         self.stopped: str | None = None
         self.world: Any = None
         self._on_cycle = on_cycle
-        self._pager = Pager(config, goal, count, self.actions)
-        self._writer: BaseWriter = writer_of(with_window(client, config, count))
-        self._logger = logger
-        self._chart = self.chart.bound(CHART_NAME, logger, clock or time)
+        self._pager = Pager(self.config, count, self.actions)
+        writer = writer_of(with_window(client, config, count))
+        self._use(Lent(writer, logger, clock or time, seed=None))
 
     def take_memory(self, memory: Memory) -> None:
         """Continue with another open memory, which nothing else may use."""
@@ -177,7 +175,7 @@ class CognitiveAgent:
             self.memory.replace(document_of(before))
 
     def _use(self, lent: Lent) -> None:
-        self._writer, self._logger = lent.writer, lent.logger
+        self._lent = lent
         self._chart = self.chart.bound(CHART_NAME, lent.logger, lent.clock)
 
     async def act(self, world: Any) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Self, TypeVar
@@ -180,7 +180,6 @@ def _text_of(file: Path) -> str:
 def crowded_limits(
     config: Config,
     *,
-    goal: str | None = None,
     count: TokenCounter = count_tokens,
     own: Mapping[str, Any] | None = None,
 ) -> Iterator[tuple[str, str]]:
@@ -188,13 +187,12 @@ def crowded_limits(
 
     Args:
         config: The configuration.
-        goal: The goal; the configuration's own by default.
         count: Counts tokens.
         own: Actions of the application, by name.
     """
     limits = {"hard_limit": config.hard_limit, "paging_limit": config.paging_limit}
     for state in config.state_description:
-        tokens = build_prompt(config, state, LEAST, goal=goal, count=count, own=own).tokens
+        tokens = build_prompt(config, state, LEAST, count=count, own=own).tokens
         for name, limit in limits.items():
             # beyond the paging limit the agent would page for ever: nothing that can go makes the
             # prompt small enough
@@ -415,10 +413,9 @@ class Reading(Problems):
             else:
                 found[str(name)] = value
 
-        if "hard_limit" in found:
-            found["hard_limit"].setdefault("max_tokens", HARD_LIMIT)
+        defaults = Config()
         return {
-            name: BLOCKS[name](**value) if name in BLOCKS else value
+            name: replace(getattr(defaults, name), **value) if name in BLOCKS else value
             for name, value in found.items()
         }
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -12,8 +11,9 @@ from typing import Any, Literal, Self
 from prism.cognition._actions import ActionRefusedError, ActionResult, carry_out, problem_of
 from prism.cognition._chart import ACTED, EXECUTE, FAULT, OVERFLOW, PAGED, THINK, CognitiveState
 from prism.cognition._memory._memory import Memory
-from prism.cognition._paging import Fitted, Paged, PagingReason
-from prism.cognition._prompts import is_echo, reply_schema
+from prism.cognition._memory._search import words_of
+from prism.cognition._paging import Paged, PagingReason
+from prism.cognition._prompts import Prompt, is_echo, reply_schema
 from prism.cognition._replies import AgentReply, AskedAction, read_reply
 from prism.statechart.reasoner._spending import Cost
 from prism.statechart.reasoner._texts import TextCall, Written
@@ -31,7 +31,6 @@ ECHOED = "it repeats what the prompt shows"
 
 _CUT_OFF = "the reply is cut off, perhaps with its action"
 _SPENT = "BudgetSpentError"
-_BETWEEN_WORDS = re.compile(r"[\W_]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +208,7 @@ class CycleUnderWay:
         self._agent = agent
         self._memory: Memory = agent.memory
         self._why: PagingReason = "asked"
-        self._fitted: Fitted | None = None
+        self._prompt: Prompt | None = None
         self._written: Written | None = None
         self._reply = AgentReply()
 
@@ -242,27 +241,27 @@ class CycleUnderWay:
 
     async def _ask(self) -> None:
         agent, state = self._agent, self.told.state
-        self._fitted = agent._pager.fit(self._memory, state)
+        self._prompt = prompt = agent._pager.fit(self._memory, state)
         call = TextCall(
             agent,
             f"{self.told.number}:{state}",
-            self._fitted.prompt.text,
+            prompt.text,
             reply_schema(state, agent.config.available_actions, agent.actions),
             partial(read_reply, names=tuple(agent.actions)),
             variation=self.told.number,
         )
-        self._written = written = await agent._writer.write(call, logger=agent._logger)
+        self._written = written = await agent._lent.writer.write(call, logger=agent._lent.logger)
         attempts = 0 if written.cost is None else written.cost.attempts
         lost = lost_calls(attempts, has_failed=written.has_failed)
-        self._note(prompt_tokens=self._fitted.prompt.tokens, cost=written.cost, lost_calls=lost)
+        self._note(prompt_tokens=prompt.tokens, cost=written.cost, lost_calls=lost)
 
     def _conclude(self) -> None:
         """Do what the reply asks for; nothing waits here, so all of it happens or nothing."""
-        is_broken_off = True
+        is_broken_off = False
         try:
             self._do_as_asked()
-            is_broken_off = False
         except BaseException as error:
+            is_broken_off = True
             self._note(outcome="failed", reason=describe(error))
             raise
         finally:
@@ -275,8 +274,8 @@ class CycleUnderWay:
 
     def _do_as_asked(self) -> None:
         # what did not fit into the prompt goes first: the model wrote without having seen it
-        if self._fitted is not None:
-            self._note_paged(self._agent._pager.make_room(self._memory, self._fitted))
+        if self._prompt is not None:
+            self._note_paged(self._agent._pager.make_room(self._memory, self._prompt))
         failure = self._failure_to_write()
         if self._written is not None and failure is None:
             self._reply = self._written.value
@@ -483,8 +482,8 @@ class CycleUnderWay:
         """Announce what happened; a warning is shown in any case."""
         about = {"agent_id": self._agent.agent_id, "cycle": self.told.number}
         if is_warning:
-            report_warning(self._agent._logger, event, **about, **keys)
-        elif (logger := active_logger(self._agent._logger)) is not None:
+            report_warning(self._agent._lent.logger, event, **about, **keys)
+        elif (logger := active_logger(self._agent._lent.logger)) is not None:
             logger.info(event, **about, **keys)
 
 
@@ -512,12 +511,8 @@ def _named(asked: AskedAction | None) -> tuple[str, str]:
 
 def _mentioned(memory: Memory, text: str) -> list[str]:
     """Return the memories whose tags a text names, with spaces or underscores between words."""
-    words = f" {_words(text)} "
-    return [tag for tag in memory.working if f" {_words(tag)} " in words]
-
-
-def _words(text: str) -> str:
-    return _BETWEEN_WORDS.sub(" ", text.lower()).strip()
+    words = f" {' '.join(words_of(text))} "
+    return [tag for tag in memory.working if f" {' '.join(words_of(tag))} " in words]
 
 
 def _counted(names: Iterable[str]) -> dict[str, int]:

@@ -6,13 +6,14 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from math import inf
 from typing import Any, Literal
 
 from prism.cognition._actions import OwnAction, tag_in
 from prism.cognition._config import Config, crowded_limits
 from prism.cognition._memory._contents import STATES
 from prism.cognition._memory._memory import Memory
-from prism.cognition._memory._values import as_tag, to_text
+from prism.cognition._memory._values import MISSING, as_tag, to_text
 from prism.cognition._prompts import LEAST, Prompt, Seen, build_prompt, without
 from prism.cognition._replies import AskedAction
 from prism.cognition._settings import PAGING_ACTIONS
@@ -25,9 +26,9 @@ PagedBy = Literal["lru", "model"]
 _MOST_MATCHES = 10
 """Memories that are looked at to come back."""
 
-_DOWN_TO = 3, 4
-_UP_TO = 7, 8
-_THOUGHTS_TO = 1, 2
+_DOWN_TO = 3 / 4
+_UP_TO = 7 / 8
+_THOUGHTS_TO = 1 / 2
 """Shares of what the soft limit leaves to memory and log: down to the first memories go, up to the
 second they come back, so that the next few cycles need no paging. Where the log alone has more than
 the first, it goes down to the third, or each new memory would have to go at once."""
@@ -73,21 +74,6 @@ class Paged:
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Fitted:
-    """A prompt within the hard limit, and what has to move so that it is.
-
-    Args:
-        prompt: The prompt without what moves.
-        moving: Thoughts and memories that move to storage, in this order.
-        tokens_before: Tokens of the prompt with them.
-    """
-
-    prompt: Prompt
-    moving: tuple[str, ...] = ()
-    tokens_before: int = 0
-
-
 @dataclass(slots=True)
 class _Moves:
     """The moves of a paging so far."""
@@ -119,7 +105,6 @@ class Pager:
 
     Args:
         config: The configuration.
-        goal: What the agent is to achieve; the configuration's goal by default.
         count: Counts tokens.
         own: Actions of the application, by name.
 
@@ -132,20 +117,17 @@ class Pager:
     """
 
     def __init__(
-        self,
-        config: Config,
-        goal: str | None,
-        count: TokenCounter,
-        own: Mapping[str, OwnAction] | None = None,
+        self, config: Config, count: TokenCounter, own: Mapping[str, OwnAction] | None = None
     ) -> None:
         self._config = config
-        self._goal = config.goal if goal is None else goal
         self._count = count
-        self._prompt = partial(build_prompt, config, goal=goal, count=count, own=own)
+        self._prompt = partial(build_prompt, config, count=count, own=own)
         soft, hard = config.paging_limit, config.hard_limit
         self.soft: int | None = soft.max_tokens if soft.enable else None
         self.hard: int | None = hard.max_tokens if hard.enable else None
-        for limit, message in crowded_limits(config, goal=goal, count=count, own=own):
+        self._soft: float = inf if self.soft is None else self.soft
+        self._hard: float = inf if self.hard is None else self.hard
+        for limit, message in crowded_limits(config, count=count, own=own):
             raise InputError(message, field=f"{limit}.max_tokens")
 
         # by use, nobody is asked in the state paging
@@ -159,34 +141,31 @@ class Pager:
     def has_passed_soft_limit(self, memory: Memory) -> bool:
         """Return whether the thinking prompt is above the soft limit, and anything can move."""
         seen = self._seen(memory)
-        if self.soft is None or self._thinking(seen) <= self.soft:
+        if self._thinking(seen) <= self._soft:
             return False
 
         return bool(memory.working) or self._long_log(seen) != ([], None)
 
     def has_room_for(self, tag: str, value: Any) -> bool:
         """Return whether a prompt with this memory alone is within the hard limit."""
-        if self.hard is None:
-            return True
-
         last = {"cycle": 10**6, "state": "executing", "type": "working_memory_remove", "tags": tag}
         alone = replace(LEAST, working={tag: value}, last_action=last)
-        return self._prompt(self._largest, alone).tokens <= self.hard
+        return self._prompt(self._largest, alone).tokens <= self._hard
 
-    def fit(self, memory: Memory, state: str) -> Fitted:
+    def fit(self, memory: Memory, state: str) -> Prompt:
         """Return a prompt within the hard limit; the memory stays as it is.
 
         Args:
             memory: The memory.
             state: State that the prompt is for.
         """
-        seen, hard = self._seen(memory), self.hard
+        seen, hard = self._seen(memory), self._hard
         whole = self._prompt(state, seen)
-        if hard is None or whole.tokens <= hard:
-            return Fitted(self._with_hints(memory, state, seen, whole), tokens_before=whole.tokens)
+        if whole.tokens <= hard:
+            return self._with_hints(memory, state, seen, whole)
 
         # of a log that alone is too long the oldest thoughts go first, else memories
-        limit = min(hard, self.soft or hard)
+        limit = min(hard, self._soft)
         first = self._surplus_thoughts(seen, limit, limit)
         order = [("thoughts", key) for key in seen.thoughts]
         order[first:first] = [("working", tag) for tag in memory.least_recently_used()]
@@ -199,17 +178,16 @@ class Pager:
                 left = replace(left, **shorter)
 
         tags = tuple(key for _, key in moving)
-        return Fitted(self._prompt(state, left), tags, whole.tokens)
+        return replace(self._prompt(state, left), moving=tags, tokens_before=whole.tokens)
 
-    def make_room(self, memory: Memory, fitted: Fitted) -> Paged | None:
+    def make_room(self, memory: Memory, prompt: Prompt) -> Paged | None:
         """Move to storage what has to move; None if nothing has."""
-        if not fitted.moving:
+        if not prompt.moving:
             return None
 
         moves = _Moves(memory)
-        moves.page_out(fitted.moving)
-        sizes = fitted.tokens_before, fitted.prompt.tokens, self.hard
-        return moves.told("hard_limit", "lru", *sizes)
+        moves.page_out(prompt.moving)
+        return moves.told("hard_limit", "lru", prompt.tokens_before, prompt.tokens, self.hard)
 
     def page(
         self, memory: Memory, why: PagingReason, asked: AskedAction | None, reason: str | None
@@ -273,7 +251,9 @@ class Pager:
         For it no memory has to move: it keeps below the soft limit, or else below the hard one.
         """
         found = _found_last(memory)
-        named = dict.fromkeys(_matching(memory, self._config.storage.named, self._goal or ""))
+        named = dict.fromkeys(
+            _matching(memory, self._config.storage.named, self._config.goal or "")
+        )
         hinted, hints = replace(seen, found=found, named=named), [*(found | named)]
         if not hints:
             return whole
@@ -283,32 +263,26 @@ class Pager:
             gone = [(part, tag) for tag in last for part in ("found", "named")]
             return self._prompt(state, without(hinted, gone))
 
-        limits = [limit for limit in (self.soft, self.hard) if limit and whole.tokens <= limit]
-        bound = min(limits, default=None)
-        if bound is None:
-            return without_last(0)
-        return without_last(fewest(len(hints), lambda n: without_last(n).tokens <= bound))
+        limit = min(limit for limit in (self._soft, self._hard) if whole.tokens <= limit)
+        return without_last(fewest(len(hints), lambda n: without_last(n).tokens <= limit))
 
     # What moves by use
 
     def _page_by_use(self, moves: _Moves, *, brings_back: bool) -> None:
-        memory, limit = moves.memory, None
-        if self.soft is not None:
-            keys, length = self._long_log(self._seen(memory))
-            moves.page_out(keys)
-            if length is not None:
-                moves.shorten([*memory.thoughts][-1], length)
+        memory = moves.memory
+        keys, length = self._long_log(self._seen(memory))
+        moves.page_out(keys)
+        if length is not None:
+            moves.shorten([*memory.thoughts][-1], length)
 
-            fixed = self._thinking(replace(self._seen(memory), working={}, thoughts={}))
-            moves.page_out(self._least_used(moves, _share(_DOWN_TO, fixed, self.soft)))
-            limit = _share(_UP_TO, fixed, self.soft)
-
+        fixed = self._thinking(replace(self._seen(memory), working={}, thoughts={}))
+        moves.page_out(self._least_used(moves, _share(_DOWN_TO, fixed, self._soft)))
         if brings_back:
             # what has just gone would come back at once: the last thought may name it
             gone = {*moves.moved_out, *map(as_tag, moves.shortened)}
             matching = _matching(memory, _MOST_MATCHES + len(gone))
             for tag in [tag for tag in matching if tag not in gone][:_MOST_MATCHES]:
-                self._bring_back(moves, tag, limit)
+                self._bring_back(moves, tag, _share(_UP_TO, fixed, self._soft))
 
     def _long_log(self, seen: Seen) -> tuple[list[str], int | None]:
         """Return how a log makes room that alone leaves new memories none below the soft limit.
@@ -319,13 +293,12 @@ class Pager:
         """
         log, keys = replace(seen, working={}), list(seen.thoughts)
         fixed = self._thinking(replace(log, thoughts={}))
-        if self.soft is None or self.soft <= fixed or not keys:
-            return [], None
-        if self._thinking(log) <= (most := _share(_DOWN_TO, fixed, self.soft)):
+        most = _share(_DOWN_TO, fixed, self._soft)
+        if self._soft <= fixed or not keys or self._thinking(log) <= most:
             return [], None
 
-        moving = keys[: self._surplus_thoughts(seen, self.soft, most)]
-        limit = _share(_THOUGHTS_TO, fixed, self.soft)
+        moving = keys[: self._surplus_thoughts(seen, self._soft, most)]
+        limit = _share(_THOUGHTS_TO, fixed, self._soft)
         last, text = keys[-1], log.thoughts[keys[-1]]
 
         def fits(dropped: int) -> bool:
@@ -337,7 +310,7 @@ class Pager:
 
         return moving, max(_LEAST_THOUGHT // 2, len(text) - fewest(len(text), fits))
 
-    def _surplus_thoughts(self, seen: Seen, limit: int, most: int) -> int:
+    def _surplus_thoughts(self, seen: Seen, limit: float, most: float) -> int:
         """Return how many of the oldest thoughts go from a log that alone has more than it may.
 
         Args:
@@ -353,7 +326,7 @@ class Pager:
         order = [("thoughts", key) for key in log.thoughts][:-1]
         return len(going(log, order, lambda it: self._thinking(it) <= share))
 
-    def _least_used(self, moves: _Moves, limit: int) -> list[str]:
+    def _least_used(self, moves: _Moves, limit: float) -> list[str]:
         """Return the memories without which the thinking prompt is within a limit."""
         order = moves.memory.least_recently_used()
 
@@ -369,18 +342,23 @@ class Pager:
     def _page_in_as_asked(self, asked: AskedAction, moves: _Moves) -> str | None:
         """Bring back what a model asks for; return why not, if a part of it does not come."""
         for tag in (tags := _named(asked, moves.memory)):
-            self._bring_back(moves, tag, self.soft)
+            self._bring_back(moves, tag, self._soft)
 
-        left_out = [tag for tag in tags if tag not in moves.memory.working]
+        there = {*moves.memory.working, *moves.moved_in}
+        left_out = [tag for tag in tags if tag not in there]
         return f"there is no room for {', '.join(left_out)}" if left_out else None
 
-    def _bring_back(self, moves: _Moves, tag: str, limit: int | None) -> None:
-        """Bring one memory back, if a prompt has room for it below a limit, or the hard one."""
-        value, seen = moves.memory.stored(tag), self._seen_after(moves, into=[tag])
-        bound = self.hard if limit is None else limit
-        shown = replace(seen, working={**seen.working, tag: value})
-        fits = bound is None or self._thinking(shown) <= bound
-        if fits and self.has_room_for(tag, value) and moves.memory.page_in(tag):
+    def _bring_back(self, moves: _Moves, tag: str, limit: float) -> None:
+        """Bring one memory back, if a prompt has room for it below a limit and the hard one."""
+        memory, log = moves.memory, self._config.thinking_log
+        value, seen = memory.stored(tag), self._seen_after(moves, into=[tag])
+        has_place = log.enable and len(seen.thoughts) < log.max_entries
+        as_thought = has_place and memory.is_missing_thought(tag)
+        part = "thoughts" if as_thought else "working"
+        more: Any = {part: {**getattr(seen, part), tag: value}}
+        fits = self._thinking(replace(seen, **more)) <= min(limit, self._hard)
+        is_small = fits and self.has_room_for(tag, value)
+        if is_small and memory.page_in(tag, as_thought=as_thought):
             moves.moved_in.append(tag)
 
 
@@ -398,9 +376,9 @@ def going(
     return order[: least + left]
 
 
-def _share(share: tuple[int, int], fixed: int, limit: int) -> int:
+def _share(share: float, fixed: int, limit: float) -> float:
     """Return a size between that of the fixed part of a prompt and a limit."""
-    return fixed + max(0, limit - fixed) * share[0] // share[1]
+    return fixed + max(0, limit - fixed) * share
 
 
 def _found_last(memory: Memory) -> dict[str, str]:
@@ -412,8 +390,8 @@ def _found_last(memory: Memory) -> dict[str, str]:
     }
 
 
-def _matching(memory: Memory, limit: int, instead: str = "") -> list[str]:
-    """Return tags of what storage has for the last thought, best first, and is not seen yet.
+def _matching(memory: Memory, limit: int, instead: str | None = None) -> list[str]:
+    """Return tags of what storage has for the last thought, best first, and is not seen as it is.
 
     Args:
         memory: The memory.
@@ -422,9 +400,10 @@ def _matching(memory: Memory, limit: int, instead: str = "") -> list[str]:
     """
     text = [*memory.thoughts.values(), *([] if memory.thoughts else [instead])][-1]
     # a thought has many words: as they stand, they tell more than in all their forms
-    number = limit + len(memory.working)
+    thoughts, number = memory.thoughts, limit + len(memory.working) + len(memory.thoughts)
     found = memory.search(text, number, plurals=False) if text else []
-    return [match.tag for match in found if match.tag not in memory.working][:limit]
+    unseen = (match for match in found if match.value != thoughts.get(match.tag, MISSING))
+    return [match.tag for match in unseen if match.tag not in memory.working][:limit]
 
 
 def _named(asked: AskedAction, memory: Memory) -> list[str]:

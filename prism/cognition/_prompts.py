@@ -18,7 +18,7 @@ from types import MappingProxyType
 from typing import Any, Self
 
 from prism.cognition._memory._values import to_text
-from prism.cognition._settings import PAGING_ACTIONS, STATE_DESCRIPTION, PromptTexts
+from prism.cognition._settings import PAGING_ACTIONS, STATE_DESCRIPTION, WITH_VALUE, PromptTexts
 from prism.errors import UnknownStateError
 from prism.statechart.reasoner._tokens import TokenCounter, count_tokens
 
@@ -32,7 +32,7 @@ FIELD_OF_EXAMPLE = "..."
 _VALUE_OF_EXAMPLE = "What it says."
 
 _AROUND_THOUGHT = re.compile(r"</?(?:thought\b[^<>]*|thinking_log)>")
-_WITH_VALUE = ("working_memory_add", "storage_save")
+
 
 _THINKING = f"""\
 You are in the state thinking. Reply with one agent element and nothing else:
@@ -129,10 +129,14 @@ class Prompt:
     Args:
         text: The text.
         tokens: How many tokens it has.
+        moving: Thoughts and memories that move to storage, in this order, as it lacks them.
+        tokens_before: Tokens of the prompt with them.
     """
 
     text: str
     tokens: int
+    moving: tuple[str, ...] = ()
+    tokens_before: int = 0
 
 
 def build_prompt(
@@ -140,7 +144,6 @@ def build_prompt(
     state: str,
     seen: Seen,
     *,
-    goal: str | None = None,
     count: TokenCounter = count_tokens,
     own: Mapping[str, Any] | None = None,
 ) -> Prompt:
@@ -150,7 +153,6 @@ def build_prompt(
         config: The texts.
         state: The state that the agent is in.
         seen: What it sees of its memory.
-        goal: What is to be achieved; the configuration's goal by default.
         count: Counts tokens.
         own: Actions of the application by name, an `OwnAction` each.
 
@@ -160,12 +162,11 @@ def build_prompt(
     if state not in STATE_DESCRIPTION:
         raise UnknownStateError(f"there is no state {state!r}: use {', '.join(STATE_DESCRIPTION)}")
 
-    given = config.goal if goal is None else goal
     parts = [
         config.role,
         config.instructions,
         _section("states", _listed(config.state_description)),
-        _section("goal", [_escaped(given)]) if given else "",
+        _section("goal", [_escaped(config.goal)]) if config.goal else "",
         *memory_sections(seen),
         _now(config, state, own or {}, seen.last_action or {}),
     ]
@@ -286,12 +287,12 @@ def _now(
 
     texts = config.available_actions
     actions = {name: texts[name] for name in _offered(texts, state)}
-    with_value = [name for name in _WITH_VALUE if name in actions]
+    with_value = [name for name in WITH_VALUE if name in actions]
     note = "tags names one memory, or several separated by commas."
     form = {"type": "page_out", "tags": TAG_OF_EXAMPLE}
     if state == "executing":
         note = _on_names(with_value, own)
-        form["type"] = next(iter(with_value or actions), _WITH_VALUE[0])
+        form["type"] = next(iter(with_value or actions), WITH_VALUE[0])
         if with_value:
             form["value"] = _VALUE_OF_EXAMPLE
         # small models do what the example does: it shows what the application is there for, and

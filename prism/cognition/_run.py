@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -106,12 +107,12 @@ class Cycles(Alone):
     nowhere if that is not kept.
     """
 
-    __slots__ = ("_parts", "_run")
+    __slots__ = ("_run", "_told")
 
     if TYPE_CHECKING:
         agent: Thinker
         _run: CognitiveRun
-        _parts: list[Event]
+        _told: defaultdict[str, list[Event]]
 
     def _prism_kept_in(self, folder: Path) -> None:
         self.agent.folder = folder
@@ -162,18 +163,17 @@ class Cycles(Alone):
     def _warn(self, event: str, **keys: Any) -> None:
         agent = self.agent
         about = {"agent_id": agent.agent_id, "cycle": agent.memory.cycle}
-        report_warning(agent._logger, event, **about, **keys)
+        report_warning(agent._lent.logger, event, **about, **keys)
 
     # Going on
 
     def _prism_recall(self, event: Event) -> None:
-        if event["event"] in _TOLD:
-            self._parts.append(event)
+        self._told[event["event"]].append(event)
 
-    def _prism_summary_of(self, event: Event) -> Cycle:  # noqa: ARG002 - its parts say it all
-        *parts, last = self._parts
-        self._parts.clear()
-        return _cycle_of(last, parts)
+    def _prism_summary_of(self, event: Event) -> Cycle:  # noqa: ARG002 - a cycle's own says more
+        cycle = _cycle_of(self._told)
+        self._told.clear()
+        return cycle
 
     def _go_on(self, kept: Mapping[str, Any]) -> None:
         memory, known = self.agent.memory, json.loads(kept["memory"])
@@ -230,31 +230,24 @@ def _name(after: int | None) -> str:
     return "memory_before.json" if after is None else f"memory_after_{after:08}.json"
 
 
-_ACTED = (events.COGNITION_ACTION, events.COGNITION_REFUSED)
-_TOLD = (*_ACTED, events.TEXT_WRITTEN, events.COGNITION_PAGED, events.COGNITION_CYCLE)
-
-
-def _cycle_of(event: Event, parts: Sequence[Event]) -> Cycle:
-    cost = Cost()
-    cost.input_tokens, cost.output_tokens = event["input_tokens"], event["output_tokens"]
-    paged = [told_by(Paged, part) for part in parts if part["event"] == events.COGNITION_PAGED]
-    actions = [
-        told_by(ActionResult, {"outcome": "refused", **part})
-        for part in parts
-        if part["event"] in _ACTED
-    ]
-    texts = [part for part in parts if part["event"] == events.TEXT_WRITTEN]
+def _cycle_of(told: Mapping[str, Sequence[Event]]) -> Cycle:
+    """Return the cycle that its events describe, by their names."""
+    (event,) = told[events.COGNITION_CYCLE]
+    acted = [*told[events.COGNITION_ACTION], *told[events.COGNITION_REFUSED]]
+    actions = [told_by(ActionResult, {"outcome": "refused", **each}) for each in acted]
+    lost = (
+        lost_calls(each["attempts"], has_failed=each["source"] == "failed")
+        for each in told[events.TEXT_WRITTEN]
+    )
 
     return told_by(
         Cycle,
         event,
         number=event["cycle"],
         action=actions[-1] if actions else None,
-        paged=tuple(paged),
-        lost_calls=sum(
-            lost_calls(part["attempts"], has_failed=part["source"] == "failed") for part in texts
-        ),
-        cost=None if event["prompt_tokens"] is None else cost,
+        paged=tuple(told_by(Paged, each) for each in told[events.COGNITION_PAGED]),
+        lost_calls=sum(lost),
+        cost=None if event["prompt_tokens"] is None else told_by(Cost, event),
     )
 
 
@@ -336,7 +329,7 @@ class CognitiveRun(AloneRun):
         with naming(self.file):
             agent = make()
         writer = self._writer_of(config)
-        world = Cycles.of(agent=agent, _run=self, _parts=[])
+        world = Cycles.of(agent=agent, _run=self, _told=defaultdict(list))
 
         return self._loop_of(world, writer, cycles, logger, clock)
 

@@ -61,6 +61,9 @@ PAGING_ACTIONS: Mapping[str, str] = MappingProxyType(
         "page_in": "Bring information from persistent storage back to working memory using tags",
     }
 )
+WITH_VALUE = ("working_memory_add", "storage_save")
+"""The actions that take a value."""
+
 AVAILABLE_ACTIONS: Mapping[str, str] = MappingProxyType({**MEMORY_ACTIONS, **PAGING_ACTIONS})
 
 

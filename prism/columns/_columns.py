@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from prism.columns import _table as T  # noqa: N812
-from prism.columns._types import BOOL, FLOAT, Stored, is_word
-from prism.columns._unit import Unit
+from prism.columns._types import BOOL, FLOAT, Stored, Unit, is_word
 from prism.errors import FieldTypeError
 
 _EVENTS_BESIDES, _EVENTS_EACH = 65_536, 16

@@ -1,8 +1,8 @@
-"""The Python that a step may use: expressions and statements, translated one by one.
+"""The Python that a step may use: expressions, translated one by one.
 
-Whatever is not translated is refused by its line, with what to do instead. Types are known before
-anything runs, so numbers, agents and states are machine words, and every operation is the one that
-Python would carry out.
+Whatever is not translated is refused by its line, with what to do instead, and counts as lost:
+nothing that is done with it is refused again. Types are known before anything runs, so numbers,
+agents and states are machine words, and every operation is the one that Python would carry out.
 """
 
 from __future__ import annotations
@@ -11,15 +11,16 @@ import ast
 import builtins
 import inspect
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from copy import copy
 from enum import Enum
 from functools import reduce
+from linecache import getline
 from typing import Any
 
+from prism._faults import Place
 from prism.columns import _types as types
-from prism.columns._types import Layout, RefusedError, Type, Value, is_word
+from prism.columns._types import UNKNOWN, Type, Unit, Value, is_word
 from prism.worlds import Agent, World
 from prism.worlds._charts import named
 
@@ -116,11 +117,13 @@ _CONVERSIONS: Mapping[tuple[Type, Type], str] = {
     (types.NEIGHBOURS, types.CONDITION): "(degree(run, {0}) > 0)",
     (types.MAYBE_AGENT, types.AGENT): "somebody(run, {0}, {line})",
     **{(each, types.MAYBE_AGENT): "{0}" for each in (types.AGENT, types.NONE)},
+    **{(each, types.MAYBE_STATE): "{0}" for each in (types.STATE, types.NONE)},
 }
 """The conversions from one type to another."""
 
 _ELSEWHERE = "run this world without columns"
 IN_THE_MIDDLE = "an answer in the middle of something: give it a name first, name = await ..."
+WRITTEN_OUT = "weights are written out: {State.A: 0.3, State.B: 0.7}"
 
 _AGENTS_OWN: Mapping[str, str] = {
     **dict.fromkeys(
@@ -150,104 +153,80 @@ _WORLDS_OWN: Mapping[str, str] = {
 }
 
 
-class Scope:
-    """The names and the parts of one function.
+_LOST = Value("0", types.LOST)
+
+
+class Expressions:
+    """Translates the expressions of one function.
 
     Args:
+        unit: What is compiled.
+        call: Translates a function that this one calls; returns its name, and what it returns.
         function: The function.
+        own: Its name in messages.
         names: Its parameters and their translations.
-        own: The function's name in messages.
+
+    Attributes:
+        names: The names of values, and their translations.
+        has_problems: Whether something in it cannot be translated.
     """
 
-    def __init__(self, function: Any, names: Mapping[str, Value], own: str) -> None:
-        self.function = function
+    def __init__(
+        self,
+        unit: Unit,
+        call: Callable[[Any, Sequence[Type]], tuple[str, Type] | str],
+        function: Any,
+        own: str,
+        names: Mapping[str, Value],
+    ) -> None:
+        self.unit = unit
+        self.layout = unit.layout
         self.names: dict[str, Value] = dict(names)
-        self.own = own
-        self.defined: set[str] = set(names)
-        self.fixed: frozenset[str] = frozenset(names)
-        # what would have been set by statements that were refused
-        self.lost: set[str] = set()
-        self.locals: dict[str, Type] = {}
-        # the states to which a name ever gives weights
-        self.weighed: dict[str, dict[int, str]] = {}
-        self.returned: Type | None = None
-        self.is_waiting = False
+        self.has_problems = False
+        self._file: str = function.__code__.co_filename
+        self._own = own
+        self._call_of = call
+        self._defined: set[str] = set(names)
         closure = inspect.getclosurevars(function) if inspect.isfunction(function) else None
-        self.outside: dict[str, Any] = {
+        self._outside: dict[str, Any] = {
             **vars(builtins),
             **getattr(function, "__globals__", {}),
             **(dict(closure.nonlocals) if closure else {}),
         }
 
-    def can_be_given(self, name: str) -> bool:
-        """Return whether the value of a name can be an argument of a function."""
-        value = self.names[name]
-        return name in self.defined and value.type is not types.WEIGHTS and value.text != "self"
-
-    def inside(self, given: Mapping[str, Type], variable: str) -> Scope:
-        """Return the scope of a loop in an expression, which takes names as arguments."""
-        inner = copy(self)
-        own = {name: Value(f"v_{name}", kind) for name, kind in given.items()}
-        inner.names = {**self.names, **own, variable: Value(f"v_{variable}", types.AGENT)}
-        inner.defined = {*self.defined, variable}
-        return inner
-
-
-class Language:
-    """Translates expressions.
-
-    Args:
-        layout: The layout of the world.
-        call: Translates a method that a step calls; returns its name, and what it returns.
-
-    Attributes:
-        parts: The texts of functions that expressions needed.
-        written: Fields that steps write.
-        is_apart: Whether steps look at and change their own agents alone.
-        may_be_endless: Whether a step may never end.
-    """
-
-    def __init__(
-        self, layout: Layout, call: Callable[[Any, Sequence[Type], ast.AST], tuple[str, Type]]
-    ) -> None:
-        self.layout = layout
-        self.parts: list[str] = []
-        self.written: dict[str, None] = {}
-        self.is_apart = True
-        self.may_be_endless = False
-        self.scope = Scope(None, {}, "")
-        self._compile = call
-
     # Values
 
+    def refuse(self, node: Any, problem: str) -> Value:
+        """Record a problem; return what stands for whatever has it."""
+        self.has_problems = True
+        told = f"{str(self._place(node)).partition(',')[0]}: {self._own}: {problem}"
+        if told not in self.unit.problems:
+            self.unit.problems.append(told)
+        return _LOST
+
+    def line(self, node: Any) -> int:
+        """Return the number by which compiled code tells of a line."""
+        place, places = self._place(node), self.unit.places
+        if place not in places:
+            places.append(place)
+        return places.index(place) + 1
+
+    def _place(self, node: Any) -> Place:
+        text = getline(self._file, node.lineno).strip()
+        return Place(self._file, node.lineno, self._own, text)
+
     def value(self, node: ast.expr) -> Value:
-        """Translate an expression.
+        """Translate an expression."""
+        found = self.looked_up(node)
+        if found.type is not types.OBJECT:
+            return found
+        return self.refuse(
+            node, f"{shown(node)} is not supported in columns: use numbers, states, agents"
+        )
 
-        Raises:
-            RefusedError: If it cannot be.
-        """
-        if (known := self.outside(node)) is not _UNKNOWN:
-            return self._known(known, node)
-        method = getattr(self, f"_{type(node).__name__.lower()}", None)
-        if method is None:
-            raise _unsupported(node)
-        found: Value = method(node)
-        return found
-
-    def values(self, nodes: Iterable[ast.expr]) -> list[Value]:
-        """Translate several expressions.
-
-        Raises:
-            RefusedError: If any cannot be; it has the others.
-        """
-        found, refused = [], []
-        for each in nodes:
-            try:
-                found.append(self.value(each))
-            except RefusedError as error:
-                refused.append(error)
-        if refused:
-            raise RefusedError(ast.Pass(), "", refused)
+    def looked_up(self, node: ast.expr) -> Value:
+        """Translate an expression, which may stand for something that has no column."""
+        found: Value = getattr(self, f"_{type(node).__name__.lower()}", self._unsupported)(node)
         return found
 
     def value_as(self, wanted: Type, node: ast.expr) -> str:
@@ -256,44 +235,69 @@ class Language:
 
     def as_type(self, wanted: Type, value: Value, node: ast.AST) -> str:
         """Convert a value to a type."""
-        found = _converted(wanted, value, node)
+        found = self._converted(wanted, value, node)
         if found is None:
+            listed = ", ".join(map(str, wanted.options))
+            needed = f"one of {listed}" if listed else wanted.name
             more = ": compare it with something" if wanted is types.CONDITION else ""
-            told = f"must be {wanted.name} here, not {value.type.name}{more}"
-            raise RefusedError(node, f"{_shown(node)} {told}")
+            return self.refuse(
+                node, f"{shown(node)} must be {needed} here, not {value.type.name}{more}"
+            ).text
         return found
 
-    def state(self, node: ast.expr) -> int:
-        """Return the number of a named state."""
-        number = self.layout.number_of(self.outside(node))
-        if number is None:
-            states = ", ".join(map(named, self.layout.states))
-            raise RefusedError(
-                node, f"{_shown(node)} is not a state of the chart: its states are {states}"
-            )
-        return number
+    def _converted(self, wanted: Type, value: Value, node: Any) -> str | None:
+        """Convert a value to a type; return None if that is impossible."""
+        of, states = value.type, tuple(self.layout.states)
+        if of in (wanted, types.LOST):
+            return value.text
+        if (of.options, wanted) == (states, types.MAYBE_STATE):
+            return value.text
+        if (of, wanted.options) == (types.STATE, states):
+            return value.text
+        if wanted.options:
+            options = [(type(each), each) for each in wanted.options]
+            given = type(value.constant), value.constant
+            return str(options.index(given)) if given in options else None
+        if wanted is NUMBER and type(value.constant) is int and abs(value.constant) <= 2**53:
+            return repr(float(value.constant))
+        form = _CONVERSIONS.get((of, wanted))
+        return None if form is None else form.format(value.text, line=self.line(node))
+
+    def _common(self, values: Sequence[Value], node: ast.AST) -> Type | None:
+        """Return the type as which values are compared, or None if they cannot be."""
+        options = [each.type for each in values if each.type.options]
+        for kind in (INT, NUMBER, BOOL, types.MAYBE_AGENT, types.MAYBE_STATE, *options):
+            if all(self._converted(kind, each, node) is not None for each in values):
+                return kind
+        # a text is none of the options
+        has_text = any(each.type is types.TEXT for each in values)
+        return options[0] if options and has_text else None
 
     def _formed(
         self, forms: Sequence[_Form], given: Sequence[Value], node: Any, of: str = ""
     ) -> Value:
         """Return the first form that accepts the values."""
+        if _has_lost(given):
+            return _LOST
         for takes, gives, text in forms:
             if len(takes) == len(given):
-                texts = [_converted(*each, node) for each in zip(takes, given, strict=True)]
+                texts = [self._converted(*each, node) for each in zip(takes, given, strict=True)]
                 if None not in texts:
-                    return Value(text.format(*texts, of=of, line=node.lineno), gives)
+                    return Value(text.format(*texts, of=of, line=self.line(node)), gives)
 
         listed = ", or ".join(_listed(takes) for takes, _, _ in forms)
         told = f"takes {listed}, but gets {_listed([each.type for each in given])}"
-        raise RefusedError(node, f"{_shown(node)} {told}")
+        return self.refuse(node, f"{shown(node)} {told}")
 
-    def _known(self, value: Any, node: ast.AST) -> Value:
+    # Names and constants
+
+    def known(self, value: Any) -> Value:
         """Return a constant: a number, a text, a state or another member."""
         number = self.layout.number_of(value)
         if number is not None:
             return Value(str(number), types.STATE, value)
         if value is None:
-            return Value("-1", types.NONE)
+            return Value("-1", types.NONE, value)
         if isinstance(value, bool):
             return Value(str(value), BOOL, value)
         if isinstance(value, Enum):
@@ -303,58 +307,58 @@ class Language:
             return Value(repr(value), INT, value)
         if isinstance(value, float):
             text = repr(value).replace("inf", "np.inf").replace("nan", "np.nan")
-            return Value(f"({text})", FLOAT, value if math.isfinite(value) else None)
-        if isinstance(value, str):
-            return Value("-1", types.TEXT, value)
+            return Value(f"({text})", FLOAT, value)
 
-        raise RefusedError(
-            node, f"{_shown(node)} is not supported in columns: use numbers, states, agents"
-        )
+        return Value("-1", types.TEXT if isinstance(value, str) else types.OBJECT, value)
+
+    def _constant(self, node: ast.Constant) -> Value:
+        return self.known(node.value)
 
     def _name(self, node: ast.Name) -> Value:
-        scope = self.scope
-        if node.id in scope.lost:
-            raise RefusedError(node, "")
-        if node.id in scope.names:
-            if node.id not in scope.defined:
-                raise RefusedError(
-                    node, f"{node.id} may have no value yet: set it earlier on every path"
-                )
-            return scope.names[node.id]
+        name = node.id
+        if name not in self.names:
+            return self.known(self._outside.get(name, UNKNOWN))
+        if name not in self._defined:
+            return self.refuse(node, f"{name} may have no value yet: set it earlier on every path")
+        return self.names[name]
 
-        return self._known(_UNKNOWN, node)
+    def state(self, node: ast.expr) -> int | None:
+        """Return the number of a named state."""
+        number = self.layout.number_of(self.looked_up(node).constant)
+        if number is None:
+            states = ", ".join(map(named, self.layout.states))
+            self.refuse(node, f"{shown(node)} is not a state of the chart: its states are {states}")
+        return number
 
-    def outside(self, node: ast.AST) -> Any:
-        """Evaluate an expression that needs nothing of the function: constants and outer names."""
-        scope = self.scope
-        match node:
-            case ast.Constant():
-                return node.value
-            case ast.Name(name) if name not in scope.names and name not in scope.lost:
-                return scope.outside.get(name, _UNKNOWN)
-            case ast.Attribute(owner, name) if (known := self.outside(owner)) is not _UNKNOWN:
-                return getattr(known, name, _UNKNOWN)
-            case ast.BinOp(one, op, other):
-                return _folded(op, self.outside(one), self.outside(other))
-            case ast.UnaryOp(ast.USub(), ast.Constant(int() | float() as number)):
-                return -number
-        return _UNKNOWN
+    def _dict(self, node: ast.Dict) -> Value:
+        """Translate weights by state."""
+        if None in node.keys:
+            return self.refuse(node, WRITTEN_OUT)
+        found = {
+            self.state(key): self.value_as(NUMBER, value)
+            for key, value in zip(node.keys, node.values, strict=True)
+            if key is not None
+        }
+        return _LOST if None in found else Value("", types.WEIGHTS, found)
 
     # Attributes of world and agents
 
     def _owner(self, node: ast.expr) -> Value:
-        """Return the owner of an attribute, which must be an agent."""
-        value = self.value(node)
+        """Return the owner of an attribute, which must be an agent if it may be None."""
+        value = self.looked_up(node)
+        if value.type is types.OBJECT and value.constant is UNKNOWN:
+            return self.value(node)
         if value.type is types.MAYBE_AGENT:
             return Value(self.as_type(types.AGENT, value, node), types.AGENT)
         return value
 
     def _attribute(self, node: ast.Attribute) -> Value:
         owner, name, layout = self._owner(node.value), node.attr, self.layout
+        if owner.constant is not UNKNOWN:
+            return self.known(getattr(owner.constant, name, UNKNOWN))
         if (owner.type, name) in _VALUES:
             value = _VALUES[owner.type, name]
-            if value.type is types.NEIGHBOURS:
-                self.is_apart = False
+            self.unit.is_apart &= value.type is not types.NEIGHBOURS
             return Value(value.text.format(of=owner.text), value.type)
         if owner.type is types.WORLD and name in layout.values:
             return layout.values[name].of("run")
@@ -364,40 +368,49 @@ class Language:
         found = self._member(owner, name, node)
         if isinstance(found, property) and found.fget is not None:
             return self._called(found.fget, [owner], node)
-        return self._known(found, node)
+        return found if isinstance(found, Value) else self.known(found)
 
     def _member(self, owner: Value, name: str, node: ast.AST) -> Any:
         """Return the member of the user's class with this name, and refuse one without a column."""
         is_world = owner.type is types.WORLD
-        if not is_world:
-            self.as_type(types.AGENT, owner, node)
+        if not is_world and self._converted(types.AGENT, owner, node) is None:
+            return self.refuse(node, f"{shown(node)}: {owner.type.name} has no such thing")
+        if owner.type is types.LOST:
+            return owner
         others = self.layout.other_values if is_world else self.layout.others
         cls: Any = self.layout.cls if is_world else self.layout.agent
         base, own = (World, _WORLDS_OWN) if is_world else (Agent, _AGENTS_OWN)
         if name in others:
-            raise RefusedError(node, others[name])
+            return self.refuse(node, others[name])
         if name in own or hasattr(base, name):
             why = own.get(name, f"it is not supported in columns: {_ELSEWHERE}")
-            raise RefusedError(node, f"{_shown(node)}: {why}")
-        return inspect.getattr_static(cls, name, _UNKNOWN)
+            return self.refuse(node, f"{shown(node)}: {why}")
+        return inspect.getattr_static(cls, name, UNKNOWN)
 
     # Operations
 
     def _binop(self, node: ast.BinOp) -> Value:
-        return self._operated(node.op, self.values([node.left, node.right]), node)
+        one, other = self.value(node.left), self.value(node.right)
+        folded = _folded(node.op, one.constant, other.constant)
+        if folded is not UNKNOWN:
+            return self.known(folded)
+        return self._operated(node.op, [one, other], node)
 
     def _unaryop(self, node: ast.UnaryOp) -> Value:
         if isinstance(node.op, ast.Not):
             return Value(f"(not {self.value_as(types.CONDITION, node.operand)})", BOOL)
-        return self._operated(node.op, [self.value(node.operand)], node)
+        value = self.looked_up(node.operand)
+        if isinstance(node.op, ast.USub) and isinstance(value.constant, (int, float)):
+            return self.known(-value.constant)
+        return self._operated(node.op, [value], node)
 
     def _operated(self, op: ast.AST, given: Sequence[Value], node: Any) -> Value:
         if type(op) not in _OPERATIONS:
-            raise RefusedError(node, f"{_shown(node)}: the operators are + - * / // % and **")
+            return self.refuse(node, f"{shown(node)}: the operators are + - * / // % and **")
         if isinstance(op, ast.Pow) and given[0].type is given[1].type is INT:
             power = given[1].constant
-            if power is None or not 0 <= power <= _MOST_POWER:
-                raise RefusedError(
+            if power is UNKNOWN or not 0 <= power <= _MOST_POWER:
+                return self.refuse(
                     node,
                     "a whole number to a whole power may or may not be a float: write one of them "
                     f"as a float, or the power as a number from 0 to {_MOST_POWER}",
@@ -405,7 +418,7 @@ class Language:
         return self._formed(_OPERATIONS[type(op)], given, node)
 
     def _boolop(self, node: ast.BoolOp) -> Value:
-        values = self.values(node.values)
+        values = list(map(self.value, node.values))
         word = " and " if isinstance(node.op, ast.And) else " or "
         text = word.join(self.as_type(types.CONDITION, each, node) for each in values)
         # Python returns one of the operands, which is a bool if all are
@@ -413,138 +426,120 @@ class Language:
         return Value(f"({text})", kind)
 
     def _ifexp(self, node: ast.IfExp) -> Value:
-        asked, one, other = self.values([node.test, node.body, node.orelse])
-        test = self.as_type(types.CONDITION, asked, node.test)
+        test = self.value_as(types.CONDITION, node.test)
+        one, other = self.value(node.body), self.value(node.orelse)
+        if _has_lost([one, other]):
+            return _LOST
         if one.type != other.type:
-            raise RefusedError(
+            return self.refuse(
                 node, f"{one.type.name} or {other.type.name}: give both the same type"
             )
         return Value(f"({one.text} if {test} else {other.text})", one.type)
 
     def _compare(self, node: ast.Compare) -> Value:
-        operands = [node.left, *node.comparators]
-        if isinstance(node.ops[0], (ast.In, ast.NotIn)) and len(operands) == 2:
+        operands, ops = [node.left, *node.comparators], list(map(type, node.ops))
+        if ops[0] in (ast.In, ast.NotIn) and len(operands) == 2:
             return self._among(node, *operands)
 
-        values, is_numbers = self._alike(operands, node)
-        for op in map(type, node.ops):
-            if is_numbers and op in (ast.Is, ast.IsNot):
-                raise RefusedError(node, "numbers are compared with == and !=")
-            if op not in _COMPARED or not (is_numbers or _COMPARED[op] in ("==", "!=")):
-                raise RefusedError(node, f"{_shown(node)}: compare values of the same type")
-        words = [
-            f" {_COMPARED[type(op)]} {text}" for op, text in zip(node.ops, values[1:], strict=True)
-        ]
-        return Value(f"({values[0]}{''.join(words)})", BOOL)
+        values = list(map(self.value, operands))
+        texts, kind = self._alike(values, node)
+        if kind is types.LOST:
+            return _LOST
+        words = [_COMPARED.get(each, "") for each in ops]
+        if kind in (INT, NUMBER) and {ast.Is, ast.IsNot} & {*ops}:
+            return self.refuse(node, "numbers are compared with == and !=")
+        if not (kind in (INT, NUMBER) or {*words} <= {"==", "!="}) or "" in words:
+            return self.refuse(node, f"{shown(node)}: compare values of the same type")
+        compared = [f" {word} {text}" for word, text in zip(words, texts[1:], strict=True)]
+        return Value(f"({texts[0]}{''.join(compared)})", BOOL)
 
-    def _alike(self, nodes: Sequence[ast.expr], node: ast.AST) -> tuple[list[str], bool]:
-        """Translate values that are compared, and return whether they are numbers."""
-        values = self.values(nodes)
-        if all(each.type.is_number for each in values):
-            kind = INT if all(each.type is INT for each in values) else NUMBER
-            return [self.as_type(kind, each, node) for each in values], True
-
-        options = next((each.type for each in values if each.type.options), None)
-        if options is not None:
-            values = [
-                as_option(each, options, node) if each.type is types.TEXT else each
-                for each in values
-            ]
-        if not self._can_be_equal({each.type for each in values}):
+    def _alike(self, values: Sequence[Value], node: ast.AST) -> tuple[list[str], Type]:
+        """Convert values to one type, in order to compare them."""
+        kind = types.LOST if _has_lost(values) else self._common(values, node)
+        if kind is None:
             told = " compared with ".join(each.type.name for each in values)
-            raise RefusedError(node, f"{told}: compare values of the same type")
-        return [each.text for each in values], False
-
-    def _can_be_equal(self, kinds: Set[Type]) -> bool:
-        """Return whether values of some types, which are no numbers, can be compared."""
-        among = {self._family(each) for each in kinds if each is not types.NONE}
-        if len(among) != 1:
-            return False
-        (kind,) = among
-        if kind in (types.AGENT, types.STATE):
-            return True
-        return types.NONE not in kinds and (kind is BOOL or bool(kind.options))
-
-    def _family(self, kind: Type) -> Type:
-        """Return the type of agents or states, if a value can be compared with these."""
-        if kind is types.MAYBE_AGENT:
-            return types.AGENT
-        if kind is types.MAYBE_STATE or kind.options == tuple(self.layout.states):
-            return types.STATE
-        return kind
+            kind = self.refuse(node, f"{told}: compare values of the same type").type
+        if kind is types.LOST:
+            return [], kind
+        return [self.as_type(kind, each, node) for each in values], kind
 
     def _among(self, node: ast.Compare, one: ast.expr, others: ast.expr) -> Value:
         if isinstance(others, (ast.Tuple, ast.List, ast.Set)) and others.elts:
-            (text, *texts), _ = self._alike([one, *others.elts], node)
-            found = f"({text} in ({', '.join(texts)},))"
+            texts, _ = self._alike(list(map(self.value, [one, *others.elts])), node)
+            found = f"({''.join(texts[:1])} in ({', '.join(texts[1:])},))"
         else:
             value = self.value(others)
+            if value.type is types.LOST:
+                return value
             if value.type is not types.NEIGHBOURS:
-                raise RefusedError(node, "write the values to look for in brackets: in (A, B)")
+                return self.refuse(node, "write the values to look for in brackets: in (A, B)")
             found = f"is_neighbour(run, {value.text}, {self.value_as(types.AGENT, one)})"
         return Value(f"(not {found})" if isinstance(node.ops[0], ast.NotIn) else found, BOOL)
 
     # Calls
 
     def _call(self, node: ast.Call) -> Value:
-        func, called = node.func, self.outside(node.func)
-        if called is not _UNKNOWN:
-            return self._function(called, node)
-        if not isinstance(func, ast.Attribute):
-            raise _unsupported(node)
+        func = node.func
+        owner = self._owner(func.value) if isinstance(func, ast.Attribute) else None
+        if owner is None or owner.constant is not UNKNOWN:
+            called = self.looked_up(func)
+            return called if called.type is types.LOST else self._function(called.constant, node)
+        assert isinstance(func, ast.Attribute)
+        return self._method(owner, node, func)
 
-        owner, name = self._owner(func.value), func.attr
-        methods = _METHODS.get(owner.type, {})
+    def _method(self, owner: Value, node: ast.Call, func: ast.Attribute) -> Value:
+        name, methods = func.attr, _METHODS.get(owner.type, {})
         if name in methods:
-            if owner.type is types.WORLD:
-                self.is_apart = False
+            self.unit.is_apart &= owner.type is not types.WORLD
             return self._formed([methods[name]], self._arguments(node), node, owner.text)
         if methods and owner.type is not types.WORLD:
             told = f"in columns, {owner.type.name} support {', '.join(methods)}"
-            raise RefusedError(node, f"{_shown(func)}: {told}")
+            return self.refuse(node, f"{shown(func)}: {told}")
         if name == "fire" and owner.type is types.AGENT:
-            self.is_apart &= owner.text == "me"
+            self.unit.is_apart &= owner.text == "me"
             trigger, context = self.event(node)
             return Value(f"fire(run, {owner.text}, {trigger}, {context})", types.MAYBE_STATE)
-        return self._own_method(owner, node, func)
-
-    def _own_method(self, owner: Value, node: ast.Call, func: ast.Attribute) -> Value:
-        """Translate a call of a method of the user's class."""
-        name = func.attr
         if name == "decide":
-            raise RefusedError(node, "decide is awaited: write  await  before it")
+            return self.refuse(node, "decide is awaited: write  await  before it")
+
         found = self._member(owner, name, func)
+        if isinstance(found, Value):
+            return found
         if isinstance(found, staticmethod):
             return self._called(found.__func__, self._arguments(node), node)
         if not inspect.isfunction(found):
-            raise RefusedError(node, f"{_shown(func)}(...) is unknown here: {_ELSEWHERE}")
+            return self.refuse(node, f"{shown(func)}(...) is unknown here: {_ELSEWHERE}")
         return self._called(found, [owner, *self._arguments(node)], node)
 
     def event(self, node: ast.Call) -> tuple[int, str]:
         """Return the trigger and the context that a call of fire or decide names."""
         given = dict(zip(("trigger", "context"), node.args, strict=False))
         given |= {each.arg: each.value for each in node.keywords if each.arg in _EVENT}
-        name = given.get("trigger")
-        text = name and self.outside(name)
-        if text not in self.layout.triggers:
-            known = ", ".join(self.layout.triggers)
-            raise RefusedError(name or node, f"the trigger must be named, one of {known}")
+        name, triggers = given.get("trigger"), list(self.layout.triggers)
+        text = name and self.looked_up(name).constant
+        if text not in triggers:
+            known = ", ".join(triggers)
+            self.refuse(name or node, f"the trigger must be named, one of {known}")
 
-        number = self.layout.triggers.index(text)
+        number = triggers.index(text) if text in triggers else 0
         if "context" not in given:
             return number, "-1"
         return number, self.value_as(types.MAYBE_AGENT, given["context"])
 
     def _arguments(self, node: ast.Call) -> list[Value]:
         if node.keywords or any(isinstance(each, ast.Starred) for each in node.args):
-            raise RefusedError(node, "keyword arguments and *: use positional ones")
-        return self.values(node.args)
+            return [self.refuse(node, "keyword arguments and *: use positional ones")]
+        return list(map(self.value, node.args))
 
     def _called(self, function: Any, given: Sequence[Value], node: ast.AST) -> Value:
         """Translate a call of a function that is also compiled; the world is always available."""
-        name, returned = self._compile(function, [each.type for each in given], node)
+        if _has_lost(given):
+            return _LOST
+        found = self._call_of(function, [each.type for each in given])
+        if isinstance(found, str):
+            return self.refuse(node, found)
         texts = [each.text for each in given if each.type is not types.WORLD]
-        return Value(f"{name}({', '.join(['run', 'me', *texts])})", returned)
+        return Value(f"{found[0]}({', '.join(['run', 'me', *texts])})", found[1])
 
     def _function(self, called: Any, node: ast.Call) -> Value:
         if called in _LOOPS and node.args and isinstance(node.args[0], ast.GeneratorExp):
@@ -557,28 +552,37 @@ class Language:
         if inspect.isfunction(called):
             return self._called(called, self._arguments(node), node)
 
-        raise _unsupported(node, f"{_shown(node.func)}(...)", called)
+        instead = _INSTEAD_OF_CALLS.get(called, _ELSEWHERE)
+        return self.refuse(node, f"{shown(node.func)}(...) is not supported in columns: {instead}")
 
     # Loops in expressions
 
     def _part(self, name: str, node: ast.GeneratorExp, call: ast.Call) -> Value:
         """Translate a loop over neighbours into a function of its own."""
         loop, source = node.generators[0], self.value(node.generators[0].iter)
-        is_plain = len(node.generators) == 1 and isinstance(loop.target, ast.Name)
-        if not is_plain or source.type is not types.NEIGHBOURS:
-            raise RefusedError(node, f"{name}(...) goes through the neighbours of one agent")
+        if source.type is types.LOST:
+            return source
+        if len(node.generators) != 1 or source.type is not types.NEIGHBOURS:
+            return self.refuse(node, f"{name}(...) goes through the neighbours of one agent")
+        if not isinstance(loop.target, ast.Name):
+            return self.refuse(node, "a loop has one name")
 
-        outer, variable = self.scope, loop.target.id  # type: ignore[attr-defined]
-        taken = {each: outer.names[each] for each in outer.names if outer.can_be_given(each)}
-        self.scope = outer.inside({each: value.type for each, value in taken.items()}, variable)
-        try:
-            body, returned = self._inside(name, node, call)
-        finally:
-            self.scope = outer
+        outer, variable = (self.names, self._defined), loop.target.id
+        taken = {
+            each: value
+            for each, value in self.names.items()
+            if each in self._defined and value.type not in (types.WEIGHTS, types.WORLD)
+        }
+        own = {each: Value(f"v_{each}", value.type) for each, value in taken.items()}
+        own[variable] = Value(f"v_{variable}", types.AGENT)
+        self.names, self._defined = {**self.names, **own}, {*self._defined, variable}
+        body, returned = self._inside(name, node, call)
+        self.names, self._defined = outer
 
-        part, names = f"part_{len(self.parts)}", [f"v_{each}" for each in taken]
+        functions, names = self.unit.functions, [f"v_{each}" for each in taken]
+        part = f"part_{len(functions)}"
         head = f"def {part}({', '.join(['run', 'me', 'source', *names])}):"
-        self.parts.append(_PART.format(head=head, variable=f"v_{variable}", **body))
+        functions.append(_PART.format(head=head, variable=f"v_{variable}", **body))
         given = ["run", "me", source.text, *(value.text for value in taken.values())]
         return Value(f"{part}({', '.join(given)})", returned)
 
@@ -600,8 +604,9 @@ class Language:
 
     def _summed(self, element: Value, call: ast.Call) -> tuple[dict[str, str], Type]:
         begin = [self.value(each).constant for each in call.args[1:]]
-        if begin != ([0.0] if element.type is FLOAT else []):
-            raise RefusedError(
+        wanted = [0.0] if element.type is FLOAT else []
+        if element.type is not types.LOST and begin != wanted:
+            element = self.refuse(
                 call,
                 "begin a sum of floats with 0.0, so that an empty one is a float, too: sum(..., "
                 "0.0); a sum of whole numbers needs no start",
@@ -611,19 +616,22 @@ class Language:
             end = "return summed(total, lost)"
             return {"begin": "total, lost = 0.0, 0.0", "do": do, "end": end}, FLOAT
 
-        more = self._formed(_FUNCTIONS[int], [element], call).text
-        do = f"total = plus(run, total, {more}, {call.lineno})"
-        return {"begin": "total = 0", "do": do, "end": "return total"}, INT
+        more = self._formed(_FUNCTIONS[int], [element], call)
+        do = f"total = plus(run, total, {more.text}, {self.line(call)})"
+        return {"begin": "total = 0", "do": do, "end": "return total"}, more.type
 
     def _await(self, node: ast.Await) -> Value:
-        raise RefusedError(node, IN_THE_MIDDLE)
+        return self.refuse(node, IN_THE_MIDDLE)
+
+    def _unsupported(self, node: ast.expr) -> Value:
+        instead = _INSTEAD.get(type(node), _ELSEWHERE)
+        return self.refuse(node, f"{shown(node)} is not supported in columns: {instead}")
 
 
-_UNKNOWN: Any = object()
 _EVENT = ("trigger", "context")
 _LOOPS = (sum, any, all)
 
-_PART = """
+_PART = """@jit
 {head}
     {begin}
     for number in range(degree(run, source)):
@@ -632,28 +640,6 @@ _PART = """
             {do}
     {end}
 """
-
-
-def as_option(value: Value, kind: Type, node: ast.AST) -> Value:
-    """Return the number of a text or enum member among a field's options."""
-    options = [(type(each), each) for each in kind.options]
-    if kind == value.type:
-        return value
-    if value.constant is None or (type(value.constant), value.constant) not in options:
-        listed = ", ".join(map(str, kind.options))
-        raise RefusedError(node, f"one of {listed} is needed here")
-    return Value(str(options.index((type(value.constant), value.constant))), kind)
-
-
-def _converted(wanted: Type, value: Value, node: Any) -> str | None:
-    """Convert a value to a type; return None if that is impossible."""
-    if value.type == wanted:
-        return value.text
-    if (value.type, wanted) not in _CONVERSIONS:
-        return None
-    if wanted is NUMBER and type(value.constant) is int and abs(value.constant) <= 2**53:
-        return repr(float(value.constant))
-    return _CONVERSIONS[value.type, wanted].format(value.text, line=node.lineno)
 
 
 def _folded(op: ast.operator, *numbers: Any) -> Any:
@@ -665,7 +651,11 @@ def _folded(op: ast.operator, *numbers: Any) -> Any:
             found = eval(compile(ast.fix_missing_locations(tree), "<constant>", "eval"))
             if type(found) is float or is_word(found):
                 return found
-    return _UNKNOWN
+    return UNKNOWN
+
+
+def _has_lost(values: Sequence[Value]) -> bool:
+    return any(each.type is types.LOST for each in values)
 
 
 def _listed(kinds: Sequence[Type]) -> str:
@@ -674,7 +664,7 @@ def _listed(kinds: Sequence[Type]) -> str:
 
 _THROUGH = "go through neighbours, with a loop, sum, any or all"
 _INSTEAD: Mapping[type, str] = {
-    **dict.fromkeys((ast.List, ast.Dict, ast.Set, ast.ListComp), _THROUGH),
+    **dict.fromkeys((ast.List, ast.Set, ast.ListComp), _THROUGH),
     **dict.fromkeys((ast.SetComp, ast.DictComp, ast.GeneratorExp), _THROUGH),
     ast.Subscript: f"draw one, with random.choice, or {_THROUGH}",
     ast.Tuple: "use one value at a time",
@@ -693,14 +683,6 @@ _INSTEAD_OF_CALLS: Mapping[Any, str] = {
 }
 
 
-def _unsupported(node: ast.AST, what: str = "", called: Any = None) -> RefusedError:
-    told = what or _shown(node)
-    instead = _INSTEAD.get(type(node), _ELSEWHERE)
-    if called in _INSTEAD_OF_CALLS:
-        instead = _INSTEAD_OF_CALLS[called]
-    return RefusedError(node, f"{told} is not supported in columns: {instead}")
-
-
-def _shown(node: ast.AST) -> str:
+def shown(node: ast.AST) -> str:
     text = ast.unparse(node)
     return text if len(text) <= 50 else f"{text[:47]}..."

@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any
 
 from prism._version import __version__
-from prism.columns._unit import Unit
+from prism.columns._types import Unit
 from prism.files._durable import cache_folder, write_durably
 
 _HERE = Path(__file__).parent

@@ -13,8 +13,8 @@ from copy import copy
 from typing import Any
 
 from prism.columns import _types as types
-from prism.columns._language import IN_THE_MIDDLE, Language, Scope, as_option
-from prism.columns._types import RefusedError, Stored, Type, Value
+from prism.columns._language import IN_THE_MIDDLE, WRITTEN_OUT, Expressions
+from prism.columns._types import LOST, Stored, Type, Value
 from prism.worlds._charts import never_reached, targets_of
 
 _NAMES = (types.TEXT, types.NONE)
@@ -29,40 +29,38 @@ _INSTEAD: Mapping[type, str] = {
     **dict.fromkeys((ast.FunctionDef, ast.AsyncFunctionDef), "make it a method of the world"),
 }
 """What to do instead of statements that no step may have."""
-_WRITTEN_OUT = "weights are written out: {State.A: 0.3, State.B: 0.7}"
 
 
-class Writer:
+class Body(Expressions):
     """Translates the body of one function.
 
     Args:
-        language: What translates expressions.
-        scope: The function's names.
+        given: What `Expressions` takes.
         number: The step's number; None for a function that cannot wait.
         is_guard: Whether what it returns is a condition.
 
     Attributes:
-        problems: The statements that could not be translated.
         kept: The variables that are kept while the step waits, and their names in its record.
+        returned: The type of what it returns.
     """
 
-    def __init__(
-        self, language: Language, scope: Scope, number: int | None, *, is_guard: bool = False
-    ) -> None:
-        self._language = language
+    def __init__(self, *given: Any, number: int | None = None, is_guard: bool = False) -> None:
+        super().__init__(*given)
+        self.kept: dict[str, Stored] = {}
+        self.returned: Type | None = None
         self._is_guard = is_guard
-        self._scope = scope
         self._number = number
+        self._fixed = frozenset(self.names)
+        self._locals: dict[str, Type] = {}
+        # the states to which a name ever gives weights
+        self._weighed: dict[str, set[int]] = {}
         self._lines: list[str] = []
         self._is_cut = self._is_guarded = False
         self._asked_before = 0
         self._indent = 0
-        self._names = 0
         self._loops = 0
-        self.problems: list[RefusedError] = []
-        self.kept: dict[str, Stored] = {}
 
-    def body(self, node: Any) -> list[str]:
+    def lines(self, node: Any) -> list[str]:
         """Translate a function's body into lines."""
         is_lambda = isinstance(node, ast.Lambda)
         # a lambda is the return of its expression
@@ -71,17 +69,17 @@ class Writer:
         self._statements(nodes)
         if self._number is not None:
             self._put("return 0")
-            return self._lines
+        elif self._is_guard:
+            self._put("return False")
+        else:
+            if self.returned and not _always_returns(nodes):
+                self.refuse(node, "it returns nothing on some path: return on every path")
+            self._put("return -1")
+        return [*self._beginning(), *self._lines]
 
-        if self._scope.returned and not (self._is_guard or _always_returns(nodes)):
-            told = "it returns nothing on some path: return on every path"
-            self.problems.append(RefusedError(node, told))
-        self._line("return False" if self._is_guard else "return -1")
-        return self._lines
-
-    def beginning(self) -> Iterator[str]:
+    def _beginning(self) -> Iterator[str]:
         """Yield the lines that give local variables their types and restore kept values."""
-        for name, kind in self._scope.locals.items():
+        for name, kind in self._locals.items():
             yield f"{name} = {types.ZERO.get(kind, '0')}"
         if self.kept:
             yield "if piece != 0:"
@@ -90,34 +88,30 @@ class Writer:
 
     # Statements
 
-    def _statements(self, nodes: Sequence[ast.stmt]) -> None:
+    def _statements(self, nodes: Iterable[ast.stmt]) -> None:
         for node in nodes:
-            try:
-                with nullcontext() if _waits(node) else self._guarded():
-                    self._statement(node)
-            except RefusedError as problem:
-                self.problems.extend(problem.told())
-                for each in ast.walk(node):
-                    if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store):
-                        self._scope.lost.add(each.id)
-                # a block whose head is refused has problems of its own
-                for block in _BLOCKS:
-                    self._statements(getattr(node, block, ()))
+            with nullcontext() if _waits(node) else self._guarded():
+                getattr(self, f"_{type(node).__name__.lower()}", self._refused)(node)
 
-    def _statement(self, node: ast.stmt) -> None:
-        method = getattr(self, f"_{type(node).__name__.lower()}", None)
-        if method is None:
-            head = ast.unparse(node).split("\n")[0].rstrip(":")
-            instead = _INSTEAD.get(type(node), "run this world without columns")
-            raise RefusedError(
-                node, f"{head}: steps in columns cannot have such a statement: {instead}"
-            )
-        method(node)
+    def _refused(self, node: ast.stmt) -> None:
+        head = ast.unparse(node).split("\n")[0].rstrip(":")
+        instead = _INSTEAD.get(type(node), "run this world without columns")
+        self.refuse(node, f"{head}: steps in columns cannot have such a statement: {instead}")
+        self._lose(node)
+        # a block whose head is refused has problems of its own
+        for block in _BLOCKS:
+            self._statements(getattr(node, block, ()))
+
+    def _lose(self, node: ast.AST) -> None:
+        """Let the names that a part sets stand for something that was refused."""
+        for each in ast.walk(node):
+            if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store):
+                self.names.setdefault(each.id, Value("0", LOST))
+                self._defined.add(each.id)
 
     def _expr(self, node: ast.Expr) -> None:
-        if isinstance(node.value, ast.Constant):
-            return
-        self._line(self._lifted(node.value).text)
+        if not isinstance(node.value, ast.Constant):
+            self._line(self._lifted(node.value).text)
 
     def _pass(self, node: ast.stmt) -> None:
         self._line(ast.unparse(node))
@@ -125,187 +119,186 @@ class Writer:
     _break = _continue = _pass
 
     def _return(self, node: ast.Return) -> None:
+        is_nothing = node.value is None or _is_nothing(node.value)
         if self._number is not None:
-            if node.value is not None and not _is_nothing(node.value):
-                raise RefusedError(node, "a step returns nothing: return by itself")
+            if not is_nothing:
+                self.refuse(node, "a step returns nothing: return by itself")
             self._line("return 0")
+        elif node.value is None:
+            self.refuse(node, "a function that a step calls must return a value on every path")
         else:
-            if node.value is None:
-                raise RefusedError(
-                    node, "a function that a step calls must return a value on every path"
-                )
-            value = self._language.value(node.value)
+            value = self.value(node.value)
             if self._is_guard:
-                value = Value(self._truth(value, node), types.BOOL)
+                value = Value(self.as_type(types.CONDITION, value, node), types.BOOL)
             self._returned(value, node)
             self._line(f"return {value.text}")
-        self._scope.defined = set(self._scope.names)
+        self._defined = set(self.names)
 
     def _returned(self, value: Value, node: ast.AST) -> None:
-        known = self._scope.returned
-        if value.type in (*_NAMES, types.WEIGHTS, types.NEIGHBOURS) or (
-            known and known != value.type
-        ):
-            raise RefusedError(
+        has_no_type = value.type in (*_NAMES, types.WEIGHTS, types.NEIGHBOURS)
+        is_other = value.type is not LOST and self.returned not in (None, LOST, value.type)
+        if has_no_type or is_other:
+            value = self.refuse(
                 node,
                 f"a return of {value.type.name}: return values of one type, numbers, truth "
                 "values, agents or states",
             )
-        self._scope.returned = value.type
+        self.returned = value.type
 
     def _annassign(self, node: ast.AnnAssign) -> None:
-        if node.value is None:
-            return
-        self._set(node.target, self._given(node.value))
+        if node.value is not None:
+            self._set_target(node.target, self._lifted(node.value))
 
     def _assign(self, node: ast.Assign) -> None:
         if len(node.targets) != 1:
-            raise RefusedError(node, "two names for one value: set them one after the other")
-        self._set(node.targets[0], self._given(node.value))
+            self.refuse(node, "two names for one value: set them one after the other")
+            self._lose(node)
+        else:
+            self._set_target(node.targets[0], self._lifted(node.value))
 
     def _augassign(self, node: ast.AugAssign) -> None:
         before: Any = copy(node.target)
         before.ctx = ast.Load()
         value = ast.copy_location(ast.BinOp(before, node.op, node.value), node)
-        self._set(node.target, self._given(value))
+        self._set_target(node.target, self._lifted(value))
 
-    def _given(self, node: ast.expr) -> Value | dict[int, str]:
-        """Translate the value of an assignment, such as weights by state."""
-        if isinstance(node, ast.Dict):
-            return self._weights(node)
-        return self._lifted(node)
-
-    def _weights(self, node: ast.Dict) -> dict[int, str]:
-        found = {}
-        for key, value in zip(node.keys, node.values, strict=True):
-            if key is None:
-                raise RefusedError(node, _WRITTEN_OUT)
-            found[self._language.state(key)] = self._language.value_as(types.NUMBER, value)
-        return found
-
-    def _set(self, target: ast.expr, value: Value | dict[int, str]) -> None:
+    def _set_target(self, target: ast.expr, value: Value) -> None:
         if isinstance(target, ast.Name):
             self._set_name(target, value)
-        elif isinstance(target, ast.Attribute) and isinstance(value, Value):
+        elif isinstance(target, ast.Attribute):
             self._set_field(target, value)
         else:
-            raise RefusedError(target, "a step sets names and fields of agents, one at a time")
+            if value.type is not LOST:
+                self.refuse(target, "a step sets names and fields of agents, one at a time")
+            self._lose(target)
 
-    def _set_name(self, target: ast.Name, value: Value | dict[int, str]) -> None:
-        kind = types.WEIGHTS if isinstance(value, dict) else value.type
-        if kind in _NAMES:
-            raise RefusedError(target, f"{kind.name} has no name in columns: use it where it is")
-        text = self._bind(target, kind)
-        self._scope.defined.add(target.id)
-        if not isinstance(value, dict):
+    def _set_name(self, target: ast.Name, value: Value) -> None:
+        if value.type in _NAMES:
+            value = self.refuse(
+                target, f"{value.type.name} has no name in columns: use it where it is"
+            )
+        text = self._bind(target, value.type)
+        self._defined.add(target.id)
+        if value.type is not types.WEIGHTS:
             self._line(f"{text} = {value.text}")
             return
-        self._scope.weighed.setdefault(text, {}).update(value)
-        for state in range(len(self._language.layout.states)):
-            self._scope.locals[f"{text}_{state}"] = types.FLOAT
-            self._line(f"{text}_{state} = {value.get(state, '0.0')}")
+        self._weighed.setdefault(text, set()).update(value.constant)
+        named = {state: f"{text}_{state}" for state in range(len(self.layout.states))}
+        self.names[target.id] = Value(text, types.WEIGHTS, named)
+        for state, name in named.items():
+            self._locals[name] = types.FLOAT
+            self._line(f"{name} = {value.constant.get(state, '0.0')}")
 
     def _bind(self, target: ast.Name, kind: Type) -> str:
         """Give a name to values of a type; return what it is called in compiled code."""
-        name, scope, text = target.id, self._scope, f"v_{target.id}"
-        if name in scope.fixed:
-            raise RefusedError(target, f"{name} is an argument: give the new value another name")
-        known = scope.names.setdefault(name, Value(text, kind)).type
-        if known != kind:
-            raise RefusedError(
+        name, text = target.id, f"v_{target.id}"
+        known = self.names.setdefault(name, Value(text, kind)).type
+        if name in self._fixed:
+            self.refuse(target, f"{name} is an argument: give the new value another name")
+        elif LOST in (known, kind):
+            self.names[name] = Value(text, LOST)
+        elif known != kind:
+            self.refuse(
                 target, f"{name} is {known.name} before, and {kind.name} here: use two names"
             )
-        if kind is not types.WEIGHTS:
-            scope.locals[text] = kind
+        elif kind is not types.WEIGHTS:
+            self._locals[text] = kind
         return text
 
     def _set_field(self, target: ast.Attribute, value: Value) -> None:
-        language, name = self._language, target.attr
-        owner = language.value(target.value)
+        owner, name = self.value(target.value), target.attr
         if owner.type is types.WORLD:
-            raise RefusedError(
+            self.refuse(
                 target,
                 f"self.{name} is set in a step, where the order of agents would "
                 "decide: let a hook do it, such as tick_ends",
             )
-        agent = language.as_type(types.AGENT, owner, target)
-        stored = language.layout.fields.get(name)
+            return
+        if owner.type is LOST:
+            return
+        agent = self.as_type(types.AGENT, owner, target)
+        stored = self.layout.fields.get(name)
         if stored is None:
             told = f"{ast.unparse(target)} cannot be set in a step: a step sets fields of agents"
-            raise RefusedError(target, language.layout.others.get(name, told))
-        if stored.type.options == tuple(language.layout.states) and value.type is types.STATE:
-            value = Value(value.text, stored.type)
-        if stored.type.options:
-            value = as_option(value, stored.type, target)
-        if value.type != stored.type:
-            more = (
-                "write 0.0 for 0, or float(...)" if stored.type is types.FLOAT else "use one type"
-            )
-            told = f"{name} is {stored.type.name}, and gets {value.type.name}: {more}"
-            raise RefusedError(target, told)
-
+            self.refuse(target, self.layout.others.get(name, told))
+            return
+        text = self._stored(stored.type, value, target)
         if agent != "me":
-            language.is_apart = False
-            agent = f"own(run, {agent}, {target.lineno})"
-        language.written[name] = None
-        self._line(f"agent_at(run, {agent}).{stored.name} = {value.text}")
+            self.unit.is_apart = False
+            agent = f"own(run, {agent}, {self.line(target)})"
+        self.unit.written[name] = None
+        self._line(f"agent_at(run, {agent}).{stored.name} = {text}")
+
+    def _stored(self, kind: Type, value: Value, target: ast.Attribute) -> str:
+        """Convert a value to the type of a field, which holds no other numbers than its own."""
+        if kind.options or value.type in (kind, LOST):
+            return self.as_type(kind, value, target)
+        more = "write 0.0 for 0, or float(...)" if kind is types.FLOAT else "use one type"
+        told = f"{target.attr} is {kind.name}, and gets {value.type.name}: {more}"
+        return self.refuse(target, told).text
 
     # Ways
 
     def _if(self, node: ast.If) -> None:
-        test = self._truth(self._lifted(node.test), node.test)
+        test = self._truth(node.test)
         if _waits(node):
             # a step that goes on takes the same way
-            test = f"v_{self._temporary(Value(test, types.TRUTH))}"
+            test = self._temporary(Value(test, types.TRUTH)).text
         self._put(f"if {test}:")
-        before = set(self._scope.defined)
+        before = set(self._defined)
         self._block(node.body)
-        after, self._scope.defined = self._scope.defined, set(before)
+        after, self._defined = self._defined, set(before)
         if node.orelse:
             self._put("else:")
             self._block(node.orelse)
-        self._scope.defined &= after
+        self._defined &= after
 
     def _while(self, node: ast.While) -> None:
-        _require_plain(node)
-        self._line(f"while {self._language.value_as(types.CONDITION, node.test)}:")
-        self._loop(node.body, endless=node)
+        self._line(f"while {self.value_as(types.CONDITION, node.test)}:")
+        self._loop(node, is_endless=True)
 
     def _for(self, node: ast.For) -> None:
-        _require_plain(node)
-        target, source, counts = node.target, node.iter, None
+        target, source = node.target, node.iter
         if not isinstance(target, ast.Name):
-            raise RefusedError(node, "a loop has one name")
-        if isinstance(source, ast.Call) and self._language.outside(source.func) is range:
+            self.refuse(node, "a loop has one name")
+            self._lose(node)
+            return
+        if isinstance(source, ast.Call) and self.looked_up(source.func).constant is range:
             if len(source.args) > 2 or source.keywords:
-                raise RefusedError(node, "range takes one or two numbers here")
-            ends = ", ".join(self._language.value_as(types.INT, each) for each in source.args)
+                self.refuse(node, "range takes one or two numbers here")
+            ends = ", ".join(self.value_as(types.INT, each) for each in source.args)
             self._line(f"for {self._bind(target, types.INT)} in range({ends}):")
-            counts = node
-        else:
-            value = self._language.value(source)
-            if value.type is not types.NEIGHBOURS:
-                raise RefusedError(node, "a loop goes through neighbours, or a range of numbers")
-            self._loops += 1
-            of, number = f"of_{self._loops}", f"number_{self._loops}"
-            self._line(f"{of} = {value.text}")
-            self._line(f"for {number} in range(degree(run, {of})):")
-            self._line(f"    {self._bind(target, types.AGENT)} = neighbour(run, {of}, {number})")
-        self._loop(node.body, target.id, endless=counts)
+            self._loop(node, target.id, is_endless=True)
+            return
+
+        value = self.value(source)
+        if value.type not in (types.NEIGHBOURS, LOST):
+            value = self.refuse(node, "a loop goes through neighbours, or a range of numbers")
+        self._loops += 1
+        of, number = f"of_{self._loops}", f"number_{self._loops}"
+        name = self._bind(target, LOST if value.type is LOST else types.AGENT)
+        self._line(f"{of} = {value.text}")
+        self._line(f"for {number} in range(degree(run, {of})):")
+        self._line(f"    {name} = neighbour(run, {of}, {number})")
+        self._loop(node, target.id)
 
     def _loop(
-        self, nodes: Sequence[ast.stmt], name: str | None = None, endless: ast.stmt | None = None
+        self, node: ast.For | ast.While, name: str | None = None, *, is_endless: bool = False
     ) -> None:
         """Write the body of a loop; one that may never end looks whether it is interrupted."""
-        before = set(self._scope.defined)
+        if node.orelse:
+            self.refuse(node, "an else of a loop: put it behind the loop")
+        if _waits(node):
+            self.refuse(node, "await in a loop: ask once in a step, and go on in the next tick")
+        before = set(self._defined)
         if name is not None:
-            self._scope.defined.add(name)
+            self._defined.add(name)
         with self._indented():
-            if endless is not None:
-                self._language.may_be_endless = True
-                self._line(f"end_if_interrupted(run, {endless.lineno})")
-            self._statements(nodes)
-        self._scope.defined = before
+            if is_endless:
+                self.unit.may_be_endless = True
+                self._line(f"end_if_interrupted(run, {self.line(node)})")
+            self._statements(node.body)
+        self._defined = before
 
     def _block(self, nodes: Sequence[ast.stmt]) -> None:
         with self._indented():
@@ -315,95 +308,90 @@ class Writer:
 
     def _lifted(self, node: ast.expr) -> Value:
         """Translate an expression; what it awaits is asked first, and the step is cut there."""
-        if not _waits(node):
-            return self._language.value(node)
-        if isinstance(node, ast.Await):
-            return self._asked(node)
-        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-            value = self._lifted(node.operand)
-            return Value(f"(not {self._truth(value, node)})", types.BOOL)
-        if isinstance(node, ast.BoolOp):
-            return self._one_by_one(node)
-        if isinstance(node, ast.Compare) and not any(map(_waits, node.comparators)):
-            name = self._temporary(self._lifted(node.left))
-            left = ast.copy_location(ast.Name(name, ast.Load()), node)
-            return self._language.value(
-                ast.copy_location(ast.Compare(left, node.ops, node.comparators), node)
-            )
+        match node:
+            case ast.Await():
+                return self._asked(node)
+            case ast.UnaryOp(op=ast.Not(), operand=operand) if _waits(node):
+                return Value(f"(not {self._truth(operand)})", types.BOOL)
+            case ast.BoolOp() if _waits(node):
+                return self._one_by_one(node)
+            case ast.Compare(left=left) if _waits(left):
+                name = f"_{len(self.names)}"
+                self.names[name] = self._lifted(left)
+                self._defined.add(name)
+                asked: Any = copy(node)
+                asked.left = ast.copy_location(ast.Name(name, ast.Load()), node)
+                return self.value(asked)
+        return self.value(node)
 
-        raise RefusedError(node, IN_THE_MIDDLE)
+    def _truth(self, node: ast.expr) -> str:
+        return self.as_type(types.CONDITION, self._lifted(node), node)
 
     def _one_by_one(self, node: ast.BoolOp) -> Value:
         """Ask for a part of ``and`` or ``or`` only if the earlier parts leave the result open."""
         first, *others = node.values
-        text = f"v_{self._temporary(Value(self._truth(self._lifted(first), node), types.TRUTH))}"
+        found = self._temporary(Value(self._truth(first), types.TRUTH))
+        word = "if" if isinstance(node.op, ast.And) else "if not"
         with ExitStack() as inside:
             for each in others:
-                self._put(f"if {text}:" if isinstance(node.op, ast.And) else f"if not {text}:")
+                self._put(f"{word} {found.text}:")
                 inside.enter_context(self._indented())
-                truth = self._truth(self._lifted(each), node)
-                self._line(f"{text} = {truth}")
+                self._line(f"{found.text} = {self._truth(each)}")
 
-        return Value(text, types.TRUTH)
+        return found
 
-    def _temporary(self, value: Value) -> str:
-        self._names += 1
-        name = f"_{self._names}"
-        self._scope.names[name] = Value(f"v_{name}", value.type)
-        self._scope.locals[f"v_{name}"] = value.type
-        self._scope.defined.add(name)
-        self._line(f"v_{name} = {value.text}")
-        return name
+    def _temporary(self, value: Value) -> Value:
+        text = f"t_{len(self._locals)}"
+        self._locals[text] = value.type
+        self._line(f"{text} = {value.text}")
+        return Value(text, value.type)
 
     def _asked(self, node: ast.Await) -> Value:
         """Ask a question, and cut the step there."""
-        call = self._question(node)
-        language = self._language
-        language.is_apart = False
-        self._scope.is_waiting = True
-        agent = language.value_as(types.AGENT, call.func.value)  # type: ignore[attr-defined]
-        trigger, context = language.event(call)
+        call = node.value
+        if problem := self._problem_of(call):
+            return self.refuse(node, problem)
+
+        assert isinstance(call, ast.Call)
+        assert isinstance(call.func, ast.Attribute)
+        self.unit.is_apart = False
+        self.unit.uses_waits = True
+        agent = self.value_as(types.AGENT, call.func.value)
+        trigger, context = self.event(call)
         with self._guarded():
+            # as Python evaluates them: whom, about what, weights
+            self._line(f"whom, about = {agent}, {context}")
             self._line("if slot < 0:")
             self._line(f"    slot = new_slot(run, me, {self._number}, other)")
             weighted = self._put_weights(call, trigger)
-            given = f"slot, {agent}, {trigger}, {context}, {weighted}, {node.lineno}"
+            given = f"slot, whom, {trigger}, about, {weighted}, {self.line(node)}"
             self._line(f"answer = ask(run, {given})")
             self._line("if answer == T.ASKED:")
-            for name, kind in self._scope.locals.items():
+            for name, kind in self._locals.items():
                 stored = self.kept.setdefault(name, Stored(f"of_{self._number}_{name}", kind))
                 self._line(f"    slot_at(run, slot).{stored.name} = {name}")
             self._line(f"    return {self._asked_before + 1}")
 
         self._asked_before += 1
-        return self._scope.names[self._temporary(Value("answer", types.MAYBE_STATE))]
+        return self._temporary(Value("answer", types.MAYBE_STATE))
 
-    def _question(self, node: ast.Await) -> ast.Call:
-        """Return the awaited call of decide, and refuse any other await."""
-        call = node.value
+    def _problem_of(self, call: ast.expr) -> str | None:
+        """Return why something cannot be awaited, or None if it can."""
         func = call.func if isinstance(call, ast.Call) else None
-        if not isinstance(func, ast.Attribute) or func.attr != "decide":
+        if not isinstance(call, ast.Call) or getattr(func, "attr", "") != "decide":
             what = {"write": "texts have no column", "receive": "messages have no column"}
             why = what.get(getattr(func, "attr", ""), "a step awaits decide alone")
-            raise RefusedError(
-                node, f"{ast.unparse(call)[:50]}: {why}: run this world without columns"
-            )
+            return f"{ast.unparse(call)[:50]}: {why}: run this world without columns"
         if self._number is None:
-            raise RefusedError(
-                node, "a function that a step calls cannot wait: move the await into the step"
-            )
+            return "a function that a step calls cannot wait: move the await into the step"
 
-        assert isinstance(call, ast.Call)
-        others = {each.arg for each in call.keywords} - {"trigger", "context", "weights"}
+        others = {str(each.arg) for each in call.keywords} - {"trigger", "context", "weights"}
         if others:
-            raise RefusedError(
-                node,
-                f"{', '.join(sorted(map(str, others)))} is for a model, which "
-                "columns do not ask: leave it out, or run without columns",
+            return (
+                f"{', '.join(sorted(others))} is for a model, which columns do not ask: leave it "
+                "out, or run without columns"
             )
-        if len(call.args) > 2 or any(map(_waits, (func.value, *call.args))):
-            raise RefusedError(node, IN_THE_MIDDLE)
-        return call
+        return IN_THE_MIDDLE if len(call.args) > 2 or _waits(call) else None
 
     def _put_weights(self, call: ast.Call, trigger: int) -> int:
         """Store the weights of a question, and return 1 if it has any."""
@@ -411,33 +399,25 @@ class Writer:
         if given is None or _is_nothing(given):
             return 0
 
-        states = range(len(self._language.layout.states))
-        if isinstance(given, ast.Dict):
-            weights = self._weights(given)
-            self._require_targets(weights, trigger, given)
-        else:
-            value = self._language.value(given)
-            if value.type is not types.WEIGHTS:
-                raise RefusedError(given, _WRITTEN_OUT)
-            weights = {state: f"{value.text}_{state}" for state in states}
-            self._require_targets(self._scope.weighed[value.text], trigger, given)
-        for state in states:
-            weight = weights.get(state, "0.0")
+        value = self.value(given)
+        if value.type not in (types.WEIGHTS, LOST):
+            value = self.refuse(given, WRITTEN_OUT)
+        if value.type is LOST:
+            return 0
+        self._require_targets(self._weighed.get(value.text, value.constant), trigger, given)
+        for state in range(len(self.layout.states)):
+            weight = value.constant.get(state, "0.0")
             self._line(f"put_f8(run.weights, slot * N_STATES + {state}, {weight})")
         return 1
 
     def _require_targets(self, weighed: Iterable[int], trigger: int, node: ast.expr) -> None:
         """Refuse weights of states to which a trigger never leads."""
-        layout = self._language.layout
-        name = layout.triggers[trigger]
-        targets = targets_of(layout.agent.chart.definition, name)
+        name, states = self.layout.triggers[trigger], self.layout.states
+        targets = targets_of(self.layout.agent.chart.definition, name)
         for each in weighed:
-            if layout.states[each] not in targets:
-                problem = never_reached(layout.states[each], name, targets)
-                raise RefusedError(node, f"the weights of {name!r} {problem}")
-
-    def _truth(self, value: Value, node: ast.AST) -> str:
-        return self._language.as_type(types.CONDITION, value, node)
+            if states[each] not in targets:
+                problem = never_reached(states[each], name, targets)
+                self.refuse(node, f"the weights of {name!r} {problem}")
 
     # Text
 
@@ -468,13 +448,6 @@ class Writer:
         with self._indented():
             yield
         self._is_guarded = False
-
-
-def _require_plain(loop: ast.For | ast.While) -> None:
-    if loop.orelse:
-        raise RefusedError(loop, "an else of a loop: put it behind the loop")
-    if _waits(loop):
-        raise RefusedError(loop, "await in a loop: ask once in a step, and go on in the next tick")
 
 
 def _waits(node: ast.AST) -> bool:

@@ -1,12 +1,13 @@
-"""Types of values in compiled steps, and the error for what cannot be compiled."""
+"""Types of values in compiled steps, and what is known of a world's class."""
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Literal, TypeGuard, get_args, get_origin
+
+from prism._faults import Place
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,11 +22,6 @@ class Type:
     name: str
     options: tuple[Any, ...] = ()
 
-    @property
-    def is_number(self) -> bool:
-        """Whether it is an integer or a float."""
-        return self in (INT, FLOAT)
-
 
 INT, FLOAT, BOOL = Type("a whole number"), Type("a float"), Type("True or False")
 TRUTH = Type("a truth of several kinds of values")
@@ -36,6 +32,12 @@ NUMBER, CONDITION = Type("a number"), Type("a condition")
 """Types that values are converted to: a float if a number is needed, and a condition."""
 
 WEIGHTS, TEXT, NONE, WORLD = Type("weights"), Type("a text"), Type("None"), Type("the world")
+OBJECT = Type("something that has no column")
+LOST = Type("what was refused")
+"""The type of an expression that was refused: whatever is done with it is no problem of its own."""
+
+UNKNOWN: Any = object()
+"""The value of an expression that only a run knows."""
 
 ZERO: Mapping[Type, str] = {FLOAT: "0.0", BOOL: "False", TRUTH: "False"}
 """Initial values of local variables other than 0."""
@@ -48,12 +50,12 @@ class Value:
     Args:
         text: Its text in compiled code.
         type: What it is.
-        constant: The value itself, if it is known.
+        constant: The value itself if it is known, or `UNKNOWN`.
     """
 
     text: str
     type: Type
-    constant: Any = None
+    constant: Any = UNKNOWN
 
 
 def kind_of(of: Type) -> str:
@@ -112,27 +114,36 @@ class Layout:
         return next((at for at, each in enumerate(self.states) if each is state), None)
 
 
-class RefusedError(Exception):
-    """Something that cannot be compiled.
+@dataclass(slots=True, eq=False)
+class Unit:
+    """A world's class, compiled to text.
 
     Args:
-        node: The place in the source.
-        problem: A description, and what to do; empty if it follows from another problem.
-        others: What else cannot be, in the same statement.
+        layout: The layout of its fields, states and triggers.
+        text: The text of the module, but for the kernel.
+        problems: The parts that cannot be compiled, each with file, line and what to do.
+        records: Fields of the records of a run, its agents, waiting steps, and so on.
+        uses_waits: Whether a step awaits something.
+        has_limits: Whether a state times out.
+        is_apart: Whether agents may have their turns in any order, since steps look at and change
+            their own agents alone.
+        may_be_endless: Whether a step may never end.
+        places: Lines in which a step may fail, by their numbers in compiled code, from 1.
+        functions: The texts of functions: steps, guards, and what they call.
+        written: Fields that steps write.
     """
 
-    def __init__(self, node: ast.AST, problem: str, others: Sequence[RefusedError] = ()) -> None:
-        super().__init__(problem)
-        self.line: int = getattr(node, "lineno", 0)
-        self.problem = problem
-        self.others = others
-
-    def told(self) -> Iterator[RefusedError]:
-        """Yield what is to be told: this problem and the others."""
-        if self.problem:
-            yield self
-        for each in self.others:
-            yield from each.told()
+    layout: Layout
+    text: str = ""
+    problems: list[str] = field(default_factory=list)
+    records: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
+    uses_waits: bool = False
+    has_limits: bool = False
+    is_apart: bool = True
+    may_be_endless: bool = False
+    places: list[Place] = field(default_factory=list)
+    functions: list[str] = field(default_factory=list)
+    written: dict[str, None] = field(default_factory=dict)
 
 
 def is_word(value: Any) -> TypeGuard[int]:

@@ -6,7 +6,6 @@ import ast
 import inspect
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
 from linecache import getlines
 from operator import methodcaller
@@ -15,9 +14,9 @@ from typing import Any
 from prism._faults import Place
 from prism.columns import _table as T  # noqa: N812
 from prism.columns import _types as types
-from prism.columns._language import MATH, Language, Scope
-from prism.columns._pieces import Writer
-from prism.columns._types import Layout, RefusedError, Stored, Type, Value, kind_of, type_of
+from prism.columns._language import MATH
+from prism.columns._pieces import Body
+from prism.columns._types import LOST, Layout, Stored, Type, Unit, Value, kind_of, type_of
 from prism.statechart import Statechart
 from prism.statechart._definition import TIMEOUT
 from prism.worlds import Agent, World
@@ -26,36 +25,8 @@ from prism.worlds._guest import Proxy
 from prism.worlds._kinds import _kind_wanted, _limits_of, parts_of
 from prism.worlds._world import kinds_of
 
-LINES = 1_000_000
 _MOST_STATES = 250
 _WITHOUT = "run this world without columns"
-
-
-@dataclass(slots=True, eq=False)
-class Unit:
-    """A world's class, compiled to text.
-
-    Args:
-        layout: The layout of its fields, states and triggers.
-        text: The text of the module, but for the kernel.
-        problems: The parts that cannot be compiled, each with file, line and what to do.
-        records: Fields of the records of a run, its agents, waiting steps, and so on.
-        uses_waits: Whether a step awaits something.
-        has_limits: Whether a state times out.
-        is_apart: Whether agents may have their turns in any order.
-        may_be_endless: Whether a step may never end.
-        files: The files of what was compiled; lines of the second begin at `LINES`, and so on.
-    """
-
-    layout: Layout
-    text: str = ""
-    problems: list[str] = field(default_factory=list)
-    records: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
-    uses_waits: bool = False
-    has_limits: bool = False
-    is_apart: bool = False
-    may_be_endless: bool = False
-    files: list[str] = field(default_factory=list)
 
 
 def problems_of(cls: type[World[Any]]) -> list[str]:
@@ -137,14 +108,9 @@ class _Builder:
         self._cls, self._agent, self._definition = cls, agent, definition
         self._layout = Layout(cls, agent, definition.states, list(triggers))
         self._unit = Unit(self._layout)
-        self._language = Language(self._layout, self._called)
-        self._functions: list[str] = []
-        self._helpers: dict[Any, tuple[str, Type | None]] = {}
-        # functions of which it is not known what they return, as that was refused
-        self._lost: set[Any] = set()
+        self._helpers: dict[Any, tuple[str, Type] | str] = {}
         self._guards: dict[Any, int] = {}
         self._slot: dict[str, str] = dict(T.SLOT)
-        self._files: dict[str, int] = {}
         self._lay_out()
 
     def built(self) -> Unit:
@@ -164,16 +130,13 @@ class _Builder:
         for guard, number in self._guards.items():
             self._guard(guard, number)
 
-        unit.files = list(self._files)
-        unit.may_be_endless = self._language.may_be_endless
         unit.has_limits = bool(_limits_of(self._agent))
-        unit.is_apart = self._language.is_apart and not cls.together and cls.activation == "all"
+        unit.is_apart &= not cls.together and cls.activation == "all"
         unit.text = "\n\n".join(
             [
                 *self._constants(steps, rows),
                 "\n".join(self._records()),
-                *(f"@jit\n{each.strip()}\n" for each in self._language.parts),
-                *self._functions,
+                *unit.functions,
                 *self._dispatch(len(methods)),
             ]
         )
@@ -212,88 +175,64 @@ class _Builder:
     # Functions
 
     def _step(self, name: str, method: Any, number: int) -> None:
-        own = f"{self._cls.__name__}.{name}"
-        node = self._source(method, own)
-        if node is None:
-            return
-
         values = [Value("self", types.WORLD), Value("me", types.AGENT)]
         if self._cls.activation == "pair":
             values.append(Value("other", types.AGENT))
-            self._language.is_apart = False
-        scope = Scope(method, _named(node, values), own)
+            self._unit.is_apart = False
         head = f"step_{number}(run, me, other, piece, slot, answer)"
-        writer = self._write(scope, node, head, number=number)
-        self._slot |= {each.name: kind_of(each.type) for each in writer.kept.values()}
-        self._unit.uses_waits |= scope.is_waiting
+        own = f"{self._cls.__name__}.{name}"
+        if (node := self._source(method, own)) is not None:
+            body = self._write(method, node, values, head, own, number=number)
+            self._slot |= {each.name: kind_of(each.type) for each in body.kept.values()}
 
     def _guard(self, guard: Any, number: int) -> None:
+        values = [Value("agent", types.AGENT), Value("context", types.MAYBE_AGENT)]
+        head = f"guard_{number}(run, me, agent, context)"
         own = f"the guard {getattr(guard, '__qualname__', guard)!s}"
-        node = self._source(guard, own)
-        if node is not None:
-            values = [Value("agent", types.AGENT), Value("context", types.MAYBE_AGENT)]
-            scope = Scope(guard, _named(node, values), own)
-            self._write(scope, node, f"guard_{number}(run, me, agent, context)", is_guard=True)
+        if (node := self._source(guard, own)) is not None:
+            self._write(guard, node, values, head, own, is_guard=True)
 
-    def _called(self, function: Any, kinds: Sequence[Type], node: ast.AST) -> tuple[str, Type]:
-        """Translate a function that another one calls, once for each set of argument types."""
+    def _called(self, function: Any, kinds: Sequence[Type]) -> tuple[str, Type] | str:
+        """Translate a function that another one calls, once for each set of argument types.
+
+        Returns:
+            Its name and what it returns, or why it cannot be called.
+        """
         key = function, tuple(kinds)
         if key not in self._helpers:
-            name = f"help_{len(self._helpers)}"
-            self._helpers[key] = name, None
-            self._helpers[key] = name, self._helper(name, function, kinds, node)
+            self._helpers[key] = f"{function.__qualname__} calls itself: use a loop"
+            self._helpers[key] = self._helper(f"help_{len(self._helpers)}", function, kinds)
+        return self._helpers[key]
 
-        name, returned = self._helpers[key]
-        if returned is None:
-            raise RefusedError(node, f"{function.__qualname__} calls itself: use a loop")
-        if key in self._lost:
-            raise RefusedError(node, "")
-        return name, returned
-
-    def _helper(self, name: str, function: Any, kinds: Sequence[Type], node: ast.AST) -> Type:
+    def _helper(self, name: str, function: Any, kinds: Sequence[Type]) -> tuple[str, Type] | str:
         own = function.__qualname__
         source = self._source(function, own)
         if source is None:
-            raise RefusedError(node, f"{own} cannot be read")
+            return f"{own} cannot be read"
 
         given = source.args
         others = [given.vararg, *given.kwonlyargs, given.kwarg]
         if len(given.args) != len(kinds) or any(others):
-            raise RefusedError(node, f"{own} takes other arguments: give all of them, in order")
-        values = _given(given.args, kinds)
-        scope = Scope(function, _named(source, values), own)
+            return f"{own} takes other arguments: give all of them, in order"
+        # the world stands for itself
+        values = [
+            Value("self" if of is types.WORLD else f"v_{each.arg}", of)
+            for each, of in zip(given.args, kinds, strict=True)
+        ]
         texts = [each.text for each in values if each.type is not types.WORLD]
         head = f"{name}({', '.join(['run', 'me', *texts])})"
-        writer = self._write(scope, source, head)
-        if scope.returned is None and writer.problems:
-            self._lost.add((function, tuple(kinds)))
-        return scope.returned or types.NONE
+        body = self._write(function, source, values, head, own)
+        return name, body.returned or (LOST if body.has_problems else types.NONE)
 
     def _write(
-        self,
-        scope: Scope,
-        node: Any,
-        head: str,
-        *,
-        number: int | None = None,
-        is_guard: bool = False,
-    ) -> Writer:
-        """Write a function, and record what in it cannot be translated."""
-        outer, self._language.scope = self._language.scope, scope
-        writer = Writer(self._language, scope, number, is_guard=is_guard)
-        lines = writer.body(node)
-        self._language.scope = outer
-        file = scope.function.__code__.co_filename
-        for each in writer.problems:
-            where = str(Place(file, each.line % LINES, "", "")).partition(",")[0]
-            text = f"{where}: {scope.own}: {each.problem}"
-            if text not in self._unit.problems:
-                self._unit.problems.append(text)
-
-        self._functions.append(
-            _function(head, *(f"    {each}" for each in (*writer.beginning(), *lines, "pass")))
-        )
-        return writer
+        self, function: Any, node: Any, values: Sequence[Value], head: str, own: str, **kind: Any
+    ) -> Body:
+        """Write a function."""
+        names = dict(zip((each.arg for each in node.args.args), values, strict=False))
+        body = Body(self._unit, self._called, function, own, names, **kind)
+        lines = body.lines(node)
+        self._unit.functions.append(_function(head, *(f"    {each}" for each in (*lines, "pass"))))
+        return body
 
     def _source(self, function: Any, own: str) -> Any:
         """Return the syntax tree of a function, and say why if there is none."""
@@ -307,9 +246,7 @@ class _Builder:
                 tree = ast.parse("")
             found = [each for each in ast.walk(tree) if _is_source(each, code)]
             if len(found) == 1:
-                # lines of the second file are a million and more, and so on
-                file = self._files.setdefault(code.co_filename, len(self._files))
-                return ast.increment_lineno(found[0], file * LINES)
+                return found[0]
             problem = "there are several on one line: give it a name, with def"
 
         self._unit.problems.append(f"{own}: {problem}")
@@ -375,7 +312,7 @@ class _Builder:
         given = "(run, agent, agent, context)"
         yield _switch("passes(run, guard, agent, context)", "guard", given, guards, "True")
 
-        names = list(self._language.written) if self._cls.together else []
+        names = list(self._unit.written) if self._cls.together else []
         yield from _shadowing([self._layout.fields[name].name for name in names])
 
     def _records(self) -> Iterator[str]:
@@ -403,7 +340,7 @@ class _Builder:
         if self._unit.uses_waits:
             record |= T.AGENT_THAT_DECIDES
         if self._cls.together:
-            written = [self._layout.fields[name].name for name in self._language.written]
+            written = [self._layout.fields[name].name for name in self._unit.written]
             record |= T.AGENT_TOGETHER
             record |= {f"{way}_{name}": fields[name] for name in written for way in _WAYS}
         return record
@@ -430,18 +367,6 @@ def _shadowing(names: Sequence[str]) -> Iterator[str]:
     )
     own = [f"    me.{name} = me.written_{name}" for name in names]
     yield _function("write_own(run, agent)", me, *own)
-
-
-def _given(arguments: Sequence[ast.arg], kinds: Sequence[Type]) -> list[Value]:
-    """Return the values that a helper is given; the world stands for itself."""
-    return [
-        Value("self" if of is types.WORLD else f"v_{each.arg}", of)
-        for each, of in zip(arguments, kinds, strict=True)
-    ]
-
-
-def _named(node: Any, values: Sequence[Value]) -> dict[str, Value]:
-    return dict(zip((each.arg for each in node.args.args), values, strict=False))
 
 
 def _function(head: str, *lines: str) -> str:

@@ -98,19 +98,24 @@ def is_stream(path: Path) -> bool:
     return path.exists() and not path.is_file() and not path.is_dir()
 
 
+def unfinished(path: Path) -> Path:
+    """Return where the file is that will replace another one, until it is complete."""
+    return path.with_name(f".{path.name[:_MOST_NAME]}{_UNFINISHED}")
+
+
 @contextmanager
 def _written_beside(path: Path) -> Iterator[IO[bytes]]:
-    unfinished = path.with_name(f".{path.name[:_MOST_NAME]}{_UNFINISHED}")
+    beside = unfinished(path)
     try:
-        with unfinished.open("wb") as file:
+        with beside.open("wb") as file:
             _copy_mode(path, file)
             yield file
             file.flush()
             os.fsync(file.fileno())
 
-        unfinished.replace(path)
+        beside.replace(path)
     except BaseException:
-        unfinished.unlink(missing_ok=True)
+        beside.unlink(missing_ok=True)
         raise
 
     save_folder(path.parent)

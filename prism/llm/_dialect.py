@@ -48,11 +48,13 @@ class Dialect:
         chat: Path of a conversation.
         body: Returns the request of a conversation, besides the model, and without the parts that
             were refused before.
-        read: Reads the reply to a conversation.
+        read: Reads the reply to a conversation, given the JSON schema that it should follow.
 
             Raises ValueError if it is invalid.
         refused: Returns the part of a request that the text of a refusal names, if a request may
             leave it out, or else None.
+        extras: Returns the parts of a request that are not needed for an answer, and that the user
+            has not asked for, in lists of which each has those of the one before.
         listing: Path of the list of models.
         listed: The key of that list in its reply, and those of a model's name.
         counts: The names of the tokens that were read, and of those that were written.
@@ -72,8 +74,9 @@ class Dialect:
     full_address: Callable[[str], str]
     chat: str
     body: Callable[[RequestSettings, Chat, Container[str]], dict[str, Any]]
-    read: Callable[[Any], ChatReply]
+    read: Callable[[Any, Mapping[str, Any] | None], ChatReply]
     refused: Callable[[str, Mapping[str, Any], RequestSettings], str | None]
+    extras: Callable[[Mapping[str, Any], RequestSettings], Sequence[Sequence[str]]]
     listing: str
     listed: tuple[str, tuple[str, ...]]
     counts: tuple[tuple[str, ...], tuple[str, ...]]

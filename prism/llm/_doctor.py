@@ -122,6 +122,9 @@ def _unknown(look: Look, host: Host, error: LLMError) -> str | None:
     # a list of models is of use only to find a misspelt name
     if look is _load:
         is_unclear = is_permanent_refusal(error) and not isinstance(error, ModelMissingError)
+    elif isinstance(error, TimedOutError):
+        # some gateways collect their list from many servers, while a version is known at once
+        is_unclear = look is not _server or host.dialect.version is None
     else:
         is_unclear = not (host.dialect.lists_all or is_retryable(error))
         is_unclear = is_unclear and error.status != UNAUTHORIZED
@@ -195,7 +198,7 @@ async def _decisions(host: Host) -> str:
 
 
 async def _window(host: Host) -> str:
-    told, asked = await host.look_at_window(), host.settings["window"]
+    told, asked = await host.window.look(), host.settings["window"]
     if told is None and asked is None:
         return "unknown: the server does not say"
 
@@ -203,7 +206,7 @@ async def _window(host: Host) -> str:
     if asked is not None and (told is None or asked < told):
         whose = "as asked for"
 
-    return f"{host.window} tokens of prompt and reply together, {whose}"
+    return f"{host.window.tokens} tokens of prompt and reply together, {whose}"
 
 
 async def _load(host: Host) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from types import NoneType
@@ -22,39 +21,29 @@ from prism.errors import (
     UselessReplyError,
 )
 from prism.llm._addresses import shown_address
+from prism.llm._bad_replies import error_told, translate, unsendable
 from prism.llm._dialect import LOOK_SECONDS, OTHER_FORM, Dialect
 from prism.llm._letters import LetteredChoice
 from prism.llm._settings import RequestSettings
-from prism.llm._window import (
-    SURE,
-    Prompt,
-    is_doubtful,
-    is_near_half,
-    lacking_room,
-    says_too_long,
-    was_cut,
-)
-from prism.llm._wire import ReplyLimits, Wire, is_key, translate
+from prism.llm._window import SURE, Prompt, Window
+from prism.llm._wire import ReplyLimits, Wire, is_key
 from prism.statechart.reasoner._faults import (
-    is_malformed,
     is_permanent_refusal,
     is_refusal,
+    is_unexplained,
     lacks_decisions,
     lacks_path,
+    refuses_length,
 )
 from prism.statechart.reasoner._model_client import (
     Chat,
     ChatReply,
     Choices,
     DecisionReply,
-    text_with_calls,
 )
 from prism.statechart.reasoner._slots import LOGGER, Traffic
 from prism.statechart.reasoner._slots import Host as BaseHost
-from prism.statechart.reasoner._spending import Cost, choice_in, count_of, first, loop_time
-
-_LOOK_AGAIN_SECONDS = 30.0
-"""Seconds for which a reported window is trusted, while prompts may have been cut."""
+from prism.statechart.reasoner._spending import Cost, choice_in, count_of, first
 
 _GREETING = [{"role": "user", "content": "Say hello."}]
 
@@ -77,6 +66,7 @@ class Host(BaseHost):
     Attributes:
         settings: The settings for requests.
         dialect: Its dialect.
+        window: The window of its model.
     """
 
     def __init__(
@@ -90,13 +80,15 @@ class Host(BaseHost):
         super().__init__(shown_address(address), model, settings["patience"] or 0.0, traffic)
         self.settings: RequestSettings = settings
         self.dialect: Dialect = dialect
+        self.window: Window = Window(
+            settings["window"], settings["reply_tokens"], self._reported_window
+        )
         base = shown_address(dialect.full_address(address))
         limits = ReplyLimits(settings["max_reply_bytes"], settings["timeout"])
         self._wire = Wire(address, base, _key(settings["key"], dialect.key_variable), limits)
         self._dropped: list[str] = []
-        self._told_window: int | None = None
-        self._has_looked = False
-        self._looks_again = 0.0
+        self._accepted: set[str] = set()
+        self._tries_less = True
         self._warned: set[str] = set()
 
     @property
@@ -215,50 +207,99 @@ class Host(BaseHost):
         for message in chat.messages:
             if not isinstance(content := message.get("content"), (str, list, NoneType)):
                 why = f"its content must be text, got {str(content)[:40]}"
-                raise self._unsendable(why)
+                raise unsendable(why, host=self.address, model=self.model)
 
         if self._surely_fits(chat.messages):
             return await self._complete_as_taken(chat, cost)
 
         prompt = Prompt(chat.messages)
-        lacking = lacking_room(prompt, self.window, self.settings["reply_tokens"])
-        if lacking is not None:
+        if (lacking := self.window.lacking(prompt)) is not None:
             raise self._too_long(f"is not asked: {lacking}")
 
         try:
             said = await self._complete_as_taken(chat, cost)
         except LLMError as error:
             if refuses_length(error):
-                await self._look_once()
+                await self.window.look_once()
                 what = f"refuses the prompt as too long: {error}"
                 raise self._too_long(what) from error.__cause__
             raise
 
-        await self._require_whole(prompt, said.input_tokens)
+        if (cut := await self.window.what_was_cut(prompt, said.input_tokens)) is not None:
+            raise self._too_long(cut)
         return said
 
     async def _complete_as_taken(
         self, chat: Chat, cost: Cost, seconds: float | None = None
     ) -> ChatReply:
-        """Send a conversation, and again without each part that the server refuses by name."""
+        """Send a conversation, and again without each part that the server refuses."""
         dialect = self.dialect
         while True:
             body = {"model": self.model, **dialect.body(self.settings, chat, self._dropped)}
             try:
-                said = await self._ask(dialect.chat, body, dialect.read, cost, seconds)
-                if not said.calls:
-                    return said
-                return replace(said, text=text_with_calls(said.text, said.calls, chat.schema))
+                return await self._converse(body, chat, cost, seconds)
             except LLMError as error:
                 if not is_refusal(error) or refuses_length(error):
                     raise
 
                 refused = dialect.refused(str(error), body, self.settings)
                 if refused is None:
-                    raise
+                    return await self._complete_with_less(body, chat, error, cost, seconds)
                 self._drop(refused, error)
                 if refused == "logprobs":
                     return ChatReply("")
+                cost.allowance.admitted()
+
+    async def _complete_with_less(
+        self,
+        body: Mapping[str, Any],
+        chat: Chat,
+        refusal: LLMError,
+        cost: Cost,
+        seconds: float | None,
+    ) -> ChatReply:
+        """Send a request again that was refused without a reason, with less and less.
+
+        What the server has accepted before stays.
+
+        Raises:
+            LLMError: The refusal, if that does not help; then it is not tried again.
+        """
+        if not (self._tries_less and is_unexplained(refusal)):
+            raise refusal
+
+        extras = self.dialect.extras(body, self.settings)
+        new = (tuple(part for part in parts if part not in self._accepted) for parts in extras)
+        tried: tuple[str, ...] = ()
+        for left_out in filter(None, dict.fromkeys(new)):
+            less = {part: body[part] for part in body if part not in left_out}
+            cost.allowance.admitted()
+            try:
+                said = await self._converse(less, chat, cost, seconds)
+            except LLMError as error:
+                if not is_unexplained(error):
+                    raise refusal from error
+            else:
+                # to leave out the others alone did not help
+                for part in left_out:
+                    if part not in tried:
+                        self._drop(part, refusal)
+                return said
+            tried = left_out
+
+        self._tries_less = not tried
+        raise refusal
+
+    async def _converse(
+        self, body: Mapping[str, Any], chat: Chat, cost: Cost, seconds: float | None
+    ) -> ChatReply:
+        """Send a request of a conversation."""
+        dialect = self.dialect
+        said = await self._ask(
+            dialect.chat, body, lambda reply: dialect.read(reply, chat.schema), cost, seconds
+        )
+        self._accepted.update(body)
+        return said
 
     def _drop(self, part: str, error: LLMError) -> None:
         """Leave a part out from now on, and warn once."""
@@ -272,21 +313,21 @@ class Host(BaseHost):
 
     # The window
 
-    @property
-    def window(self) -> int | None:
-        """Tokens of prompt and reply together; None if neither user nor server has set them."""
-        said = [each for each in (self.settings["window"], self._told_window) if each is not None]
-        return min(said, default=None)
+    def _surely_fits(self, messages: Sequence[Mapping[str, Any]]) -> bool:
+        """Return True for a conversation with fewer bytes than the window that the server reported.
 
-    async def look_at_window(self) -> int | None:
-        """Return the model's window on the server; None if the server does not report it.
-
-        The reported window applies from then on. Ollama reports the window only of a loaded model.
-
-        Raises:
-            LLMError: If the server cannot be asked.
+        A token has at least one byte, so no estimate is needed, which would take longer than
+        everything else that is done for a request here.
         """
-        self._has_looked = True
+        window = self.window.tokens
+        if self.window.told is None or window is None:
+            return False
+
+        contents = (str(message.get("content")) for message in messages)
+        size = sum(len(content.encode("utf-8", "surrogatepass")) for content in contents)
+        return size <= min(SURE * window, window - (self.settings["reply_tokens"] or 0))
+
+    async def _reported_window(self) -> int | None:
         found: int | None = None
         for path, read in self.dialect.windows:
             try:
@@ -299,55 +340,7 @@ class Host(BaseHost):
             if is_final:
                 break
 
-        self._told_window = found or self._told_window
-        return self._told_window
-
-    async def _look_once(self) -> None:
-        """Look up the window, unless it was looked up before, with or without an answer."""
-        if not self._has_looked:
-            with suppress(LLMError):
-                await self.look_at_window()
-
-    def _surely_fits(self, messages: Sequence[Mapping[str, Any]]) -> bool:
-        """Return True for a conversation with fewer bytes than the window that the server reported.
-
-        A token has at least one byte, so no estimate is needed, which would take longer than
-        everything else that is done for a request here.
-        """
-        window = self.window
-        if self._told_window is None or window is None:
-            return False
-
-        contents = (str(message.get("content")) for message in messages)
-        size = sum(len(content.encode("utf-8", "surrogatepass")) for content in contents)
-        return size <= min(SURE * window, window - (self.settings["reply_tokens"] or 0))
-
-    async def _require_whole(self, prompt: Prompt, count: Any) -> None:
-        """Refuse the reply to a prompt if the server read only a part of it.
-
-        Args:
-            prompt: The prompt.
-            count: Number of tokens that the server says it has read.
-
-        Raises:
-            PromptTooLongError: If the prompt was cut.
-        """
-        read = count_of(count)
-        if not read or not is_doubtful(prompt, read, self.window):
-            return
-
-        # a restarted server may have another window
-        if loop_time() >= self._looks_again:
-            self._looks_again = loop_time() + _LOOK_AGAIN_SECONDS
-            with suppress(LLMError):
-                await self.look_at_window()
-
-        if was_cut(prompt, read, self.window, is_told=self._told_window is not None):
-            is_half = is_near_half(read, self.window)
-            near = f", half of its window of {self.window}" if is_half else ""
-            raise self._too_long(
-                f"read {read} of about {prompt.tokens} tokens{near}: the prompt was cut"
-            )
+        return found
 
     def _too_long(self, what: str) -> LLMError:
         """Return the error for a prompt that is too long, and warn about the first one."""
@@ -413,7 +406,7 @@ class Host(BaseHost):
             came = f"loaded, and kept for {settings['keep_alive']}"
 
         self.has_answered = True
-        await self._look_once()
+        await self.window.look_once()
         return came
 
     async def close(self) -> None:
@@ -447,7 +440,8 @@ class Host(BaseHost):
             reply = await wire.send(path, body, own, limit)
             if isinstance(reply, dict):
                 own.note_reply(reply, self.dialect.counts)
-                wire.refuse_error(_error_in(reply))
+                if error_said := _error_in(reply):
+                    raise error_told(error_said, wire.shown)
             return read(reply)
         except Exception as error:
             failure = translate(
@@ -465,12 +459,6 @@ class Host(BaseHost):
             own.request_ended()
             cost.add(own)
 
-    def _unsendable(self, why: str) -> LLMError:
-        asked = f"{self.model} at {self.address}"
-        error = LLMError(f"the question cannot be sent to {asked} ({why})")
-        error.host = self.address
-        return error
-
     def _bad(self, what: str, kind: type[LLMError] = BadReplyError) -> LLMError:
         error = kind(f"{self.model} at {self.address} {what}")
         error.host = self.address
@@ -480,11 +468,6 @@ class Host(BaseHost):
         if subject not in self._warned:
             self._warned.add(subject)
             LOGGER.warning("%s at %s %s", self.model, self.address, what)
-
-
-def refuses_length(error: LLMError) -> bool:
-    """Return True if a server refused a prompt because it exceeds the window."""
-    return is_malformed(error) and says_too_long(str(error))
 
 
 def _key(named: str | None, usual: str) -> str:

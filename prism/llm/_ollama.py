@@ -9,8 +9,13 @@ from prism.llm._addresses import with_port
 from prism.llm._dialect import Advice, Dialect
 from prism.llm._settings import RequestSettings
 from prism.llm._window import window_in_running
-from prism.statechart.reasoner._model_client import Chat, ChatReply
+from prism.statechart.reasoner._faults import part_named
+from prism.statechart.reasoner._model_client import Chat, ChatReply, text_with_calls
 from prism.statechart.reasoner._spending import count_of
+
+_PARTS: Mapping[str, tuple[str, ...]] = {"format": ("format",), "think": ("think",)}
+"""Parts of a request that a server may refuse, such as a schema before Ollama 0.5, and the words by
+which it names them."""
 
 
 def _body(settings: RequestSettings, chat: Chat, dropped: Container[str]) -> dict[str, Any]:
@@ -39,7 +44,7 @@ def _options(settings: RequestSettings, chat: Chat) -> dict[str, Any]:
     return sampling | {name: limit for name, limit in limits.items() if limit is not None}
 
 
-def _read(reply: Any) -> ChatReply:
+def _read(reply: Any, schema: Mapping[str, Any] | None) -> ChatReply:
     message = reply.get("message") if isinstance(reply, dict) else None
     if not isinstance(message, dict):
         raise ValueError("it has no message")
@@ -48,25 +53,24 @@ def _read(reply: Any) -> ChatReply:
     if content is not None and not isinstance(content, str):
         raise ValueError("the content of its message is not text")
 
-    read, wrote = (count_of(reply.get(name)) for name in ("prompt_eval_count", "eval_count"))
     calls = message.get("tool_calls")
+    read, wrote = (count_of(reply.get(name)) for name in ("prompt_eval_count", "eval_count"))
     return ChatReply(
-        content or "",
+        text_with_calls(content or "", calls, schema) if calls else content or "",
         input_tokens=read,
         output_tokens=wrote,
-        calls=calls,
         has_thoughts=bool(message.get("thinking")),
     )
 
 
 def _refused(said: str, body: Mapping[str, Any], settings: RequestSettings) -> str | None:
-    # servers before 0.5 take no schema
-    if "format" in body and "format" in said:
-        return "format"
+    return part_named(said, _PARTS, *_extras(body, settings))
 
+
+def _extras(body: Mapping[str, Any], settings: RequestSettings) -> list[list[str]]:
     # the user's explicit choice on thinking is not dropped
-    is_default = settings["think"] is False and "think" in body
-    return "think" if is_default and "think" in said.lower() else None
+    parts = ("format", "think") if settings["think"] is False else ("format",)
+    return [[part for part in parts if part in body]]
 
 
 OLLAMA = Dialect(
@@ -83,6 +87,7 @@ OLLAMA = Dialect(
     body=_body,
     read=_read,
     refused=_refused,
+    extras=_extras,
     listing="api/tags",
     listed=("models", ("model", "name")),
     counts=(("prompt_eval_count", "input_tokens"), ("eval_count", "output_tokens")),

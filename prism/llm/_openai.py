@@ -11,7 +11,13 @@ from prism.llm._dialect import OTHER_FORM, Advice, Dialect
 from prism.llm._letters import MOST_ALTERNATIVES, listed_in
 from prism.llm._settings import RequestSettings
 from prism.llm._window import window_in_models, window_in_props
-from prism.statechart.reasoner._model_client import Chat, ChatReply, declined_in
+from prism.statechart.reasoner._faults import part_named
+from prism.statechart.reasoner._model_client import (
+    Chat,
+    ChatReply,
+    declined_in,
+    text_with_calls,
+)
 from prism.statechart.reasoner._spending import choice_in, count_of, first
 
 _PARTS: Mapping[str, tuple[str, ...]] = {
@@ -110,22 +116,27 @@ def part_refused(said: str, body: Mapping[str, Any], settings: RequestSettings) 
         body: The request.
         settings: The user's settings.
     """
-    said = said.lower()
-    named = (part for part, words in _PARTS.items() if any(word in said for word in words))
-    part = next((part for part in named if part in body), None)
+    part = part_named(said, _PARTS, body)
     other = part and _other_form(part, said, body)
     return other or (None if _is_asked_for(part, settings) else part)
 
 
 def _other_form(part: str, said: str, body: Mapping[str, Any]) -> str | None:
     """Return what stands for a part in its usual form, if a refusal names another form."""
-    if part == "response_format" and "json_object" in said:
+    if part == "response_format" and "json_object" in said.lower():
         return OTHER_FORM if body[part]["type"] == "json_schema" else part
     # behind the address, which has numbers, too
     if part == "logprobs" and _A_FEW.search(said.rpartition(" answered ")[2]):
         return _MANY if body.get("top_logprobs", 0) > _FEW_ALTERNATIVES else part
 
     return None
+
+
+def _extras(body: Mapping[str, Any], settings: RequestSettings) -> list[list[str]]:
+    parts = ("response_format", "chat_template_kwargs", "reasoning_effort")
+    form = [part for part in parts if part in body and not _is_asked_for(part, settings)]
+    # without log-probabilities, the answer is of no use here, but shows that a chat would have one
+    return [form, [*form, "logprobs", "top_logprobs"]] if "logprobs" in body else [form]
 
 
 def _is_asked_for(part: str | None, settings: RequestSettings) -> bool:
@@ -135,8 +146,12 @@ def _is_asked_for(part: str | None, settings: RequestSettings) -> bool:
     return part in ("chat_template_kwargs", "reasoning_effort") and settings["think"] is not False
 
 
-def read_completion(reply: Any) -> ChatReply:
+def read_completion(reply: Any, schema: Mapping[str, Any] | None = None) -> ChatReply:
     """Read the reply to a conversation.
+
+    Args:
+        reply: The reply.
+        schema: The JSON schema that its text should follow.
 
     Raises:
         ValueError: If it is not a valid reply.
@@ -149,13 +164,13 @@ def read_completion(reply: Any) -> ChatReply:
     tokens = first(first(choice, "logprobs"), "content")
     tokens = tokens if isinstance(tokens, list) else []
 
+    text, calls = _text_of(message.get("content")), message.get("tool_calls")
     usage = first(reply, "usage")
     return ChatReply(
-        _text_of(message.get("content")),
+        text_with_calls(text, calls, schema) if calls else text,
         input_tokens=count_of(first(usage, "prompt_tokens")),
         output_tokens=count_of(first(usage, "completion_tokens")),
         tokens=[token for token in tokens if isinstance(token, dict) and listed_in(token)],
-        calls=message.get("tool_calls"),
         declined=declined_in(reply),
         # vLLM's and DeepSeek's name, and that of OpenRouter and Ollama
         has_thoughts=bool(first(message, "reasoning_content", "reasoning")),
@@ -184,6 +199,7 @@ OPENAI = Dialect(
     body=_body,
     read=read_completion,
     refused=part_refused,
+    extras=_extras,
     listing="models",
     listed=("data", ("id",)),
     counts=(("prompt_tokens",), ("completion_tokens",)),

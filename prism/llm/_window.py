@@ -7,11 +7,13 @@ answers with status 200. What the model reads then lacks its role and its goal.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import Any
 
-from prism.statechart.reasoner._spending import count_of
+from prism.errors import LLMError
+from prism.statechart.reasoner._spending import count_of, loop_time
 from prism.statechart.reasoner._tokens import count_tokens
 
 _NEAR_HALF = 5
@@ -30,14 +32,12 @@ SURE = 0.9
 """A prompt whose estimate takes at most this part of the window was not cut, whatever the count: in
 Korean or Arabic, some tokenizers need less than half of the estimate."""
 
+_LOOK_AGAIN_SECONDS = 30.0
+"""Seconds for which a reported window is trusted, while prompts may have been cut."""
+
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 _DIGITS = re.compile(r"[0-9]{1,3}")
 _REPEATED = re.compile(r"(.)\1{7,}")
-
-_TOO_LONG = re.compile(
-    r"context[ _](length|size|window)|exceeds?\b.*\bcontext|(prompt|input) (is )?too long",
-    re.IGNORECASE,
-)
 
 
 class Prompt:
@@ -121,9 +121,76 @@ def is_near_half(count: int, window: int | None) -> bool:
     return window is not None and abs(count - window / 2) <= _NEAR_HALF
 
 
-def says_too_long(message: str) -> bool:
-    """Return True if the text of an error says that a prompt exceeds the window."""
-    return _TOO_LONG.search(message) is not None
+class Window:
+    """The window of a model on a server.
+
+    Args:
+        asked: Tokens of prompt and reply together that the user has set, if any.
+        reply: Tokens that a reply may have, if limited.
+        report: Returns the window that the server reports, if it does.
+
+    Attributes:
+        told: Tokens that the server reported; None if it did not.
+        tokens: Tokens of prompt and reply together; None if neither user nor server has set them.
+    """
+
+    def __init__(
+        self, asked: int | None, reply: int | None, report: Callable[[], Awaitable[int | None]]
+    ) -> None:
+        self.told: int | None = None
+        self.tokens: int | None = asked
+        self._asked = asked
+        self._reply = reply
+        self._report = report
+        self._has_looked = False
+        self._looks_again = 0.0
+
+    async def look(self) -> int | None:
+        """Return the window on the server; None if the server does not report it.
+
+        The reported window applies from then on. Ollama reports the window only of a loaded model.
+
+        Raises:
+            LLMError: If the server cannot be asked.
+        """
+        self._has_looked = True
+        self.told = await self._report() or self.told
+        known = [each for each in (self._asked, self.told) if each is not None]
+        self.tokens = min(known, default=None)
+        return self.told
+
+    async def look_once(self) -> None:
+        """Look up the window, unless it was looked up before, with or without an answer."""
+        if not self._has_looked:
+            with suppress(LLMError):
+                await self.look()
+
+    def lacking(self, prompt: Prompt) -> str | None:
+        """Return in words why a prompt and its reply do not fit; None if they do."""
+        return lacking_room(prompt, self.tokens, self._reply)
+
+    async def what_was_cut(self, prompt: Prompt, count: Any) -> str | None:
+        """Return in words that the server has read only a part of a prompt; None if it read all.
+
+        Args:
+            prompt: The prompt.
+            count: Number of tokens that the server says it has read.
+        """
+        read = count_of(count)
+        if not read or not is_doubtful(prompt, read, self.tokens):
+            return None
+
+        # a restarted server may have another window
+        if loop_time() >= self._looks_again:
+            self._looks_again = loop_time() + _LOOK_AGAIN_SECONDS
+            with suppress(LLMError):
+                await self.look()
+
+        if not was_cut(prompt, read, self.tokens, is_told=self.told is not None):
+            return None
+
+        near = f", half of its window of {self.tokens}" if is_near_half(read, self.tokens) else ""
+        return f"read {read} of about {prompt.tokens} tokens{near}: the prompt was cut"
 
 
 def window_in_models(reply: Any, model: str) -> tuple[int | None, bool]:

@@ -1,10 +1,9 @@
-"""The wire to servers: JSON requests, JSON replies of limited size, all counted, and faults."""
+"""The wire to servers: JSON requests and JSON replies of limited size, all counted."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-import re
 import zlib
 from base64 import b64encode
 from collections.abc import (
@@ -18,42 +17,26 @@ from collections.abc import (
 )
 from dataclasses import dataclass
 from functools import cache
-from html import unescape
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urljoin, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import orjson
 
-from prism.errors import (
-    BadReplyError,
-    DeclinedError,
-    LLMError,
-    ModelMissingError,
-    OverloadedError,
-    TimedOutError,
-    UnreachableError,
-    UselessReplyError,
-)
 from prism.llm._addresses import credentials, secrets_in, shown_address
-from prism.llm._dialect import Advice
-from prism.statechart.reasoner._faults import (
-    INTERNAL,
-    MALFORMED,
-    NO_SUCH_PATH,
-    OVERLOADED,
-    UNAUTHORIZED,
-    has_lost_model,
-    says_model_is_missing,
-    says_quota_is_spent,
-    wait_in,
+from prism.llm._bad_replies import (
+    BrokenConnectionError,
+    EndlessRedirectsError,
+    EndlessReplyError,
+    NoConnectionError,
+    RefusedError,
+    UnusableReplyError,
+    read_leniently,
 )
-from prism.statechart.reasoner._model_client import FILTERED
-from prism.statechart.reasoner._spending import Cost, first
+from prism.statechart.reasoner._spending import Cost
 from prism.telemetry._loggers import describe
 
 if TYPE_CHECKING:
-    import aiohttp
     import httpx
 
 _MOST_ERROR_BYTES = 65_536
@@ -64,9 +47,6 @@ _MOST_VALUES = 50_000
 
 _FEW_BYTES = 65_536
 """A reply of at most this size cannot hold too many values."""
-
-_BEGINNINGS_OF_EVENTS = (b"data:", b"event:", b": ")
-"""How server-sent events begin: with a field, or with a comment that keeps a connection open."""
 
 _PIECE_BYTES = 65_536
 
@@ -82,53 +62,6 @@ _CUT_OUT = b"[key]"
 
 _LONG = 8
 """Minimum length of a secret to hide in answers; many servers get the key ``x``."""
-
-SEE_ADDRESS = "check that this is the address of a model server"
-"""Advice if a web page comes back, for example from a proxy or another server."""
-
-_NO_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "UNKNOWN_PROTOCOL", "HTTP_REQUEST")
-"""OpenSSL's error for an unencrypted answer."""
-
-_STATUSES = frozenset(str(status) for status in range(400, 600))
-_BROKEN_JSON = "json_validate_failed"
-"""Groq's name for a reply that does not follow the schema, for which it answers 400."""
-
-_A_PIECE = re.compile(rb'^\s*\{.*"done"\s*:\s*false')
-"""A line of Ollama's streams before the last."""
-
-_TITLE = re.compile(rb"<title[^>]*>([^<]{1,500})", re.IGNORECASE)
-
-
-class UnusableReplyError(ValueError):
-    """A reply is refused while it is read; the message continues after the server's name."""
-
-
-class GarbledReplyError(ValueError):
-    """A reply with status 200 is not JSON, for example because the server broke off."""
-
-
-class ErrorInReplyError(UnusableReplyError):
-    """A reply with status 200 contains an error, because the server failed internally."""
-
-
-class EndlessReplyError(TimeoutError):
-    """A reply began and did not end in time; the message continues after the server's name."""
-
-
-class RefusedError(Exception):
-    """A server answered with a status other than success.
-
-    Args:
-        status: The HTTP status.
-        said: The body, without secrets.
-        headers: The headers, by names in any case.
-    """
-
-    def __init__(self, status: int, said: str, headers: Mapping[str, str]) -> None:
-        super().__init__(f"HTTP {status}")
-        self.status_code: int = status
-        self.said: str = said
-        self.wait: float | None = wait_in(status, headers, said)
 
 
 class Wire:
@@ -202,13 +135,24 @@ class Wire:
             cost.request_replied(self.shown(reply))
         if not answer.is_success:
             raise RefusedError(answer.status, reply.decode("utf-8", "replace"), answer.headers)
-        if reply.lstrip().startswith(_BEGINNINGS_OF_EVENTS):
-            raise _streamed("events (text/event-stream)")
-        if is_web_page(reply):
-            page = describe_page(self._without_secrets(reply))
-            raise UnusableReplyError(f"answered with {page} instead of a reply: {SEE_ADDRESS}")
 
-        return _parsed(reply)
+        return self._parsed(reply)
+
+    def _parsed(self, content: bytes) -> Any:
+        """Return a reply as plain data.
+
+        Raises:
+            ValueError: If it is not JSON, or has too many values.
+        """
+        try:
+            reply = orjson.loads(content)
+        except ValueError:
+            reply = read_leniently(content, self.shown)
+
+        if len(content) > _FEW_BYTES and _has_too_many(reply):
+            raise UnusableReplyError(f"sent a reply of more than {_MOST_VALUES} values")
+
+        return reply
 
     async def _asked(
         self, connections: _Connections, address: str, content: bytes | None, cost: Cost
@@ -216,7 +160,8 @@ class Wire:
         try:
             answer = await connections.ask(address, content, cost)
         except Exception as error:
-            if self._keeps and connections.have_answered and _is_broken(error):
+            is_broken = isinstance(error, BrokenConnectionError)
+            if self._keeps and connections.have_answered and is_broken:
                 # some servers close those that they keep, so every request gets one from now on
                 self._keeps, connections.close_when_idle = False, True
                 self._forget(connections)
@@ -232,24 +177,6 @@ class Wire:
     def described(self, error: Exception) -> str:
         """Return an error without secrets, for the record."""
         return self.shown(describe(error).encode("utf-8", "replace"))
-
-    def refuse_error(self, error: Any) -> None:
-        """Refuse an error in a reply with status 200.
-
-        Raises:
-            RefusedError: If there is one with the status that it would have had, as gateways send
-                it.
-            ErrorInReplyError: If there is another one.
-        """
-        if not error:
-            return
-
-        code = str(first(error, "code"))
-        if code in _STATUSES:
-            raise RefusedError(int(code), self.shown(orjson.dumps(error)), {})
-
-        shown = self.shown(_words_in(error).encode("utf-8", "replace"))
-        raise ErrorInReplyError(f"answered with an error instead of a reply: {_brief(shown)}")
 
     def _without_secrets(self, body: bytes, shortest: int = 0) -> bytes:
         for secret in self._secrets:
@@ -334,51 +261,6 @@ def _as_json(body: Mapping[str, Any]) -> bytes:
         raise ValueError(str(error)) from error
 
 
-def _parsed(content: bytes) -> Any:
-    """Return a reply as plain data.
-
-    Raises:
-        GarbledReplyError: If it is not JSON.
-        UnusableReplyError: If it has too many values.
-    """
-    try:
-        reply = orjson.loads(content)
-    except ValueError:
-        reply = _parsed_leniently(content)
-
-    if len(content) > _FEW_BYTES and _has_too_many(reply):
-        raise UnusableReplyError(f"sent a reply of more than {_MOST_VALUES} values")
-
-    return reply
-
-
-def _parsed_leniently(content: bytes) -> Any:
-    """Parse with Python's own parser, which accepts NaN; of several lines, the last counts."""
-    try:
-        # a text that ends by length may end within a character
-        return json.loads(content.decode(json.detect_encoding(content), "replace"))
-    except (ValueError, RecursionError):
-        try:
-            last = json.loads(content.rstrip().rpartition(b"\n")[2])
-        except RecursionError as error:
-            # deep nesting is not an accident of transmission, so asking again would not help
-            raise ValueError(f"it is not JSON: {error}") from error
-        except ValueError as error:
-            raise GarbledReplyError(f"it is not JSON: {error}") from error
-
-    # a stream that broke off ends with the error
-    if _A_PIECE.search(content.partition(b"\n")[0]) and not first(last, "error"):
-        raise _streamed("pieces")
-    return last
-
-
-def _streamed(what: str) -> UnusableReplyError:
-    return UnusableReplyError(
-        f"answered with a stream of {what} that was not asked for: turn streaming off in the "
-        "server or in the proxy before it"
-    )
-
-
 def _has_too_many(reply: Any) -> bool:
     left, seen = [reply], 0
     while left:
@@ -390,23 +272,6 @@ def _has_too_many(reply: Any) -> bool:
             left.extend(value.values() if isinstance(value, dict) else value)
 
     return False
-
-
-def is_web_page(content: bytes) -> bool:
-    """Return True if a body is HTML or XML instead of JSON."""
-    return content.lstrip()[:1] == b"<"
-
-
-def describe_page(content: bytes) -> str:
-    """Describe a web page in a few words, with its title if it has one."""
-    found = _TITLE.search(content[:_FEW_BYTES])
-    title = "" if found is None else _brief(unescape(found.group(1).decode(errors="replace")))
-    return f"a web page ({title!r})" if title else "a web page"
-
-
-def _brief(said: str) -> str:
-    text = " ".join(said[:2000].split())
-    return text if len(text) <= 200 else text[:197] + "..."
 
 
 async def _to_the_end(closing: Coroutine[Any, Any, None]) -> None:
@@ -426,157 +291,6 @@ async def _to_the_end(closing: Coroutine[Any, Any, None]) -> None:
     if cancelled is not None:
         raise cancelled
     task.result()
-
-
-# Faults as errors of one tree
-
-
-def translate(
-    error: Exception, advice: Advice, *, host: str, model: str, seconds: float, sent: bool = True
-) -> LLMError:
-    """Map an exception from asking a server to prism's exception tree.
-
-    Args:
-        error: The exception.
-        advice: What to do about a server of this dialect.
-        host: Server asked.
-        model: Model asked.
-        seconds: The time limit.
-        sent: Whether a request was sent; if not, nothing is known about the server.
-    """
-    if sent:
-        translated = _translate(error, advice, host, model, seconds)
-        # the model's fault is not about the request
-        if isinstance(error, RefusedError) and not isinstance(translated, UselessReplyError):
-            translated.status = error.status_code
-        # the server failed internally, whatever its status
-        is_unmarked = isinstance(error, (ErrorInReplyError, GarbledReplyError))
-        if is_unmarked or has_lost_model(translated):
-            translated.status = INTERNAL
-    else:
-        why = _first_line(error)
-        translated = LLMError(f"the question cannot be sent to {model} at {host} ({why})")
-
-    translated.host = host
-    return translated
-
-
-def _is_broken(error: Exception) -> bool:
-    """Return True if a connection that had been made broke."""
-    import httpx
-
-    return isinstance(error, httpx.TransportError) and not isinstance(error, httpx.ConnectError)
-
-
-def _translate(error: Exception, advice: Advice, host: str, model: str, seconds: float) -> LLMError:
-    import httpx
-
-    if isinstance(error, RefusedError):
-        return _of_status(error, advice, host, model)
-    if isinstance(error, EndlessReplyError):
-        return TimedOutError(f"{host} {error}")
-    if isinstance(error, TimeoutError):
-        return TimedOutError(f"no complete reply from {model} at {host} within {seconds:g} s")
-    if isinstance(error, httpx.ConnectError):
-        why = _first_line(error)
-        what_to_do = _of_tls(why) or advice.unreachable
-        unreachable = UnreachableError(f"cannot reach {host} ({why}): {what_to_do}")
-        unreachable.is_refused = True
-        return unreachable
-    if isinstance(error, httpx.TransportError):
-        return UnreachableError(f"the connection to {host} broke ({_first_line(error)})")
-    if isinstance(error, UnusableReplyError):
-        return BadReplyError(f"{host} {error}")
-    if isinstance(error, httpx.TooManyRedirects):
-        return LLMError(f"{host} redirects endlessly: check the address")
-    if isinstance(error, ValueError):
-        why = _first_line(error)
-        return BadReplyError(f"{model} at {host} sent an invalid reply ({why})")
-
-    return LLMError(f"{model} at {host} failed: {type(error).__name__}: {_first_line(error)}")
-
-
-def _of_tls(why: str) -> str:
-    """Return what to do if a connection failed because of TLS, or an empty text."""
-    if any(word in why for word in _NO_TLS):
-        return "it does not use TLS, so write http:// instead of https://"
-    if "CERTIFICATE_VERIFY_FAILED" in why:
-        return "set the environment variable SSL_CERT_FILE to a file with its certificate"
-
-    return ""
-
-
-def said_in(body: str) -> str:
-    """Return the message in the body of an error if it is JSON with one, or else the body."""
-    try:
-        said = json.loads(body)
-    except (ValueError, RecursionError):
-        return body
-
-    return _words_in(said)
-
-
-def _words_in(said: Any) -> str:
-    """Return the message of an error, however it is nested."""
-    # Google puts the object into a list
-    if isinstance(said, list) and len(said) == 1:
-        (said,) = said
-
-    raw = None
-    # OpenAI has {"error": {"message": ...}}, Ollama {"error": ...}, FastAPI {"detail": ...}
-    for name in ("error", "message", "detail"):
-        if isinstance(said, dict) and said.get(name):
-            # what OpenRouter was told by the provider that it asked
-            raw = raw or first(said.get("metadata"), "raw")
-            said = said[name]
-
-    words = said if isinstance(said, str) else json.dumps(said)
-    return f"{words}: {raw}" if isinstance(raw, str) else words
-
-
-def _of_status(refused: RefusedError, advice: Advice, host: str, model: str) -> LLMError:
-    status, message = refused.status_code, said_in(refused.said)
-    is_page = is_web_page(message.encode())
-    what = f"{host} answered {status}{_shown(message, is_page=is_page)}"
-    if status in OVERLOADED and not says_quota_is_spent(refused.said):
-        return _overloaded(what, refused.wait)
-    if says_model_is_missing(message, status):
-        what_to_do = advice.no_model.format(model=model)
-        return ModelMissingError(f"{host} does not have the model: {what_to_do}")
-    if status == UNAUTHORIZED:
-        return LLMError(f"{what}: {advice.key}")
-    if status in MALFORMED and (useless := _of_the_model(refused.said, model, what)):
-        return useless
-    if status == NO_SUCH_PATH[0]:
-        return BadReplyError(f"{what}: {SEE_ADDRESS}" if is_page else what)
-
-    return LLMError(what)
-
-
-def _of_the_model(said: str, model: str, what: str) -> UselessReplyError | None:
-    """Return the error of a refusal that is about what the model did; None of any other."""
-    if _BROKEN_JSON in said:
-        return UselessReplyError(f"{model} wrote no valid JSON: {what}")
-    if FILTERED in said:
-        return DeclinedError(f"{model} declined to answer: {what}")
-
-    return None
-
-
-def _shown(message: str, *, is_page: bool) -> str:
-    if is_page:
-        return f" with {describe_page(message.encode())}"
-    return f": {' '.join(message.split())[:200]}"
-
-
-def _overloaded(what: str, wait: float | None) -> LLMError:
-    error = OverloadedError(f"{what} (asks to wait {round(wait, 3):,.12g} s)" if wait else what)
-    error.retry_after = wait
-    return error
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0][:200]
 
 
 # What carries requests
@@ -675,7 +389,15 @@ async def over_httpx(
         request = client.build_request(
             _method(content), address, content=content, extensions={"trace": trace}
         )
-        response = await client.send(request)
+        try:
+            response = await client.send(request)
+        except httpx.ConnectError as error:
+            raise NoConnectionError(str(error) or type(error).__name__) from error
+        except httpx.TransportError as error:
+            raise BrokenConnectionError(str(error) or type(error).__name__) from error
+        except httpx.TooManyRedirects as error:
+            raise EndlessRedirectsError(str(error)) from error
+
         return Answer(response.status_code, response.headers, response.content)
 
     # our own transport would ignore the proxies of the environment
@@ -695,7 +417,7 @@ async def over_httpx(
 async def over_aiohttp(
     headers: Mapping[str, str], limits: ReplyLimits, keeps: bool
 ) -> AsyncGenerator[Ask, None]:
-    """Carry requests with aiohttp; see `Carrier`. Its exceptions become those of httpx."""
+    """Carry requests with aiohttp; see `Carrier`."""
     import aiohttp
 
     async def note_left(_session: Any, context: Any, _parameters: Any) -> None:
@@ -714,8 +436,15 @@ async def over_aiohttp(
                 pieces = response.content.iter_any()
                 body = await _read(pieces, encoding, response.status, limits)
                 return Answer(response.status, response.headers, body)
+        except aiohttp.ClientConnectorError as error:
+            why = getattr(error, "certificate_error", None) or error.os_error
+            is_refused = isinstance(why, ConnectionError)
+            told = "All connection attempts failed" if is_refused else str(why)
+            raise NoConnectionError(told) from error
+        except aiohttp.TooManyRedirects as error:
+            raise EndlessRedirectsError(str(error)) from error
         except aiohttp.ClientError as error:
-            raise _as_of_httpx(error) from error
+            raise BrokenConnectionError(str(error) or type(error).__name__) from error
 
     async def note_redirect(_session: Any, _context: Any, parameters: Any) -> None:
         answer = parameters.response
@@ -747,21 +476,6 @@ def refuse_redirect(status: int, method: str, where: str) -> None:
             f"redirects to {shown_address(where)}, where a question cannot follow: give the "
             "address at which the server itself answers"
         )
-
-
-def _as_of_httpx(error: aiohttp.ClientError) -> Exception:
-    """Return the equivalent error of httpx."""
-    import aiohttp
-    import httpx
-
-    if isinstance(error, aiohttp.ClientConnectorError):
-        why = getattr(error, "certificate_error", None) or error.os_error
-        is_refused = isinstance(why, ConnectionError)
-        return httpx.ConnectError("All connection attempts failed" if is_refused else str(why))
-    if isinstance(error, aiohttp.TooManyRedirects):
-        return httpx.TooManyRedirects("exceeded maximum allowed redirects")
-
-    return httpx.RemoteProtocolError(str(error) or type(error).__name__)
 
 
 def _method(content: bytes | None) -> str:

@@ -12,7 +12,7 @@ from typing import Any, get_args
 
 import orjson
 
-from prism.errors import InputError, ReplayError
+from prism.errors import DeclinedError, InputError, ReplayError
 from prism.runlog._reader import locate_log, read_blocks
 from prism.runlog._writer import writable
 from prism.statechart import Cost, Decision, Question, TextCall, Written, identify
@@ -231,15 +231,17 @@ class RecordedAnswers(EarlierAnswers):
         """Return the result of a call from the log."""
         text, source, reason = event["text"], event["source"], event["reason"]
         cost = _cost_of(event)
+        # a log has the reason alone
+        was_declined = (reason or "").startswith(DeclinedError.__name__)
         if source == "failed":
-            return Written(text, source, reason=reason, cost=cost)
+            return Written(text, source, None, reason, cost, was_declined=was_declined)
         if source in _TAKEN_INSTEAD:
             if fallback_text(call) != text:
                 raise ReplayError(
                     f"{self._path}: the fallback for the {what} differs from the "
                     f"present {fallback_text(call)!r}: {_SAME_RUN}"
                 )
-            return Written(text, source, call.fallback, reason, cost)
+            return Written(text, source, call.fallback, reason, cost, was_declined=was_declined)
 
         written = read_as(call, text, source if self._verbatim else "replay", cost)
         if written.has_failed:

@@ -523,13 +523,21 @@ def _spent(run: Any, folder: RunFolder | None, models: Sequence[Model]) -> dict[
 def _tell_earlier(spent: dict[str, Any]) -> None:
     """Add what a resumed run had spent before and no event of its log tells.
 
-    That is on trials of servers, and on answers that were lost when it was killed.
+    That is on trials of servers, and on answers that were lost when it was killed. Its money is an
+    estimate, by the mean price of the other tokens, since the ledger has neither models nor the
+    tokens that were written.
     """
     told = [each for part in ("by_model", "trials") for each in spent.get(part, {}).values()]
     calls = spent.get("calls", 0) - sum(each["calls"] for each in told)
+    if not told or calls <= 0:
+        return
+
     tokens = sum(each["input_tokens"] + each["output_tokens"] for each in told)
-    if told and calls > 0:
-        spent["earlier"] = {"calls": calls, "tokens": max(0, spent["tokens"] - tokens)}
+    earlier = {"calls": calls, "tokens": max(0, spent["tokens"] - tokens)}
+    if tokens and all("money" in each for each in told):
+        earlier["money"] = round(spent["money"] * earlier["tokens"] / tokens, 6)
+        spent["money"] = round(spent["money"] + earlier["money"], 6)
+    spent["earlier"] = earlier
 
 
 def _trials_of(asking: Iterable[Any]) -> dict[str, dict[str, int]]:

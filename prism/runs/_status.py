@@ -60,8 +60,8 @@ class RunStatus:
             that ended an application's own loop.
         spent: The use of its model so far: ``calls``, ``tokens`` and, if agents have different
             models, ``by_model``, the ``trials`` of servers before the run, by model, and what was
-            spent ``earlier``, before it was resumed, on trials and lost answers; None if none is
-            asked, or the run is neither running nor complete.
+            spent ``earlier``, before it was resumed, on trials and lost answers, with an estimate
+            of its ``money``; None if none is asked, or the run is neither running nor complete.
         asking: The open requests to its model: ``open`` (``text``, ``model`` and ``seconds`` of the
             requests that have waited longest), ``hosts`` (``address``, ``in_flight`` and ``limit``
             of each) and ``waiting`` (requests that have no slot); None if it is not running.

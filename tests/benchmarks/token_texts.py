@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from prism.cognition import Config
-from prism.cognition._prompts import build_prompt
+from prism.cognition._prompts import Seen, build_prompt
 
 ROOT = Path(__file__).parents[2]
 LENGTH = 2_000
@@ -92,8 +92,10 @@ def _prompts(found: Mapping[str, list[str]], most: int) -> list[str]:
         build_prompt(
             config,
             rng.choice(("thinking", "executing", "paging")),
-            {f"character_{number}_about": value() for number in range(rng.randint(0, 20))},
-            {f"thinking_log_{number:03}": value() for number in range(rng.randint(0, 10))},
+            Seen(
+                {f"character_{number}_about": value() for number in range(rng.randint(0, 20))},
+                {f"thinking_log_{number:03}": value() for number in range(rng.randint(0, 10))},
+            ),
         ).text
         for _ in range(most)
     ]

@@ -58,6 +58,18 @@ async def test_what_was_used_stays() -> None:
     assert paged.moved_out[0] == "m2"
 
 
+@pytest.mark.parametrize(
+    ("tag", "told"), [("été_à_Nice", "Il pense à l'ete a nice."), ("火车", "明天的火车很晚")]
+)
+async def test_a_thought_names_memories_as_a_search_does(tag: str, told: str) -> None:
+    """Accents do not count, nor do words have to stand apart where a script has no spaces."""
+    data = working(3)
+    data["working_memory"] = {tag: "x", **data["working_memory"]}
+    agent = thinker([thought(told)], data, limited(None))
+    await agent.cycle()
+    assert agent.memory.least_recently_used()[-1] == tag
+
+
 async def test_what_fits_the_last_thought_comes_back() -> None:
     """Of storage the best matches come back, as far as the soft limit allows."""
     memory = Memory.in_memory(
@@ -72,6 +84,22 @@ async def test_what_fits_the_last_thought_comes_back() -> None:
     assert sorted(paged.moved_in) == ["dragon", "scales"]
     assert paged.tokens_after <= FIXED + 800
     assert memory.stored("dragon") == "fire and scales"
+
+
+async def test_thoughts_that_had_moved_come_back_as_thoughts() -> None:
+    """Of the best matches a thought is in its place in the log again, and a memory in memory."""
+    memory = Memory.in_memory(
+        {
+            **working(6),
+            "storage": {"dragon": "fire", "thinking_log_001": "the dragon has scales"},
+            "thinking_log_002": "what about the dragon and its scales?",
+        }
+    )
+    agent = thinker(memory=memory, config=limited(FIXED + 800), count=letters)
+    (paged,) = (await agent.cycle()).paged
+    assert sorted(paged.moved_in) == ["dragon", "thinking_log_001"]
+    assert [*memory.thoughts] == ["thinking_log_001", "thinking_log_002"]
+    assert paged.tokens_after <= FIXED + 800
 
 
 async def test_what_has_just_gone_does_not_come_back() -> None:

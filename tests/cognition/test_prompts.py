@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import takewhile
 from typing import Any
 
@@ -30,12 +31,14 @@ def text_of(
     state: str = "thinking",
     working: Mapping[str, Any] | None = None,
     thoughts: Mapping[str, str] | None = None,
+    goal: str | None = CONFIG.goal,
     **more: Any,
 ) -> str:
     about = {
         name: more.pop(name) for name in ("named", "stored", "news", "outdated") if name in more
     }
-    return build_prompt(CONFIG, state, Seen(working or {}, thoughts or {}, **about), **more).text
+    seen = Seen(working or {}, thoughts or {}, **about)
+    return build_prompt(replace(CONFIG, goal=goal), state, seen, **more).text
 
 
 def common_start(first: str, *others: str) -> str:
@@ -192,10 +195,18 @@ def test_texts_of_the_configuration_stand_as_they_are() -> None:
     assert "<goal>" not in text
 
 
-def test_a_goal_that_is_given_replaces_the_configured_one() -> None:
-    """The configuration's goal holds unless there is another."""
-    assert "Plan a story" in text_of()
-    assert "Plan a story" not in text_of(goal="Something else")
+@pytest.mark.parametrize(
+    ("given", "shown"), [(None, "Plan a story"), ("Something else", "Something else"), ("", None)]
+)
+async def test_a_goal_that_is_given_replaces_the_configured_one(
+    given: str | None, shown: str | None
+) -> None:
+    """The configuration's goal holds unless the agent is given another, or an empty one."""
+    prompts: list[str] = []
+    writer = writer_of(lambda call: prompts.append(call.prompt) or "")
+    await thinker(writer, config=CONFIG, goal=given).cycle()
+    [found] = re.findall("<goal>\n(.*)\n</goal>", prompts[0]) or [None]
+    assert found == shown
 
 
 @given(st.dictionaries(KEPT, KEPT, max_size=5), st.sampled_from(STATES))

@@ -22,6 +22,8 @@ from tests.kit.interpreted import machine_of
 
 STEPS = {
     "x = [1, 2]": "is not supported in columns",
+    "x = {1, 2}": "go through neighbours",
+    "x = {1: 2.0}.keys()": "is not a state of the chart",
     "x = person.neighbours[0]": "is not supported in columns",
     "person.send(person, 1)": "messages have no column",
     "await person.receive()": "messages have no column",
@@ -40,8 +42,8 @@ STEPS = {
     "x = self.books": "is not a number, bool, enum or Literal",
     "person.money = 1": "write 0.0 for 0",
     "person.age = 1.5": "is a whole number, and gets a float: use one type",
-    "person.side = 'middle'": "one of left, right is needed here",
-    "x = person.mood == 'CROSS'": "one of glad, sad is needed here",
+    "person.side = 'middle'": "must be one of left, right here",
+    "x = person.mood == 'CROSS'": "must be one of glad, sad here",
     "person.fire('away')": "the trigger must be named, one of up, down",
     "person.fire('up', 3)": "3 must be an agent or None here, not a whole number",
     "person.decide('up')": "decide is awaited",

@@ -21,6 +21,7 @@ from tests.columns.worlds import (
     Voter,
     Voters,
 )
+from tests.columns.written import town
 from tests.kit.interpreted import machine_of
 
 WORLDS = (Epidemic, ListedEpidemic, Voters, Deffuant, Together, MoodyVoters, MoodyPairs)
@@ -47,6 +48,23 @@ def test_worlds_are_the_same(world: Any, tmp_path: Path) -> None:
 def test_fields_are_the_same(world: Any) -> None:
     """Not only moves are the same, but every field of every agent."""
     assert fields_of(Run(world, 49, seed=7)) == fields_of(Run(world, 49, seed=7, columns=True))
+
+
+ASKED = """
+friend = person.random.choice(person.neighbours)
+odds = {Mind.LOW: person.random.random(), Mind.HIGH: friend.money}
+same = odds
+await person.random.choice(friend.neighbours).decide("up", person, weights=same)
+await person.random.choice(friend.neighbours).decide(
+    "up", person, weights={Mind.LOW: person.random.random(), Mind.HIGH: 0.5}
+)
+"""
+
+
+def test_a_question_is_evaluated_in_the_order_of_python(tmp_path: Path) -> None:
+    """Who is asked is drawn before the weights, and weights may have two names."""
+    log = require_same(town(ASKED, tmp_path), 30, tmp_path, seed=1)
+    assert log.count(b'"reasoner.decision"') > 5
 
 
 OF_AGENTS: dict[str, Callable[[Any], Any]] = {

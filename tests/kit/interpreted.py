@@ -13,7 +13,7 @@ import numpy as np
 
 from prism.columns import _table
 from prism.columns._module import Machine, whole_text
-from prism.columns._unit import Unit
+from prism.columns._types import Unit
 
 _KINDS: dict[str, Any] = {
     "u1": ctypes.c_uint8,

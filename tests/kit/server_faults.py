@@ -1,7 +1,5 @@
 """What a model server does wrong, and the error of prism's tree that each fault is."""
 
-import httpx
-
 from prism.errors import (
     BadReplyError,
     LLMError,
@@ -11,19 +9,25 @@ from prism.errors import (
     UnreachableError,
     UselessReplyError,
 )
-from prism.llm._wire import RefusedError
+from prism.llm._bad_replies import BrokenConnectionError, RefusedError
 from prism.testing import Fault
 
 NOT_FOUND = b'{"error": "model \'tiny\' not found"}'
 SAID_A_LIST = Fault.status(503, body=b'["busy"]')
 FAULTS: list[tuple[str, Fault, type[LLMError], str, type[BaseException]]] = [
-    ("dropped", Fault.drop(), UnreachableError, "the connection to .* broke", httpx.TransportError),
+    (
+        "dropped",
+        Fault.drop(),
+        UnreachableError,
+        "the connection to .* broke",
+        BrokenConnectionError,
+    ),
     (
         "cut short",
         Fault.drop_midway(),
         UnreachableError,
         "the connection to .* broke",
-        httpx.TransportError,
+        BrokenConnectionError,
     ),
     (
         "silent",

@@ -2,13 +2,14 @@
 
 import asyncio
 from contextlib import aclosing
+from typing import Any
 
 import pytest
 
-from prism.llm import Model
+from prism.llm import Check, Model
 from prism.testing import Asked, FakeOllama, FakeOpenAI, Fault, ReadingModel
 from tests.kit.clocks import Clock
-from tests.kit.servers import Serve, watched
+from tests.kit.servers import BOTH, Serve, watched
 
 STEPS = ["server", "model", "decisions", "load", "window", "answer"]
 
@@ -145,6 +146,33 @@ async def test_other_servers_are_judged_by_their_answer(
     assert all(text.startswith(LACKING) for _, _, text in looks)
     assert (what, ok) == ("answer", decides)
     assert answer in found
+
+
+@BOTH
+async def test_a_list_that_does_not_come_leaves_it_to_the_answer(
+    server: FakeOllama, dialect: str, loop_clock: Clock
+) -> None:
+    """Where the list of models hangs, that is said, and the question is asked all the same."""
+    lists: list[str] = []
+    path = {"ollama": "/api/tags", "openai": "/v1/models"}[dialect]
+    server.fail_always(watched(Fault.hang(), lists), path=path)
+    server.choose = lambda _asked: "idle"
+    kind: Any = dialect
+    async with Model("tiny", server.host, server=kind, timeout=5, load_timeout=5) as model:
+        finding = asyncio.create_task(_all_of(model))
+        for number in range({"ollama": 1, "openai": 4}[dialect]):
+            await loop_clock.passes(5, when=lambda count=number: len(lists) > count)
+        found = {check.what: check for check in await finding}
+    assert [check.ok for check in found.values()] == [True] * len(STEPS)
+    assert found["model"].found == (
+        f"unknown: no complete reply from tiny at {model.as_client().hosts[0]} within 5 s; "
+        "the answer will show"
+    )
+    assert found["answer"].found.startswith("answers idle")
+
+
+async def _all_of(model: Model) -> list[Check]:
+    return [check async for check in model.diagnose() if check.ok is not None]
 
 
 @pytest.mark.parametrize(("load_timeout", "words"), [(600, "10 minutes"), (90, "90 s")])

@@ -6,7 +6,6 @@ import socket
 import time
 from typing import Any
 
-import httpx
 import pytest
 
 from prism.errors import (
@@ -19,6 +18,7 @@ from prism.errors import (
     TimedOutError,
     UnreachableError,
 )
+from prism.llm._bad_replies import NoConnectionError
 from prism.statechart.reasoner import Cost
 from prism.statechart.reasoner._faults import is_internal, is_retryable, is_unusable, lacks_path
 from prism.testing import FakeOllama, Fault
@@ -92,7 +92,7 @@ async def test_a_server_that_is_not_there_is_unreachable(
         str(caught.value),
     )
     assert type(caught.value) is UnreachableError
-    assert isinstance(caught.value.__cause__, httpx.ConnectError)
+    assert isinstance(caught.value.__cause__, NoConnectionError)
 
 
 @pytest.mark.parametrize(

@@ -5,17 +5,17 @@ from typing import Any
 
 import pytest
 
-from prism.errors import BadReplyError, PromptTooLongError
+from prism.errors import BadReplyError, LLMError, PromptTooLongError
 from prism.llm import Model
 from prism.llm._window import (
     Prompt,
     lacking_room,
-    says_too_long,
     was_cut,
     window_in_models,
     window_in_props,
     window_in_running,
 )
+from prism.statechart.reasoner._faults import refuses_length
 from prism.testing import FakeOllama, FakeOpenAI, ReadingModel
 from prism.testing._server.tokens import count_tokens
 
@@ -117,7 +117,9 @@ def test_windows_are_read_where_servers_tell_them() -> None:
 )
 def test_refusals_of_the_length_are_told_from_others(message: str, is_one: bool) -> None:
     """Only these are about the window."""
-    assert says_too_long(message) == is_one
+    error = LLMError(f"http://gpu1:8000 answered 400: {message}")
+    error.status = 400
+    assert refuses_length(error) == is_one
 
 
 async def test_ollama_is_told_one_window_and_loads_once() -> None:
@@ -182,7 +184,7 @@ async def test_the_smaller_of_two_windows_counts() -> None:
                 await pool.chat(LONG)
             with pytest.raises(PromptTooLongError, match="is not asked"):
                 await pool.chat(LONG)
-            assert pool.servers[0].window == 120
+            assert pool.servers[0].window.tokens == 120
 
 
 async def test_an_empty_reply_that_ran_out_of_tokens_says_so() -> None:

@@ -1,6 +1,7 @@
 """Runs with a model that are stopped between checkpoints: what they spent, and what they know."""
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -86,9 +87,10 @@ def test_a_budget_knows_of_requests_behind_the_last_checkpoint(tmp_path: Path) -
 
 
 def test_trials_before_a_run_was_resumed_are_told(tmp_path: Path) -> None:
-    """The parts of what was spent add up to the total."""
+    """The parts of what was spent add up to the total, of money, too."""
     with FakeOpenAI(models=["tiny"], reader=ReadingModel()) as server:
-        model = Model("tiny", (server.host,), server="openai", mode="chat")
+        prices: Any = {"price_in": 0.5, "price_out": 0.5}
+        model = Model("tiny", (server.host,), server="openai", mode="chat", **prices)
         begun = Run(Feed, 15, rounds=3, ticks=8, seed=2, reasoner=model)
         with pytest.raises(RuntimeError, match="killed"):
             begun.keep(tmp_path, on_round=stops_after(2), checkpoint_every=NEVER)
@@ -100,8 +102,9 @@ def test_trials_before_a_run_was_resumed_are_told(tmp_path: Path) -> None:
     assert spent["calls"] == server.asked == model_costs["calls"] + 2
     tokens = [each[f"{way}put_tokens"] for each in (model_costs, trial) for way in ("in", "out")]
     assert spent["tokens"] == sum(tokens) + spent["earlier"]["tokens"]
+    assert spent["money"] == pytest.approx(spent["tokens"] * 0.5 / 1_000_000, abs=2e-6)
     *_, line = spent_lines(spent)
-    assert line.startswith("  trials and lost answers before the run was resumed: 1 call, ")
+    assert re.match("  trials and lost answers before the run was resumed: 1 call, .*, about", line)
 
 
 def drawn(folder: Path) -> list[tuple[Any, ...]]:

@@ -155,6 +155,11 @@ class Backups:
         return self._path.with_name(f"{self._path.name}.{number}{_BACKUP}")
 
 
+def backup_under_way(path: Path) -> Path:
+    """Return where a backup of a file is until it is whole."""
+    return path.with_name(f".{path.name[:60]}{_BACKUP}.part")
+
+
 def link_or_copy(source: Path, target: Path) -> None:
     """Give a file a second name, or copy it where it cannot have one."""
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import chain, count
 from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
@@ -174,6 +175,21 @@ class Contents:
         """Remove a thought."""
         del self.thoughts[key], self._top[key]
 
+    def is_missing_thought(self, key: str) -> bool:
+        """Return whether a key is that of a thought which is not in the log."""
+        return key not in self._top and any(
+            key.startswith(prefix) and _NUMBER.fullmatch(key.removeprefix(prefix))
+            for prefix in self.own["thought_prefixes"]
+        )
+
+    def return_thought(self, key: str, entry: str) -> None:
+        """Put a thought back to its place in the log."""
+        self._place(key)
+        self._top |= {**self.thoughts, key: entry}
+        self.thoughts.clear()
+        for prefix in self.own["thought_prefixes"]:
+            self._adopt(prefix)
+
     def _forget_removed(self) -> None:
         """Keep nothing of memories that somebody may have removed by hand."""
         used, outdated = self.own["used"], self.own["outdated"]
@@ -224,13 +240,10 @@ def _with_tags(found: Mapping[str, Any]) -> dict[str, Any]:
     """Return memories under proper tags; a value that would be hidden gets a numbered one."""
     tagged: dict[str, Any] = {}
     for key, value in found.items():
-        tag = wanted = as_tag(key) or "_"
-        number = 1
-        while tag in tagged and tagged[tag] != value:
-            number += 1
-            tag = numbered(wanted, number)
-
-        tagged[tag] = value
+        wanted = as_tag(key) or "_"
+        further = (numbered(wanted, number) for number in count(2))
+        free = (tag for tag in chain([wanted], further) if tagged.get(tag, value) == value)
+        tagged[next(free)] = value
 
     return tagged
 

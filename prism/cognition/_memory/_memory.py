@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any, Self
 
 from prism.cognition._memory import _opening as opening
-from prism.cognition._memory._beside import Backups, Lock
+from prism.cognition._memory._beside import Backups, Lock, backup_under_way
 from prism.cognition._memory._contents import (
     Contents,
     NewerSchemaError,
@@ -29,6 +29,7 @@ from prism.cognition._memory._values import (
     version_of,
 )
 from prism.errors import FieldValueError, InputError
+from prism.files._durable import unfinished
 from prism.files._source import Source
 from prism.runs._documents import may_change
 from prism.statechart.reasoner._texts import whole_characters
@@ -362,13 +363,27 @@ class Memory:
         self._store(as_tag(key), thoughts[key])
         thoughts[key] = thoughts[key][:length] + _SHORTENED
 
-    def page_in(self, tag: str) -> bool:
+    def page_in(self, tag: str, *, as_thought: bool = False) -> bool:
         """Copy a value from storage to working memory, unless the tag exists there.
+
+        Args:
+            tag: The tag.
+            as_thought: Whether it comes back to the log, as one that `is_missing_thought` can.
 
         Returns:
             Whether it was copied.
         """
-        return as_tag(tag) not in self._contents.working and self.load(tag)
+        tag = as_tag(tag)
+        if as_thought and self.is_missing_thought(tag):
+            self._contents.return_thought(tag, self._storage.get(tag))
+            return True
+
+        return tag not in self._contents.working and self.load(tag)
+
+    def is_missing_thought(self, tag: str) -> bool:
+        """Return whether storage has a thought under a tag, which is not in the log."""
+        is_text = isinstance(self._storage.get(tag), str)
+        return is_text and self._contents.is_missing_thought(tag)
 
     def replace(self, data: Mapping[str, Any]) -> None:
         """Replace all contents with data that `to_dict` returned.
@@ -596,15 +611,21 @@ class MemoryText:
     """
 
     def __init__(self, path: Path) -> None:
-        self._place = opening.place_of(path)
-        self.damage: str = _damage_of(self._place)
+        self._place = place = opening.place_of(path)
+        self.damage: str = ""
+        if opening.kind_of(place) == "json":
+            try:
+                opening.read_json(place.read_bytes(), place)
+            except NewerSchemaError:
+                raise
+            except InputError as error:
+                self.damage = str(error)
+
         if self.damage:
-            self._memory = Memory(
-                JsonStorage(Contents(Source.of({})), self._place), lock=Lock(self._place)
-            )
-            self.text: str = self._place.read_bytes().decode("utf-8", "surrogateescape")
+            self._memory = Memory(JsonStorage(Contents(Source.of({})), place), lock=Lock(place))
+            self.text: str = place.read_bytes().decode("utf-8", "surrogateescape")
         else:
-            self._memory = Memory.open(self._place)
+            self._memory = Memory.open(place)
             self.text = to_json(self._memory.to_dict()).decode()
 
     def write(self, text: str) -> None:
@@ -647,8 +668,9 @@ def compact_memory(
     with Memory.open(place, backups=DEFAULT_BACKUPS if backups is None else backups) as memory:
         memory.compact(versions=versions)
         # what killed processes left of files that they were writing
-        names = (f".{place.name[:60]}{ending}" for ending in (".part", ".bak.part"))
-        removed = [file for file in map(place.with_name, names) if file.exists()]
+        backup = backup_under_way(place)
+        left = unfinished(place), backup, unfinished(backup)
+        removed = [file for file in left if file.exists()]
         for file in removed:
             file.unlink(missing_ok=True)
 
@@ -656,18 +678,3 @@ def compact_memory(
         removed += Backups(place, backups).discard_surplus()
 
     return before, place.stat().st_size, removed
-
-
-def _damage_of(place: Path) -> str:
-    """Return what is wrong with a memory in JSON; nothing for one in SQLite."""
-    if opening.kind_of(place) == "sqlite":
-        return ""
-
-    try:
-        opening.read_json(place.read_bytes(), place)
-    except NewerSchemaError:
-        raise
-    except InputError as error:
-        return str(error)
-
-    return ""

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import errno
 import json
-import os
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 from zlib import crc32
 
-from prism.cognition._memory._beside import Backups
+from prism.cognition._memory._beside import Backups, backup_under_way
 from prism.cognition._memory._contents import SCHEMA, Contents, NewerSchemaError
 from prism.cognition._memory._search import NO_SEARCH, SCHEMA_OF_WORDS, Match, WordIndex
 from prism.cognition._memory._storage import Storage
 from prism.cognition._memory._values import MISSING
 from prism.errors import InputError
 from prism.files import parse_json, save_folder
+from prism.files._durable import replacing
 from prism.files._source import Source
 
 HEADER = b"SQLite format 3\0"
@@ -178,9 +178,12 @@ class SqliteStorage(Storage):
         if newest is not None and _revision_of(newest) == self.revision:
             return
 
-        with self._faults(), _made_beside(self._file, ".bak.part", self._backups.keep) as copy:
+        made = backup_under_way(self._file)
+        with self._faults(), _new_database(made) as copy:
             self._database.backup(copy)
             copy.execute("PRAGMA journal_mode=DELETE")
+        self._backups.keep(made)
+        save_folder(self._file.parent)
 
     def close(self) -> None:
         """Close the file; what was not committed is lost."""
@@ -325,25 +328,16 @@ def make_database(path: Path) -> None:
     Raises:
         OSError: If that fails.
     """
-    with _faults_of(path), _made_beside(path, ".part", lambda made: made.replace(path)) as database:
+    with _faults_of(path), _new_database(path) as database:
         database.executescript(_SCHEMA)
         _keep(database, "{}", "")
 
 
 @contextmanager
-def _made_beside(
-    path: Path, ending: str, take: Callable[[Path], object]
-) -> Iterator[sqlite3.Connection]:
-    """Open a new database beside a file, and hand it on once it is whole and on the disk."""
-    made = path.with_name(f".{path.name[:60]}{ending}")
-    made.unlink(missing_ok=True)
-    with closing(sqlite3.connect(made, isolation_level=None)) as database:
-        yield database
-
-    with made.open("rb+") as file:
-        os.fsync(file.fileno())
-    take(made)
-    save_folder(path.parent)
+def _new_database(path: Path) -> Iterator[sqlite3.Connection]:
+    """Open a new database, which is at a path once it is whole and on the disk."""
+    with replacing(path) as file, closing(sqlite3.connect(file.name, isolation_level=None)) as made:
+        yield made
 
 
 def set_aside_beside(path: Path, aside: Path) -> None:

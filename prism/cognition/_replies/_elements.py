@@ -76,7 +76,6 @@ class Elements:
     """
 
     def __init__(self, markup: Markup) -> None:
-        self.agents: list[Element] = []
         self.loose_start = 0
         self.is_thinking = False
         self.defects: list[str] = []
@@ -85,7 +84,6 @@ class Elements:
         self._tags = [*markup.tags, Tag("rest", "", end, end)]
         self._at = 0
         self._position = 0
-        self._is_in_leaf = False
         self._begin_anew()
         self._lay_out()
 
@@ -96,7 +94,7 @@ class Elements:
                 element.is_clear = False
 
     def _begin_anew(self) -> None:
-        self.agents.clear()
+        self.agents: list[Element] = []
         self.loose = Element(is_closed=True)
         self._open = [self.loose]
         self._is_in_leaf = False

@@ -13,7 +13,7 @@ from prism.cognition._replies._calls import MOST_CALL, OF_AGENT, call_in, rewrit
 from prism.cognition._replies._data import Pairs, found_in, is_balanced, loaded, valid_objects
 from prism.cognition._replies._elements import Element, Elements
 from prism.cognition._replies._tags import Markup, TooManyTagsError, key_of, resolved
-from prism.cognition._settings import AVAILABLE_ACTIONS
+from prism.cognition._settings import AVAILABLE_ACTIONS, WITH_VALUE
 from prism.statechart.reasoner._replies._objects import excerpt, without_thoughts
 from prism.statechart.reasoner._texts import whole_characters
 
@@ -21,7 +21,6 @@ MOST_CHARACTERS = 200_000
 """How much of a reply is read."""
 
 MOST_DEFECTS = 20
-_OF_SEVERAL = " actions; the first is read"
 _MOST_DEPTH = 3
 """How often one language may hold the other, escaped XML, or an object around the answer."""
 _MOST_KEYS = 100
@@ -42,6 +41,23 @@ _KEY = re.compile(
 )
 
 
+class Defects(list[str]):
+    """What had to be mended in a reply.
+
+    Attributes:
+        surplus: What is wrong with a reply that asks for several actions; None if it does not.
+    """
+
+    surplus: str | None = None
+
+    def note_several(self, count: int) -> None:
+        """Note a number of actions, if there are more than one."""
+        if count > 1:
+            told = f"{count} actions; the first is read"
+            self.surplus = self.surplus or told
+            self.append(told)
+
+
 def read_reply(text: str, names: Sequence[str] = ()) -> AgentReply:
     """Return what a reply says; never raises, whatever the text is.
 
@@ -57,7 +73,7 @@ def read_reply(text: str, names: Sequence[str] = ()) -> AgentReply:
         What the reply asks for. Texts are as the reply has them, line breaks and markup too,
         without control characters, and can be written as UTF-8.
     """
-    defects: list[str] = []
+    defects = Defects()
     if len(text) > MOST_CHARACTERS:
         defects.append(f"the reply has more than {MOST_CHARACTERS:,} characters")
         # what counts comes behind the thoughts, which are what makes replies so long
@@ -72,10 +88,11 @@ def read_reply(text: str, names: Sequence[str] = ()) -> AgentReply:
         defects.append("the reply is not an agent element, but asks for an action in another form")
     defects.extend(reply.defects)
 
-    return replace(reply, defects=tuple(dict.fromkeys(defects))[:MOST_DEFECTS])
+    told = tuple(dict.fromkeys(defects))[:MOST_DEFECTS]
+    return replace(reply, defects=told, surplus=defects.surplus)
 
 
-def _read(text: str, defects: list[str], depth: int) -> AgentReply:
+def _read(text: str, defects: Defects, depth: int) -> AgentReply:
     """Return what a text says, in whichever language it says it."""
     if depth > _MOST_DEPTH:
         return AgentReply(defects=("the reply is nested too deeply",))
@@ -119,7 +136,7 @@ def _read(text: str, defects: list[str], depth: int) -> AgentReply:
 # --- elements -------------------------------------------------------------------------------------
 
 
-def _of_agents(elements: Elements, defects: list[str], depth: int) -> AgentReply:
+def _of_agents(elements: Elements, defects: Defects, depth: int) -> AgentReply:
     """Return what the last complete agent element says, or else the last."""
     agents = elements.agents
     # models correct themselves, but begin once more and are cut off, too
@@ -151,11 +168,10 @@ def _goes_on(before: Element, agent: Element) -> bool:
     return thinks and not {*agent.leaves, *agent.attributes} & thinking
 
 
-def _of_element(agent: Element, defects: list[str]) -> AgentReply:
+def _of_element(agent: Element, defects: Defects) -> AgentReply:
     leaves = _leaves_of(agent, defects)
     for action in agent.actions[:1]:
-        if len(agent.actions) > 1:
-            defects.append(f"{len(agent.actions)}{_OF_SEVERAL}")
+        defects.note_several(len(agent.actions))
         leaves["action"] = _leaves_of(action, defects)
 
     reply = reply_of(leaves, defects, is_truncated=not agent.is_closed)
@@ -196,7 +212,7 @@ def _leaves_of(element: Element, defects: list[str]) -> Leaves:
 # --- objects --------------------------------------------------------------------------------------
 
 
-def _read_data(text: str, defects: list[str], depth: int) -> AgentReply | None:
+def _read_data(text: str, defects: Defects, depth: int) -> AgentReply | None:
     """Return what the last object with the keys of an agent says; None if there is none."""
     quoted = loaded(text) if text.lstrip().startswith('"') and _mentions_keys(text) else None
     if isinstance(quoted, str):
@@ -211,7 +227,7 @@ def _read_data(text: str, defects: list[str], depth: int) -> AgentReply | None:
 
     # of several calls of one turn the first counts, as of several actions
     if all(call_in(data) is not None for data in found.objects):
-        defects.extend([f"{len(telling)}{_OF_SEVERAL}"] * (len(telling) > 1))
+        defects.note_several(len(telling))
         telling = telling[:1]
     agent = telling[-1]
     if not found.is_valid:
@@ -293,6 +309,7 @@ class AgentReply:
         action: What to do; None if nothing is asked for. Not to be carried out if `is_truncated`.
         is_truncated: Whether the reply ended before what it says was closed.
         defects: What was wrong with the reply, and how it was read anyway.
+        surplus: The one of them about several actions, if there were several.
     """
 
     next_state: str | None = None
@@ -300,11 +317,7 @@ class AgentReply:
     action: AskedAction | None = None
     is_truncated: bool = False
     defects: tuple[str, ...] = ()
-
-    @property
-    def surplus(self) -> str | None:
-        """What is wrong with a reply that asks for several actions; None if it does not."""
-        return next((each for each in self.defects if each.endswith(_OF_SEVERAL)), None)
+    surplus: str | None = None
 
 
 Leaves = dict[str, Any]
@@ -316,8 +329,7 @@ UNREAD = "text of no element"
 _PARTS = ("type", "tags", "value")
 _OF_AGENT = ("next_state", "thinking_log", "action", "agent")
 _OF_MEMORY = (*AVAILABLE_ACTIONS, "")
-_WITH_VALUE = ("working_memory_add", "storage_save", "")
-"""The actions that do something else where a value is missing."""
+
 
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _FIELD = re.compile(r"<([A-Za-z]\w{0,60})>([^<>]*+)</\1\s*+>")
@@ -338,7 +350,7 @@ def leaves_of(data: Pairs, defects: list[str]) -> Leaves:
 
 
 def reply_of(
-    leaves: Leaves, defects: list[str], *, is_truncated: bool, is_valid: bool = True
+    leaves: Leaves, defects: Defects, *, is_truncated: bool, is_valid: bool = True
 ) -> AgentReply:
     """Return what the names stand for.
 
@@ -365,12 +377,11 @@ def reply_of(
     return AgentReply(state or None, thought.strip() or None, action, is_truncated)
 
 
-def _parts_of(leaves: Leaves, defects: list[str]) -> Leaves | None:
+def _parts_of(leaves: Leaves, defects: Defects) -> Leaves | None:
     """Return what a reply gives for type, tags and value, wherever; None if it has no action."""
     asked = leaves.get("action")
     if isinstance(asked, list) and asked:
-        if len(asked) > 1:
-            defects.append(f"{len(asked)}{_OF_SEVERAL}")
+        defects.note_several(len(asked))
         asked = asked[0]
     if isinstance(asked, str) and asked.strip():
         asked = {"type": asked}
@@ -406,7 +417,7 @@ def _action_of(parts: Leaves, defects: list[str], is_valid: bool) -> AskedAction
 def _needs_value(action: AskedAction) -> bool:
     """Return whether an action does something else where a value is missing."""
     is_own = action.type not in _OF_MEMORY
-    return action.type in _WITH_VALUE or (is_own and not action.fields)
+    return action.type in (*WITH_VALUE, "") or (is_own and not action.fields)
 
 
 def _fields_of(parts: Leaves) -> dict[str, Any]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from time import time
 
 from prism.errors import (
     BadReplyError,
+    BudgetSpentError,
     CircuitOpenError,
     DecisionsUnsupportedError,
     LLMError,
@@ -77,6 +78,25 @@ _FIRST_SECONDS, _FIRST_MILLISECONDS = 1e9, 1e12
 
 _REFUSED = re.compile(r"validation error|logprobs")
 
+_UNEXPLAINED = re.compile(
+    r" answered (?:400|422)(?:[\W_]|(?:400|422|bad|invalid|malformed|unprocessable|failed|returned"
+    r"|contains|the|an?|is|request|entity|content|body|payload|input|provider|validation|errors?"
+    r"|parameters?|arguments?|null)(?![^\W_]))*$",
+    re.IGNORECASE,
+)
+"""A refusal that says no more than its status."""
+
+_TOO_LONG = re.compile(
+    r"context[ _](length|size|window)|exceeds?\b.*\bcontext|(prompt|input) (is )?too long",
+    re.IGNORECASE,
+)
+
+FILTERED = "content_filter"
+"""OpenAI's word for a text that a filter withheld, and Azure's for a prompt that it refuses."""
+
+BROKEN_JSON = "json_validate_failed"
+"""Groq's name for a reply that does not follow the schema, for which it answers 400."""
+
 _QUOTA = re.compile(r"\binsufficient_quota\b|\breached your (\w+ )?usage limit\b", re.IGNORECASE)
 
 
@@ -105,10 +125,11 @@ def is_refused(error: BaseException) -> bool:
 def is_unusable(error: BaseException) -> bool:
     """Return True if a host gave a useless answer, where another host may do better.
 
-    This excludes temporary failures, and hosts that can never serve such questions.
+    This excludes temporary failures, hosts that can never serve such questions, and a budget that
+    does not allow the host another request.
     """
-    never_serves = isinstance(error, (ModelMissingError, DecisionsUnsupportedError))
-    return isinstance(error, LLMError) and not is_retryable(error) and not never_serves
+    is_other = isinstance(error, (ModelMissingError, DecisionsUnsupportedError, BudgetSpentError))
+    return isinstance(error, LLMError) and not is_retryable(error) and not is_other
 
 
 def is_internal(error: BaseException) -> bool:
@@ -142,6 +163,11 @@ def is_malformed(error: BaseException) -> bool:
     return _status_of(error) in MALFORMED
 
 
+def is_unexplained(error: BaseException) -> bool:
+    """Return True if the server does not accept the request, and does not say why."""
+    return is_malformed(error) and _UNEXPLAINED.search(str(error)) is not None
+
+
 def is_refusal(error: BaseException) -> bool:
     """Return True if the server does not accept the request in this form, whatever the status.
 
@@ -150,6 +176,25 @@ def is_refusal(error: BaseException) -> bool:
     """
     is_other = is_internal(error) or _status_of(error) in (FORBIDDEN, NO_SUCH_PATH[-1])
     return is_malformed(error) or (is_other and _REFUSED.search(str(error)) is not None)
+
+
+def refuses_length(error: BaseException) -> bool:
+    """Return True if the server refused a prompt because it exceeds the model's window."""
+    return is_malformed(error) and _TOO_LONG.search(str(error)) is not None
+
+
+def part_named(said: str, parts: Mapping[str, Sequence[str]], sent: Container[str]) -> str | None:
+    """Return the first part of a request that a refusal names.
+
+    Args:
+        said: The text of the refusal.
+        parts: Parts that may be refused, and the words by which servers name them.
+        sent: The parts of the request.
+    """
+    # behind the address
+    words = (said.partition(" answered ")[2] or said).lower()
+    named = (part for part, names in parts.items() if any(name in words for name in names))
+    return next((part for part in named if part in sent), None)
 
 
 def lacks_path(error: BaseException) -> bool:

@@ -6,7 +6,7 @@ import asyncio
 import inspect
 import json
 from collections.abc import Callable, Mapping
-from typing import Any, Literal, NamedTuple, NoReturn, cast
+from typing import Any, NamedTuple, NoReturn, cast
 
 from prism.errors import (
     BadReplyError,
@@ -19,6 +19,7 @@ from prism.statechart.reasoner._faults import (
     is_malformed,
     lacks_decisions,
     lacks_path,
+    part_named,
     translated,
 )
 from prism.statechart.reasoner._model_client import (
@@ -36,7 +37,7 @@ from prism.statechart.reasoner._model_client import (
     text_with_calls,
 )
 from prism.statechart.reasoner._pool import Pool, SingleFlight
-from prism.statechart.reasoner._prompts import Kind
+from prism.statechart.reasoner._prompts import Kind, Mode
 from prism.statechart.reasoner._slots import Host, Slots, Traffic
 from prism.statechart.reasoner._spending import Cost, choice_in, first, loop_time
 from prism.statechart.states import state_text
@@ -308,12 +309,7 @@ def _shown(reply: Any) -> str:
 
 def _part_refused(error: Exception, sent: Mapping[str, Any]) -> str | None:
     """Return the part of a request that a refusal names, if it may be left out."""
-    if not is_malformed(error):
-        return None
-
-    said = str(error).lower()
-    named = (part for part, words in _DROPPABLE.items() if any(word in said for word in words))
-    return next((part for part in named if part in sent), None)
+    return part_named(str(error), _DROPPABLE, sent) if is_malformed(error) else None
 
 
 def adapt(
@@ -446,7 +442,7 @@ _REST_AFTER_LOOK = 10
 """Factor from the duration of a failed look to the wait before the next one."""
 
 
-def kind_by(mode: Literal["auto", "decision", "chat"], client: Any) -> Kind | None:
+def kind_by(mode: Mode, client: Any) -> Kind | None:
     """Return the kind of request in a mode, or None if the server decides."""
     if mode != "auto":
         return mode

@@ -9,15 +9,13 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Protocol, TypeVar
 
+from prism.statechart.reasoner._faults import FILTERED
 from prism.statechart.reasoner._replies._objects import what_is_said
 from prism.statechart.reasoner._spending import Cost, choice_in, first
 
 KindT = TypeVar("KindT")
 
 _MOST_REFUSAL = 120
-
-FILTERED = "content_filter"
-"""OpenAI's word for a text that a filter withheld, and Azure's for a prompt that it refuses."""
 
 
 def has(client: object, method: str) -> bool:
@@ -204,7 +202,6 @@ class ChatReply:
         input_tokens: Tokens that it read, if known.
         output_tokens: Tokens that it wrote, if known.
         tokens: The reply's tokens with their alternatives, if the server gives them.
-        calls: The tool calls in its message, if any.
         has_thoughts: Whether the model's thoughts came beside the text.
         declined: Why the text is no reply, if the model declined to answer or a filter withheld it.
     """
@@ -215,7 +212,6 @@ class ChatReply:
     input_tokens: int | None = None
     output_tokens: int | None = None
     tokens: Sequence[Mapping[str, Any]] = field(default=(), repr=False)
-    calls: Any = None
     has_thoughts: bool = False
     declined: str = ""
 

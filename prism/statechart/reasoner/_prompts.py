@@ -37,6 +37,7 @@ from prism.statechart.reasoner._own_prompts import (
 from prism.statechart.reasoner._questions import Question, hash_of
 from prism.statechart.reasoner._recollection import Recollection, things_in_history
 from prism.statechart.reasoner._replies._reading import parse_reasoner_response, read_probabilities
+from prism.statechart.reasoner._spending import Cost
 from prism.statechart.states import AgentState, state_text
 from prism.telemetry._loggers import describe
 
@@ -499,6 +500,12 @@ def decision_state(question: Question, settings: PromptSettings = DEFAULT_SETTIN
 
 Kind = Literal["decision", "chat"]
 
+Mode = Literal["auto", "decision", "chat"]
+"""The kind of requests, or ``auto`` for decisions if server and model support them."""
+
+Pick = Literal["draw", "argmax"]
+"""Whether an option is drawn from the probabilities, or the most likely one is taken."""
+
 OptionOrder = Literal["chart", "shuffled"]
 """The order of options: that of the chart, or one of a few rotations, drawn by agent and
 question."""
@@ -526,7 +533,7 @@ class Request:
             None for the chart's order.
         hash: The hash of the question's chat prompt with the options in the chart's order; None if
             it cannot be asked.
-        before: Earlier requests for the same question in other ways.
+        before: The cost of an earlier request for the same question in another way, if any.
         variation: A number added to the seed of the model's sampling.
         is_apart: Whether it is asked only for its agent, with the agent's own seed.
     """
@@ -540,7 +547,7 @@ class Request:
     asks_reason: bool = False
     rotation: int | None = None
     hash: str | None = None
-    before: int = 0
+    before: Cost | None = None
     variation: int = 0
     is_apart: bool = False
 
@@ -751,6 +758,13 @@ class TextRequest:
     lacks: Callable[[Reply], int]
     variation: int = 0
     choice: None = None
+
+    def reworded(self, problem: str) -> TextRequest:
+        """Return the request with the problem of its last reply, as `Request.reworded` does."""
+        how = "Answer again, in another way."
+        if self.schema is not None:
+            how = f"Respond with JSON only, of this schema:\n{json.dumps(self.schema)}"
+        return replace(self, text=again(self.text, problem, how))
 
 
 def again(prompt: str, problem: str, how: str) -> str:

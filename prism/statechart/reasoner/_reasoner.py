@@ -13,7 +13,7 @@ import logging
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal, NamedTuple, Protocol, TypedDict, Unpack, get_args
+from typing import Any, NamedTuple, Protocol, TypedDict, Unpack, get_args
 
 from prism._faults import place_of
 from prism.errors import (
@@ -57,7 +57,9 @@ from prism.statechart.reasoner._prompts import (
     QUESTION,
     STATE_DESCRIPTIONS,
     Kind,
+    Mode,
     OptionOrder,
+    Pick,
     PromptSettings,
     Request,
     TextRequest,
@@ -98,9 +100,6 @@ BUDGET_LOGGER: logging.Logger = logging.getLogger("prism.statechart.budget")
 """The logger for warnings of a budget that are given once and change no log."""
 
 _STARTS_PER_TURN = 32
-
-Mode = Literal["auto", "decision", "chat"]
-Pick = Literal["draw", "argmax"]
 
 
 # A client, asked within limits
@@ -280,7 +279,7 @@ class AsksModel:
         allowance.require_some()
         self.open[id(cost)] = OpenRequest(request.text, self._model, loop_time())
         try:
-            async with allowance.lease(len(request.text), lambda: (cost.attempts, cost.tokens)):
+            async with allowance.lease(_size_of(request), lambda: (cost.attempts, cost.tokens)):
                 # the client itself reports when the request has a slot
                 reply = await self._sent(request, cost)
                 self._look_for_tokens(cost)
@@ -356,6 +355,12 @@ def _check(limits: Mapping[str, Any]) -> None:
         value = limits.get(name)
         if value is not None and not all(hasattr(value, method) for method in methods):
             raise FieldValueError(f"{name} must be {what}, got {value!r}")
+
+
+def _size_of(request: Request | TextRequest) -> int:
+    """Return the bytes of a prompt."""
+    told = request.text if request.choice is None else f"{request.text}{request.choice}"
+    return len(told.encode("utf-8", "surrogatepass"))
 
 
 def _taken(names: Container[str], **offered: Any) -> dict[str, Any]:
@@ -467,8 +472,8 @@ class Reasoner(AsksModel, BaseReasoner):
         option_order: OptionOrder = "chart",
         **limits: Unpack[Limits],
     ) -> None:
-        require_one_of("mode", mode, ("auto", "decision", "chat"))
-        require_one_of("pick", pick, ("draw", "argmax"))
+        require_one_of("mode", mode, get_args(Mode))
+        require_one_of("pick", pick, get_args(Pick))
         require_one_of("option_order", option_order, get_args(OptionOrder))
         logger, seed = limits.get("logger"), limits.get("seed", 0)
         BaseReasoner.__init__(self, logger)
@@ -692,8 +697,7 @@ class Reasoner(AsksModel, BaseReasoner):
 
         (chat,) = requests_for("chat", [request.question], self._settings)
         chat = self._sampled(chat, request.variation) if self._samples else chat
-        before = outcome.charge().attempts + request.before
-        return replace(chat, place=request.place, before=before)
+        return replace(chat, place=request.place, before=outcome.charge())
 
     def _answered(
         self, asked: _Asked, outcome: Outcome[Reply], recording: Recording | None
@@ -706,7 +710,8 @@ class Reasoner(AsksModel, BaseReasoner):
         if isinstance(outcome.error, OtherLoopError):
             raise outcome.error
         cost = outcome.charge()
-        cost.attempts += request.before
+        if request.before is not None:
+            cost.precede(request.before)
         if outcome.error is not None:
             found = self._fall_back(request.question, outcome.error, cost)
         else:

@@ -68,7 +68,9 @@ class Allowance:
         return self.most_attempts is None or attempts + more <= self.most_attempts
 
     def admitted(self) -> None:
-        """Record that the question has a slot; a request is deducted before it is sent.
+        """Record that the question has a slot, or uses it for another request.
+
+        A request is deducted before it is sent.
 
         Raises:
             BudgetSpentError: If the budget no longer allows it.
@@ -628,7 +630,7 @@ class Cost:
 
     def another(self) -> Cost:
         """Return the cost of one of several simultaneous requests, to `add` at the end."""
-        return Cost(trail=None if self.trail is None else [])
+        return Cost(allowance=self.allowance, trail=None if self.trail is None else [])
 
     def add_tokens(self, read: int | None, written: int | None) -> None:
         """Add the tokens of one reply; None leaves a count as it is.
@@ -681,6 +683,13 @@ class Cost:
         self.latency = round(latency, 6)
         self.request_seconds = self.request_seconds or 0.0
         self.queue_seconds = round(self.latency - self.request_seconds, 6)
+
+    def precede(self, request: Cost) -> None:
+        """Add an earlier request for the same question in another way."""
+        self.attempts += request.attempts
+        _count(self, request.input_tokens, request.output_tokens)
+        self.latency = round(self.latency + request.latency, 6)
+        self.queue_seconds = round((self.queue_seconds or 0.0) + request.latency, 6)
 
     @property
     def tokens(self) -> int:

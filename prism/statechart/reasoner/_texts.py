@@ -6,7 +6,7 @@ import json
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from prism.errors import DeclinedError
@@ -96,6 +96,8 @@ class Written:
         cost: Its cost, if a model was asked.
         text_id: The id under which its prompt is recorded, if it is.
         was_cut: Whether the value is only a part of a text that was too long.
+        was_declined: Whether no usable text came because the model declined, or a filter withheld
+            it.
     """
 
     text: str | None
@@ -105,16 +107,12 @@ class Written:
     cost: Cost | None = None
     text_id: str | None = field(default=None, compare=False)
     was_cut: bool = False
+    was_declined: bool = False
 
     @property
     def has_failed(self) -> bool:
         """Whether no usable text came."""
         return self.source == "failed"
-
-    @property
-    def was_declined(self) -> bool:
-        """Whether no usable text came because the model declined, or a filter withheld it."""
-        return self.source in _FAILURES and (self.reason or "").startswith(DeclinedError.__name__)
 
 
 class BaseWriter(ABC):
@@ -185,8 +183,12 @@ def or_fallback(call: TextCall, written: Written) -> Written:
     if not written.has_failed or call.fallback is None:
         return written
 
-    return Written(
-        fallback_text(call), "fallback", call.fallback, written.reason or "no text", written.cost
+    return replace(
+        written,
+        text=fallback_text(call),
+        source="fallback",
+        value=call.fallback,
+        reason=written.reason or "no text",
     )
 
 
@@ -207,7 +209,13 @@ def read_as(call: TextCall, text: str, source: TextSource, cost: Cost | None = N
     except ValueError as error:
         return Written(text, "failed", reason=f"the text cannot be used: {error}", cost=cost)
     except DeclinedError as error:
-        return Written(text, "failed", reason=describe(error), cost=cost)
+        return failed_by(error, text, cost)
+
+
+def failed_by(error: Exception, text: str | None = None, cost: Cost | None = None) -> Written:
+    """Return the failure of a call that raised an exception."""
+    was_declined = isinstance(error, DeclinedError)
+    return Written(text, "failed", None, describe(error), cost, was_declined=was_declined)
 
 
 _AI = re.compile(r"\bAIs?\b|artificial|language model|chatbot|assistant", re.IGNORECASE)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Unpack
 
@@ -12,20 +11,27 @@ from prism.errors import (
     BudgetSpentError,
     CircuitOpenError,
     ModelMissingError,
+    PromptTooLongError,
     UselessReplyError,
 )
 from prism.randomness import RandomStream
 from prism.statechart.reasoner._faults import OtherLoopError, is_permanent_refusal
 from prism.statechart.reasoner._model_client import Reply
 from prism.statechart.reasoner._policy import SEEDS
-from prism.statechart.reasoner._prompts import TextRequest, again
+from prism.statechart.reasoner._prompts import TextRequest
 from prism.statechart.reasoner._reasoner import AsksModel, Limits
 from prism.statechart.reasoner._recording import record_text
 from prism.statechart.reasoner._spending import Cost, require_loop
-from prism.statechart.reasoner._texts import BaseWriter, TextCall, Written, or_fallback, read_as
-from prism.telemetry._loggers import describe
+from prism.statechart.reasoner._texts import (
+    BaseWriter,
+    TextCall,
+    Written,
+    failed_by,
+    or_fallback,
+    read_as,
+)
 
-_USELESS_TO_REPEAT = (BudgetSpentError, CircuitOpenError, ModelMissingError)
+_USELESS_TO_REPEAT = (BudgetSpentError, CircuitOpenError, ModelMissingError, PromptTooLongError)
 
 
 class Writer(AsksModel, BaseWriter):
@@ -110,20 +116,18 @@ class Writer(AsksModel, BaseWriter):
 
     async def _asked(self, call: TextCall) -> Written:
         """Ask until there is a usable text, or no request is left."""
-        schema = None if call.schema is None else dict(call.schema)
-        prompt, total, text = call.prompt, Cost(), None
+        asked = request = TextRequest(
+            call.prompt,
+            None if call.schema is None else dict(call.schema),
+            lambda said: int(read_as(call, said.text, "model").has_failed),
+        )
+        total, text, seed = Cost(), None, self._variation_of(call)
         while True:
-            is_repaired = prompt != call.prompt
+            is_repaired = request is not asked
             cost = Cost(repaired=is_repaired or None)
             cost.allowance.most_attempts = _left_of(call, total)
-            variation = self._variation_of(call) + total.attempts
-            request = TextRequest(
-                prompt,
-                schema,
-                lambda said: int(read_as(call, said.text, "model").has_failed),
-                variation,
-            )
-            found, is_useless, is_final = await self._asked_once(call, request, cost)
+            varied = replace(request, variation=seed + total.attempts)
+            found, is_useless, is_final = await self._asked_once(call, varied, cost)
             total.follow(cost)
             text = text if found.text is None else found.text
             may_repair = is_useless and not is_repaired
@@ -131,7 +135,7 @@ class Writer(AsksModel, BaseWriter):
                 return replace(found, text=text, cost=total)
 
             if is_useless:
-                prompt = again(call.prompt, found.reason or "", _how(schema))
+                request = asked.reworded(found.reason or "")
 
     def _may_ask_again(self, call: TextCall, total: Cost, *, may_repair: bool) -> bool:
         left = _left_of(call, total)
@@ -146,7 +150,7 @@ class Writer(AsksModel, BaseWriter):
         except OtherLoopError:
             raise
         except Exception as error:  # of the client, which may be the user's own
-            failed = Written(None, "failed", reason=describe(error))
+            failed = failed_by(error)
             # the same prompt would not help, for example because the server refuses it
             is_refused = isinstance(error, _USELESS_TO_REPEAT) or is_permanent_refusal(error)
             is_final = not cost.attempts or is_refused
@@ -158,9 +162,3 @@ class Writer(AsksModel, BaseWriter):
 def _left_of(call: TextCall, total: Cost) -> int | None:
     """Return how many further requests a call allows; None leaves it to the client."""
     return None if call.most_requests is None else call.most_requests - total.attempts
-
-
-def _how(schema: Mapping[str, Any] | None) -> str:
-    if schema is None:
-        return "Answer again, in another way."
-    return f"Respond with JSON only, of this schema:\n{json.dumps(schema)}"

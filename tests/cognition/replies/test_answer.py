@@ -4,12 +4,19 @@ from typing import Any
 
 import pytest
 
-from prism.cognition._replies._reading import UNREAD, AskedAction, key_of, reply_of, written
+from prism.cognition._replies._reading import (
+    UNREAD,
+    AskedAction,
+    Defects,
+    key_of,
+    reply_of,
+    written,
+)
 
 
 def action_of(parts: Any, **options: Any) -> AskedAction | None:
     """Return the action in what a reply gives for it."""
-    return reply_of({"action": parts}, [], **{"is_truncated": False, **options}).action
+    return reply_of({"action": parts}, Defects(), **{"is_truncated": False, **options}).action
 
 
 @pytest.mark.parametrize(
@@ -32,7 +39,7 @@ def action_of(parts: Any, **options: Any) -> AskedAction | None:
 )
 def test_a_state_is_the_leading_word(given: Any, word: str | None) -> None:
     """The first word counts, in lower case; a choice between words is none."""
-    assert reply_of({"next_state": given}, [], is_truncated=False).next_state == word
+    assert reply_of({"next_state": given}, Defects(), is_truncated=False).next_state == word
 
 
 @pytest.mark.parametrize(

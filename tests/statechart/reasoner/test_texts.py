@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from prism.errors import FieldValueError
 from prism.statechart import BaseWriter, Cost, TextCall, Written
 from prism.statechart.reasoner._spending import COST_KEYS, KNOWN_COST_KEYS
-from prism.statechart.reasoner._texts import read_as
+from prism.statechart.reasoner._texts import failed_by, or_fallback, read_as
 
 COST = Cost(0.5, "tiny", "http://one", 2, 10, 4, queue_seconds=0.2, request_seconds=0.3)
 COMMON = {"agent_id": "ada", "prompt_hash": sha256(b"?").hexdigest()[:16]}
@@ -162,3 +162,19 @@ async def test_a_model_that_speaks_of_itself_declines(
     found = read_as(TextCall("ann", "post", prompt), text, "model")
     assert found.has_failed == is_none
     assert not read_as(TextCall("ann", "post", prompt), text, "replay").has_failed
+
+
+def test_only_a_model_that_declined_has_declined() -> None:
+    """A text says so, its fallback too; what another exception is called does not matter."""
+
+    class DeclinedErrorOfMine(Exception):
+        """Begins as the name of prism's own exception does."""
+
+    call = TextCall("ada", "mood", "How?", fallback="well")
+    declined = read_as(call, "As an AI language model, I cannot say.", "model")
+    assert (declined.source, declined.was_declined) == ("failed", True)
+    assert (or_fallback(call, declined).source, or_fallback(call, declined).was_declined) == (
+        "fallback",
+        True,
+    )
+    assert not failed_by(DeclinedErrorOfMine()).was_declined

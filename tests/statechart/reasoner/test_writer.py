@@ -222,14 +222,15 @@ async def test_a_text_is_not_asked_for_once_more_with_the_budget_spent(
     assert "cannot be used" in (written.reason or "")
 
 
+@pytest.mark.parametrize("said", ["no", "no: the prompt is too long"])
 @pytest.mark.parametrize("status", [400, 401, 404, 413])
 @pytest.mark.sampled(6)
 async def test_what_a_server_refuses_is_not_asked_again(
-    status: int, client: Client, counting: FakeOllama
+    status: int, said: str, client: Client, counting: FakeOllama
 ) -> None:
     """A prompt that a server refuses is not put to it again: it would say the same."""
     asked, options = client()
-    counting.fail_always(Fault.status(status, "no"))
+    counting.fail_always(Fault.status(status, said))
     written = await Writer(asked, **options).write(call(most_requests=4))
     assert written.has_failed
     assert (written.text, counting.asked) == (None, 1)
