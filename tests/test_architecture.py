@@ -79,7 +79,6 @@ SUB_ROOMS = {
         "_assignments",
         "_agent_set",
         "_asking",
-        "_foreign_draws",
         "_notes",
         "_host",
         "_drawn",

@@ -33,7 +33,7 @@ from prism.telemetry.events import (
 )
 from prism.worlds._agent_measures import AgentMeasures, require_number
 from prism.worlds._asking import Answerers, Decider, Event, Remembering
-from prism.worlds._foreign_draws import drawing_nowhere_else
+from prism.worlds._host import drawing_nowhere_else
 from prism.worlds._kinds import measures_of, parts_of
 from prism.worlds._overlap import OverlapTicks
 from prism.worlds._parameters import groups_of, read_group
