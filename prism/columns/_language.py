@@ -15,8 +15,10 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from enum import Enum
 from functools import reduce
+from linecache import getline
 from typing import Any
 
+from prism._faults import Place
 from prism.columns import _types as types
 from prism.columns._types import UNKNOWN, Type, Unit, Value, is_word
 from prism.worlds import Agent, World
@@ -161,11 +163,12 @@ class Expressions:
         unit: What is compiled.
         call: Translates a function that this one calls; returns its name, and what it returns.
         function: The function.
+        own: Its name in messages.
         names: Its parameters and their translations.
 
     Attributes:
         names: The names of values, and their translations.
-        problems: What cannot be translated, each with its line.
+        has_problems: Whether something in it cannot be translated.
     """
 
     def __init__(
@@ -173,12 +176,15 @@ class Expressions:
         unit: Unit,
         call: Callable[[Any, Sequence[Type]], tuple[str, Type] | str],
         function: Any,
+        own: str,
         names: Mapping[str, Value],
     ) -> None:
         self.unit = unit
         self.layout = unit.layout
         self.names: dict[str, Value] = dict(names)
-        self.problems: list[tuple[int, str]] = []
+        self.has_problems = False
+        self._file: str = function.__code__.co_filename
+        self._own = own
         self._call_of = call
         self._defined: set[str] = set(names)
         closure = inspect.getclosurevars(function) if inspect.isfunction(function) else None
@@ -192,8 +198,22 @@ class Expressions:
 
     def refuse(self, node: Any, problem: str) -> Value:
         """Record a problem; return what stands for whatever has it."""
-        self.problems.append((getattr(node, "lineno", 0), problem))
+        self.has_problems = True
+        told = f"{str(self._place(node)).partition(',')[0]}: {self._own}: {problem}"
+        if told not in self.unit.problems:
+            self.unit.problems.append(told)
         return _LOST
+
+    def line(self, node: Any) -> int:
+        """Return the number by which compiled code tells of a line."""
+        place, places = self._place(node), self.unit.places
+        if place not in places:
+            places.append(place)
+        return places.index(place) + 1
+
+    def _place(self, node: Any) -> Place:
+        text = getline(self._file, node.lineno).strip()
+        return Place(self._file, node.lineno, self._own, text)
 
     def value(self, node: ast.expr) -> Value:
         """Translate an expression."""
@@ -241,7 +261,7 @@ class Expressions:
         if wanted is NUMBER and type(value.constant) is int and abs(value.constant) <= 2**53:
             return repr(float(value.constant))
         form = _CONVERSIONS.get((of, wanted))
-        return None if form is None else form.format(value.text, line=node.lineno)
+        return None if form is None else form.format(value.text, line=self.line(node))
 
     def _common(self, values: Sequence[Value], node: ast.AST) -> Type | None:
         """Return the type as which values are compared, or None if they cannot be."""
@@ -263,7 +283,7 @@ class Expressions:
             if len(takes) == len(given):
                 texts = [self._converted(*each, node) for each in zip(takes, given, strict=True)]
                 if None not in texts:
-                    return Value(text.format(*texts, of=of, line=node.lineno), gives)
+                    return Value(text.format(*texts, of=of, line=self.line(node)), gives)
 
         listed = ", or ".join(_listed(takes) for takes, _, _ in forms)
         told = f"takes {listed}, but gets {_listed([each.type for each in given])}"
@@ -597,7 +617,7 @@ class Expressions:
             return {"begin": "total, lost = 0.0, 0.0", "do": do, "end": end}, FLOAT
 
         more = self._formed(_FUNCTIONS[int], [element], call)
-        do = f"total = plus(run, total, {more.text}, {call.lineno})"
+        do = f"total = plus(run, total, {more.text}, {self.line(call)})"
         return {"begin": "total = 0", "do": do, "end": "return total"}, more.type
 
     def _await(self, node: ast.Await) -> Value:

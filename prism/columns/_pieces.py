@@ -225,7 +225,7 @@ class Body(Expressions):
         text = self._stored(stored.type, value, target)
         if agent != "me":
             self.unit.is_apart = False
-            agent = f"own(run, {agent}, {target.lineno})"
+            agent = f"own(run, {agent}, {self.line(target)})"
         self.unit.written[name] = None
         self._line(f"agent_at(run, {agent}).{stored.name} = {text}")
 
@@ -296,7 +296,7 @@ class Body(Expressions):
         with self._indented():
             if is_endless:
                 self.unit.may_be_endless = True
-                self._line(f"end_if_interrupted(run, {node.lineno})")
+                self._line(f"end_if_interrupted(run, {self.line(node)})")
             self._statements(node.body)
         self._defined = before
 
@@ -364,7 +364,7 @@ class Body(Expressions):
             self._line("if slot < 0:")
             self._line(f"    slot = new_slot(run, me, {self._number}, other)")
             weighted = self._put_weights(call, trigger)
-            given = f"slot, whom, {trigger}, about, {weighted}, {node.lineno}"
+            given = f"slot, whom, {trigger}, about, {weighted}, {self.line(node)}"
             self._line(f"answer = ask(run, {given})")
             self._line("if answer == T.ASKED:")
             for name, kind in self._locals.items():

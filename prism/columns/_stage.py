@@ -7,7 +7,6 @@ from collections import Counter, namedtuple
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import blake2b
-from linecache import getline
 from types import SimpleNamespace
 from typing import Any
 
@@ -21,7 +20,7 @@ from prism.columns._module import Machine, machine_of
 from prism.columns._networks import TWINS, ColumnNetwork
 from prism.columns._rows import Rows, RowSet, is_row
 from prism.columns._types import FLOAT, Unit
-from prism.columns._unit import LINES, problems_of, unit_of
+from prism.columns._unit import problems_of, unit_of
 from prism.errors import AgentError, DefinitionError, FieldValueError, InputError, SimulationError
 from prism.randomness import RandomStream
 from prism.runs._running import tell_place
@@ -387,20 +386,8 @@ class ColumnStage(AgentStage):
 
     def _place_of_fault(self) -> Place | None:
         """Return the line of a fault, if it has one."""
-        number, line = divmod(int(self._columns.run["line"]), LINES)
-        if not line:
-            return None
-        file = self.unit.files[number]
-        return Place(file, line, self._step_at(file, line), getline(file, line).strip())
-
-    def _step_at(self, file: str, line: int) -> str:
-        """Return the name of the world's function that contains a line, if there is one."""
-        for _, method, _ in self._setting.parts.steps:
-            code: Any = method.__code__
-            lines = [each[2] for each in code.co_lines() if each[2]]
-            if code.co_filename == file and min(lines) <= line <= max(lines):
-                return str(code.co_qualname)
-        return "a function that a step calls"
+        number = int(self._columns.run["line"])
+        return self.unit.places[number - 1] if number else None
 
     def _fire(self, agent: Any, trigger: str, context: Any, _chosen: Any) -> Any:
         """Fire an event for a hook, at once."""

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Literal, TypeGuard, get_args, get_origin
 
+from prism._faults import Place
+
 
 @dataclass(frozen=True, slots=True)
 class Type:
@@ -126,7 +128,7 @@ class Unit:
         is_apart: Whether agents may have their turns in any order, since steps look at and change
             their own agents alone.
         may_be_endless: Whether a step may never end.
-        files: The files of what was compiled; lines of the second begin at `LINES`, and so on.
+        places: Lines in which a step may fail, by their numbers in compiled code, from 1.
         functions: The texts of functions: steps, guards, and what they call.
         written: Fields that steps write.
     """
@@ -139,7 +141,7 @@ class Unit:
     has_limits: bool = False
     is_apart: bool = True
     may_be_endless: bool = False
-    files: list[str] = field(default_factory=list)
+    places: list[Place] = field(default_factory=list)
     functions: list[str] = field(default_factory=list)
     written: dict[str, None] = field(default_factory=dict)
 

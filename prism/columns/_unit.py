@@ -25,7 +25,6 @@ from prism.worlds._guest import Proxy
 from prism.worlds._kinds import _kind_wanted, _limits_of, parts_of
 from prism.worlds._world import kinds_of
 
-LINES = 1_000_000
 _MOST_STATES = 250
 _WITHOUT = "run this world without columns"
 
@@ -112,7 +111,6 @@ class _Builder:
         self._helpers: dict[Any, tuple[str, Type] | str] = {}
         self._guards: dict[Any, int] = {}
         self._slot: dict[str, str] = dict(T.SLOT)
-        self._files: dict[str, int] = {}
         self._lay_out()
 
     def built(self) -> Unit:
@@ -132,7 +130,6 @@ class _Builder:
         for guard, number in self._guards.items():
             self._guard(guard, number)
 
-        unit.files = list(self._files)
         unit.has_limits = bool(_limits_of(self._agent))
         unit.is_apart &= not cls.together and cls.activation == "all"
         unit.text = "\n\n".join(
@@ -225,21 +222,15 @@ class _Builder:
         texts = [each.text for each in values if each.type is not types.WORLD]
         head = f"{name}({', '.join(['run', 'me', *texts])})"
         body = self._write(function, source, values, head, own)
-        return name, body.returned or (LOST if body.problems else types.NONE)
+        return name, body.returned or (LOST if body.has_problems else types.NONE)
 
     def _write(
         self, function: Any, node: Any, values: Sequence[Value], head: str, own: str, **kind: Any
     ) -> Body:
-        """Write a function, and record what in it cannot be translated."""
+        """Write a function."""
         names = dict(zip((each.arg for each in node.args.args), values, strict=False))
-        body = Body(self._unit, self._called, function, names, **kind)
+        body = Body(self._unit, self._called, function, own, names, **kind)
         lines = body.lines(node)
-        for line, problem in body.problems:
-            place = Place(function.__code__.co_filename, line % LINES, "", "")
-            text = f"{str(place).partition(',')[0]}: {own}: {problem}"
-            if text not in self._unit.problems:
-                self._unit.problems.append(text)
-
         self._unit.functions.append(_function(head, *(f"    {each}" for each in (*lines, "pass"))))
         return body
 
@@ -255,9 +246,7 @@ class _Builder:
                 tree = ast.parse("")
             found = [each for each in ast.walk(tree) if _is_source(each, code)]
             if len(found) == 1:
-                # lines of the second file are a million and more, and so on
-                file = self._files.setdefault(code.co_filename, len(self._files))
-                return ast.increment_lineno(found[0], file * LINES)
+                return found[0]
             problem = "there are several on one line: give it a name, with def"
 
         self._unit.problems.append(f"{own}: {problem}")
