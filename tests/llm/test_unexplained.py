@@ -20,7 +20,13 @@ def extras_sent(server: FakeOllama) -> list[bool]:
 
 
 @BOTH
-@pytest.mark.parametrize("said", ["Bad Request", "Invalid request.", "invalid_request_error"])
+@pytest.mark.parametrize(
+    "said",
+    [
+        *("Bad Request", "Invalid request.", "invalid_request_error"),
+        *("Request contains an invalid argument.", "Provider returned error"),
+    ],
+)
 async def test_what_is_refused_without_a_reason_is_asked_again_with_less(
     said: str, server: FakeOllama, connect: Connect, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -79,8 +79,9 @@ _FIRST_SECONDS, _FIRST_MILLISECONDS = 1e9, 1e12
 _REFUSED = re.compile(r"validation error|logprobs")
 
 _UNEXPLAINED = re.compile(
-    r" answered (?:400|422)(?:[\W_]|(?:400|422|bad|invalid|malformed|unprocessable|request|entity"
-    r"|content|error|parameters?|arguments?|null)(?![^\W_]))*$",
+    r" answered (?:400|422)(?:[\W_]|(?:400|422|bad|invalid|malformed|unprocessable|failed|returned"
+    r"|contains|the|an?|is|request|entity|content|body|payload|input|provider|validation|errors?"
+    r"|parameters?|arguments?|null)(?![^\W_]))*$",
     re.IGNORECASE,
 )
 """A refusal that says no more than its status."""

@@ -37,6 +37,7 @@ from prism.statechart.reasoner._own_prompts import (
 from prism.statechart.reasoner._questions import Question, hash_of
 from prism.statechart.reasoner._recollection import Recollection, things_in_history
 from prism.statechart.reasoner._replies._reading import parse_reasoner_response, read_probabilities
+from prism.statechart.reasoner._spending import Cost
 from prism.statechart.states import AgentState, state_text
 from prism.telemetry._loggers import describe
 
@@ -532,7 +533,7 @@ class Request:
             None for the chart's order.
         hash: The hash of the question's chat prompt with the options in the chart's order; None if
             it cannot be asked.
-        before: Earlier requests for the same question in other ways.
+        before: The cost of an earlier request for the same question in another way, if any.
         variation: A number added to the seed of the model's sampling.
         is_apart: Whether it is asked only for its agent, with the agent's own seed.
     """
@@ -546,7 +547,7 @@ class Request:
     asks_reason: bool = False
     rotation: int | None = None
     hash: str | None = None
-    before: int = 0
+    before: Cost | None = None
     variation: int = 0
     is_apart: bool = False
 

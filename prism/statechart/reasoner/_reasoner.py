@@ -279,7 +279,7 @@ class AsksModel:
         allowance.require_some()
         self.open[id(cost)] = OpenRequest(request.text, self._model, loop_time())
         try:
-            async with allowance.lease(len(request.text), lambda: (cost.attempts, cost.tokens)):
+            async with allowance.lease(_size_of(request), lambda: (cost.attempts, cost.tokens)):
                 # the client itself reports when the request has a slot
                 reply = await self._sent(request, cost)
                 self._look_for_tokens(cost)
@@ -355,6 +355,12 @@ def _check(limits: Mapping[str, Any]) -> None:
         value = limits.get(name)
         if value is not None and not all(hasattr(value, method) for method in methods):
             raise FieldValueError(f"{name} must be {what}, got {value!r}")
+
+
+def _size_of(request: Request | TextRequest) -> int:
+    """Return the bytes of a prompt."""
+    told = request.text if request.choice is None else f"{request.text}{request.choice}"
+    return len(told.encode("utf-8", "surrogatepass"))
 
 
 def _taken(names: Container[str], **offered: Any) -> dict[str, Any]:
@@ -691,8 +697,7 @@ class Reasoner(AsksModel, BaseReasoner):
 
         (chat,) = requests_for("chat", [request.question], self._settings)
         chat = self._sampled(chat, request.variation) if self._samples else chat
-        before = outcome.charge().attempts + request.before
-        return replace(chat, place=request.place, before=before)
+        return replace(chat, place=request.place, before=outcome.charge())
 
     def _answered(
         self, asked: _Asked, outcome: Outcome[Reply], recording: Recording | None
@@ -705,7 +710,8 @@ class Reasoner(AsksModel, BaseReasoner):
         if isinstance(outcome.error, OtherLoopError):
             raise outcome.error
         cost = outcome.charge()
-        cost.attempts += request.before
+        if request.before is not None:
+            cost.precede(request.before)
         if outcome.error is not None:
             found = self._fall_back(request.question, outcome.error, cost)
         else:

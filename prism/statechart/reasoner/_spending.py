@@ -684,6 +684,13 @@ class Cost:
         self.request_seconds = self.request_seconds or 0.0
         self.queue_seconds = round(self.latency - self.request_seconds, 6)
 
+    def precede(self, request: Cost) -> None:
+        """Add an earlier request for the same question in another way."""
+        self.attempts += request.attempts
+        _count(self, request.input_tokens, request.output_tokens)
+        self.latency = round(self.latency + request.latency, 6)
+        self.queue_seconds = round((self.queue_seconds or 0.0) + request.latency, 6)
+
     @property
     def tokens(self) -> int:
         """Tokens read and written, if known."""

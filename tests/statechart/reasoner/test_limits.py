@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+from dataclasses import replace
 from time import perf_counter, sleep
 from typing import Any
 
@@ -128,6 +129,24 @@ async def test_replies_of_no_use_spend_the_budget(
     decisions = await Reasoner(client, mode="chat", budget=budget).answer(crowd(20))
     assert {one.source for one in decisions} == {"fallback"}
     assert 5000 <= budget.tokens == server.asked * 1000 < 5000 + 4 * 1000
+
+
+@pytest.mark.parametrize("mode", ["chat", "decision"])
+async def test_a_prompt_reserves_tokens_by_its_bytes(
+    mode: Any, server: FakeOllama, connect: Connect
+) -> None:
+    """Letters beyond ASCII have more bytes, and more tokens; a decision's question counts, too."""
+    reserved: list[int] = []
+
+    class Noting(Budget):
+        async def reserve(self, prompt_bytes: int) -> None:
+            reserved.append(prompt_bytes)
+            await super().reserve(prompt_bytes)
+
+    client = connect(model="nimble" if mode == "decision" else "tiny")
+    reasoner = Reasoner(client, mode=mode, budget=Noting())
+    await reasoner.answer([replace(ask(), context="음악" * 500)])
+    assert reserved[0] > 3000
 
 
 async def test_who_waits_for_tokens_may_leave(server: FakeOllama, connect: Connect) -> None:

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from prism.llm import Model as LanguageModel
 from prism.statechart.reasoner import Reasoner
-from prism.testing import FakeOllama, Fault
+from prism.testing import FakeOllama, FakeOpenAI, Fault
 from tests.kit.clients import Counting, Model, bare, cancel_itself
 from tests.kit.clocks import Clock
 from tests.kit.pools import impatient, unpaused
@@ -304,3 +305,19 @@ async def test_mode_decision_never_chats(
     )
     assert outcomes(await reasoner.decide_many([ask()])) == [(S.COMPOSING, "fallback")]
     assert set(asked(server)) == {DECISIONS}
+
+
+async def test_a_decision_question_that_leads_to_a_chat_is_paid_for() -> None:
+    """Tokens and time of an answer without log-probabilities are in the cost of the decision."""
+    with FakeOpenAI(models=["tiny"], logprobs=False, latency=0.02) as server:
+        async with LanguageModel("tiny", server.host, server="openai").as_client() as pool:
+            reasoner = Reasoner(pool)
+            (decision,) = await reasoner.answer([ask()])
+    cost = decision.cost
+    assert cost is not None
+    assert (decision.source, cost.attempts, server.asked) == ("model", 2, 2)
+    assert cost.tokens == reasoner.budget.tokens
+    assert cost.queue_seconds is not None
+    assert cost.request_seconds is not None
+    assert cost.queue_seconds >= 0.019
+    assert cost.latency == pytest.approx(cost.queue_seconds + cost.request_seconds)
