@@ -260,9 +260,8 @@ def number_of_cycles(config: Config, cycles: int | None) -> int:
     if cycles is not None and cycles < 1:
         raise FieldValueError(f"cycles must be 1 or more, got {cycles}")
 
-    bounds = [cycles] if cycles is not None else []
-    if config.iterate.enable:
-        bounds.append(config.iterate.max_iterations)
+    most = config.iterate.max_iterations if config.iterate.enable else None
+    bounds = [number for number in (cycles, most) if number is not None]
     if not bounds:
         raise FieldValueError(
             "give the number of cycles: the configuration has no iterate.max_iterations"

@@ -141,7 +141,7 @@ class Pager:
     def has_passed_soft_limit(self, memory: Memory) -> bool:
         """Return whether the thinking prompt is above the soft limit, and anything can move."""
         seen = self._seen(memory)
-        if self._thinking(seen) <= self._soft:
+        if self.soft is None or self._thinking(seen) <= self.soft:
             return False
 
         return bool(memory.working) or self._long_log(seen) != ([], None)
@@ -264,6 +264,8 @@ class Pager:
             return self._prompt(state, without(hinted, gone))
 
         limit = min(limit for limit in (self._soft, self._hard) if whole.tokens <= limit)
+        if (shown := without_last(0)).tokens <= limit:  # as nearly always
+            return shown
         return without_last(fewest(len(hints), lambda n: without_last(n).tokens <= limit))
 
     # What moves by use

@@ -385,16 +385,18 @@ class Host(BaseHost):
         key, names = self.dialect.listed
         return await self._look(self.dialect.listing, partial(_read_models, key=key, names=names))
 
-    async def load(self, cost: Cost | None = None) -> str:
+    async def load(self, cost: Cost | None = None, seconds: float | None = None) -> str:
         """Load the model, so that the first question does not wait for it, and describe the result.
 
         Args:
             cost: Collects the cost, if loading takes a conversation.
+            seconds: The time limit; by default that of a load.
         """
+        seconds = self.settings["load_timeout"] if seconds is None else seconds
         settings, path = self.settings, self.dialect.load
         if path is None:
             chat = Chat(_GREETING, most_tokens=1)
-            await self._complete_as_taken(chat, cost or Cost(), settings["load_timeout"])
+            await self._complete_as_taken(chat, cost or Cost(), seconds)
             came = "answers, so the model is loaded"
         else:
             body: dict[str, Any] = {"model": self.model, "prompt": "", "stream": False}
@@ -402,7 +404,7 @@ class Host(BaseHost):
             # a decision question cannot set a window, and would load the model again
             if settings["window"] is not None and not self.known_to_decide:
                 body["options"] = {"num_ctx": settings["window"]}
-            await self._ask(path, body, _read_loaded, Cost(), settings["load_timeout"])
+            await self._ask(path, body, _read_loaded, Cost(), seconds)
             came = f"loaded, and kept for {settings['keep_alive']}"
 
         self.has_answered = True
