@@ -26,7 +26,7 @@ from prism.social._parameters import (
 from prism.social._population import (
     NEEDS,
     acts_with,
-    check_population,
+    check_authors,
     feed_chart,
     in_keyed_order,
     opened_by,
@@ -501,7 +501,6 @@ class Feed(FeedSteps):
         population = playing.agents = AgentSet(agents)
         chart = feed_chart(now, self.guard(), acts=playing.acts)
         require_fit(population, chart.definition, NEEDS)
-        check_population(population, ())
         take_archetypes(population, now.archetypes())
         follow_network(population, now, playing.host.seed)
         share_topics(population, now.common_topics, playing.host.seed)
@@ -525,7 +524,7 @@ class Feed(FeedSteps):
             reader.activity = activity
 
         opening = in_keyed_order(self.opening(), seed)
-        check_population(agents, opening)
+        check_authors(agents, opening)
         object.__setattr__(self, "_opening", opening)
 
     def _prism_described(self, told: dict[str, Any]) -> dict[str, Any]:
@@ -662,7 +661,7 @@ def _recall_post(network: Network, event: Mapping[str, Any]) -> None:
     parent = None if event["parent_id"] is None else network.post(event["parent_id"])
     words = event.get("template"), event.get("source")
     draft = Draft(event["kind"], event["text"], tuple(event["topics"]), *words)
-    network.publish_again(event["post_id"], event["agent_id"], draft, parent)
+    network.publish(event["agent_id"], draft, parent, event["post_id"])
 
 
 def _recall_transition(network: Network, event: Mapping[str, Any]) -> None:

@@ -18,6 +18,7 @@ from prism.agents import (
 from prism.agents._oasis import MOST_KEYWORDS
 from prism.errors import FieldValueError
 from prism.statechart import AgentState
+from prism.worlds._fields import plain_value
 from prism.worlds._parameters import check_group
 
 ValueT = TypeVar("ValueT")
@@ -378,7 +379,7 @@ class Parameters:
 
     def to_dict(self) -> dict[str, Any]:
         """Return all parameters as plain data."""
-        return {name: _plain(value) for name, value in asdict(self).items()}
+        return {name: plain_value(value) for name, value in asdict(self).items()}
 
     @property
     def functions(self) -> tuple[str, ...]:
@@ -394,15 +395,10 @@ class Parameters:
     def changes(self) -> Mapping[str, Any]:
         """Return the parameters that differ from their defaults."""
         return {
-            each.name: _plain(getattr(self, each.name))
+            each.name: plain_value(getattr(self, each.name))
             for each in fields(self)
             if getattr(self, each.name) != each.default
         }
-
-
-def _plain(value: Any) -> Any:
-    """Return a value as JSON: parameters are numbers, texts, and one tuple."""
-    return list(value) if isinstance(value, tuple) else value
 
 
 SECONDS_PER_HOUR = 3600

@@ -175,22 +175,14 @@ def opened_by(
     return [SeedPost(author, "Have you heard? This changes everything.", ("rumour",))]
 
 
-def check_population(agents: Sequence[SocialAgent], posts: Sequence[SeedPost]) -> None:
-    """Refuse an empty population, repeated ids, and posts by unknown authors.
+def check_authors(agents: Iterable[SocialAgent], posts: Iterable[SeedPost]) -> None:
+    """Refuse posts by unknown authors.
 
     Raises:
-        FieldValueError: If there is such a problem; the message names it.
+        FieldValueError: If there are any; the message names the authors.
     """
-    if not agents:
-        raise FieldValueError("a simulation needs at least one agent")
-
-    counts = Counter(agent.agent_id for agent in agents)
-    twice = sorted(agent_id for agent_id, count in counts.items() if count > 1)
-    if twice:
-        raise FieldValueError(f"agent ids must be unique, used more than once: {', '.join(twice)}")
-
-    strangers = sorted({post.author_id for post in posts if post.author_id not in counts})
-    if strangers:
+    known = {agent.agent_id for agent in agents}
+    if strangers := sorted({post.author_id for post in posts} - known):
         raise FieldValueError(
             f"posts must be by agents of the population, which has no {', '.join(strangers)}"
         )

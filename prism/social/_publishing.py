@@ -89,7 +89,7 @@ class Network:
         self._ids.update(counts)
 
         return [
-            self._add(seed.author_id, Draft("post", seed.text, seed.topics), None, seed.post_id)
+            self.publish(seed.author_id, Draft("post", seed.text, seed.topics), None, seed.post_id)
             for seed in seeds
         ]
 
@@ -101,21 +101,44 @@ class Network:
         """Return what an agent has published, oldest first."""
         return self._by_author.get(author_id, ())
 
-    def publish(self, author_id: str, draft: Draft, about: Post | None) -> Post:
+    def publish(
+        self, author_id: str, draft: Draft, about: Post | None, post_id: str | None = None
+    ) -> Post:
         """Publish a draft.
 
         Args:
             author_id: The author.
             draft: What to publish.
             about: The post that the author looked at; the parent of a reply or reshare.
+            post_id: The id of the post, if it already has one.
         """
-        return self._add(author_id, draft, None if draft.kind == "post" else about)
+        number = len(self.posts)
+        parent = None if draft.kind == "post" else about
+        post = Post(
+            post_id or self._new_id(),
+            author_id,
+            draft.text,
+            draft.topics,
+            draft.kind,
+            parent,
+            number,
+            draft.template,
+            draft.source,
+        )
+        self.posts.append(post)
+        self.published.append(self.now)
+        self._ids.add(post.post_id)
+        self._by_id[post.post_id] = post
+        if parent is not None and author_id in self._of:
+            self._of[author_id].note_written(post)
+        self._by_author[author_id].append(post)
+        for topic in post.terms.topics:
+            self._by_topic[topic].append(post)
 
-    def publish_again(
-        self, post_id: str, author_id: str, draft: Draft, parent: Post | None
-    ) -> Post:
-        """Publish a post of an earlier run again, with its id."""
-        return self._add(author_id, draft, parent, post_id)
+        for reader in self._followers.get(author_id, ()):
+            reader.pool.append(post)
+
+        return post
 
     def posts_on(self, topic: str) -> Sequence[Post]:
         """Return what has been published on a topic, oldest first."""
@@ -253,36 +276,6 @@ class Network:
             return newest
 
         return chain(later, stream.shuffled(list(opening.values())))
-
-    def _add(
-        self, author_id: str, draft: Draft, parent: Post | None, post_id: str | None = None
-    ) -> Post:
-        number = len(self.posts)
-        post = Post(
-            post_id or self._new_id(),
-            author_id,
-            draft.text,
-            draft.topics,
-            draft.kind,
-            parent,
-            number,
-            draft.template,
-            draft.source,
-        )
-        self.posts.append(post)
-        self.published.append(self.now)
-        self._ids.add(post.post_id)
-        self._by_id[post.post_id] = post
-        if parent is not None and author_id in self._of:
-            self._of[author_id].note_written(post)
-        self._by_author[author_id].append(post)
-        for topic in post.terms.topics:
-            self._by_topic[topic].append(post)
-
-        for reader in self._followers.get(author_id, ()):
-            reader.pool.append(post)
-
-        return post
 
     def _new_id(self) -> str:
         number = len(self.posts)

@@ -78,31 +78,13 @@ class PostTexts:
             values = {name: _value(name, reader, post, draft) for name in named}
             told = self._template.fill(values)[0]
             return self._wording.call(agent, draft.kind, told.strip(), fallback=draft.text)
-        if not self._tells_thread:
-            return call_for(agent, post, draft, self._wording)
 
-        parts = (
-            _persona_of(agent),
-            _what_was_read(post, draft.kind),
-            task_of(post, draft),
-            _because(reader.reason),
-        )
+        parts = [_persona_of(agent), task_of(post, draft)]
+        if self._tells_thread:
+            parts.insert(1, _what_was_read(post, draft.kind))
+            parts.append(_because(reader.reason))
         told = "\n\n".join(part for part in parts if part)
         return self._wording.call(agent, draft.kind, told, persona=_RULE, fallback=draft.text)
-
-
-def call_for(agent: SocialAgent, post: Post | None, draft: Draft, wording: Wording) -> TextCall:
-    """Return the call for the words of a draft if no model chose the act.
-
-    Args:
-        agent: The agent that writes.
-        post: The post it was looking at when it decided to write; None for a post on its own
-            initiative.
-        draft: The composer's draft, which is used if no words arrive.
-        wording: Length and language.
-    """
-    told = f"{_persona_of(agent)}\n\n{task_of(post, draft)}"
-    return wording.call(agent, draft.kind, told, persona=_RULE, fallback=draft.text)
 
 
 def task_of(post: Post | None, draft: Draft) -> str:

@@ -227,6 +227,7 @@ class AgentStage:
         """
         numbers: dict[type, int] = {}
         taken: dict[str, Agent] = {}
+        twice: set[str] = set()
         guests: dict[Any, type] = {}
         for each in agents:
             agent = each
@@ -243,10 +244,11 @@ class AgentStage:
             _name(agent, numbers[kind])
             agent._host = self.host
             if taken.setdefault(agent.agent_id, agent) is not agent:
-                raise FieldValueError(
-                    f"agent ids must be unique, used more than once: {agent.agent_id}"
-                )
+                twice.add(agent.agent_id)
 
+        if twice:
+            repeated = ", ".join(sorted(twice))
+            raise FieldValueError(f"agent ids must be unique, used more than once: {repeated}")
         if not taken:
             raise FieldValueError("a run needs at least one agent")
 
