@@ -79,6 +79,7 @@ SUB_ROOMS = {
         "_assignments",
         "_agent_set",
         "_asking",
+        "_notes",
         "_host",
         "_drawn",
         "_agent",

@@ -367,7 +367,7 @@ class ColumnStage(AgentStage):
         self.host.transitions = int(run["moved"])
         counts.decisions_asked = counts.decisions_answered = int(run["decided"])
         if self.unit.has_limits:
-            counts.timeouts = +Counter(self._by_state("timed_out"))
+            self.host.timeouts = +Counter(self._by_state("timed_out"))
 
     def _fault(self) -> Exception:
         """Return the fault in a step, with its line."""

@@ -245,7 +245,7 @@ def timed(steps: Mapping[Any, Callable[[Any, Any], Any]]) -> Callable[[Any, Any]
     def turn(world: Any, proxy: Any) -> Any:
         before = proxy.object.state
         if proxy._chart.tick(proxy.object) is not None:
-            proxy._host.timed_out(before)
+            proxy._host.count_timeout(before)
             return None
 
         step = steps.get(before)

@@ -7,13 +7,12 @@ import re
 import sys
 import threading
 import warnings
-from collections import deque
+from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from ctypes import string_at
 from datetime import timedelta
 from functools import cached_property, lru_cache
-from itertools import takewhile
 from math import inf, prod
 from struct import unpack
 from types import TracebackType
@@ -37,7 +36,6 @@ from prism.statechart._definition import Definition
 from prism.statechart._engine.arguments import did_you_mean
 from prism.statechart._identity import identify
 from prism.statechart.reasoner._own_prompts import in_words
-from prism.statechart.reasoner._recollection import transition_in_words
 from prism.statechart.reasoner._router import Router
 from prism.statechart.states import state_text
 from prism.telemetry._loggers import EventLogger, active_logger
@@ -46,6 +44,7 @@ from prism.worlds._asking import Answerers
 from prism.worlds._assignments import Assignments
 from prism.worlds._charts import has_state, named, never_reached, unknown_among
 from prism.worlds._fields import Fields, unknown_field
+from prism.worlds._notes import add_note, remembered
 from prism.worlds._parameters import ParameterView
 from prism.worlds._phase import ALLOWED, OVERLAP_RULE, UNABLE_TO_FIRE, Phase
 
@@ -120,7 +119,7 @@ class RunHost:
         sends: Receives messages, or None while they are delivered at once.
         stopped: When and why the run was stopped, or None.
         ticks_per_round: Ticks in a round.
-        timed_out: Called with the state that an agent left by a time-out.
+        timeouts: Time-outs in this round, by the state that was left.
         transitions: Number of transitions in this round.
         triggers: The events that some chart of the world has, or None if they are not all known.
         unawaited: A decision that was requested but not yet awaited.
@@ -167,7 +166,7 @@ class RunHost:
         self.is_permuted: bool = False
         self.sends: Callable[[Any, Any], None] | None = None
         self.draws: PolicyReasoner | None = None
-        self.timed_out: Callable[[Any], None] = _leave_it
+        self.timeouts: Counter[str] = Counter()
         self.transitions: int = 0
         self.epoch: int = 0
         self.phase: Phase = Phase.SETTING_UP
@@ -233,7 +232,7 @@ class RunHost:
     def begin_round(self) -> None:
         """Begin a round, which has its own random numbers."""
         self.enter(Phase.BEGINNING)
-        self.transitions = 0
+        self.timeouts, self.transitions = Counter(), 0
         self._begin_part("")
 
     def begin_ending(self) -> None:
@@ -251,6 +250,10 @@ class RunHost:
         # the charts ask for the time exactly once for each transition
         self.transitions += 1
         return self.clock.moment.seconds
+
+    def count_timeout(self, state: Any) -> None:
+        """Count a time-out in a state."""
+        self.timeouts[state_text(state)] += 1
 
     def stop(self, reason: str) -> None:
         """End the run after this tick or event.
@@ -525,6 +528,7 @@ class RunHost:
         if asked.weights is not None:
             asked.weights = _weights_by_option(asked, options)
 
+        # as `last_record`, without a call for every question
         history = agent._state_history
         asked.state, asked.options = agent._state, options
         asked.since = history[-1] if history else None
@@ -663,10 +667,6 @@ def _is_writing(where: TracebackType) -> bool:
     from dis import opname
 
     return opname[where.tb_frame.f_code.co_code[where.tb_lasti]] == "STORE_ATTR"
-
-
-def _leave_it(_state: Any) -> None:
-    """Do nothing."""
 
 
 def _classes_below(cls: Any) -> Iterator[type]:
@@ -867,72 +867,3 @@ def _gauss() -> tuple[int, float]:
     """Return whether numpy has stored a normal number for the next draw, and its value."""
     state = sys.modules["numpy.random"].get_state(legacy=False)
     return state["has_gauss"], state["gauss"]
-
-
-MOST_NOTES = 50
-"""Number of notes that an agent keeps, the same as that of its transitions."""
-
-
-def add_note(agent: Any, time: float, text: str) -> None:
-    """Store a note about an agent.
-
-    Args:
-        agent: The agent.
-        time: When it happened, in seconds of the run's clock.
-        text: The note.
-    """
-    if agent._notes is None:
-        agent._notes = deque(maxlen=MOST_NOTES)
-
-    # the number of earlier transitions at the same instant puts notes and transitions in one order
-    same = takewhile(lambda record: _time_of(record) == time, reversed(agent._state_history))
-    agent._notes.append((time, sum(1 for _ in same), " ".join(text.split())))
-
-
-def remembered(agent: Any) -> Callable[[int], Sequence[str]]:
-    """Return a function that tells an agent's last notes and transitions as of now.
-
-    The function does not read them when the prompt is made, since messages may arrive before that.
-    """
-    things = _in_order(agent)
-    return lambda most: things[-most:]
-
-
-def _in_order(agent: Any) -> Sequence[str]:
-    """Return an agent's notes and transitions in words, oldest first."""
-    things: list[tuple[float, int, int, Any]] = []
-    place, last = 0, None
-    for record in agent._state_history:
-        time = _time_of(record)
-        place, last = (place + 1 if time == last else 1), time
-        things.append((time, place, 0, record))
-
-    for number, (time, before, text) in enumerate(agent._notes or ()):
-        things.append((time, before, number + 1, text))
-
-    things.sort(key=lambda thing: thing[:3])
-
-    return [thing if isinstance(thing, str) else transition_in_words(thing) for *_, thing in things]
-
-
-def _time_of(record: Any) -> float:
-    return float(record.timestamp.timestamp())
-
-
-def kept_notes(agents: Sequence[Any]) -> dict[str, Any]:
-    """Return the notes for a checkpoint, or nothing if there are none."""
-    kept = [
-        [place, [list(note) for note in agent._notes]]
-        for place, agent in enumerate(agents)
-        if agent._notes
-    ]
-
-    return {"notes": kept} if kept else {}
-
-
-def restore_notes(agents: Sequence[Any], kept: Mapping[str, Any]) -> None:
-    """Give agents the notes that `kept_notes` returned."""
-    for agent in agents:
-        agent._notes = None
-    for place, notes in kept.get("notes", ()):
-        agents[place]._notes = deque(map(tuple, notes), maxlen=MOST_NOTES)

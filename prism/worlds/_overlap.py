@@ -67,8 +67,8 @@ class OverlapTicks(Ticks):
         self._ordered: list[Any] = []
         host.sends = _refuse_message
         # the steps of proxies are written by those who know the objects
-        kinds = {each._kind for each in host.agents if not isinstance(each, Proxy)}
-        guarded = {kind: _guarded(kind.cls) for kind in kinds}
+        own = [kind for kind in self.roster.kinds if not issubclass(kind.cls, Proxy)]
+        guarded = {kind: _guarded(kind.cls) for kind in own}
         for agent in host.agents:
             agent.__class__ = guarded.get(agent._kind, agent.__class__)
 

@@ -50,8 +50,9 @@ from prism.worlds._agent import (
 from prism.worlds._agent_set import AgentSet
 from prism.worlds._asking import Answerers, Event, RelayLogger, asking_with
 from prism.worlds._guest import OBJECT, Guest, Proxy, as_agent, join
-from prism.worlds._host import RunHost, kept_notes, restore_notes
+from prism.worlds._host import RunHost
 from prism.worlds._kinds import NEVER, Kind, Parts, charts_of, make_kinds, triggers_of
+from prism.worlds._notes import kept_notes, restore_notes
 from prism.worlds._overlap import OverlapTicks
 from prism.worlds._parameters import parameters_told
 from prism.worlds._people import AgentTable
@@ -322,8 +323,6 @@ class AgentStage:
         else:
             self.ticks = (TogetherTicks if self._world.together else Ticks)(*arguments)
 
-        self.host.timed_out = self._count_time_out
-
     @contextmanager
     def playing(self) -> Iterator[None]:
         """Have Python read the agents' attributes as fast as it can inside the block."""
@@ -470,7 +469,7 @@ class AgentStage:
             self.host.transitions,
             counts.decisions_asked,
             counts.decisions_answered,
-            dict(sorted(counts.timeouts.items())),
+            dict(sorted(self.host.timeouts.items())),
             dict(sorted(counts.texts.items())),
             counts.fallbacks,
             counts.fallback_examples,
@@ -613,9 +612,6 @@ class AgentStage:
 
         return [list(pair) for pair in zip(full, messages, strict=True)]
 
-    def _count_time_out(self, state: Any) -> None:
-        self.ticks.counts.timeouts[state_text(state)] += 1
-
 
 def population(world: World[Any], agents: int | Iterable[Any] | AgentTable) -> Iterable[Any]:
     """Return the agents of a run, which may be given as objects, a number or a table.
@@ -662,12 +658,15 @@ def _joined(agent: Any) -> dict[str, Any]:
         "display_name": agent.name,
         "state": state_text(agent._state),
     }
-    own = {name: getattr(agent, name) for name in _own_fields(agent.__class__)}
+    own, is_plain = {}, True
+    for name in _own_fields(agent.__class__):
+        value = own[name] = getattr(agent, name)
+        is_plain = is_plain and type(value) in SCALARS
     if agent._attributes:
         own |= agent._attributes
+        is_plain = False
     if own:
         # most are plain already, which takes half as long to see as to make them so
-        is_plain = SCALARS.issuperset(map(type, own.values()))
         told["attributes"] = own if is_plain else identify(own)
 
     return told

@@ -50,7 +50,6 @@ class Counts:
     Attributes:
         decisions_asked: Questions put to the reasoner.
         decisions_answered: Those that it answered itself; the others took the fallback.
-        timeouts: Time-outs by the state that was left.
         texts: Texts by their source, or ``declined``.
         fallbacks: Decisions that took the fallback, by the kind of reason and the server.
         fallback_examples: The first reason of each kind, in full.
@@ -58,7 +57,6 @@ class Counts:
 
     decisions_asked: int = 0
     decisions_answered: int = 0
-    timeouts: Counter[str] = field(default_factory=Counter)
     texts: Counter[str] = field(default_factory=Counter)
     fallbacks: Counter[str] = field(default_factory=Counter)
     fallback_examples: dict[str, str] = field(default_factory=dict)
@@ -212,7 +210,7 @@ class Ticks:
         # it stays due after a transition to the same state, or if a guard blocks every transition
         self.roster.put_off(agent)
         if has_fired:
-            self.counts.timeouts[state_text(state)] += 1
+            self._host.count_timeout(state)
             return None
 
         step = self._activation.own_step_of(agent)
@@ -229,7 +227,7 @@ class Ticks:
         schedule.tick(chart, agent, agent.ticks_in_state, None, by_chance=not self._is_by_event)
         for record in takewhile(lambda each: each is not before, reversed(agent._state_history)):
             if record.trigger == TIMEOUT:
-                self.counts.timeouts[state_text(record.from_state)] += 1
+                self._host.count_timeout(record.from_state)
 
     def _finish(self) -> None:
         """Carry out what was deferred to the end of the tick."""
@@ -410,6 +408,7 @@ class Ticks:
 def _has_moved(asked: Asked) -> bool:
     """Return whether an agent has moved since it was asked, even if it has returned."""
     agent, since = asked.agent, asked.since
+    # as `last_record`, without a call for every answer
     history = agent._state_history
     if (history[-1] if history else None) is since:
         return False

@@ -14,7 +14,6 @@ from typing import Any
 from prism.errors import SimulationError
 from prism.randomness import RandomStream
 from prism.statechart._definition import TIMEOUT
-from prism.statechart.states import state_text
 from prism.telemetry._loggers import EventLogger
 from prism.worlds._agent import Agent, Asked, Message, Waited, refuse_unawaited
 from prism.worlds._asking import Answerers
@@ -40,7 +39,7 @@ class TogetherTicks(Ticks):
         self._made: list[tuple[tuple[int, str], Any, str, Any, Any]] = []
         self._sent: list[tuple[tuple[int, str], Message, Any]] = []
         self._written: dict[int, tuple[Any, tuple[Any, ...]]] = {}
-        self._fields = {id(kind): _OwnFields(kind) for kind in _kinds_of(host.agents)}
+        self._fields = {id(kind): _OwnFields(kind) for kind in self.roster.kinds}
         for agent in host.agents:
             agent.__class__ = self._fields[id(agent._kind)].guarded
 
@@ -132,7 +131,7 @@ class TogetherTicks(Ticks):
                 state = began_in[id(agent)]
                 agent._chart.fire_to(agent, trigger, chosen, context, asked_in=state)
             elif agent._chart.fire(agent, trigger, context) is not None and trigger == TIMEOUT:
-                self.counts.timeouts[state_text(began_in[id(agent)])] += 1
+                self._host.count_timeout(began_in[id(agent)])
             if trigger == TIMEOUT:
                 self.roster.put_off(agent)
 
@@ -170,9 +169,7 @@ class _OwnFields:
         """Return the values of all fields, and give the agent copies of the mutable ones."""
         values = self.read(agent)
         if any(type(value) in _CONTAINERS for value in values):
-            self.write(
-                agent, [_copied(each) if type(each) in _CONTAINERS else each for each in values]
-            )
+            self.write(agent, [_copied(each) for each in values])
 
         return values
 
@@ -246,7 +243,3 @@ def _differs(new: Any, old: Any) -> bool:
 def _holds_containers(value: Any) -> bool:
     inside = value.values() if type(value) is dict else value
     return not _CONTAINERS.isdisjoint(map(type, inside))
-
-
-def _kinds_of(agents: Sequence[Any]) -> list[Kind]:
-    return list({id(agent._kind): agent._kind for agent in agents}.values())

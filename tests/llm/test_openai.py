@@ -22,7 +22,7 @@ from tests.kit.clocks import Clock
 from tests.kit.proxies import Proxy
 from tests.kit.reasoners import crowd
 from tests.kit.server_faults import FAULTS
-from tests.kit.servers import HELLO, QUESTION, Connect, Serve
+from tests.kit.servers import HELLO, QUESTION, Connect, Serve, watched
 from tests.kit.waiting import until
 
 KEY = "sk-1234567890"
@@ -338,10 +338,9 @@ async def test_log_probabilities_are_the_probabilities_of_the_options(
     reply = await pool.systemone("Ann is tired.", QUESTION, cost=cost)
     assert reply.answers["q0"]["choice"] == "b"
     assert reply.answers["q0"]["probabilities"] == pytest.approx({"a": 0.1, "b": 0.9})
-    assert (cost.attempts, reply.usage) == (
-        1,
-        {"input_tokens": cost.input_tokens, "output_tokens": cost.output_tokens},
-    )
+    assert cost.attempts == 1
+    assert cost.input_tokens
+    assert cost.output_tokens
     (asked,) = server.questions
     assert (asked.body["logprobs"], asked.body["top_logprobs"]) == (True, 20)
     assert asked.options == ("A", "B")
@@ -421,6 +420,18 @@ async def test_more_options_than_log_probabilities_are_not_asked(
 
 
 # Loading, and what there is
+
+
+async def test_a_list_that_does_not_come_does_not_keep_a_model_from_being_loaded(
+    serve: Serve, connect: Connect, loop_clock: Clock
+) -> None:
+    """A server whose list of models hangs is asked for a token all the same."""
+    server, lists = serve(), list[str]()
+    server.fail_always(watched(Fault.hang(), lists), path="/v1/models")
+    warming = asyncio.create_task(connect(server, timeout=5).warm_up())
+    for number in range(2):
+        await loop_clock.passes(5, when=lambda count=number: len(lists) > count)
+    assert await warming == {server.host: None}
 
 
 async def test_loading_asks_for_one_token(serve: Serve, connect: Connect) -> None:

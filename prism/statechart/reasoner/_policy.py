@@ -169,15 +169,13 @@ class PolicyReasoner(BaseReasoner):
                 weights and pulls.
             logger: Logger for the decisions; by default this reasoner's own.
         """
+        weights = [*map(self._weights, asked)]
+        chosen = [*map(self._choice, asked, weights)]
         given = logger or self._logger
-        tell = announcer(given) if is_heard(given) else None
-        chosen = []
-        for question in asked:
-            weights = self._weights(question)
-            choice = self._choice(question, weights)
-            chosen.append(choice)
-            if tell is not None:
-                tell(question, choice, "policy", weights)
+        if is_heard(given):
+            tell = announcer(given)
+            for question, choice, its_weights in zip(asked, chosen, weights, strict=True):
+                tell(question, choice, "policy", its_weights)
 
         return chosen
 

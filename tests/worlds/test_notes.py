@@ -1,0 +1,146 @@
+"""What agents remember when a model decides."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from prism import Run
+from prism.errors import FieldTypeError, SimulationError
+from prism.llm import Model
+from prism.runlog import ReplayReasoner
+from prism.statechart import Decision, Question, Recollection
+from prism.statechart.reasoner._prompts import PromptSettings, chat_prompt
+from prism.testing import FakeOllama
+from prism.worlds import during
+from tests.kit.servers import chats_of
+from tests.kit.worlds import Gossip, Mood, Teller, run_in
+
+
+def believe_some(asked: Any) -> str:
+    """Answer by what is asked, so that another prompt is another run."""
+    return str(asked.options[sum(map(ord, asked.prompt)) % 2])
+
+
+def prompts_of(folder: Path, stops: list[int], **options: Any) -> list[str]:
+    """Return the prompts of a run that is resumed after some rounds."""
+    with FakeOllama(choose=believe_some) as server:
+        told = {"mode": "chat", "option_order": "chart", **options}
+        model = Model("llama3.2", (server.host,), **told)
+        run_in(folder, Run(Gossip, 6, seed=3, reasoner=model), stops)
+        return sorted(chat["messages"][0]["content"] for chat in chats_of(server))
+
+
+@pytest.mark.slow
+def test_a_resumed_run_asks_what_it_would_have_asked(tmp_path: Path) -> None:
+    """Stopped after every round, a run has the prompts of one that went on, memories included."""
+    whole = prompts_of(tmp_path / "whole", [], remember=6, attributes=("trust",))
+    parts = prompts_of(tmp_path / "parts", [1, 2, 3, 4], remember=6, attributes=("trust",))
+    assert parts == whole
+    for told in (
+        "- It rained in round 2.",
+        '- You stayed in "calm" on "hears" (tick: 1).',
+        '- You went from "calm" to "keen" on "hears" (tick: 2).',
+        " told you: news of round 3",
+        "- You told teller_",
+        "People in a village hear rumours.",
+        "trust: 0.",
+    ):
+        assert any(told in prompt for prompt in whole), told
+
+
+class Listening(ReplayReasoner):
+    """A replay that notes what a model would be told.
+
+    Attributes:
+        memory: What agents remember.
+        prompts: The prompts so far.
+    """
+
+    memory = Recollection(6)
+
+    def __init__(self, log: Path) -> None:
+        super().__init__(log)
+        self.prompts: list[str] = []
+
+    async def answer(self, questions: Sequence[Question]) -> list[Decision]:
+        """Build the prompts, and answer from the log."""
+        settings = PromptSettings(memory=self.memory, attributes=("trust",))
+        self.prompts += [chat_prompt(question, settings) for question in questions]
+        return await super().answer(questions)
+
+
+@pytest.mark.slow
+def test_a_replayed_run_would_ask_what_was_asked(tmp_path: Path) -> None:
+    """Without the model, from the log of the run, the prompts are those that the model had."""
+    asked = prompts_of(tmp_path / "run", [2], remember=6, attributes=("trust",))
+    listening = Listening(tmp_path / "run")
+    Run(Gossip(), 6, seed=3, reasoner=listening).run()
+    assert sorted(listening.prompts) == asked
+
+
+@pytest.mark.slow
+def test_without_a_memory_nothing_is_remembered(tmp_path: Path) -> None:
+    """No prompt speaks of memories unless the run asks for them."""
+    assert not any("remember" in prompt for prompt in prompts_of(tmp_path / "run", []))
+
+
+class Looking:
+    """A decider that looks at what agents remember, and ends the run.
+
+    Attributes:
+        memory: Says that a memory is wanted.
+        seen: What each agent remembers, oldest first.
+    """
+
+    memory = True
+
+    def __init__(self) -> None:
+        self.seen: list[Any] = []
+
+    async def decide_many(self, questions: Sequence[Question], *, logger: Any = None) -> Any:
+        """Look, and decide nothing."""
+        del logger
+        self.seen += [question.recall and question.recall(9) for question in questions]
+        raise SimulationError("seen")
+
+
+def test_notes_are_told_in_the_order_in_which_they_came() -> None:
+    """What was noted before the first round comes before what was noted in it."""
+    looking = Looking()
+    run = Run(Gossip(), 3, rounds=1, ticks=1, reasoner=looking)
+    run.agents[0].remember("It was dry.")
+    with pytest.raises(SimulationError, match="seen"):
+        run.run()
+    assert sorted(looking.seen) == [["It rained in round 1."]] * (len(looking.seen) - 1) + [
+        ["It was dry.", "It rained in round 1."]
+    ]
+
+
+def test_the_last_fifty_notes_are_kept() -> None:
+    """An agent's memory does not grow with the run."""
+    run = Run(Gossip(), 3)
+    for number in range(80):
+        run.agents[0].remember(str(number))
+    (kept,) = run.loop.snapshot()["kinds"][0]["notes"]
+    assert [text for *_, text in kept[1]] == [str(number) for number in range(30, 80)]
+
+
+class Quiet(Gossip):
+    """A world in which everything happens together."""
+
+    together = True
+
+    @during(Mood.CALM)
+    async def hear(self, teller: Teller) -> None:
+        """Note something for somebody else."""
+        teller.neighbours[0].remember("psst")
+
+
+def test_what_cannot_be_noted_is_refused() -> None:
+    """A note is text; in a together world an agent's step notes nothing for another."""
+    with pytest.raises(FieldTypeError, match="must be text, got 7"):
+        Run(Gossip(), 3).agents[0].remember(7)
+    with pytest.raises(SimulationError, match="an agent may note only for itself"):
+        Run(Quiet(), 3).run()
