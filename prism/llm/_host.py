@@ -43,7 +43,7 @@ from prism.statechart.reasoner._model_client import (
 )
 from prism.statechart.reasoner._slots import LOGGER, Traffic
 from prism.statechart.reasoner._slots import Host as BaseHost
-from prism.statechart.reasoner._spending import Cost, choice_in, count_of, first
+from prism.statechart.reasoner._spending import Cost, choice_in, first
 
 _GREETING = [{"role": "user", "content": "Say hello."}]
 
@@ -124,8 +124,7 @@ class Host(BaseHost):
             name: await self._choose(asked, question, cost)
             for name, question in asked.questions.items()
         }
-        counts = {"input_tokens": cost.input_tokens, "output_tokens": cost.output_tokens}
-        return DecisionReply(answers, _known(counts), self.model, self.address)
+        return DecisionReply(answers, self.model, self.address)
 
     async def _decide(self, path: str, asked: Choices, cost: Cost) -> DecisionReply:
         """Ask a decision model choice questions."""
@@ -136,14 +135,14 @@ class Host(BaseHost):
             "keep_alive": self.settings["keep_alive"],
         }
         try:
-            answers, counts = await self._ask(path, body, _read_answers, cost)
+            answers = await self._ask(path, body, _read_answers, cost)
         except LLMError as error:
             if not lacks_decisions(error):
                 raise
             raise self._takes_none(f"takes no decision questions ({error})") from error.__cause__
 
         self.known_to_decide = True
-        return DecisionReply(answers, _known(counts), self.model, self.address)
+        return DecisionReply(answers, self.model, self.address)
 
     async def _choose(
         self, asked: Choices, question: Mapping[str, Any], cost: Cost
@@ -496,12 +495,6 @@ def _key(named: str | None, usual: str) -> str:
     return key
 
 
-def _known(counts: Mapping[str, Any]) -> dict[str, int]:
-    """Return the known token counts."""
-    read = {name: count_of(counts.get(name)) for name in ("input_tokens", "output_tokens")}
-    return {name: count for name, count in read.items() if count is not None}
-
-
 def _error_in(reply: Mapping[str, Any]) -> Any:
     """Return the error in a reply; beside an answer it says nothing, unless it is the choice's."""
     choice = choice_in(reply)
@@ -512,7 +505,7 @@ def _error_in(reply: Mapping[str, Any]) -> Any:
     return None if is_answer else reply.get("error")
 
 
-def _read_answers(reply: Any) -> tuple[dict[str, Mapping[str, Any]], Mapping[str, Any]]:
+def _read_answers(reply: Any) -> dict[str, Mapping[str, Any]]:
     answers = reply.get("answers") if isinstance(reply, dict) else None
     if not isinstance(answers, dict) or not answers:
         raise ValueError("it has no answers")
@@ -522,8 +515,7 @@ def _read_answers(reply: Any) -> tuple[dict[str, Mapping[str, Any]], Mapping[str
         if not (has_choice and isinstance(answer.get("probabilities"), dict)):
             raise ValueError(f"answers.{name}: it has no choice with probabilities")
 
-    usage = reply.get("usage")
-    return answers, usage if isinstance(usage, dict) else {}
+    return answers
 
 
 def _read_capabilities(reply: Any) -> bool:

@@ -115,11 +115,12 @@ async def test_other_refusals_are_raised(
 
 
 async def test_a_decision_is_asked_in_the_wire_format(server: FakeOllama, connect: Connect) -> None:
-    """A decision question is sent as it is; choice, probabilities, usage and host come back."""
-    reply = await connect(model="nimble").systemone("Ann is tired.", QUESTION)
+    """A decision question is sent as it is; choice, probabilities, tokens and host come back."""
+    cost = Cost()
+    reply = await connect(model="nimble").systemone("Ann is tired.", QUESTION, cost=cost)
     assert reply.answers["q0"]["choice"] == "a"
     assert reply.answers["q0"]["probabilities"] == pytest.approx({"a": 0.9, "b": 0.1})
-    assert reply.usage == {"input_tokens": 3, "output_tokens": 0}
+    assert (cost.input_tokens, cost.output_tokens) == (3, 0)
     assert (reply.model, reply.host) == ("nimble", server.host)
     assert server.questions[0].body == {
         "model": "nimble",

@@ -338,10 +338,9 @@ async def test_log_probabilities_are_the_probabilities_of_the_options(
     reply = await pool.systemone("Ann is tired.", QUESTION, cost=cost)
     assert reply.answers["q0"]["choice"] == "b"
     assert reply.answers["q0"]["probabilities"] == pytest.approx({"a": 0.1, "b": 0.9})
-    assert (cost.attempts, reply.usage) == (
-        1,
-        {"input_tokens": cost.input_tokens, "output_tokens": cost.output_tokens},
-    )
+    assert cost.attempts == 1
+    assert cost.input_tokens
+    assert cost.output_tokens
     (asked,) = server.questions
     assert (asked.body["logprobs"], asked.body["top_logprobs"]) == (True, 20)
     assert asked.options == ("A", "B")

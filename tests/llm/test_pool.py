@@ -272,14 +272,14 @@ async def test_a_question_without_a_slot_has_cost_nothing(
 
 
 async def test_a_cost_has_what_was_read_and_written(server: FakeOllama, connect: Connect) -> None:
-    """The cost handed to a question knows model, host and tokens, as the reply does."""
+    """The cost handed to a question knows model, host and tokens, as a reply does."""
     cost = Cost()
     reply = await connect().chat(HELLO, cost=cost)
     assert (cost.model, cost.host, cost.attempts) == (reply.model, reply.host, 1)
     assert (cost.input_tokens, cost.output_tokens) == (reply.input_tokens, reply.output_tokens)
     cost = Cost()
-    decided = await connect(model="nimble").systemone("s", QUESTION, cost=cost)
-    assert (cost.input_tokens, cost.output_tokens) == tuple(decided.usage.values())
+    await connect(model="nimble").systemone("s", QUESTION, cost=cost)
+    assert (cost.input_tokens, cost.output_tokens) == (1, 0)
 
 
 @pytest.mark.parametrize(

@@ -385,7 +385,6 @@ async def test_usage_that_cannot_be_true_is_not_reported(
         reply = await connect(model="nimble").systemone("state", QUESTION, cost=cost)
         assert reply.answers["q0"]["choice"] == "a"
         assert (cost.input_tokens, cost.output_tokens) == expected
-        assert (reply.usage.get("input_tokens"), reply.usage.get("output_tokens")) == expected
 
 
 TOLD = {

@@ -237,13 +237,11 @@ class DecisionReply:
 
     Args:
         answers: By question: ``choice``, ``probabilities`` by option, and ``confidence``.
-        usage: ``input_tokens`` and ``output_tokens``, if known.
         model: Model that answered.
         host: Server it runs on.
     """
 
     answers: Mapping[str, Mapping[str, Any]]
-    usage: Mapping[str, int] = field(default_factory=dict)
     model: str = ""
     host: str = ""
 

@@ -160,3 +160,37 @@ def test_a_long_thought_does_not_hide_the_answer() -> None:
     """A thought of any length before the answer leaves the answer to be read."""
     reply = read_reply("<think>" + "so " * 200_000 + "</think>" + "".join(PARTS))
     assert carried_out(reply) == SAVE
+
+
+ACTS = "<agent><action><type>storage_load</type>{}</action></agent>"
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        # an object that stands before elements without an agent around them
+        (
+            'So: {"action": {"type": "storage_load", "tags": "a"}}, not <type>storage_save</type>',
+            (None, None, AskedAction("storage_load", "a", None)),
+        ),
+        # of two agents, one that thinks anew takes nothing from the one before
+        (
+            "<agent><next_state>executing</next_state><thinking_log>a</thinking_log></agent>"
+            "<agent><thinking_log>b</thinking_log></agent>",
+            (None, "b", None),
+        ),
+        # neither does one that acts from another that acts
+        (
+            "<agent><type>storage_load</type><tags>x</tags></agent>" + ACTS.format(""),
+            (None, None, AskedAction("storage_load", "", None)),
+        ),
+        (
+            "<agent><next_state>executing</next_state></agent>" + ACTS.format("<tags>a</tags>"),
+            ("executing", None, AskedAction("storage_load", "a", None)),
+        ),
+    ],
+)
+def test_one_answer_is_not_mixed_with_another(text: str, read: tuple[object, ...]) -> None:
+    """Of answers in several places one is read, and only thoughts are put before an action."""
+    reply = read_reply(text)
+    assert (reply.next_state, reply.thinking_log, reply.action) == read
