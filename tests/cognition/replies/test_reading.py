@@ -188,9 +188,25 @@ ACTS = "<agent><action><type>storage_load</type>{}</action></agent>"
             "<agent><next_state>executing</next_state></agent>" + ACTS.format("<tags>a</tags>"),
             ("executing", None, AskedAction("storage_load", "a", None)),
         ),
+        # an agent that begins inside a value may be a part of it, or the answer anew
+        (
+            "<agent><action><type>storage_save</type><tags>a</tags><value>one "
+            "<agent><thinking_log>x</thinking_log> two</value></action></agent>",
+            (None, "x", None),
+        ),
     ],
 )
 def test_one_answer_is_not_mixed_with_another(text: str, read: tuple[object, ...]) -> None:
     """Of answers in several places one is read, and only thoughts are put before an action."""
     reply = read_reply(text)
     assert (reply.next_state, reply.thinking_log, reply.action) == read
+
+
+def test_no_value_goes_on_beyond_the_turn() -> None:
+    """A value that begins twice and is closed once, behind the end of the turn, is cut off."""
+    reply = read_reply(
+        "<agent><action><type>storage_save</type><tags>a</tags><value>say <value>x"
+        "<|im_end|></value></action></agent>"
+    )
+    assert reply.is_truncated
+    assert reply.action == AskedAction("storage_save", "a", "say <value>x")
