@@ -111,7 +111,7 @@ async def begin(server: FakeOllama) -> AsyncIterator[Any]:
 ON_THE_WIRE = [
     ("dropped", Fault.drop(), "UnreachableError: the connection to "),
     ("dropped midway", Fault.drop_midway(), "UnreachableError: the connection to "),
-    ("400", Fault.status(400, "bad request"), "LLMError: .* answered 400: bad request"),
+    ("400", Fault.status(400, "not today"), "LLMError: .* answered 400: not today"),
     (
         "404 model",
         Fault.status(404, "model 'nimble' not found"),

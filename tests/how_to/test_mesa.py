@@ -68,7 +68,7 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     venv.create(folder, with_pip=True)
     python = folder / ("Scripts" if sys.platform == "win32" else "bin") / "python"
     install = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    subprocess.run([*install, "mesa>=3.0,<4", str(CHECKOUT)], check=True)
+    subprocess.run([*install, "mesa[network]>=3.0,<4", str(CHECKOUT)], check=True)
     return python
 
 
