@@ -430,6 +430,8 @@ class Expressions:
         one, other = self.value(node.body), self.value(node.orelse)
         if _has_lost([one, other]):
             return _LOST
+        if types.WEIGHTS in (one.type, other.type):
+            return self.refuse(node, WRITTEN_OUT)
         if one.type != other.type:
             return self.refuse(
                 node, f"{one.type.name} or {other.type.name}: give both the same type"
@@ -535,6 +537,8 @@ class Expressions:
         """Translate a call of a function that is also compiled; the world is always available."""
         if _has_lost(given):
             return _LOST
+        if any(each.type is types.WEIGHTS for each in given):
+            return self.refuse(node, WRITTEN_OUT)
         found = self._call_of(function, [each.type for each in given])
         if isinstance(found, str):
             return self.refuse(node, found)

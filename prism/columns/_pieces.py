@@ -182,7 +182,8 @@ class Body(Expressions):
         if value.type is not types.WEIGHTS:
             self._line(f"{text} = {value.text}")
             return
-        self._weighed.setdefault(text, set()).update(value.constant)
+        weighed = self._weighed.get(value.text, value.constant)
+        self._weighed.setdefault(text, set()).update(weighed)
         named = {state: f"{text}_{state}" for state in range(len(self.layout.states))}
         self.names[target.id] = Value(text, types.WEIGHTS, named)
         for state, name in named.items():
@@ -262,6 +263,7 @@ class Body(Expressions):
         if not isinstance(target, ast.Name):
             self.refuse(node, "a loop has one name")
             self._lose(node)
+            self._loop(node)
             return
         if isinstance(source, ast.Call) and self.looked_up(source.func).constant is range:
             if len(source.args) > 2 or source.keywords:

@@ -49,6 +49,10 @@ STEPS = {
     "person.decide('up')": "decide is awaited",
     "await person.decide('up', prompt='Up?')": "is for a model",
     "w = 3\nawait person.decide('up', weights=w)": "weights are written out",
+    "w = {Mind.HIGH: 1.0} if person.age > 3 else {Mind.LOW: 1.0}": "weights are written out",
+    "x = self.helper({Mind.HIGH: 1.0})": "weights are written out",
+    "w = {Mind.HIGH: 1.0}\nx = self.helper(w)": "weights are written out",
+    "for one, other in person.neighbours:\n    person.money = 1": "write 0.0 for 0",
     "await person.decide('up', weights={1: 2.0})": "is not a state of the chart",
     "await person.decide('up', weights={Mood.SAD: 2.0})": "its states are Mind.LOW, Mind.HIGH",
     "await person.decide('down', weights={Mind.HIGH: 1.0})": "'down' ever leads: leave it out",
@@ -129,6 +133,12 @@ CLASSES = {
     )
     + TOWN: "there are several on one line",
 }
+
+
+def test_weights_may_have_two_names(tmp_path: Path) -> None:
+    """By the second one they are of the same states."""
+    step = "w = {Mind.LOW: 1.0}\nv = w\nawait person.decide('down', weights=v)"
+    assert problems_of(town(step, tmp_path)) == []
 
 
 @pytest.mark.parametrize("step", STEPS)

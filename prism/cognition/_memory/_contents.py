@@ -190,6 +190,11 @@ class Contents:
         for prefix in self.own["thought_prefixes"]:
             self._adopt(prefix)
 
+        # the document has them in the order of the log, too
+        logged = iter(self.thoughts)
+        keys = [next(logged) if each in self.thoughts else each for each in self._top]
+        self._top = {each: self._top[each] for each in keys}
+
     def _forget_removed(self) -> None:
         """Keep nothing of memories that somebody may have removed by hand."""
         used, outdated = self.own["used"], self.own["outdated"]

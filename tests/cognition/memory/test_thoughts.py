@@ -21,6 +21,7 @@ def test_a_thought_comes_back_to_its_place(kind: Any, tmp_path: Path) -> None:
         assert memory.page_in(keys[1], as_thought=True)
         assert [*memory.thoughts.values()] == ["second", "third"]
         assert memory.page_in(keys[0], as_thought=True)
+        assert [key for key in memory.to_dict() if key in keys] == keys
         memory.commit()
     with Memory.open(tmp_path / "memory") as memory:
         assert [*memory.thoughts.items()] == [*zip(keys, ("first", "second", "third"), strict=True)]
