@@ -30,6 +30,7 @@ from prism.llm._wire import ReplyLimits, Wire, is_key
 from prism.statechart.reasoner._faults import (
     is_permanent_refusal,
     is_refusal,
+    is_retryable,
     is_unexplained,
     lacks_decisions,
     lacks_path,
@@ -276,13 +277,19 @@ class Host(BaseHost):
             try:
                 said = await self._converse(less, chat, cost, seconds)
             except LLMError as error:
+                # what may pass, and a reason, say more than the refusal
+                if is_retryable(error) or refuses_length(error):
+                    raise
+                named = self.dialect.refused(str(error), less, self.settings)
+                if named is not None:
+                    self._drop(named, error)
+                    cost.allowance.admitted()
+                    return await self._complete_as_taken(chat, cost, seconds)
                 if not is_unexplained(error):
                     raise refusal from error
             else:
                 # to leave out the others alone did not help
-                for part in left_out:
-                    if part not in tried:
-                        self._drop(part, refusal)
+                self._drop_all([part for part in left_out if part not in tried], refusal)
                 return said
             tried = left_out
 
@@ -299,6 +306,11 @@ class Host(BaseHost):
         )
         self._accepted.update(body)
         return said
+
+    def _drop_all(self, parts: Sequence[str], refusal: LLMError) -> None:
+        """Leave parts out from now on that a server did not name, and warn once."""
+        self._dropped += [part for part in parts if part not in self._dropped]
+        self._warn_once("less", f"is asked without {' and '.join(parts)} from now on: {refusal}")
 
     def _drop(self, part: str, error: LLMError) -> None:
         """Leave a part out from now on, and warn once."""

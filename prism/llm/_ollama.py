@@ -64,7 +64,8 @@ def _read(reply: Any, schema: Mapping[str, Any] | None) -> ChatReply:
 
 
 def _refused(said: str, body: Mapping[str, Any], settings: RequestSettings) -> str | None:
-    return part_named(said, _PARTS, *_extras(body, settings))
+    (parts,) = _extras(body, settings)
+    return part_named(said, _PARTS, parts)
 
 
 def _extras(body: Mapping[str, Any], settings: RequestSettings) -> list[list[str]]:

@@ -135,7 +135,7 @@ def _other_form(part: str, said: str, body: Mapping[str, Any]) -> str | None:
 def _extras(body: Mapping[str, Any], settings: RequestSettings) -> list[list[str]]:
     parts = ("response_format", "chat_template_kwargs", "reasoning_effort")
     form = [part for part in parts if part in body and not _is_asked_for(part, settings)]
-    # without log-probabilities, the answer is of no use here, but shows that a chat would have one
+    # without log-probabilities the answer is not used, but shows that a chat would be answered
     return [form, [*form, "logprobs", "top_logprobs"]] if "logprobs" in body else [form]
 
 

@@ -232,7 +232,7 @@ class RecordedAnswers(EarlierAnswers):
         text, source, reason = event["text"], event["source"], event["reason"]
         cost = _cost_of(event)
         # a log has the reason alone
-        was_declined = (reason or "").startswith(DeclinedError.__name__)
+        was_declined = (reason or "").partition(":")[0] == DeclinedError.__name__
         if source == "failed":
             return Written(text, source, None, reason, cost, was_declined=was_declined)
         if source in _TAKEN_INSTEAD:

@@ -432,8 +432,8 @@ def announcer(given: EventLogger | None) -> Callable[..., None]:
 
     Returns:
         A function of what was asked (`Asked`, or an object with its attributes), what was chosen,
-        who chose, the weights of the options if the choice was drawn by these, or the keys of how
-        else it was made, and of further keys, which stand after the context.
+        and who chose; then either the weights of the options by which the choice was drawn, or the
+        keys of how it was made and further keys, which stand after the context.
     """
     active, awaited = _listener(given), _awaited.get()
     tell = getattr(type(active), "_prism_tell", None)

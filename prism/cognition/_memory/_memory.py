@@ -368,7 +368,7 @@ class Memory:
 
         Args:
             tag: The tag.
-            as_thought: Whether it comes back to the log, as one that `is_missing_thought` can.
+            as_thought: Whether it comes back to the log if `is_missing_thought` holds.
 
         Returns:
             Whether it was copied.

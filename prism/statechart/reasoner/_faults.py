@@ -80,8 +80,8 @@ _REFUSED = re.compile(r"validation error|logprobs")
 
 _UNEXPLAINED = re.compile(
     r" answered (?:400|422)(?:[\W_]|(?:400|422|bad|invalid|malformed|unprocessable|failed|returned"
-    r"|contains|the|an?|is|request|entity|content|body|payload|input|provider|validation|errors?"
-    r"|parameters?|arguments?|null)(?![^\W_]))*$",
+    r"|contains|the|an?|is|with|web|page|request|entity|content|body|payload|input|provider"
+    r"|validation|errors?|parameters?|arguments?|message|code|type|null)(?![^\W_]))*$",
     re.IGNORECASE,
 )
 """A refusal that says no more than its status."""
