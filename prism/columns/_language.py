@@ -63,6 +63,8 @@ _COMPARED: Mapping[type, str] = {
     **dict.fromkeys((ast.Eq, ast.Is), "=="),
     **dict.fromkeys((ast.NotEq, ast.IsNot), "!="),
 }
+_ORDERED = frozenset(_COMPARED.values())
+_EQUAL = frozenset(("==", "!="))
 _MOST_POWER = 64
 _FUNCTIONS: Mapping[Any, Sequence[_Form]] = {
     len: [((types.NEIGHBOURS,), INT, "degree(run, {0})")],
@@ -255,9 +257,7 @@ class Expressions:
         if (of, wanted.options) == (types.STATE, states):
             return value.text
         if wanted.options:
-            options = [(type(each), each) for each in wanted.options]
-            given = type(value.constant), value.constant
-            return str(options.index(given)) if given in options else None
+            return _place_in(wanted.options, value.constant)
         if wanted is NUMBER and type(value.constant) is int and abs(value.constant) <= 2**53:
             return repr(float(value.constant))
         form = _CONVERSIONS.get((of, wanted))
@@ -448,9 +448,10 @@ class Expressions:
         if kind is types.LOST:
             return _LOST
         words = [_COMPARED.get(each, "") for each in ops]
-        if kind in (INT, NUMBER) and {ast.Is, ast.IsNot} & {*ops}:
+        is_number = kind in (INT, NUMBER)
+        if is_number and {ast.Is, ast.IsNot} & {*ops}:
             return self.refuse(node, "numbers are compared with == and !=")
-        if not (kind in (INT, NUMBER) or {*words} <= {"==", "!="}) or "" in words:
+        if not {*words} <= (_ORDERED if is_number else _EQUAL):
             return self.refuse(node, f"{shown(node)}: compare values of the same type")
         compared = [f" {word} {text}" for word, text in zip(words, texts[1:], strict=True)]
         return Value(f"({texts[0]}{''.join(compared)})", BOOL)
@@ -561,6 +562,14 @@ class Expressions:
 
     # Loops in expressions
 
+    def _seen_inside(self) -> dict[str, Value]:
+        """Return the names with values that a function inside a step is given."""
+        return {
+            each: value
+            for each, value in self.names.items()
+            if each in self._defined and value.type not in (types.WEIGHTS, types.WORLD)
+        }
+
     def _part(self, name: str, node: ast.GeneratorExp, call: ast.Call) -> Value:
         """Translate a loop over neighbours into a function of its own."""
         loop, source = node.generators[0], self.value(node.generators[0].iter)
@@ -572,11 +581,7 @@ class Expressions:
             return self.refuse(node, "a loop has one name")
 
         outer, variable = (self.names, self._defined), loop.target.id
-        taken = {
-            each: value
-            for each, value in self.names.items()
-            if each in self._defined and value.type not in (types.WEIGHTS, types.WORLD)
-        }
+        taken = self._seen_inside()
         own = {each: Value(f"v_{each}", value.type) for each, value in taken.items()}
         own[variable] = Value(f"v_{variable}", types.AGENT)
         self.names, self._defined = {**self.names, **own}, {*self._defined, variable}
@@ -656,6 +661,14 @@ def _folded(op: ast.operator, *numbers: Any) -> Any:
             if type(found) is float or is_word(found):
                 return found
     return UNKNOWN
+
+
+def _place_in(options: Sequence[Any], value: Any) -> str | None:
+    """Return the place of a value among options, as text; None if it is none of them."""
+    # to Python, 1 and True are equal
+    known = [(type(each), each) for each in options]
+    given = type(value), value
+    return str(known.index(given)) if given in known else None
 
 
 def _has_lost(values: Sequence[Value]) -> bool:

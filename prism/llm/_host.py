@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from types import NoneType
@@ -268,11 +268,8 @@ class Host(BaseHost):
         if not (self._tries_less and is_unexplained(refusal)):
             raise refusal
 
-        extras = self.dialect.extras(body, self.settings)
-        new = (tuple(part for part in parts if part not in self._accepted) for parts in extras)
         tried: tuple[str, ...] = ()
-        for left_out in filter(None, dict.fromkeys(new)):
-            less = {part: body[part] for part in body if part not in left_out}
+        for left_out, less in self._reduced(body):
             cost.allowance.admitted()
             try:
                 said = await self._converse(less, chat, cost, seconds)
@@ -288,13 +285,22 @@ class Host(BaseHost):
                 if not is_unexplained(error):
                     raise refusal from error
             else:
-                # to leave out the others alone did not help
-                self._drop_all([part for part in left_out if part not in tried], refusal)
+                # each leaves out more than the one before, which did not help
+                self._drop_all(left_out[len(tried) :], refusal)
                 return said
             tried = left_out
 
         self._tries_less = not tried
         raise refusal
+
+    def _reduced(
+        self, body: Mapping[str, Any]
+    ) -> Iterator[tuple[tuple[str, ...], Mapping[str, Any]]]:
+        """Yield what to leave out of a request, a little at first, and what is left of it."""
+        extras = self.dialect.extras(body, self.settings)
+        new = (tuple(part for part in parts if part not in self._accepted) for parts in extras)
+        for left_out in filter(None, dict.fromkeys(new)):
+            yield left_out, {part: body[part] for part in body if part not in left_out}
 
     async def _converse(
         self, body: Mapping[str, Any], chat: Chat, cost: Cost, seconds: float | None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
@@ -246,11 +246,7 @@ class AgentStage:
             if taken.setdefault(agent.agent_id, agent) is not agent:
                 twice.add(agent.agent_id)
 
-        if twice:
-            repeated = ", ".join(sorted(twice))
-            raise FieldValueError(f"agent ids must be unique, used more than once: {repeated}")
-        if not taken:
-            raise FieldValueError("a run needs at least one agent")
+        _require_distinct(taken, twice)
 
         self.host.has_guests = bool(guests)
         if guests and (self._world.together or self._world.overlap):
@@ -613,6 +609,13 @@ class AgentStage:
         )
 
         return [list(pair) for pair in zip(full, messages, strict=True)]
+
+
+def _require_distinct(taken: Collection[str], twice: Iterable[str]) -> None:
+    if repeated := ", ".join(sorted(twice)):
+        raise FieldValueError(f"agent ids must be unique, used more than once: {repeated}")
+    if not taken:
+        raise FieldValueError("a run needs at least one agent")
 
 
 def population(world: World[Any], agents: int | Iterable[Any] | AgentTable) -> Iterable[Any]:
