@@ -316,7 +316,8 @@ class Host(BaseHost):
     def _drop_all(self, parts: Sequence[str], refusal: LLMError) -> None:
         """Leave parts out from now on that a server did not name, and warn once."""
         self._dropped += [part for part in parts if part not in self._dropped]
-        self._warn_once("less", f"is asked without {' and '.join(parts)} from now on: {refusal}")
+        named = " and ".join(parts)
+        self._warn_once(named, f"is asked without {named} from now on: {refusal}")
 
     def _drop(self, part: str, error: LLMError) -> None:
         """Leave a part out from now on, and warn once."""

@@ -83,13 +83,14 @@ async def test_what_was_accepted_stays(server: FakeOllama, connect: Connect) -> 
 
 @pytest.mark.parametrize("dialect", ["openai"], indirect=True)
 async def test_a_server_that_refuses_log_probabilities_without_a_reason_is_chatted_with(
-    server: FakeOllama, connect: Connect
+    server: FakeOllama, connect: Connect, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Where schema and thinking are not the reason, log-probabilities may be; the others stay."""
     bad = Fault.status(400, "Bad Request")
     server.fail(bad, bad)
     (decision,) = await Reasoner(connect()).decide_many([ask()])
     assert decision.source == "model"
+    assert any(" is asked without logprobs and top_logprobs " in each for each in caplog.messages)
     assert ["logprobs" in asked.body for asked in server.questions] == [True, True, False, False]
     assert extras_sent(server) == [True, False, False, True]
 
@@ -139,3 +140,18 @@ async def test_a_part_that_the_second_refusal_names_is_left_out(
     pool = connect()
     await pool.chat(HELLO, format=SCHEMA)
     assert ["temperature" in asked.body for asked in server.questions] == [True, True, False]
+
+
+@pytest.mark.parametrize("dialect", ["openai"], indirect=True)
+async def test_each_set_of_parts_is_told(
+    server: FakeOllama, connect: Connect, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What is left out later, such as a schema after thinking, has a warning of its own."""
+    pool = connect()
+    server.fail(Fault.status(400, "Bad Request"))
+    await pool.chat(HELLO)
+    server.fail(Fault.status(400, "Bad Request"))
+    await pool.chat(HELLO, format=SCHEMA)
+    first, second = caplog.messages
+    assert "response_format" not in first
+    assert "response_format" in second
