@@ -18,6 +18,7 @@ from prism.errors import (
     LLMError,
     ModelMissingError,
     PromptTooLongError,
+    TimedOutError,
     UselessReplyError,
 )
 from prism.llm._addresses import shown_address
@@ -366,27 +367,46 @@ class Host(BaseHost):
         return self.known_to_decide
 
     async def kind(self) -> str:
-        """Return the kind of server in a few words."""
-        if self.dialect.version is None:
-            await self.models()
-            return "an OpenAI-compatible server"
+        """Return the kind of server in a few words.
 
-        return f"Ollama {await self._look(self.dialect.version, _read_version)}"
+        Raises:
+            LLMError: If it does not answer.
+        """
+        if self.dialect.version is not None:
+            return f"Ollama {await self._look(self.dialect.version, _read_version)}"
+
+        try:
+            await self.models()
+        except TimedOutError:
+            # some gateways collect their list from many servers, but know other paths at once
+            await self._answer_from(self.dialect.windows[-1][0])
+        return "an OpenAI-compatible server"
+
+    async def _answer_from(self, path: str) -> None:
+        """Wait for an answer of any kind, such as that the path is unknown.
+
+        Raises:
+            LLMError: If none comes.
+        """
+        try:
+            await self._look(path, lambda _reply: None)
+        except LLMError as error:
+            if is_retryable(error):
+                raise
 
     async def models(self) -> list[str]:
         """List the models that the server has."""
         key, names = self.dialect.listed
         return await self._look(self.dialect.listing, partial(_read_models, key=key, names=names))
 
-    async def load(self, cost: Cost | None = None, seconds: float | None = None) -> str:
+    async def load(self, cost: Cost | None = None) -> str:
         """Load the model, so that the first question does not wait for it, and describe the result.
 
         Args:
             cost: Collects the cost, if loading takes a conversation.
-            seconds: The time limit; by default that of a load.
         """
-        seconds = self.settings["load_timeout"] if seconds is None else seconds
         settings, path = self.settings, self.dialect.load
+        seconds = settings["load_timeout"]
         if path is None:
             chat = Chat(_GREETING, most_tokens=1)
             await self._complete_as_taken(chat, cost or Cost(), seconds)
