@@ -229,20 +229,16 @@ async def _load(host: Host, cost: Cost) -> LLMError | None:
 
 async def _load_now(host: Host, cost: Cost) -> LLMError | None:
     """Load the model, after a quick check that a server answers at all; return the error."""
-    seconds = host.settings["load_timeout"]
     try:
         await host.kind()
     except LLMError as error:
-        if isinstance(error, TimedOutError) and host.dialect.version is None:
-            # its list of models may hang where it answers questions
-            seconds = min(seconds, host.settings["timeout"])
-        elif is_retryable(error):
+        if is_retryable(error):
             return error
 
     # the server may have closed that connection meanwhile
     await host.close()
     try:
-        await host.load(cost, seconds)
+        await host.load(cost)
     except LLMError as error:
         return error
 
