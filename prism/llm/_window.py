@@ -28,7 +28,7 @@ _LEAST = 200
 """A prompt with a smaller estimate fits into any window, so its count alone proves nothing: for the
 shortest prompts, servers' own counts are far off."""
 
-_SURE = 0.9
+SURE = 0.9
 """A prompt whose estimate takes at most this part of the window was not cut, whatever the count: in
 Korean or Arabic, some tokenizers need less than half of the estimate."""
 
@@ -96,10 +96,10 @@ def was_cut(prompt: Prompt, count: Any, window: int | None, *, is_told: bool = T
         window: Tokens of its window; None if they are unknown.
         is_told: Whether the server itself reported the window, so a prompt that fits was not cut.
     """
-    read = count_of(count) or 0
-    if not is_doubtful(prompt, read, window):
+    read = count_of(count)
+    if not read or not is_doubtful(prompt, read, window):
         return False
-    if is_told and window is not None and prompt.tokens <= _SURE * window:
+    if is_told and window is not None and prompt.tokens <= SURE * window:
         return False
     if is_near_half(read, window):
         return True
@@ -108,8 +108,9 @@ def was_cut(prompt: Prompt, count: Any, window: int | None, *, is_told: bool = T
     return prompt.tokens > least and prompt.sure_tokens > least
 
 
-def is_doubtful(prompt: Prompt, read: int, window: int | None) -> bool:
+def is_doubtful(prompt: Prompt, count: Any, window: int | None) -> bool:
     """Return True if a prompt may have been cut, so the server's window must be looked up."""
+    read = count_of(count)
     if not read or prompt.most_tokens <= _OVER_HALF * read:
         return False
     return prompt.tokens > _OVER_HALF * read and (window is not None or prompt.tokens >= _LEAST)
@@ -164,16 +165,6 @@ class Window:
             with suppress(LLMError):
                 await self.look()
 
-    def surely_holds(self, prompt: Prompt) -> bool:
-        """Return True for a prompt with fewer bytes than the window that the server reported.
-
-        A token has at least one byte, so no estimate is needed, which would take longer than
-        everything else that is done for a request here.
-        """
-        if self.told is None or self.tokens is None:
-            return False
-        return prompt.most_tokens <= min(_SURE * self.tokens, self.tokens - (self._reply or 0))
-
     def lacking(self, prompt: Prompt) -> str | None:
         """Return in words why a prompt and its reply do not fit; None if they do."""
         return lacking_room(prompt, self.tokens, self._reply)
@@ -185,8 +176,8 @@ class Window:
             prompt: The prompt.
             count: Number of tokens that the server says it has read.
         """
-        read = count_of(count) or 0
-        if not is_doubtful(prompt, read, self.tokens):
+        read = count_of(count)
+        if not read or not is_doubtful(prompt, read, self.tokens):
             return None
 
         # a restarted server may have another window
