@@ -147,7 +147,9 @@ def fitted(folder: Path) -> str:
     found = fit(plan, folder / "fit", samples=40, generations=3, workers=1)
     found.save_figures(folder=folder)
 
-    return _shown(folder / "posterior.svg", found.estimates().write_csv().encode())
+    # the last digits differ between versions of numpy and scipy
+    estimates = found.estimates().with_columns(cs.float().round_sig_figs(9))
+    return _shown(folder / "posterior.svg", estimates.write_csv().encode())
 
 
 def _figure(log: Path, name: str) -> str:

@@ -281,7 +281,7 @@ async def of_texts(folder: Path) -> Lines:
     )
     with FakeOllama(write=lambda prompt, schema: "Hello.") as server:
         kept = AnswerCache(folder / "texts.cache")
-        server.fail(Fault.status(400, "no"), Fault.status(400, "no"))
+        server.fail(*[Fault.status(400, "content_filter")] * 2, Fault.status(400, "no"))
         async with OllamaChatClient(server.host, "llama3.2") as client:
             with RunLog(first, SimulatedClock()) as log:
                 writer = Writer(client, cache=kept, logger=log.logger)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from prism.llm._settings import RequestSettings
+from prism.statechart.reasoner._faults import part_named
 from prism.statechart.reasoner._model_client import Chat, ChatReply
 
 LOOK_SECONDS = 5.0
@@ -14,6 +15,9 @@ LOOK_SECONDS = 5.0
 
 OTHER_FORM = "other form"
 """Among the refused parts, stands for the usual form of a schema."""
+
+_THINKING = ("think", "chat_template_kwargs", "reasoning_effort")
+"""The parts of requests that say how much a model may think."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +55,15 @@ class Dialect:
         read: Reads the reply to a conversation, given the JSON schema that it should follow.
 
             Raises ValueError if it is invalid.
-        refused: Returns the part of a request that the text of a refusal names, if a request may
-            leave it out, or else None.
-        extras: Returns the parts of a request that are not needed for an answer, and that the user
-            has not asked for, in lists of which each has those of the one before.
+        parts: The parts of a request that servers may refuse, and the words by which they name
+            them. A request may do without, unless the user has asked for one.
+        extras: The parts to leave out of a request that is refused without a reason, as an answer
+            does not need them: the first of these together, then the next ones, too.
         listing: Path of the list of models.
         listed: The key of that list in its reply, and those of a model's name.
         counts: The names of the tokens that were read, and of those that were written.
+        other_form: Returns what stands for a part in its usual form, given the text of a refusal
+            that names another form, and the request.
         windows: Paths that may reveal the model's window, each with its reader.
         version: Path of the version, if any.
         show: Path of a model's capabilities; None if only an answer reveals them.
@@ -75,12 +81,13 @@ class Dialect:
     chat: str
     body: Callable[[RequestSettings, Chat, Container[str]], dict[str, Any]]
     read: Callable[[Any, Mapping[str, Any] | None], ChatReply]
-    refused: Callable[[str, Mapping[str, Any], RequestSettings], str | None]
-    extras: Callable[[Mapping[str, Any], RequestSettings], Sequence[Sequence[str]]]
+    parts: Mapping[str, tuple[str, ...]]
+    extras: Sequence[Sequence[str]]
     listing: str
     listed: tuple[str, tuple[str, ...]]
     counts: tuple[tuple[str, ...], tuple[str, ...]]
     windows: Sequence[tuple[str, WindowReader]]
+    other_form: Callable[[str, str, Mapping[str, Any]], str | None] = lambda *_: None
     version: str | None = None
     show: str | None = None
     load: str | None = None
@@ -88,3 +95,43 @@ class Dialect:
     lists_all: bool = True
     hidden: str = "unknown: the server has no path for it; the answer will show"
     hidden_decisions: str | None = None
+
+    def refused(self, said: str, body: Mapping[str, Any], settings: RequestSettings) -> str | None:
+        """Return the part of a request that the text of a refusal names, if it may be left out.
+
+        Args:
+            said: The text.
+            body: The request.
+            settings: The user's settings.
+        """
+        part = part_named(said, self.parts, body)
+        if part is None:
+            return None
+        return self.other_form(part, said, body) or (
+            None if _is_asked_for(part, settings) else part
+        )
+
+    def next_left_out(
+        self, body: Mapping[str, Any], settings: RequestSettings, accepted: Container[str]
+    ) -> tuple[str, ...]:
+        """Return what to leave out of a request that is refused without a reason.
+
+        Args:
+            body: The request, without what was left out before.
+            settings: The user's settings.
+            accepted: Parts that the server has accepted before.
+        """
+        for parts in self.extras:
+            may_go = (part for part in parts if part in body and part not in accepted)
+            if new := tuple(part for part in may_go if not _is_asked_for(part, settings)):
+                return new
+
+        return ()
+
+
+def _is_asked_for(part: str, settings: RequestSettings) -> bool:
+    """Return True for what the user asked for, as opposed to a default."""
+    if part == "temperature":
+        return settings["temperature"] != 0
+
+    return part in _THINKING and settings["think"] is not False

@@ -123,8 +123,8 @@ def _unknown(look: Look, host: Host, error: LLMError) -> str | None:
     if look is _load:
         is_unclear = is_permanent_refusal(error) and not isinstance(error, ModelMissingError)
     elif isinstance(error, TimedOutError):
-        # some gateways collect their list from many servers, while a version is known at once
-        is_unclear = look is not _server or host.dialect.version is None
+        # some gateways collect their list from many servers
+        is_unclear = look is not _server
     else:
         is_unclear = not (host.dialect.lists_all or is_retryable(error))
         is_unclear = is_unclear and error.status != UNAUTHORIZED

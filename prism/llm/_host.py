@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from types import NoneType
@@ -18,6 +18,7 @@ from prism.errors import (
     LLMError,
     ModelMissingError,
     PromptTooLongError,
+    TimedOutError,
     UselessReplyError,
 )
 from prism.llm._addresses import shown_address
@@ -232,102 +233,77 @@ class Host(BaseHost):
     async def _complete_as_taken(
         self, chat: Chat, cost: Cost, seconds: float | None = None
     ) -> ChatReply:
-        """Send a conversation, and again without each part that the server refuses."""
-        dialect = self.dialect
-        while True:
-            body = {"model": self.model, **dialect.body(self.settings, chat, self._dropped)}
-            try:
-                return await self._converse(body, chat, cost, seconds)
-            except LLMError as error:
-                if not is_refusal(error) or refuses_length(error):
-                    raise
+        """Send a conversation, and again without each part that the server refuses.
 
-                refused = dialect.refused(str(error), body, self.settings)
-                if refused is None:
-                    return await self._complete_with_less(body, chat, error, cost, seconds)
-                self._drop(refused, error)
-                if refused == "logprobs":
-                    return ChatReply("")
-                cost.allowance.admitted()
-
-    async def _complete_with_less(
-        self,
-        body: Mapping[str, Any],
-        chat: Chat,
-        refusal: LLMError,
-        cost: Cost,
-        seconds: float | None,
-    ) -> ChatReply:
-        """Send a request again that was refused without a reason, with less and less.
-
-        What the server has accepted before stays.
+        A refusal without a reason is answered by leaving out more and more of what the server has
+        never accepted.
 
         Raises:
-            LLMError: The refusal, if that does not help; then it is not tried again.
+            LLMError: If that does not help: the refusal, if there was one without a reason; then it
+                is not tried again.
         """
-        if not (self._tries_less and is_unexplained(refusal)):
-            raise refusal
-
-        tried: tuple[str, ...] = ()
-        for left_out, less in self._reduced(body):
-            cost.allowance.admitted()
+        dialect = self.dialect
+        bare: LLMError | None = None
+        left_out: tuple[str, ...] = ()
+        last: tuple[str, ...] = ()
+        while True:
+            body = dialect.body(self.settings, chat, (*self._dropped, *left_out))
             try:
-                said = await self._converse(less, chat, cost, seconds)
+                said = await self._converse(body, chat, cost, seconds)
             except LLMError as error:
-                # what may pass, and a reason, say more than the refusal
-                if is_retryable(error) or refuses_length(error):
+                if (named := self._part_refused(error, body)) is not None:
+                    self._drop((named,), f"refuses {named}, so it is asked without: {error}")
+                    if named == "logprobs":
+                        return ChatReply("")
+                    bare, left_out = None, ()
+                elif last := self._next_left_out(error, body):
+                    bare, left_out = bare or error, (*left_out, *last)
+                elif bare is None or is_retryable(error) or refuses_length(error):
+                    # what may pass, and a reason, say more than the refusal
                     raise
-                named = self.dialect.refused(str(error), less, self.settings)
-                if named is not None:
-                    self._drop(named, error)
-                    cost.allowance.admitted()
-                    return await self._complete_as_taken(chat, cost, seconds)
-                if not is_unexplained(error):
-                    raise refusal from error
+                else:
+                    self._tries_less = not is_unexplained(error)
+                    raise bare from error
+                cost.allowance.admitted()
             else:
-                # each leaves out more than the one before, which did not help
-                self._drop_all(left_out[len(tried) :], refusal)
+                self._accepted.update(body)
+                if bare is not None:
+                    # what was left out before did not help
+                    named = " and ".join(last)
+                    self._drop(last, f"is asked without {named} from now on: {bare}")
                 return said
-            tried = left_out
-
-        self._tries_less = not tried
-        raise refusal
-
-    def _reduced(
-        self, body: Mapping[str, Any]
-    ) -> Iterator[tuple[tuple[str, ...], Mapping[str, Any]]]:
-        """Yield what to leave out of a request, a little at first, and what is left of it."""
-        extras = self.dialect.extras(body, self.settings)
-        new = (tuple(part for part in parts if part not in self._accepted) for parts in extras)
-        for left_out in filter(None, dict.fromkeys(new)):
-            yield left_out, {part: body[part] for part in body if part not in left_out}
 
     async def _converse(
         self, body: Mapping[str, Any], chat: Chat, cost: Cost, seconds: float | None
     ) -> ChatReply:
         """Send a request of a conversation."""
         dialect = self.dialect
-        said = await self._ask(
-            dialect.chat, body, lambda reply: dialect.read(reply, chat.schema), cost, seconds
+        whole = {"model": self.model, **body}
+        return await self._ask(
+            dialect.chat, whole, lambda reply: dialect.read(reply, chat.schema), cost, seconds
         )
-        self._accepted.update(body)
-        return said
 
-    def _drop_all(self, parts: Sequence[str], refusal: LLMError) -> None:
-        """Leave parts out from now on that a server did not name, and warn once."""
-        self._dropped += [part for part in parts if part not in self._dropped]
-        named = " and ".join(parts)
-        self._warn_once(named, f"is asked without {named} from now on: {refusal}")
+    def _part_refused(self, error: LLMError, body: Mapping[str, Any]) -> str | None:
+        """Return the part of a request that a refusal names, if it may be left out."""
+        if not is_refusal(error) or refuses_length(error):
+            return None
+        return self.dialect.refused(str(error), body, self.settings)
 
-    def _drop(self, part: str, error: LLMError) -> None:
-        """Leave a part out from now on, and warn once."""
+    def _next_left_out(self, error: LLMError, body: Mapping[str, Any]) -> tuple[str, ...]:
+        """Return what to leave out next of a request that was refused without a reason."""
+        if not (self._tries_less and is_unexplained(error)):
+            return ()
+        return self.dialect.next_left_out(body, self.settings, self._accepted)
+
+    def _drop(self, parts: Sequence[str], told: str) -> None:
+        """Leave parts out from now on, and warn."""
         # several requests may have been refused at the same time
-        if part in self._dropped:
+        if set(parts) <= set(self._dropped):
             return
 
-        self._dropped.append(part)
-        if part != OTHER_FORM:
-            self._warn_once(part, f"refuses {part}, so it is asked without: {error}")
+        self._dropped += [part for part in parts if part not in self._dropped]
+        if OTHER_FORM not in parts:
+            LOGGER.warning("%s at %s %s", self.model, self.address, told)
 
     # The window
 
@@ -391,27 +367,46 @@ class Host(BaseHost):
         return self.known_to_decide
 
     async def kind(self) -> str:
-        """Return the kind of server in a few words."""
-        if self.dialect.version is None:
-            await self.models()
-            return "an OpenAI-compatible server"
+        """Return the kind of server in a few words.
 
-        return f"Ollama {await self._look(self.dialect.version, _read_version)}"
+        Raises:
+            LLMError: If it does not answer.
+        """
+        if self.dialect.version is not None:
+            return f"Ollama {await self._look(self.dialect.version, _read_version)}"
+
+        try:
+            await self.models()
+        except TimedOutError:
+            # some gateways collect their list from many servers, but know other paths at once
+            await self._answer_from(self.dialect.windows[-1][0])
+        return "an OpenAI-compatible server"
+
+    async def _answer_from(self, path: str) -> None:
+        """Wait for an answer of any kind, such as that the path is unknown.
+
+        Raises:
+            LLMError: If none comes.
+        """
+        try:
+            await self._look(path, lambda _reply: None)
+        except LLMError as error:
+            if is_retryable(error):
+                raise
 
     async def models(self) -> list[str]:
         """List the models that the server has."""
         key, names = self.dialect.listed
         return await self._look(self.dialect.listing, partial(_read_models, key=key, names=names))
 
-    async def load(self, cost: Cost | None = None, seconds: float | None = None) -> str:
+    async def load(self, cost: Cost | None = None) -> str:
         """Load the model, so that the first question does not wait for it, and describe the result.
 
         Args:
             cost: Collects the cost, if loading takes a conversation.
-            seconds: The time limit; by default that of a load.
         """
-        seconds = self.settings["load_timeout"] if seconds is None else seconds
         settings, path = self.settings, self.dialect.load
+        seconds = settings["load_timeout"]
         if path is None:
             chat = Chat(_GREETING, most_tokens=1)
             await self._complete_as_taken(chat, cost or Cost(), seconds)
@@ -480,9 +475,7 @@ class Host(BaseHost):
             cost.add(own)
 
     def _bad(self, what: str, kind: type[LLMError] = BadReplyError) -> LLMError:
-        error = kind(f"{self.model} at {self.address} {what}")
-        error.host = self.address
-        return error
+        return kind(f"{self.model} at {self.address} {what}", host=self.address)
 
     def _warn_once(self, subject: str, what: str) -> None:
         if subject not in self._warned:

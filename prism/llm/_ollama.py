@@ -9,13 +9,8 @@ from prism.llm._addresses import with_port
 from prism.llm._dialect import Advice, Dialect
 from prism.llm._settings import RequestSettings
 from prism.llm._window import window_in_running
-from prism.statechart.reasoner._faults import part_named
 from prism.statechart.reasoner._model_client import Chat, ChatReply, text_with_calls
 from prism.statechart.reasoner._spending import count_of
-
-_PARTS: Mapping[str, tuple[str, ...]] = {"format": ("format",), "think": ("think",)}
-"""Parts of a request that a server may refuse, such as a schema before Ollama 0.5, and the words by
-which it names them."""
 
 
 def _body(settings: RequestSettings, chat: Chat, dropped: Container[str]) -> dict[str, Any]:
@@ -63,17 +58,6 @@ def _read(reply: Any, schema: Mapping[str, Any] | None) -> ChatReply:
     )
 
 
-def _refused(said: str, body: Mapping[str, Any], settings: RequestSettings) -> str | None:
-    (parts,) = _extras(body, settings)
-    return part_named(said, _PARTS, parts)
-
-
-def _extras(body: Mapping[str, Any], settings: RequestSettings) -> list[list[str]]:
-    # the user's explicit choice on thinking is not dropped
-    parts = ("format", "think") if settings["think"] is False else ("format",)
-    return [[part for part in parts if part in body]]
-
-
 OLLAMA = Dialect(
     advice=Advice(
         "check that 'ollama serve' is running there",
@@ -87,8 +71,9 @@ OLLAMA = Dialect(
     chat="api/chat",
     body=_body,
     read=_read,
-    refused=_refused,
-    extras=_extras,
+    parts={"format": ("format",), "think": ("think",)},
+    # such as a schema before Ollama 0.5
+    extras=[("format", "think")],
     listing="api/tags",
     listed=("models", ("model", "name")),
     counts=(("prompt_eval_count", "input_tokens"), ("eval_count", "output_tokens")),

@@ -11,7 +11,6 @@ from prism.llm._dialect import OTHER_FORM, Advice, Dialect
 from prism.llm._letters import MOST_ALTERNATIVES, listed_in
 from prism.llm._settings import RequestSettings
 from prism.llm._window import window_in_models, window_in_props
-from prism.statechart.reasoner._faults import part_named
 from prism.statechart.reasoner._model_client import (
     Chat,
     ChatReply,
@@ -52,7 +51,7 @@ def _body(settings: RequestSettings, chat: Chat, dropped: Container[str]) -> dic
     if (most_tokens := chat.most_tokens or settings["reply_tokens"]) is not None:
         # OpenAI's newer models take only the other name
         body["max_completion_tokens" if "max_tokens" in dropped else "max_tokens"] = most_tokens
-    if chat.chances:
+    if chat.chances and "logprobs" not in dropped:
         listed = _FEW_ALTERNATIVES if _MANY in dropped else MOST_ALTERNATIVES
         body |= {"logprobs": True, "top_logprobs": listed}
 
@@ -106,21 +105,6 @@ def _is_flat(schema: Mapping[str, Any]) -> bool:
     return simple and set(schema.get("required", ())) == set(members)
 
 
-def part_refused(said: str, body: Mapping[str, Any], settings: RequestSettings) -> str | None:
-    """Return the part of a request that the text of a refusal names, if it may be left out.
-
-    Only defaults may be left out, not what the user asked for.
-
-    Args:
-        said: The text.
-        body: The request.
-        settings: The user's settings.
-    """
-    part = part_named(said, _PARTS, body)
-    other = part and _other_form(part, said, body)
-    return other or (None if _is_asked_for(part, settings) else part)
-
-
 def _other_form(part: str, said: str, body: Mapping[str, Any]) -> str | None:
     """Return what stands for a part in its usual form, if a refusal names another form."""
     if part == "response_format" and "json_object" in said.lower():
@@ -130,20 +114,6 @@ def _other_form(part: str, said: str, body: Mapping[str, Any]) -> str | None:
         return _MANY if body.get("top_logprobs", 0) > _FEW_ALTERNATIVES else part
 
     return None
-
-
-def _extras(body: Mapping[str, Any], settings: RequestSettings) -> list[list[str]]:
-    parts = ("response_format", "chat_template_kwargs", "reasoning_effort")
-    form = [part for part in parts if part in body and not _is_asked_for(part, settings)]
-    # without log-probabilities the answer is not used, but shows that a chat would be answered
-    return [form, [*form, "logprobs", "top_logprobs"]] if "logprobs" in body else [form]
-
-
-def _is_asked_for(part: str | None, settings: RequestSettings) -> bool:
-    if part == "temperature":
-        return settings["temperature"] != 0
-
-    return part in ("chat_template_kwargs", "reasoning_effort") and settings["think"] is not False
 
 
 def read_completion(reply: Any, schema: Mapping[str, Any] | None = None) -> ChatReply:
@@ -198,8 +168,13 @@ OPENAI = Dialect(
     chat="chat/completions",
     body=_body,
     read=read_completion,
-    refused=part_refused,
-    extras=_extras,
+    parts=_PARTS,
+    # without log-probabilities the answer is not used, but shows that a chat would be answered
+    extras=[
+        ("response_format", "chat_template_kwargs", "reasoning_effort"),
+        ("logprobs", "top_logprobs"),
+    ],
+    other_form=_other_form,
     listing="models",
     listed=("data", ("id",)),
     counts=(("prompt_tokens",), ("completion_tokens",)),

@@ -229,20 +229,16 @@ async def _load(host: Host, cost: Cost) -> LLMError | None:
 
 async def _load_now(host: Host, cost: Cost) -> LLMError | None:
     """Load the model, after a quick check that a server answers at all; return the error."""
-    seconds = host.settings["load_timeout"]
     try:
         await host.kind()
     except LLMError as error:
-        if isinstance(error, TimedOutError) and host.dialect.version is None:
-            # its list of models may hang where it answers questions
-            seconds = min(seconds, host.settings["timeout"])
-        elif is_retryable(error):
+        if is_retryable(error):
             return error
 
     # the server may have closed that connection meanwhile
     await host.close()
     try:
-        await host.load(cost, seconds)
+        await host.load(cost)
     except LLMError as error:
         return error
 
@@ -263,6 +259,4 @@ async def _wait_for_one(loads: Collection[Load], limit: float) -> None:
 
 
 def _late(host: Host) -> LLMError:
-    error = TimedOutError(f"{host.model} is not loaded at {host.address} yet")
-    error.host = host.address
-    return error
+    return TimedOutError(f"{host.model} is not loaded at {host.address} yet", host=host.address)

@@ -231,8 +231,9 @@ class RecordedAnswers(EarlierAnswers):
         """Return the result of a call from the log."""
         text, source, reason = event["text"], event["source"], event["reason"]
         cost = _cost_of(event)
-        # a log has the reason alone
-        was_declined = (reason or "").partition(":")[0] == DeclinedError.__name__
+        # logs of earlier versions have the reason alone
+        by_reason = (reason or "").partition(":")[0] == DeclinedError.__name__
+        was_declined = event.get("declined", by_reason)
         if source == "failed":
             return Written(text, source, None, reason, cost, was_declined=was_declined)
         if source in _TAKEN_INSTEAD:

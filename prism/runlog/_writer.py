@@ -404,6 +404,12 @@ def is_being_written(path: Path) -> bool | None:
 class _RealTime:
     """Real time instead of a simulated clock; the application may bind round and tick."""
 
+    def __init__(self) -> None:
+        # for every line, the statement would take as long as the time itself
+        from structlog.contextvars import get_contextvars
+
+        self._bound = get_contextvars
+
     @property
     def moment(self) -> Self:
         """This instant."""
@@ -412,10 +418,8 @@ class _RealTime:
     @property
     def stamp(self) -> dict[str, Any]:
         """The first keys of a line, as in `Moment.stamp`."""
-        from structlog.contextvars import get_contextvars
-
         stamp: dict[str, Any] = {"timestamp": datetime.now(UTC)}
-        bound = get_contextvars()
+        bound = self._bound()
         if bound:
             place: dict[str, Any] = {
                 name: bound[name] for name in ("round", "tick") if name in bound

@@ -217,7 +217,8 @@ def active_logger(given: EventLogger | None) -> EventLogger | None:
 
 
 def _own_logger() -> EventLogger | None:
-    if structlog_is_configured():
+    # as `structlog_is_configured`, without its call for every event
+    if (_is_configured or _look_for_structlog)():
         return _configured_logger()
     return _standard_logger if _standard.isEnabledFor(logging.INFO) else None
 

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+from collections.abc import AsyncGenerator
 from typing import Any
 
 import pytest
@@ -15,7 +16,8 @@ from prism.errors import (
     TimedOutError,
     UnreachableError,
 )
-from prism.llm import Model
+from prism.llm import Check, Model
+from prism.llm._doctor import diagnose
 from prism.statechart.reasoner import Cost, Reasoner
 from prism.testing import Fault
 from tests.kit.clocks import Clock
@@ -432,6 +434,29 @@ async def test_a_list_that_does_not_come_does_not_keep_a_model_from_being_loaded
     for number in range(2):
         await loop_clock.passes(5, when=lambda count=number: len(lists) > count)
     assert await warming == {server.host: None}
+
+
+async def test_a_server_that_hangs_as_a_whole_costs_two_looks(
+    serve: Serve, connect: Connect, loop_clock: Clock
+) -> None:
+    """Where no path answers, nobody waits for a token until the time-out of a reply, or a load."""
+    server, looks = serve(), list[str]()
+    for path in ("/v1/models", "/props"):
+        server.fail_always(watched(Fault.hang(), looks), path=path)
+    pool = connect(server, timeout=60, load_timeout=600)
+    warming = asyncio.create_task(pool.warm_up())
+    examining = asyncio.create_task(_last_of(diagnose(pool)))
+    for number in (2, 4):
+        await loop_clock.passes(5, when=lambda count=number: len(looks) == count)
+    assert isinstance((await warming)[server.host], TimedOutError)
+    check = await examining
+    assert (check.what, check.ok) == ("server", False)
+    assert "no complete reply" in check.found
+    assert not server.asked
+
+
+async def _last_of(checks: AsyncGenerator[Check, None]) -> Check:
+    return [check async for check in checks][-1]
 
 
 async def test_loading_asks_for_one_token(serve: Serve, connect: Connect) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from prism.errors import BadReplyError
 from prism.llm import Model
 from prism.llm._letters import LetteredChoice
-from prism.llm._openai import part_refused, read_completion, response_format
+from prism.llm._openai import OPENAI, read_completion, response_format
 from prism.llm._settings import filled_in
 from prism.statechart.reasoner._model_client import ChatReply
 from prism.testing import FakeOpenAI, Fault
@@ -274,8 +274,8 @@ def test_a_refusal_names_a_part(message: str, part: str | None) -> None:
     sent: dict[str, Any] = dict.fromkeys((*names, "max_tokens"))
     sent |= {"response_format": {"type": "json_schema"}, "top_logprobs": 20}
     settings = filled_in({})
-    assert part_refused(message, sent, settings) == part
-    assert part_refused(message, {"model": "tiny", "messages": []}, settings) is None
+    assert OPENAI.refused(message, sent, settings) == part
+    assert OPENAI.refused(message, {"model": "tiny", "messages": []}, settings) is None
 
 
 @pytest.mark.parametrize("beginning", [b"data: ", b"event: message\ndata: ", b": wait\n\ndata: "])

@@ -40,7 +40,6 @@ from prism.telemetry._loggers import (
     pass_over,
     report_fault,
     report_warning,
-    tell_whole,
 )
 from prism.telemetry.events import ACTION_FAILED, ANSWER_DISCARDED, GUARD_FAILED, TRANSITION
 
@@ -380,10 +379,24 @@ class Reporter:
         if logger is None:
             return
 
-        name, told = agent_name(agent), {"ticks_in_state": dwell, "context": identify(context)}
-        frame = transition_frame(self._chart, edge.from_text, edge.to_text, edge.trigger)
+        name, about = agent_name(agent), identify(context)
+        tell = getattr(type(logger), "_prism_tell", None)
         try:
-            getattr(type(logger), "_prism_tell", tell_whole)(logger, TRANSITION, name, frame, told)
+            if tell is None:
+                # as `tell_whole`, which would put the keys together twice
+                logger.info(
+                    TRANSITION,
+                    chart=self._chart,
+                    agent_id=name,
+                    from_state=edge.from_text,
+                    to_state=edge.to_text,
+                    trigger=edge.trigger,
+                    ticks_in_state=dwell,
+                    context=about,
+                )
+            else:
+                frame = transition_frame(self._chart, edge.from_text, edge.to_text, edge.trigger)
+                tell(logger, TRANSITION, name, frame, {"ticks_in_state": dwell, "context": about})
         except Exception as error:
             pass_over(error, TRANSITION)
 

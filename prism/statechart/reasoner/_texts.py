@@ -277,6 +277,8 @@ def _announce(
         keys["text_id"] = written.text_id
     if written.was_cut:
         keys["cut"] = True
+    if written.was_declined:
+        keys["declined"] = True
 
     if written.source in _FAILURES:
         report_warning(given, TEXT_WRITTEN, **keys)
