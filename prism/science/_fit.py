@@ -248,9 +248,11 @@ class Fit:
 
     @property
     def _found(self) -> Search:
-        kept = len(self._search.population.places)
+        is_any = any(run.status == COMPLETE for run in self.batch.runs)
+        kept = len(self._search.population.places) if is_any else 0
         if kept < 2:
-            problem = f"{kept} of {len(self.points)} samples are complete: see tracebacks"
+            failed = [f"; {run.name} failed: {run.error}" for run in self.batch.failed]
+            problem = f"{kept} of {len(self.points)} samples are complete{''.join(failed[:1])}"
             raise InputError(problem, path=self.batch.folder)
 
         return self._search

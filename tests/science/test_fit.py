@@ -112,6 +112,8 @@ def test_a_planted_parameter_is_found(tmp_path: Path) -> None:
     assert (row["least"], row["most"]) == (0.0, 1.0)
     assert found.is_complete
     assert found.posterior()["weight"].sum() == pytest.approx(1)
+    assert "were fitted to 2 figures by" in found.methods()
+    assert "Of 1 figure held out, 0 lay within the 90%" in found.methods()
     assert [each["held_out"] for each in found.targets().to_dicts()] == [False, False, True]
     figures = found.save_figures("svg")
     assert [path.name for path in figures] == ["posterior.svg", "targets.svg"]
@@ -268,6 +270,7 @@ def test_a_target_may_be_how_much_runs_differ(tmp_path: Path) -> None:
             "needs two seeds",
         ),
         ({"bounds": {}}, "needs .bounds."),
+        ({"bounds": {"faulty": [0, 1]}}, "is for numbers, but faulty is False by default"),
         ({"vary": {"push": [0.1, 0.2]}}, "is for batches"),
     ],
 )
@@ -278,6 +281,34 @@ def test_what_cannot_be_fitted_is_refused(
     with pytest.raises(InputError, match=said):
         fit(adoption(tmp_path, **changed), tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ({"samples": 19}, "'samples': must be 20 or more"),
+        ({"generations": 0}, "'generations': must be 1 or more"),
+    ],
+)
+def test_a_fit_of_too_few_samples_is_refused(
+    tmp_path: Path, how: dict[str, Any], said: str
+) -> None:
+    """Nothing is run where the numbers allow no fit."""
+    with pytest.raises(InputError, match=said):
+        fit(adoption(tmp_path), tmp_path / "out", **how)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.slow
+def test_a_fit_without_a_complete_run_says_what_failed(tmp_path: Path) -> None:
+    """Its estimates are refused with the number of complete samples, and the first failure."""
+    plan = adoption(tmp_path, agents=2, parameters={"faulty": True}, bounds={"pull": [0.6, 1.0]})
+    with pytest.raises(KeyboardInterrupt):
+        fit(plan, tmp_path / "out", samples=20, workers=1, observer=Stopping(1))
+
+    said = "0 of 20 samples are complete; sample-00001/seed-0 failed: AssertionError: too much"
+    with pytest.raises(InputError, match=said):
+        read_fit(tmp_path / "out").estimates()
 
 
 @pytest.mark.long
