@@ -29,7 +29,7 @@ import numpy as np
 import polars as pl
 
 from prism.science._abc import Search, Targets, first_points
-from prism.science._fit import _remark
+from prism.science._fit import _mean_and_ends, _remark
 
 ADOPTION = """\
 from enum import StrEnum
@@ -212,6 +212,14 @@ def test_an_interval_of_nothing_is_remarked_on(ends: tuple[float, float, float],
     remark = _remark(*ends)
     assert said in remark
     assert bool(remark) == bool(said)
+
+
+def test_a_figure_that_is_missing_leaves_the_others_as_they_are() -> None:
+    """The mean and the interval are those of the samples that have the figure, if there are any."""
+    weights = np.array([0.25, 0.5, 0.25])
+    mean, low, high = _mean_and_ends(np.array([1.0, np.nan, 3.0]), weights)
+    assert (mean, low, high) == (2.0, 1.0, 3.0)
+    assert np.isnan(_mean_and_ends(np.full(3, np.nan), weights)).all()
 
 
 @pytest.mark.slow
