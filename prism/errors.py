@@ -139,16 +139,25 @@ class MissingExtraError(PrismError, ImportError):
 class LLMError(PrismError):
     """A language model did not give a usable answer.
 
-    Attributes:
+    Args:
+        told: The message.
         host: The server that failed, where known.
         retry_after: Seconds after which the server wants to be asked again, where it says so.
         status: HTTP status of the answer, if it was an error; 500 for an error, or half a reply,
             in an answer of status 200, and 0 where none is known.
     """
 
-    host: str | None = None
-    retry_after: float | None = None
-    status: int = 0
+    def __init__(
+        self,
+        *told: object,
+        host: str | None = None,
+        retry_after: float | None = None,
+        status: int = 0,
+    ) -> None:
+        super().__init__(*told)
+        self.host: str | None = host
+        self.retry_after: float | None = retry_after
+        self.status: int = status
 
 
 class UnreachableError(LLMError, ConnectionError):

@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from functools import cached_property
 from typing import Any, Literal, TypeVar, get_type_hints
 
-from pydantic import ValidationError
+from pydantic import PydanticUserError, ValidationError
 
 from prism.cognition._memory._memory import Memory
 from prism.cognition._memory._values import as_tag
@@ -207,6 +207,14 @@ def _missing(memory: Memory, asked: AskedAction) -> str:
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
 _MARK = "_prism_action"
+_KINDS: Mapping[str, str] = {
+    "string": "text",
+    "integer": "a whole number",
+    "number": "a number",
+    "boolean": "true or false",
+    "array": "a list",
+    "null": "null",
+}
 
 
 class ActionRefusedError(PrismError, ValueError):
@@ -261,15 +269,40 @@ class OwnAction:
     def told(self) -> str:
         """Its description in a prompt."""
         kinds = ", ".join(
-            f"{name}{'' if name in self.required else ' (optional)'}: {_kind_of(wanted)}"
-            for name, wanted in self.fields.items()
+            f"{name}{'' if name in self.required else ' (optional)'}: {self._kind_of(name)}"
+            for name in self.fields
         )
         return f"{self.description} Fields: {kinds or 'none'}."
 
     @cached_property
     def schema(self) -> Mapping[str, Any]:
-        """The JSON Schema of each field."""
-        return {name: adapter(wanted).json_schema() for name, wanted in self.fields.items()}
+        """The JSON Schema of each field; its ``$defs`` are in `models`."""
+        return {
+            name: {key: value for key, value in schema.items() if key != "$defs"}
+            for name, schema in self._schemas.items()
+        }
+
+    @cached_property
+    def models(self) -> Mapping[str, Any]:
+        """The JSON Schema of what fields refer to in the ``$defs`` of the document."""
+        schemas = self._schemas.values()
+        return {
+            f"{self.name}_{model}": schema
+            for each in schemas
+            for model, schema in each.get("$defs", {}).items()
+        }
+
+    @cached_property
+    def _schemas(self) -> Mapping[str, Mapping[str, Any]]:
+        # actions may have different classes of one name
+        place = f"#/$defs/{self.name}_{{model}}"
+        return {
+            name: adapter(wanted).json_schema(ref_template=place)
+            for name, wanted in self.fields.items()
+        }
+
+    def _kind_of(self, name: str) -> str:
+        return _kind_of(self.schema[name], self.models)
 
     def values_of(self, asked: AskedAction) -> dict[str, Any]:
         """Return the values of its fields that a reply gives, checked.
@@ -286,15 +319,34 @@ class OwnAction:
         if FIELD_OF_EXAMPLE in given.values():
             raise ActionRefusedError(f"{_REPEATED}: fill in its fields")
 
-        return {name: _checked(name, value, self.fields[name]) for name, value in given.items()}
+        return {name: self._checked(name, value) for name, value in given.items()}
 
     def _given(self, asked: AskedAction) -> dict[str, Any]:
-        given = dict(asked.fields)
-        for name, text in (("tags", asked.tags or None), ("value", asked.value)):
-            if text is not None and name in self.fields:
-                given.setdefault(name, text)
+        texts = {"tags": asked.tags or None, "value": asked.value}
+        found = {name: text for name, text in texts.items() if text is not None}
+        found |= {
+            name: value
+            for name, value in asked.fields.items()
+            if name not in texts or self.fields.get(name) is not str
+        }
+        # the names of the memory's actions mean nothing to one that has no such fields
+        given = {key: found[key] for key in found if key in self.fields or key not in texts}
 
         return given or self._given_by(asked.value or asked.tags)
+
+    def _checked(self, name: str, value: Any) -> Any:
+        wanted = self.fields[name]
+        if wanted is str and isinstance(value, int | float) and not isinstance(value, bool):
+            value = str(value)
+        data = _as_data(value) if isinstance(value, str) and wanted is not str else value
+        problem = ""
+        for each in (value, data):
+            try:
+                return adapter(wanted).validate_python(each)
+            except ValidationError as error:
+                problem = error.errors()[0]["msg"]
+
+        raise ActionRefusedError(f"{name} must be {self._kind_of(name)}, got {value!r}: {problem}")
 
     def _given_by(self, text: str) -> dict[str, Any]:
         """Return the fields that a text gives, which stands where none of them does."""
@@ -317,19 +369,40 @@ def own_action(function: Callable[..., Any]) -> OwnAction:
         raise DefinitionError(f"the action {name!r} {problem}")
 
     takes_world = parameters.pop("world", None) is not None
-    try:
-        hints = get_type_hints(function)
-    except NameError:  # of a class that is not defined yet: what can be looked up is
-        hints = dict(function.__annotations__)
-
     return OwnAction(
         name,
         (inspect.getdoc(function) or name).strip().splitlines()[0],
-        {field: hints.get(field, str) for field in parameters},
+        {field: _type_of(each, function) for field, each in parameters.items()},
         tuple(field for field, each in parameters.items() if each.default is each.empty),
         function,
         takes_world,
     )
+
+
+def _type_of(parameter: inspect.Parameter, function: Callable[..., Any]) -> Any:
+    """Return the type of a field of an action.
+
+    Raises:
+        DefinitionError: If it is unknown, or no reply could give a value of it.
+    """
+    name, written = parameter.name, parameter.annotation
+    if written is parameter.empty:
+        return str
+
+    # the types of other parameters, such as the world's, may be imported for type checkers only
+    alone = type(name, (), {"__annotations__": {name: written}})
+    try:
+        names = getattr(function, "__globals__", {})
+        wanted = get_type_hints(alone, globalns=names, include_extras=True)[name]
+        adapter(wanted).json_schema()
+    except (NameError, PydanticUserError):
+        told = written if isinstance(written, str) else getattr(written, "__name__", written)
+        raise DefinitionError(
+            f"the field {name!r} of the action {function.__name__!r} has the type {told}, which no "
+            "reply could give: use text, numbers, lists, dicts, enums or dataclasses of these"
+        ) from None
+
+    return wanted
 
 
 def _problem_of(
@@ -366,36 +439,18 @@ def actions_of(cls: type, given: Iterable[Callable[..., Any]] = ()) -> dict[str,
     return found
 
 
-def _kind_of(wanted: Any) -> str:
-    kinds = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
-    if wanted in kinds:
-        return kinds[wanted]
-
-    try:
-        schema = adapter(wanted).json_schema()
-    except Exception:
-        return str(getattr(wanted, "__name__", wanted))
+def _kind_of(schema: Mapping[str, Any], models: Mapping[str, Any]) -> str:
+    """Return in words what a JSON Schema asks for."""
+    schema = models.get(schema.get("$ref", "").rpartition("/")[2], schema)
     options = schema.get("enum") or ([schema["const"]] if "const" in schema else [])
-    return f"one of {', '.join(map(str, options))}" if options else str(schema.get("type", "data"))
+    if options:
+        return f"one of {', '.join(map(str, options))}"
+    if "anyOf" in schema:
+        return " or ".join(dict.fromkeys(_kind_of(each, models) for each in schema["anyOf"]))
+    if "properties" in schema:
+        return f"an object with {', '.join(schema['properties'])}"
 
-
-def _checked(name: str, value: Any, wanted: Any) -> Any:
-    """Return a value as the type that is wanted.
-
-    Raises:
-        ActionRefusedError: If it is none.
-    """
-    if wanted is str and isinstance(value, int | float) and not isinstance(value, bool):
-        value = str(value)
-    data = _as_data(value) if isinstance(value, str) and wanted is not str else value
-    problem = ""
-    for each in (value, data):
-        try:
-            return adapter(wanted).validate_python(each)
-        except ValidationError as error:
-            problem = error.errors()[0]["msg"]
-
-    raise ActionRefusedError(f"{name} must be {_kind_of(wanted)}, got {value!r}: {problem}")
+    return _KINDS.get(schema.get("type", ""), "data")
 
 
 def _as_data(text: Any) -> Any:

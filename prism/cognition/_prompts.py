@@ -216,16 +216,27 @@ def reply_schema(state: str, actions: Iterable[str], own: Mapping[str, Any]) -> 
         next_state = {**text, "enum": list(STATE_DESCRIPTION)}
         return _object(agent=_object(next_state=next_state, thinking_log=text))
 
-    parts: dict[str, Any] = {"type": {**text, "enum": [*_offered(actions, state), *own]}}
-    parts["tags"] = text
+    parts: dict[str, list[Any]] = {"tags": [text]}
+    models: dict[str, Any] = {}
     if state == "executing":
-        parts["value"] = text
+        parts["value"] = [text]
         for each in own.values():
-            parts = {**parts, **each.schema, **parts}
+            models |= each.models
+            for name, schema in each.schema.items():
+                parts.setdefault(name, []).append(schema)
 
-    action = {**_object(**parts), "required": ["type"] if own else ["type", "tags"]}
+    named = {name: _any_of(schemas) for name, schemas in parts.items()}
+    kinds = {**text, "enum": [*_offered(actions, state), *own]}
+    action = {**_object(type=kinds, **named), "required": ["type"] if own else ["type", "tags"]}
     # in an object around it, as the specification has it
-    return _object(agent=_object(action=action))
+    whole = _object(agent=_object(action=action))
+    return {**whole, "$defs": models} if models else whole
+
+
+def _any_of(schemas: Sequence[Any]) -> Any:
+    """Return the schema of a field that several actions may have, each with its own type."""
+    different = [each for place, each in enumerate(schemas) if each not in schemas[:place]]
+    return different[0] if len(different) == 1 else {"anyOf": different}
 
 
 def _object(**parts: Any) -> dict[str, Any]:

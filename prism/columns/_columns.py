@@ -48,7 +48,8 @@ class Columns:
         if unit.uses_waits:
             self.agents["decided_in"] = -1
         for name, length in (
-            *(("state", size), ("logged", size), ("offsets", 1), ("neighbours", 1)),
+            # without a network, nobody has neighbours
+            *(("state", size), ("logged", size), ("offsets", size + 1), ("neighbours", 1)),
             ("interrupted", 1),
             *(("counts", self.states), ("timed_out", self.states)),
             ("due", size if unit.has_limits else 0),

@@ -694,6 +694,7 @@ _INSTEAD: Mapping[type, str] = {
 _INSTEAD_OF_CALLS: Mapping[Any, str] = {
     print: "print in a hook, such as tick_ends",
     **dict.fromkeys((sorted, list, tuple, set, dict, enumerate, zip, map, filter), _THROUGH),
+    **dict.fromkeys(_LOOPS, "give it a loop: sum(1 for other in person.neighbours)"),
     round: "use math.floor(x + 0.5)",
     str: "texts have no column",
     isinstance: "all agents are of one kind",

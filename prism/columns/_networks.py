@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -39,14 +40,17 @@ class ColumnNetwork(Network[Any]):
 
     def connect(self, one: Any, other: Any) -> None:
         """Refuse a new connection."""
-        raise SimulationError(
-            f"{one!r} and {other!r} cannot be connected: a network in columns can only be "
-            "replaced as a whole: set another one, or run this world without columns"
-        )
+        raise self._fixed(one, other, "connected")
 
     def disconnect(self, one: Any, other: Any) -> None:
         """Refuse to remove a connection."""
-        self.connect(one, other)
+        raise self._fixed(one, other, "disconnected")
+
+    def _fixed(self, one: Any, other: Any, verb: str) -> SimulationError:
+        return SimulationError(
+            f"{one!r} and {other!r} cannot be {verb}: a network in columns can only be "
+            "replaced as a whole: set another one, or run this world without columns"
+        )
 
     def wire(self) -> None:
         """Pass the connections to the run."""
@@ -57,16 +61,12 @@ class ColumnNetwork(Network[Any]):
         """Return the neighbours of each agent."""
         return [each.tolist() for each in np.split(self._places, self._offsets[1:-1])]
 
-    _links: Any = property(_by_agent)
+    def _take(self, links: Sequence[Collection[int]]) -> None:
+        """Take the neighbours of each agent."""
+        self._offsets = np.cumsum([0, *map(len, links)], dtype=np.int64)
+        self._places = np.fromiter(chain.from_iterable(links), np.int32)
 
-    def restore(self, links: list[list[int]]) -> None:
-        """Restore the connections from a snapshot."""
-        lengths = np.array([0, *map(len, links)], np.int64)
-        self._offsets = np.cumsum(lengths)
-        places: Iterable[int] = (other for others in links for other in others)
-        self._places = np.fromiter(places, np.int32)
-        self.has_changed = True
-        self.wire()
+    _links: Any = property(_by_agent, _take)
 
     def __len__(self) -> int:
         """Return the number of connections."""

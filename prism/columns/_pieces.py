@@ -17,7 +17,7 @@ from prism.columns._language import IN_THE_MIDDLE, WRITTEN_OUT, Expressions
 from prism.columns._types import LOST, Stored, Type, Value
 from prism.worlds._charts import never_reached, targets_of
 
-_NAMES = (types.TEXT, types.NONE)
+_NAMELESS = (types.TEXT, types.NONE, types.WORLD)
 _BLOCKS = ("body", "orelse", "finalbody")
 _CHECKED = "check it in a hook, such as tick_ends, or in a test"
 _INSTEAD: Mapping[type, str] = {
@@ -135,7 +135,7 @@ class Body(Expressions):
         self._defined = set(self.names)
 
     def _returned(self, value: Value, node: ast.AST) -> None:
-        has_no_type = value.type in (*_NAMES, types.WEIGHTS, types.NEIGHBOURS)
+        has_no_type = value.type in (*_NAMELESS, types.WEIGHTS, types.NEIGHBOURS)
         is_other = value.type is not LOST and self.returned not in (None, LOST, value.type)
         if has_no_type or is_other:
             value = self.refuse(
@@ -173,7 +173,7 @@ class Body(Expressions):
             self._lose(target)
 
     def _set_name(self, target: ast.Name, value: Value) -> None:
-        if value.type in _NAMES:
+        if value.type in _NAMELESS:
             value = self.refuse(
                 target, f"{value.type.name} has no name in columns: use it where it is"
             )
@@ -266,7 +266,7 @@ class Body(Expressions):
             self._loop(node)
             return
         if isinstance(source, ast.Call) and self.looked_up(source.func).constant is range:
-            if len(source.args) > 2 or source.keywords:
+            if len(source.args) not in (1, 2) or source.keywords:
                 self.refuse(node, "range takes one or two numbers here")
             ends = ", ".join(self.value_as(types.INT, each) for each in source.args)
             self._line(f"for {self._bind(target, types.INT)} in range({ends}):")

@@ -86,8 +86,6 @@ class ColumnHost(RunHost):
     def neighbours_of(self, place: int) -> RowSet:
         """Return the neighbours of an agent."""
         offsets, places = self.columns["offsets"], self.columns["neighbours"]
-        if len(offsets) == 1:
-            return RowSet(self.rows, places[:0])
         return RowSet(self.rows, places[offsets[place] : offsets[place + 1]])
 
     def take_network(self, offsets: Any, places: Any) -> None:
@@ -191,13 +189,16 @@ class ColumnStage(AgentStage):
         rows = self._rows
         given: dict[str, dict[int, Any]] = {"agent_id": rows.ids, "name": rows.names}
         for place, agent in enumerate(made):
-            if plain_class(agent) is not cls:
+            if not isinstance(agent, Agent) or plain_class(agent) is not cls:
                 raise AgentError(
                     f"{type(self._world).__name__}.populate returns a {type(agent).__name__}: "
                     f"columns hold one kind of agents, {cls.__name__}"
                 )
             if agent._attributes:
-                raise AgentError(f"{agent!r} has attributes of a table, which have no column")
+                raise AgentError(
+                    f"{agent!r} has attributes of a table, which have no column: declare them as "
+                    f"fields of {cls.__name__}, or keep none"
+                )
             for name, value in agent._given.items():
                 given.setdefault(name, {})[place] = value
             if agent._begin_state is not None:

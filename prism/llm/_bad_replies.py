@@ -212,9 +212,7 @@ def translate(
 
 def unsendable(why: str, *, host: str, model: str) -> LLMError:
     """Return the error of a question that no request can carry."""
-    error = LLMError(f"the question cannot be sent to {model} at {host} ({why})")
-    error.host = host
-    return error
+    return LLMError(f"the question cannot be sent to {model} at {host} ({why})", host=host)
 
 
 def _translate(error: Exception, advice: Advice, host: str, model: str, seconds: float) -> LLMError:
@@ -317,9 +315,8 @@ def _shown(message: str, *, is_page: bool) -> str:
 
 
 def _overloaded(what: str, wait: float | None) -> LLMError:
-    error = OverloadedError(f"{what} (asks to wait {round(wait, 3):,.12g} s)" if wait else what)
-    error.retry_after = wait
-    return error
+    asks = f" (asks to wait {round(wait, 3):,.12g} s)" if wait else ""
+    return OverloadedError(f"{what}{asks}", retry_after=wait)
 
 
 def _first_line(error: Exception) -> str:

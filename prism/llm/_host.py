@@ -475,9 +475,7 @@ class Host(BaseHost):
             cost.add(own)
 
     def _bad(self, what: str, kind: type[LLMError] = BadReplyError) -> LLMError:
-        error = kind(f"{self.model} at {self.address} {what}")
-        error.host = self.address
-        return error
+        return kind(f"{self.model} at {self.address} {what}", host=self.address)
 
     def _warn_once(self, subject: str, what: str) -> None:
         if subject not in self._warned:

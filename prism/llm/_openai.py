@@ -51,7 +51,7 @@ def _body(settings: RequestSettings, chat: Chat, dropped: Container[str]) -> dic
     if (most_tokens := chat.most_tokens or settings["reply_tokens"]) is not None:
         # OpenAI's newer models take only the other name
         body["max_completion_tokens" if "max_tokens" in dropped else "max_tokens"] = most_tokens
-    if chat.chances:
+    if chat.chances and "logprobs" not in dropped:
         listed = _FEW_ALTERNATIVES if _MANY in dropped else MOST_ALTERNATIVES
         body |= {"logprobs": True, "top_logprobs": listed}
 

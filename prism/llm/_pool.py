@@ -259,6 +259,4 @@ async def _wait_for_one(loads: Collection[Load], limit: float) -> None:
 
 
 def _late(host: Host) -> LLMError:
-    error = TimedOutError(f"{host.model} is not loaded at {host.address} yet")
-    error.host = host.address
-    return error
+    return TimedOutError(f"{host.model} is not loaded at {host.address} yet", host=host.address)

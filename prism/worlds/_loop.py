@@ -35,6 +35,7 @@ from prism.worlds._agent_measures import AgentMeasures, require_number
 from prism.worlds._asking import Answerers, Decider, Event, Remembering
 from prism.worlds._host import drawing_nowhere_else
 from prism.worlds._kinds import measures_of, parts_of
+from prism.worlds._networks import Network
 from prism.worlds._overlap import OverlapTicks
 from prism.worlds._parameters import groups_of, read_group
 from prism.worlds._people import AgentTable
@@ -464,6 +465,9 @@ class Loop:
         for name, values in snapshot.get("groups", {}).items():
             object.__setattr__(world, name, read_group(type(getattr(world, name)), values))
         if snapshot["network"] is not None:
+            if world._network is None:
+                # a hook had set the first one
+                world.network = Network(world.agents, ())
             world.network.restore(snapshot["network"])
 
     def _noted(self, events: Iterable[Event]) -> Iterator[Event]:

@@ -113,13 +113,18 @@ class Network(Generic[AgentT]):
         for agent, others in zip(self._agents, self._links, strict=True):
             self._tell(agent, others)
 
-    def snapshot(self) -> list[list[int]] | None:
-        """Return the connections as plain data, or None if they never changed."""
-        return [list(others) for others in self._links] if self.has_changed else None
+    def snapshot(self) -> dict[str, Any] | None:
+        """Return the network as plain data, or None if its connections never changed."""
+        if not self.has_changed:
+            return None
 
-    def restore(self, links: list[list[int]]) -> None:
-        """Restore the connections of a snapshot."""
-        self._links = [dict.fromkeys(others) for others in links]
+        links = [list(others) for others in self._links]
+        return {"directed": self.directed, "width": self.width, "links": links}
+
+    def restore(self, snapshot: Mapping[str, Any]) -> None:
+        """Restore the network of a snapshot, which may have been of another sort than this one."""
+        self.directed, self.width = snapshot["directed"], snapshot["width"]
+        self._links = [dict.fromkeys(others) for others in snapshot["links"]]
         self.has_changed = True
         self.wire()
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from enum import Enum
 from inspect import isfunction
 from pathlib import Path
+from reprlib import repr as brief
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -21,7 +22,7 @@ from typing import (
     overload,
 )
 
-from prism.errors import DefinitionError, InputError, SimulationError
+from prism.errors import DefinitionError, FieldTypeError, InputError, SimulationError
 from prism.randomness import RandomStream
 from prism.statechart import Statechart
 from prism.worlds._agent import Agent
@@ -215,6 +216,12 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
 
     @network.setter
     def network(self, network: Network[AgentT]) -> None:
+        if not isinstance(network, Network):
+            raise FieldTypeError(
+                f"{type(self).__name__}.network must be a Network, got {brief(network)}: make one "
+                "of a list or a graph with  self.network = from_edges(self, ...)"
+            )
+
         object.__setattr__(self, "_network", network)
         # setup runs again on resuming, and makes its network again
         if self._host is not None and self._host.round > 0:

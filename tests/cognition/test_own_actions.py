@@ -1,8 +1,13 @@
 """Actions that an application gives its agents: offered, checked, carried out, and logged."""
 
-from typing import Any, Literal
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated, Any, Literal
 
+import jsonschema
 import pytest
+from pydantic import Field
 
 from prism.cognition import (
     ActionRefusedError,
@@ -119,6 +124,98 @@ async def test_functions_are_actions_too() -> None:
         cycle = await thinker([text], {"state": "executing"}, actions=[greet]).cycle()
         assert cycle.action is not None
         assert cycle.action.answer == "agent greets Ann"
+
+
+class Colour(StrEnum):
+    """What can be painted with."""
+
+    RED = "red"
+    BLUE = "blue"
+
+
+@dataclass
+class Point:
+    """A place on the wall."""
+
+    x: int
+    y: int
+
+
+def paint(
+    agent: CognitiveAgent,
+    tags: list[str],
+    second: Colour | None = None,
+    path: list[Point] | None = None,
+    coats: Annotated[int, Field(ge=1)] = 1,
+) -> str:
+    """Paint a wall."""
+    return f"{tags} {second} {path} {coats}"
+
+
+def hang(agent: CognitiveAgent, path: str) -> str:
+    """Hang a picture."""
+    return f"{agent.agent_id} hangs {path}"
+
+
+async def test_fields_may_have_types_of_the_application() -> None:
+    """Enums, dataclasses and bounds are told, checked, and in a schema that holds by itself."""
+    path = '"path": [{"x": 1, "y": "2"}]'
+    asked = f'{{"action": {{"type": "paint", "tags": ["a"], "second": "blue", {path}}}}}'
+    on = thought("on", next_state="executing")
+    writer = ScriptedWriter([asked, on, asked.replace("blue", "green"), on,
+                             asked.replace('"path"', '"coats": 0, "path"')])  # fmt: skip
+    agent = thinker(writer, {"state": "executing"}, actions=[paint, hang])
+    done, _, green, _, uncoated = await agent.run(5)
+    assert done.action == ActionResult("paint", "a", answer="['a'] blue [Point(x=1, y=2)] 1")
+    assert str(green.reason).startswith("second must be one of red, blue or null, got 'green'")
+    assert str(uncoated.reason).startswith("coats must be a whole number, got 0")
+    told = "tags: a list, second (optional): one of red, blue or null, path (optional): a list or"
+    assert told in writer.calls[0].prompt
+
+    check = jsonschema.Draft202012Validator(writer.calls[0].schema or {})
+    for path, is_right in (([{"x": 1, "y": 2}], True), ("the hall", True), ([{"x": "1"}], False)):
+        assert check.is_valid({"agent": {"action": {"type": "hang", "path": path}}}) == is_right
+
+
+async def test_fields_may_stand_in_the_value() -> None:
+    """The fields of an action are read from an object that stands in the place of its value."""
+    asked = "<agent><action><type>forge</type><value>{}</value></action></agent>"
+    writer = ScriptedWriter([asked.format('{"what": "nail", "number": 2}')])
+    cycle = await smith(writer).cycle()
+    assert cycle.action == ActionResult("forge", "", answer="2 nail")
+
+
+async def test_an_action_in_a_world_needs_one() -> None:
+    """Outside of a world, an action that takes one is refused."""
+
+    def vote(agent: CognitiveAgent, world: "Nowhere", what: str) -> None:  # type: ignore[name-defined]  # noqa: F821
+        """Vote for something."""
+
+    text = "<agent><action><type>vote</type><what>it</what></action></agent>"
+    cycle = await thinker([text], {"state": "executing"}, actions=[vote]).cycle()
+    assert (cycle.outcome, cycle.reason) == ("refused", "the agent is in no world")
+
+
+def test_a_field_that_no_reply_can_give_is_refused() -> None:
+    """A field whose type is unknown, or no data, is refused when the action is made."""
+
+    def call(agent: Any, whom: Callable[[], int]) -> None: ...
+
+    def give(agent: Any, what: Smith) -> None: ...
+
+    def lend(agent: Any, what: "Nowhere") -> None: ...  # type: ignore[name-defined]  # noqa: F821
+
+    for function in (call, give, lend):
+        with pytest.raises(
+            DefinitionError, match=f"of the action '{function.__name__}' has the type"
+        ):
+            action(function)
+
+
+def test_two_actions_of_one_name_are_refused() -> None:
+    """Of two functions with one name, a reply could not say which it asks for."""
+    with pytest.raises(DefinitionError, match="two actions 'hang': rename one"):
+        thinker(actions=[hang, hang])
 
 
 def test_each_own_action_is_a_row_of_the_chart() -> None:

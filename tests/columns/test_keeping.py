@@ -13,7 +13,7 @@ from prism.worlds import Run, measure, resume
 from prism.worlds._loop import sampling_of
 from prism.worlds._stage import Sampling
 from tests.columns.same import require_same
-from tests.columns.worlds import Deffuant, Epidemic, MoodyPairs, MoodyVoters, Together, Voters
+from tests.columns.worlds import Deffuant, Epidemic, Late, MoodyPairs, MoodyVoters, Together, Voters
 
 
 def straight(world: Any, path: Path) -> tuple[bytes, list[Any]]:
@@ -35,6 +35,7 @@ def straight(world: Any, path: Path) -> tuple[bytes, list[Any]]:
     ("world", "step"),
     [
         (Together, 3),
+        (Late, 1),
         *(
             pytest.param(world, 1, marks=pytest.mark.slow)
             for world in (Together, Epidemic, Voters, Deffuant, MoodyVoters, MoodyPairs)

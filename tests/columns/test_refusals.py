@@ -94,6 +94,20 @@ STEPS = {
     "for n in range(1, 10, 2):\n    pass": "range takes one or two numbers here",
     "for n in NUMBERS:\n    pass": "is not supported in columns",
     "return 3": "a step returns nothing",
+    "for n in range():\n    pass": "range takes one or two numbers here",
+    "for n in person:\n    pass": "a loop goes through neighbours, or a range of numbers",
+    "x = any(o.is_glad for o in person.age)": "goes through the neighbours of one agent",
+    "x = all(a.is_glad for a, b in person.neighbours)": "a loop has one name",
+    "x = sum([o.money for o in person.neighbours])": "give it a loop: sum(",
+    "x = self": "the world has no name in columns",
+    "x = self.itself(person)": "a return of the world",
+    "x = self.empty(person)": "must return a value on every path",
+    "x = self.unknown()": "is unknown here: run this world without columns",
+    "x = person.mood.name": "Mood has no such thing",
+    "x = person.mood < Mood.SAD": "compare values of the same type",
+    "x = person.age in person.counted": "write the values to look for in brackets",
+    "w = {**{Mind.LOW: 1.0}}": "weights are written out",
+    "x[0] = 1": "a step sets names and fields of agents, one at a time",
     "x = float(person.mood)": "takes a number, but gets Mood",
     "x = not person.side": "must be a condition here, not a text: compare it with something",
     "person.neighbours = 3": "cannot be set in a step",
@@ -105,6 +119,12 @@ def endless(self, person: Person) -> float:
 def unsure(self, person: Person) -> float:
     if person.age > 3:
         return 1.0
+
+def empty(self, person: Person) -> None:
+    return
+
+def itself(self, person: Person) -> object:
+    return self
 
 async def waiting(self, person: Person) -> float:
     x = await person.decide("up")

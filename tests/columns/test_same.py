@@ -13,6 +13,7 @@ from tests.columns.worlds import (
     Deffuant,
     Epidemic,
     Health,
+    Late,
     ListedEpidemic,
     MoodyPairs,
     MoodyVoters,
@@ -65,6 +66,39 @@ def test_a_question_is_evaluated_in_the_order_of_python(tmp_path: Path) -> None:
     """Who is asked is drawn before the weights, and weights may have two names."""
     log = require_same(town(ASKED, tmp_path), 30, tmp_path, seed=1)
     assert log.count(b'"reasoner.decision"') > 5
+
+
+COMPARED = """
+person.seen = self.doubled(person.money)
+friend = person.random.choice(person.neighbours)
+other = friend.random.choice(friend.neighbours)
+if other not in person.neighbours:
+    person.counted += 1
+person.is_glad = await person.decide("up") == Mind.HIGH
+if not await person.decide("up") is Mind.LOW:
+    person.counted += 10
+"""
+DOUBLED = """
+@staticmethod
+def doubled(x: float) -> float:
+    return x * 2.0
+"""
+
+
+def test_what_is_compared_with_an_answer_or_neighbours_is_the_same(tmp_path: Path) -> None:
+    """An answer may be compared where it is awaited, and an agent looked for among neighbours."""
+    world = town(COMPARED, tmp_path, more=DOUBLED)
+    objects, columns = (fields_of(Run(world, 12, seed=3, columns=each)) for each in (False, True))
+    assert objects == columns
+    assert sum(objects[0]["fields"]["counted"]) > 0
+
+
+def test_before_there_is_a_network_nobody_has_neighbours(tmp_path: Path) -> None:
+    """A network may come late, and another one in its place."""
+    require_same(Late, 5, tmp_path)
+    fields = [fields_of(Run(Late, 5, columns=each))[0]["fields"] for each in (False, True)]
+    assert fields[0] == fields[1]
+    assert fields[1]["met"] == [5, 4, 4, 4, 4]
 
 
 OF_AGENTS: dict[str, Callable[[Any], Any]] = {

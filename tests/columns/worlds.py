@@ -9,10 +9,12 @@ from prism.worlds import (
     Agent,
     World,
     during,
+    from_edges,
     grid,
     measure,
     one_of,
     random_graph,
+    ring,
     small_world,
     state,
     treatment,
@@ -291,3 +293,21 @@ class Together(World[Patient]):
     @during(Health.WELL)
     def live(self, patient: Patient) -> None:
         patient.careful = any(friend.met > 3 for friend in patient.neighbours)
+
+
+class Late(World[Patient]):
+    """A world whose network comes, and is replaced, in the middle of the run."""
+
+    rounds = 4
+
+    @during(Health.WELL)
+    def look(self, patient: Patient) -> None:
+        """Count the neighbours that there are by now."""
+        patient.met += len(patient.neighbours)
+
+    def round_begins(self) -> None:
+        """Set networks."""
+        if self.round == 2:
+            self.network = ring(self, 2)
+        if self.round == 4:
+            self.network = from_edges(self, [(0, 1)], directed=True)

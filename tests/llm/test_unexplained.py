@@ -95,6 +95,17 @@ async def test_a_server_that_refuses_log_probabilities_without_a_reason_is_chatt
     assert extras_sent(server) == [True, False, False, True]
 
 
+@pytest.mark.parametrize("dialect", ["openai"], indirect=True)
+async def test_log_probabilities_that_a_second_refusal_names_are_asked_for_no_more(
+    server: FakeOllama, connect: Connect
+) -> None:
+    """The question is a chat at once, which has neither of their parts."""
+    server.fail(Fault.status(400, "Bad Request"), Fault.status(400, "no logprobs here"))
+    (decision,) = await Reasoner(connect()).decide_many([ask()])
+    assert decision.source == "model"
+    assert ["top_logprobs" in asked.body for asked in server.questions] == [True, True, False]
+
+
 @BOTH
 async def test_less_is_tried_once(server: FakeOllama, connect: Connect) -> None:
     """A server that refuses everything in this way gets no second request for each question."""

@@ -117,8 +117,7 @@ def test_windows_are_read_where_servers_tell_them() -> None:
 )
 def test_refusals_of_the_length_are_told_from_others(message: str, is_one: bool) -> None:
     """Only these are about the window."""
-    error = LLMError(f"http://gpu1:8000 answered 400: {message}")
-    error.status = 400
+    error = LLMError(f"http://gpu1:8000 answered 400: {message}", status=400)
     assert refuses_length(error) == is_one
 
 

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prism import Run
-from prism.errors import FieldValueError, SimulationError
+from prism.errors import FieldTypeError, FieldValueError, SimulationError
 from prism.examples.rumour import Person
 from prism.worlds import (
     Network,
@@ -23,6 +24,7 @@ from prism.worlds import (
     small_world,
 )
 from tests.kit.later import Later
+from tests.kit.worlds import run_in
 
 networkx = Later("networkx")
 
@@ -201,6 +203,40 @@ def test_what_no_network_can_be_is_refused(make: Make, problem: str) -> None:
     """Numbers out of their range and strangers are refused."""
     with pytest.raises(FieldValueError, match=problem):
         network_of(make, 8)
+
+
+@pytest.mark.parametrize("given", [lambda: networkx.Graph(), list])
+def test_what_is_no_network_is_refused(given: Callable[[], Any]) -> None:
+    """A graph or a list has to be made a network first."""
+    with pytest.raises(FieldTypeError, match=r"(?s)must be a Network, got .*from_edges\(self"):
+        Town().network = given()
+
+
+class Replaced(Town):
+    """People whose first network comes in a hook, and is replaced by one that leads one way."""
+
+    rounds = 4
+
+    def round_begins(self) -> None:
+        """Set networks, and change the last one."""
+        if self.round == 2:
+            self.network = ring(self, 2)
+        if self.round == 3:
+            self.network = from_edges(self, [(0, 1), (1, 2)], directed=True)
+        if self.round == 4:
+            self.network.connect(self.agents[3], self.agents[4])
+
+    def round_ends(self) -> None:
+        """Tell of the neighbours."""
+        self.log("met", neighbours=[len(each.neighbours) for each in self.agents])
+
+
+def test_a_network_that_a_hook_set_is_resumed(tmp_path: Path) -> None:
+    """Stopped after its first network, and after another, a run goes on to the same bytes."""
+    options = Run(Replaced, 6)
+    whole = run_in(tmp_path / "whole", options)
+    assert b'"neighbours":[1,1,0,1,0,0]' in whole
+    assert run_in(tmp_path / "stopped", options, stops=[2, 3]) == whole
 
 
 def test_a_world_without_a_network_says_so() -> None:

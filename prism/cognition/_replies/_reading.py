@@ -290,7 +290,8 @@ class AskedAction:
         tags: The identifier: stripped, each run of spaces an underscore; empty if there is none.
         value: The text to store, exactly as it was given; None if there is none. JSON values other
             than text are compact JSON.
-        fields: What else the action has, by name, as an action of the application may need it.
+        fields: What else the action has, by name, as an action of the application may need it;
+            tags and value, too, if they are lists or objects.
     """
 
     type: str
@@ -421,9 +422,12 @@ def _needs_value(action: AskedAction) -> bool:
 
 
 def _fields_of(parts: Leaves) -> dict[str, Any]:
-    """Return what an action has beside type, tags and value."""
+    """Return what an action has beside type, tags and value, and those of the two that are data."""
     fields = {
-        key: value for key, value in parts.items() if key not in (*_PARTS, *_OF_AGENT, UNREAD)
+        key: value
+        for key, value in parts.items()
+        if key not in (*_PARTS, *_OF_AGENT, UNREAD)
+        or (key in ("tags", "value") and isinstance(value, list | dict))
     }
     stray = parts.get(UNREAD)
     for found in _FIELD.finditer(stray) if isinstance(stray, str) else ():

@@ -222,27 +222,22 @@ def translated(error: Exception) -> Exception:
     Temporary and possibly temporary failures are translated. So are exceptions of prism's own
     clients inside another; these have already retried, so they are not temporary any more.
     """
-    found: LLMError
     status, said = status_of(error), error_in_body(error)
     if isinstance(error, LLMError):
-        found = LLMError(describe(error))
-    elif said is not None:
+        return LLMError(describe(error))
+    if said is not None:
+        told = "the server answered with an error instead of a reply"
         brief = " ".join(said[:2000].split())[:_MOST_SAID]
-        found = BadReplyError(f"the server answered with an error instead of a reply: {brief}")
-        found.status = INTERNAL
-    elif status in (*OVERLOADED, _IN_A_STREAM):
-        found = OverloadedError(describe(error))
-        found.status = status or 0
-        found.retry_after = _wait_of(error, found.status)
-    elif status == INTERNAL or has_lost_model(error):
-        found = LLMError(describe(error))
-        found.status = INTERNAL
-    elif status is None and any(map(_is_transport_fault, _causes(error))):
-        found = UnreachableError(describe(error))
-    else:
-        return error
+        return BadReplyError(f"{told}: {brief}", status=INTERNAL)
+    if status in (*OVERLOADED, _IN_A_STREAM):
+        wait = _wait_of(error, status)
+        return OverloadedError(describe(error), status=status, retry_after=wait)
+    if status == INTERNAL or has_lost_model(error):
+        return LLMError(describe(error), status=INTERNAL)
+    if status is None and any(map(_is_transport_fault, _causes(error))):
+        return UnreachableError(describe(error))
 
-    return found
+    return error
 
 
 def status_of(error: BaseException) -> int | None:

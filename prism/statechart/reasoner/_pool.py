@@ -271,11 +271,9 @@ class Pool(Generic[HostT]):
 
     def _takes_none(self, hosts: Sequence[Host], error: LLMError, more: str = "") -> LLMError:
         addresses = ", ".join(host.address for host in hosts)
-        refusal = DecisionsUnsupportedError(
-            f"{self.model} takes no decision questions at {addresses}{more}"
+        return DecisionsUnsupportedError(
+            f"{self.model} takes no decision questions at {addresses}{more}", host=error.host
         )
-        refusal.host = error.host
-        return refusal
 
     async def offers_decisions(self) -> bool:
         """Return True if any server supports decision questions, or only an attempt can tell.

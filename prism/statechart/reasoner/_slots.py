@@ -709,12 +709,17 @@ def _outlast(hosts: Hosts[Any], cost: Cost) -> bool:
 
 def _too_long_a_pause(hosts: Hosts[Any], cost: Cost) -> LLMError:
     left = max(0.0, cost.allowance.seconds_left())
-    error = LLMError(f"{_trouble_of(hosts)}: not waited for, since {left:.3g} s are left")
-    error.host = hosts[0].address if len(hosts) == 1 else None
-    error.retry_after = min(host.traffic.throttle.seconds_asked() for host in hosts)
-    error.status = BUSY[0]
+    return LLMError(
+        f"{_trouble_of(hosts)}: not waited for, since {left:.3g} s are left",
+        host=_only(hosts),
+        retry_after=min(host.traffic.throttle.seconds_asked() for host in hosts),
+        status=BUSY[0],
+    )
 
-    return error
+
+def _only(hosts: Hosts[Any]) -> str | None:
+    """Return the address of the only host."""
+    return hosts[0].address if len(hosts) == 1 else None
 
 
 def _trouble_of(hosts: Hosts[Any]) -> str:
@@ -729,7 +734,6 @@ def circuit_open(hosts: Hosts[Any]) -> CircuitOpenError:
         max(host.breaker.seconds_left(), host.traffic.throttle.seconds_left()) for host in hosts
     )
     why = "; ".join(host.trouble for host in hosts)
-    error = CircuitOpenError(f"circuit open for {wait:.1f} s after repeated failures: {why}")
-    error.host = hosts[0].address if len(hosts) == 1 else None
-
-    return error
+    return CircuitOpenError(
+        f"circuit open for {wait:.1f} s after repeated failures: {why}", host=_only(hosts)
+    )
