@@ -35,7 +35,7 @@ from prism.statechart.reasoner._spending import Cost
 from prism.statechart.reasoner._texts import BaseWriter
 from prism.statechart.reasoner._tokens import TokenCounter, count_tokens
 from prism.telemetry import events
-from prism.telemetry._loggers import EventLogger, report_warning
+from prism.telemetry._loggers import EventLogger, describe, report_warning
 from prism.worlds._addresses import address_of, code_of, found_at, function_at
 from prism.worlds._alone import Alone, AloneRun, Event, told_by
 from prism.worlds._loop import Loop
@@ -462,7 +462,7 @@ def _counter_of(name: str) -> TokenCounter:
         counter = function_at(name, "count")
         counted: Any = counter("two words")
     except Exception as error:  # of a module of the user's
-        told = getattr(error, "problem", error)
+        told = error.problem if isinstance(error, InputError) else describe(error)
         raise InputError(f"{name} cannot be used: {told}", field="count") from error
     if isinstance(counted, bool) or not isinstance(counted, int) or counted < 0:
         raise InputError(f"{name} must return a number of tokens, got {counted!r}", field="count")

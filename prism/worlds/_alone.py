@@ -277,7 +277,8 @@ def _default_of(each: Any, file: Any) -> Any:
     if each.default_factory is not MISSING:
         return each.default_factory()
     if each.default is MISSING:
-        raise InputError(f"is needed to run {file}", field=each.name)
+        named = file.__name__ if isinstance(file, type) else file
+        raise InputError(f"is needed to run {named}: name it", field=each.name)
 
     return each.default
 

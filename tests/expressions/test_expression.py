@@ -17,6 +17,7 @@ CONTEXT: dict[str, Any] = {
     "last": {"kind": "write", "parts": [1, 2]},
     "ready": True,
     "nothing": None,
+    "wide": "a" * 101,
 }
 
 
@@ -50,6 +51,9 @@ def test_an_expression_is_pickled_by_its_source() -> None:
         ("tags", True),
         ("ready or nowhere", True),
         ("  tick == 3 ", True),
+        ("1 < tick < 5 and not 1 < tick < 3 < nowhere", True),
+        ("(tick, name)[1] == 'Ann' and tick in (2, 3)", True),
+        ("int('3') + int(0.5) == tick and name.strip('An') == ''", True),
     ],
 )
 def test_a_condition_reads_the_context(source: str, holds: bool) -> None:
@@ -70,6 +74,54 @@ def test_ecmascript_has_words_of_its_own_but_not_among_keys(source: str) -> None
     dialect = Dialect(dotted=None, is_ecmascript=True)
     context = {"last": {"null": 1, "parts": {"true": None, "none": 0}}}
     assert Expression(source, dialect=dialect).holds(context)
+
+
+ECMASCRIPT = Dialect(frozenset({"In"}), None, is_ecmascript=True)
+
+
+@pytest.mark.parametrize(
+    ("source", "value"),
+    [
+        ("1 + name", "1Ann"),
+        ("name + 1", "Ann1"),
+        ("rate + name + ready + 2.0", "0.25Anntrue2"),
+        ("!-tick || !!ready", True),
+        ("!last['parts'][0]", False),
+        ("!name.length && ready", False),
+        ("In('s') && !In('t')", True),
+    ],
+)
+def test_ecmascript_means_what_it_means_there(source: str, value: Any) -> None:
+    """A number beside a text becomes one, and an operand ends where it ends there."""
+    found = Expression(source, ECMASCRIPT).value({**CONTEXT, "In": {"s": True, "t": False}})
+    assert (found, type(found)) == (value, type(value))
+
+
+@pytest.mark.parametrize(
+    ("source", "problem"),
+    [
+        ("tick # 1", "is not an expression: unexpected '#'"),
+        ("ready ? 1 : 2", r"uses '\?', which expressions do not have"),
+        ("typeof tick", "uses 'typeof'"),
+        ("1 < tick < 5", "compares in a chain: write each comparison with &&"),
+        ("In()", r"calls In\(\) without one argument"),
+        ("In('s', 't')", r"calls In\(\) without one argument"),
+        ("!(ready", "is not an expression"),
+        ("!", "is not an expression"),
+        ("-" * 999 + "1", "nested"),
+    ],
+)
+def test_what_ecmascript_has_alone_is_refused(source: str, problem: str) -> None:
+    """When the expression is read, with what to write where there is another way."""
+    with pytest.raises(ExpressionError, match=problem):
+        Expression(source, ECMASCRIPT)
+
+
+def test_equal_expressions_are_one_key() -> None:
+    """They have the source and the dialect in common."""
+    assert {Expression("1"), Expression("1")} == {Expression("1")}
+    assert Expression("1") != Expression("1", ECMASCRIPT)
+    assert Expression("1") != "1"
 
 
 def test_a_name_that_nobody_provides_is_named() -> None:
@@ -116,6 +168,8 @@ def test_the_names_of_a_condition_are_known() -> None:
         ("1" + "+1" * 400, "nested more than 100 levels deep"),
         ("[" * 150, "is not an expression"),
         ("\0", "is not an expression"),
+        ("{**last}", r"uses \*\*, which dicts in expressions do not have"),
+        ("max(**last)", r"uses \*\*, which calls in expressions do not have"),
     ],
     ids=lambda value: repr(value)[:24],
 )
@@ -171,6 +225,7 @@ def test_a_variable_may_ask_another_condition() -> None:
         "tags[7]",
         "nothing.get('x')",
         "len(3)",
+        "name.strip(wide)",
         "last < 3",
     ],
 )

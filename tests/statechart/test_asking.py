@@ -103,6 +103,12 @@ def test_what_asks_for_nothing_is_called_as_it_is() -> None:
     assert chart.fire(SimpleNamespace(state=Door.SHUT), "x") is None
 
 
+def test_what_does_not_tell_its_parameters_is_called_as_it_is() -> None:
+    """As some functions that are written in C."""
+    chart = Statechart(Door, [Transition("x", Door.SHUT, Door.OPEN, getattr)], initial=Door.SHUT)
+    assert chart.fire(SimpleNamespace(state=Door.SHUT), "x", "state") is Door.OPEN
+
+
 def test_a_default_and_a_partial_are_filled_where_they_are_open() -> None:
     """A parameter that a partial has fixed by place is not asked for again."""
 

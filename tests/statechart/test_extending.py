@@ -17,6 +17,7 @@ from prism.statechart import (
     Definition,
     Statechart,
     Transition,
+    other_than,
     social_media_chart,
     state_enum,
 )
@@ -400,3 +401,11 @@ def test_a_chart_does_not_change(name: str) -> None:
     with pytest.raises(AttributeError):
         delattr(chart, name)
     assert getattr(chart, name) == before
+
+
+def test_all_states_but_some_are_those_of_the_new_chart() -> None:
+    """What is added may leave from every state except the named ones."""
+    home = Transition("home", other_than(S.IDLE, More.MUTED), S.IDLE)
+    chart = social_media_chart().extended(states=More, transitions=[*MUTING, home])
+    leaving = {each.source for each in chart.transitions if each.trigger == "home"}
+    assert leaving == {each for each in chart.states if each not in ("idle", "muted")}

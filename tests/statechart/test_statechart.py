@@ -11,7 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prism.errors import DefinitionError, UnknownStateError
-from prism.statechart import AgentState, Statechart, Transition, social_media_chart, state_enum
+from prism.statechart import (
+    AgentState,
+    State,
+    Statechart,
+    Transition,
+    social_media_chart,
+    state_enum,
+)
 from tests.kit.moves import chart_of, snapshot
 
 S = AgentState
@@ -96,14 +103,30 @@ def test_a_chart_serves_any_str_enum() -> None:
     ]
 
 
-@pytest.mark.parametrize("method", ["valid_targets", "valid_triggers"])
-def test_asking_about_an_unknown_state_is_an_error(method: str) -> None:
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda chart: chart.valid_targets("flying", "go"),
+        lambda chart: chart.valid_triggers("flying"),
+        lambda chart: chart.active("flying"),
+        lambda chart: chart.is_in(SimpleNamespace(state=S.IDLE), "flying"),
+    ],
+)
+def test_asking_about_an_unknown_state_is_an_error(ask: Any) -> None:
     """A question about a state outside the chart is an UnknownStateError that lists the states."""
     chart = Statechart([S.IDLE], [], S.IDLE)
     with pytest.raises(
         UnknownStateError, match="state 'flying' is not in chart 'statechart': use one of idle"
     ):
-        getattr(chart, method)(*("flying", "go")[: 2 if method == "valid_targets" else 1])
+        ask(chart)
+
+
+def test_an_agent_is_in_its_own_state() -> None:
+    """Named by a member, or by its text."""
+    chart = Statechart([S.IDLE, S.RESTING], [], S.IDLE)
+    agent = SimpleNamespace(state=S.IDLE)
+    assert chart.is_in(agent, S.IDLE)
+    assert not chart.is_in(agent, "resting")  # type: ignore[arg-type]
 
 
 def test_targets_and_triggers_are_listed_once_in_definition_order(agent: Any) -> None:
@@ -126,6 +149,19 @@ def test_targets_and_triggers_are_listed_once_in_definition_order(agent: Any) ->
     assert chart.enabled_targets(agent, "go") == [S.RESTING]
     assert chart.enabled_targets(agent, "on") == [S.IDLE]
     assert chart.enabled_targets(agent, "nonsense") == []
+
+
+def test_a_composites_events_are_those_of_what_is_inside_as_well() -> None:
+    """In definition order, for the leaf that an agent is in."""
+    inside = State(S.SCROLLING, [S.EVALUATING, S.COMPOSING])
+    moves = [
+        Transition("stop", S.SCROLLING, S.IDLE),
+        Transition("go", S.EVALUATING, S.COMPOSING),
+        Transition("go", S.IDLE, S.SCROLLING),
+    ]
+    chart = Statechart([S.IDLE, inside], moves, S.IDLE)
+    assert chart.valid_triggers(S.EVALUATING) == ["stop", "go"]
+    assert chart.valid_triggers(S.COMPOSING) == ["stop"]
 
 
 def test_asking_for_enabled_targets_changes_nothing(agent: Any) -> None:

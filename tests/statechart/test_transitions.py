@@ -8,7 +8,7 @@ import pickle
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import UTC, datetime, timedelta, timezone
-from enum import StrEnum
+from enum import Enum, StrEnum
 from functools import partial
 from typing import Any
 from unittest.mock import AsyncMock, Mock
@@ -67,6 +67,7 @@ def test_transition_cannot_be_changed() -> None:
             r"source must be a member of AgentState, got 'idle'; did you mean AgentState.IDLE\?",
         ),
         (("go", None, S.RESTING), "source must be a member"),
+        (("go", Enum("Level", "LOW").LOW, S.IDLE), "a str-based Enum, .*, got Level.LOW"),
         (
             ("go", S.IDLE, "resting"),
             r"target must be a member of AgentState, .*; did you mean AgentState.RESTING\?",
@@ -114,6 +115,7 @@ def test_transition_shows_as_an_arrow() -> None:
     """A transition prints as source, trigger and target, in the states' texts."""
     assert str(Transition("go", S.IDLE, S.RESTING)) == "idle --go--> resting"
     assert str(Transition("go", "*", S.RESTING)) == "* --go--> resting"
+    assert repr(Transition("go", "*", S.IDLE, after=3)).endswith("action=None, after=3)")
 
 
 def test_a_state_called_asterisk_is_no_wildcard() -> None:

@@ -387,9 +387,9 @@ class Interpreter(Running[StateT]):
 
     def _dwell(self, agent: Any) -> tuple[int, float | None]:
         """Count one more tick in the state; return the ticks, 0 if none are kept, and the limit."""
+        state = self._require_known_state(agent)
         ticks = getattr(agent, "ticks_in_state", None)
         if ticks is not None:
-            self._require_known_state(agent)
             self._writer_of(agent)
             ticks = count_tick(agent, ticks)
         elif self._definition.timeouts:
@@ -399,7 +399,7 @@ class Interpreter(Running[StateT]):
             self._warn_once(kind, f"chart {self._definition.name!r}: {problem}: {adds}")
 
         own_limit = getattr(agent, "timeout_threshold", None)
-        return ticks or 0, self._limits.get(self._state_of(agent)) or own_limit
+        return ticks or 0, self._limits.get(state) or own_limit
 
     # Choosing
 

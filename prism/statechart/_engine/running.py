@@ -36,6 +36,8 @@ class Running(Committing[StateT]):
         Inside entry and exit actions, these are the states that are active at that instant.
         """
         if self._nested is None:
+            # refuses what is no state
+            self._row(state)
             return bool(self._require_known_state(agent) == state)
 
         number = self._nested.tree.numbers.get(state_text(state))

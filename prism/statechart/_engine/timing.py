@@ -91,12 +91,14 @@ def rate_of(chart: Any, agent: Any, arc: Arc, context: Any) -> float:
     if not callable(rate):
         return float(rate)
 
+    # a function may move the agent before it fails
+    state = agent.state
     try:
         value = float(rate(agent, context))
         if not (isfinite(value) and value >= 0):
             raise FieldValueError(f"a rate must be a finite number, 0 or more, got {value!r}")
     except Exception as error:
-        alone = chart._nested.alone(agent.state, arc)
+        alone = chart._nested.alone(state, arc)
         chart._reporter.guard_failed(error, agent, alone[3])
         return 0.0
 
@@ -104,8 +106,14 @@ def rate_of(chart: Any, agent: Any, arc: Arc, context: Any) -> float:
 
 
 def fire_alone(chart: Any, agent: Any, arc: Arc, context: Any) -> Any:
-    """Make one transition whose time has come, and no other of its trigger."""
+    """Make one transition whose time has come, and no other of its trigger.
+
+    None is made where a rate's function has moved the agent away.
+    """
     alone = chart._nested.alone(agent.state, arc)
+    if alone is None:
+        return None
+
     passing = next(chart._passing([alone], agent, context), None)
     return None if passing is None else chart._run(agent, passing, context)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from reprlib import repr as brief
 from typing import Any
 
-from prism.expressions import ExpressionError
+from prism.expressions import ExpressionError, MalformedError
 from prism.statechart.formats._scxml_content import (
     Assign,
     Block,
@@ -187,9 +187,12 @@ class ContentReader:
     def _location(self, element: Element, source: str) -> tuple[Location | None, str]:
         try:
             return Location.read(source, self.model.dialect), ""
-        except ExpressionError as error:
+        except MalformedError as error:
             self._problems.note(element, f"{error}, and fails when it is reached")
             return None, str(error)
+        except ExpressionError as error:
+            self._problems.add(element, f"the location {brief(source)} {error}")
+            return None, ""
 
     def _if(self, element: Element) -> Step | None:
         branches: list[tuple[Value | None, list[Element]]] = [(self._test(element), [])]
@@ -244,9 +247,9 @@ class ContentReader:
             self._problems.add(
                 element, f"the delay must be a duration such as '1s' or '500ms', got {delay!r}"
             )
-        id_location = None
+        id_location, id_problem = None, ""
         if "idlocation" in given:
-            id_location, _ = self._location(element, given["idlocation"])
+            id_location, id_problem = self._location(element, given["idlocation"])
         return Send(
             given.get("event"),
             self._optional(element, "eventexpr"),
@@ -258,6 +261,7 @@ class ContentReader:
             self._optional(element, "delayexpr"),
             given.get("id"),
             id_location,
+            id_problem,
             self._payload(element),
         )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
 from prism.expressions import ExpressionError
@@ -125,7 +125,7 @@ class Payload:
     params: tuple[tuple[str, Value], ...] = ()
     names: tuple[tuple[str, Value], ...] = ()
     content: Value | None = None
-    literal: Any = None
+    literal: Any = field(default=None, hash=False)
 
     def data(self, run: Run) -> Any:
         """Return the data, without parameters that fail; the document gets an event about each."""
@@ -205,7 +205,7 @@ class Assign:
     location: Location | None
     problem: str
     value: Value | None
-    literal: Any = None
+    literal: Any = field(default=None, hash=False)
 
     def run(self, run: Run, /) -> None:
         """Set it."""
@@ -281,6 +281,7 @@ class Send:
     delay_value: Value | None
     id: str | None
     id_location: Location | None
+    id_problem: str
     payload: Payload
 
     def run(self, run: Run, /) -> None:
@@ -294,6 +295,8 @@ class Send:
             raise ContentError(str(error), sendid=sendid or None) from None
 
     def _sendid(self, run: Run) -> str:
+        if self.id_problem:
+            raise ContentError(self.id_problem)
         if self.id_location is None:
             return self.id or ""
         memory = run.session.memory

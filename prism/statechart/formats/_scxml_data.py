@@ -116,10 +116,10 @@ class Model:
     name: str
     dialect: Dialect
     tick: float
-    data: tuple[Datum, ...] = ()
-    inside: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    data: tuple[Datum, ...] = field(default=(), hash=False)
+    inside: Mapping[str, frozenset[str]] = field(default_factory=dict, hash=False)
     is_late: bool = False
-    first: tuple[Datum, ...] = ()
+    first: tuple[Datum, ...] = field(default=(), hash=False)
 
     def value(self, value: Value, event: Event, agent: Any) -> Any:
         """Return what an expression gives now.

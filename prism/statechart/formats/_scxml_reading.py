@@ -378,6 +378,7 @@ class _Reader:
                 element,
                 "the event is empty: name one, or leave event out of an eventless transition",
             )
+            return None
         for event in events:
             if not _DESCRIPTOR.fullmatch(event):
                 self._problems.add(
@@ -459,6 +460,11 @@ class _Reader:
         """Return whether the document says nothing that a chart written in Python could not."""
         parts = [part for _, item in self._made for part in (item.guard, item.action)]
         parts += [each for state in self._tree for each in _functions_of(state)]
+        parts += [
+            self._content.block(each)
+            for _, history in self._histories.values()
+            for each in history.all("transition")
+        ]
         if self._content.has_data or any(map(_does_more, parts)):
             return False
 

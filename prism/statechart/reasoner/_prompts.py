@@ -347,7 +347,8 @@ def meaning_of(question: Question, option: Any, descriptions: Mapping[Any, str])
 
     if isinstance(option, Configuration):
         means = [meaning_of(question, leaf, descriptions) for leaf in option.leaves]
-        return descriptions.get(option) or "; ".join(means)
+        has_any = means != [*map(state_text, option.leaves)]
+        return descriptions.get(option) or ("; ".join(means) if has_any else state_text(option))
 
     own = getattr(question.agent, "meanings", None)
     meaning = own.get(option) if isinstance(own, Mapping) else None

@@ -70,10 +70,7 @@ def _marked(part: str) -> str:
 
 def _formatted(value: Any, form: str) -> str:
     if form and isinstance(value, (int, float)) and not isinstance(value, bool):
-        try:
-            return format(int(value) if form.endswith("d") else value, form)
-        except OverflowError:  # a whole number that no float can hold
-            return str(value)
+        return format(int(value) if form.endswith("d") else value, form)
     if isinstance(value, str):
         return value
     if isinstance(value, int) and not isinstance(value, bool):

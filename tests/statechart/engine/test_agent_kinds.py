@@ -112,6 +112,9 @@ def test_an_object_without_ticks_never_times_out() -> None:
         is None
     )
     assert vars(agent) == {"state": S.IDLE}
+    agent.state = ["idle"]  # type: ignore[assignment]
+    with pytest.raises(UnknownStateError, match=r"is in state \['idle'\]"):
+        chart_of().tick(agent)
 
 
 @pytest.mark.parametrize(

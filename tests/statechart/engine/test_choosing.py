@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from prism.errors import AgentError, UnknownStateError, UnknownTriggerError
+from prism.statechart import State
 from prism.statechart.statechart import Statechart
 from prism.statechart.states import AgentState
 from prism.statechart.transitions import Transition
@@ -74,6 +75,18 @@ def test_first_truthy_guard_wins(
         agent.state = S.IDLE
         assert chart.fire(agent, "go", guards) is expected
         assert agent.state is (expected or S.IDLE)
+
+
+def test_a_guard_that_fails_in_a_composite_does_not_hold(events: list[Any]) -> None:
+    """It is logged, and the transition of the state around is made."""
+    tree = [State(S.SCROLLING, [S.IDLE, S.EVALUATING]), S.RESTING]
+    moves = [
+        Transition("go", S.IDLE, S.EVALUATING, lambda _agent, _context: 1 / 0),
+        Transition("go", S.SCROLLING, S.RESTING),
+    ]
+    chart = Statechart(tree, moves, S.IDLE)
+    assert chart.fire(SimpleNamespace(state=S.IDLE), "go") is S.RESTING
+    assert events[0]["event"] == "statechart.guard_failed"
 
 
 def test_later_guards_are_not_evaluated(agent: Any) -> None:

@@ -190,6 +190,10 @@ def leave(chart: Any, agent: Any) -> None:
     chart.fire(agent, "look")
 
 
+def leave_by_name(chart: Any, agent: Any) -> None:
+    chart.fire_to(agent, "look", S.EVALUATING)
+
+
 def leave_and_come_back(chart: Any, agent: Any) -> None:
     chart.fire(agent, "look")
     chart.fire(agent, "look")
@@ -197,7 +201,8 @@ def leave_and_come_back(chart: Any, agent: Any) -> None:
 
 @pytest.mark.parametrize("bare", [True, False])
 @pytest.mark.parametrize(
-    ("meanwhile", "now_in"), [(leave, S.EVALUATING), (leave_and_come_back, S.IDLE)]
+    ("meanwhile", "now_in"),
+    [(leave, S.EVALUATING), (leave_by_name, S.EVALUATING), (leave_and_come_back, S.IDLE)],
 )
 async def test_a_stale_answer_is_discarded(
     decider: Any, bare: bool, meanwhile: Any, now_in: S, events: list[Any]

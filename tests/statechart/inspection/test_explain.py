@@ -123,6 +123,7 @@ def test_strict_chart_raises_at_the_first_fault() -> None:
         "not asked",
     ]
     assert (explanation.outcome, explanation.target) == ("raises", None)
+    assert "fire raises the guard's exception: the chart is strict" in str(explanation)
     decided = chart_of(True, ValueError("x"), True, strict=True, decides=True)
     explanation = decided.explain(SimpleNamespace(state=IDLE), "go")
     assert (explanation.outcome, explanation.target, explanation.options) == (

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from prism.errors import DefinitionError
-from prism.statechart import History, State, Statechart, Transition, done
-from tests.statechart.nested.phone import Day, Phone, phone
+from prism.statechart import History, In, State, Statechart, Transition, done
+from tests.statechart.nested.phone import Day, Owner, Phone, phone
 
 
 def misused(*more: Any, states: Any = None, **options: Any) -> str:
@@ -54,6 +54,13 @@ def misused(*more: Any, states: Any = None, **options: Any) -> str:
             Transition("x", Phone.READING, Day.IDLE),
             "target <Day.IDLE: 'idle'> is not among the states of the tree",
         ),
+        ("x", "transition 5 must be a Transition, got 'x'"),
+        (Transition("state", Phone.POCKET, Phone.READING), "a trigger cannot be called 'state'"),
+        (Transition("x", "*", Phone.POCKET, internal=True), "a wildcard cannot be internal"),
+        (
+            Transition("x", Phone.READING, Phone.REPLYING, internal=True),
+            "it is internal, but 'reading' is not a composite",
+        ),
     ],
 )
 def test_a_transition_that_cannot_be_is_refused(item: Any, message: str) -> None:
@@ -73,6 +80,12 @@ def test_a_tree_that_cannot_be_is_refused() -> None:
         State(Phone.ENGAGING, parallel=True)
     assert "'engaging' has substates: make one of these final" in misused(
         final_states=[Phone.ENGAGING]
+    )
+    with pytest.raises(DefinitionError, match="is parallel, so all its regions are entered"):
+        State(Phone.ENGAGING, [Phone.READING, Phone.SENT], initial=Phone.SENT, parallel=True)
+    regions = [Phone.POCKET, State(Phone.ENGAGING, [*USED_STATES], parallel=True)]
+    assert "state 'sent' is a region, which cannot be final itself" in misused(
+        states=[*regions], final_states=[Phone.SENT]
     )
     assert "'pocket' does not lie inside 'engaging'" in misused(
         states=[Phone.POCKET, State(Phone.ENGAGING, [*USED_STATES], initial=Phone.POCKET)]
@@ -96,6 +109,34 @@ def test_a_text_with_the_sign_between_leaves_is_refused_in_charts_with_regions()
 
 
 USED_STATES = (Phone.READING, Phone.REPLYING, Phone.SENT, Phone.BROKEN)
+
+
+def test_a_trigger_cannot_be_taken_for_one_without_an_event() -> None:
+    """Where a chart has both, since logs could not tell them apart."""
+    always = Transition("always", Phone.POCKET, Phone.READING)
+    assert "logs call eventless transitions 'always'" in misused(
+        always, Transition(None, Phone.READING, Phone.BROKEN)
+    )
+    assert phone(always).fire(Owner(), "always") is Phone.READING
+
+
+def test_eventless_transitions_may_follow_each_other_to_an_end() -> None:
+    """Only those that come back to where they began are refused."""
+    chart = phone(
+        Transition(None, Phone.REPLYING, Phone.SENT),
+        Transition(None, Phone.READING, Phone.REPLYING),
+    )
+    assert chart.fire(Owner(), "opens") is Phone.SENT
+
+
+def test_a_guard_on_a_state_belongs_to_a_chart() -> None:
+    """Outside of one it says what to call instead; two on one state are equal."""
+    guard = In(Phone.READING)
+    with pytest.raises(DefinitionError, match=r"use it only as a guard, and chart.is_in\(agent"):
+        guard(Owner(), None)
+    assert repr(guard) == "In(<Phone.READING: 'reading'>)"
+    assert {guard, In(Phone.READING)} == {guard}
+    assert guard != Phone.READING
 
 
 def test_shares_beyond_the_whole_are_refused() -> None:

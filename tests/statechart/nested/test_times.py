@@ -76,6 +76,9 @@ def test_the_agents_own_limit_is_for_states_without_one() -> None:
     chart.begin(agent)
     chart.fire(agent, "opens")
     assert ticks_until(chart, agent, Phone.POCKET) == 10
+    chart = phone(Transition("timeout", Phone.POCKET, Phone.BROKEN), timeouts={Phone.ENGAGING: 9})
+    chart.begin(agent)
+    assert ticks_until(chart, agent, Phone.BROKEN) == 3
 
 
 def test_regions_have_times_of_their_own() -> None:
@@ -161,6 +164,46 @@ def test_an_agent_without_random_numbers_is_told_what_to_set() -> None:
     chart = phone(Transition("idles", Phone.READING, Phone.POCKET, rate=1))
     with pytest.raises(AgentError, match=r"agent.random = random.Random\(seed\)"):
         chart.tick(SimpleNamespace(state=Phone.READING))
+
+
+@pytest.mark.parametrize("rate", [float("nan"), -1, "often"])
+def test_a_rate_that_is_none_is_reported(rate: Any, caplog: pytest.LogCaptureFixture) -> None:
+    """As a guard that fails, and the transition does not happen."""
+    chart = phone(Transition("idles", Phone.POCKET, Phone.BROKEN, rate=lambda _a, _c: rate))
+    assert chart.tick(Owner()) is None
+    assert "guard_failed" in caplog.text
+    if rate != "often":
+        assert f"a rate must be a finite number, 0 or more, got {float(rate)}" in caplog.text
+
+
+@pytest.mark.parametrize("rate", [1e9, "often"])
+def test_a_rate_may_have_moved_the_agent(rate: Any, caplog: pytest.LogCaptureFixture) -> None:
+    """Then its transition does not happen, whether or not the function failed."""
+
+    def ringing(agent: Any, _context: Any) -> Any:
+        chart.fire(agent, "rings")
+        return rate
+
+    chart = phone(Transition("idles", Phone.READING, Phone.BROKEN, rate=ringing))
+    agent = Owner()
+    chart.fire(agent, "opens")
+    chart.tick(agent)
+    assert agent.state is Phone.POCKET
+    assert ("guard_failed" in caplog.text) is (rate == "often")
+
+
+def test_where_no_chance_passes_the_next_is_tried() -> None:
+    """Nothing is drawn among transitions whose guards say no."""
+    chart = phone(
+        Transition("looks", Phone.READING, Phone.SENT, lambda _a, _c: False, probability=0.5),
+        Transition("looks", Phone.READING, Phone.REPLYING, lambda _a, _c: False),
+        Transition("looks", Phone.ENGAGING, Phone.BROKEN),
+    )
+    agent = Owner()
+    before = agent.random.getstate()
+    chart.fire(agent, "opens")
+    assert chart.fire(agent, "looks") is Phone.BROKEN
+    assert agent.random.getstate() == before
 
 
 @pytest.mark.parametrize(

@@ -12,13 +12,19 @@ from prism.statechart import (
     STATE_DESCRIPTIONS,
     Question,
     Reasoner,
+    Recollection,
     TextCall,
     Writer,
     build_reasoner_prompt,
     format_context,
     social_media_chart,
 )
-from prism.statechart.reasoner._prompts import chat_prompt, decision_question, decision_state
+from prism.statechart.reasoner._prompts import (
+    PromptSettings,
+    chat_prompt,
+    decision_question,
+    decision_state,
+)
 from prism.statechart.states import AgentState, state_enum
 from tests.kit.clients import Model
 
@@ -230,3 +236,16 @@ async def test_an_agent_whose_persona_fails_is_not_asked() -> None:
     (decision,) = await reasoner.decide_many([ask(Failing(**PROFILE))])
     assert (decision.chosen, decision.source) == (S.COMPOSING, "fallback")
     assert decision.reason == "KeyError: 'row'"
+
+
+def test_a_decision_model_is_told_what_the_agent_remembers() -> None:
+    """Its state ends in the memory, as a chat prompt has it; an agent without one has no part."""
+    moved = SimpleNamespace(
+        from_state=S.SCROLLING, to_state=S.EVALUATING, trigger="sees", context=None
+    )
+    ben = SimpleNamespace(agent_id="a2", name="Ben", state_history=[moved])
+    settings = PromptSettings(memory=Recollection(3))
+    remembered = 'What you remember, oldest first:\n- You went from "scrolling" to "evaluating"'
+    assert f"\n\n{remembered}" in decision_state(ask(ben), settings)
+    assert remembered in chat_prompt(ask(ben), settings)
+    assert decision_state(ask(), settings) == decision_state(ask())

@@ -3,13 +3,16 @@
 import dataclasses
 import re
 from collections.abc import Sequence
+from enum import StrEnum
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from prism.errors import ReasonerError
-from prism.statechart import BaseReasoner, Cost, Decision, Question
+from prism.statechart import BaseReasoner, Cost, Decision, Question, State, Statechart, Transition
+from prism.statechart.reasoner._prompts import chat_prompt
+from prism.statechart.reasoner._questions import by_changes, in_full
 from prism.statechart.states import AgentState
 
 S = AgentState
@@ -195,3 +198,49 @@ async def test_a_fallback_is_a_warning(source: Any, level: str, events: list[Any
     assert [(event["source"], event["reason"], event["log_level"]) for event in events] == [
         (source, "why", level)
     ]
+
+
+class Day(StrEnum):
+    """States in two regions, of which both may change at once."""
+
+    AWAKE = "awake"
+    PHONE = "phone"
+    FEED = "feed"
+    WRITING = "writing"
+    BODY = "body"
+    FIT = "fit"
+    TIRED = "tired"
+
+
+def test_in_regions_a_model_is_told_what_changes() -> None:
+    """Options are called by the leaves that differ, with meanings, and are read back whole."""
+    chart = Statechart(
+        [
+            State(
+                Day.AWAKE,
+                [
+                    State(Day.PHONE, [Day.FEED, Day.WRITING]),
+                    State(Day.BODY, [Day.FIT, Day.TIRED]),
+                ],
+                parallel=True,
+            )
+        ],
+        [Transition("goes", Day.FEED, Day.WRITING), Transition("goes", Day.FIT, Day.TIRED)],
+        Day.AWAKE,
+    )
+    here, writing, tired = map(chart.state_of, ("feed+fit", "writing+fit", "feed+tired"))
+    agent = SimpleNamespace(agent_id="a1", name="Ada", meanings={Day.FIT: "rested"})
+    asked = Question(
+        agent, here, "goes", (writing, tired, here), None, meanings={writing: "Write a post"}
+    )
+    told = by_changes(asked)
+    lines = chat_prompt(told).split("\n")
+    start = lines.index("- writing+fit: Write a post")
+    assert lines[start : start + 3] == [
+        "- writing+fit: Write a post",
+        "- feed+tired",
+        "- feed+fit: feed; rested",
+    ]
+
+    decision = Decision(told.options[1], "model", probabilities={"feed+tired": 1.0})
+    assert in_full(decision, told, asked).chosen == tired

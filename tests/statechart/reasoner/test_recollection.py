@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from prism.cognition import count_tokens
 from prism.errors import FieldValueError
 from prism.statechart import Recollection
+from prism.statechart.reasoner._recollection import recollection_of
 from tests.kit.texts import ANY
 
 CUT = "- (earlier things are left out)"
@@ -68,3 +69,9 @@ def test_tokens_are_counted_as_the_user_says() -> None:
     told = Recollection(9, 80, count=len).tell(["a" * 20, "b" * 20, "c" * 5])
     assert len(told) <= 80
     assert told.endswith("- ccccc")
+
+
+def test_a_number_is_a_memory_of_as_many_things() -> None:
+    """What is given as a number remembers that many things, within the usual tokens."""
+    assert recollection_of(3) == Recollection(3)
+    assert recollection_of(None) is None
