@@ -227,6 +227,11 @@ def test_a_reddit_persona_needs_name_and_interests(write: Write) -> None:
             "following_agentid_list",
             "must be a list such as [1, 2], got '[111",
         ),
+        (
+            {"following": f"[{1 << 63}]"},
+            "following_agentid_list",
+            "must be a list of numbers of at most 64 bits",
+        ),
         ({"tweets": "['one', 2]"}, "previous_tweets", "must be a list such as ['one', 'two'], got"),
         ({"tweets": "one"}, "previous_tweets", "must be a list such as ['one', 'two'], got 'one'"),
         ({"tweets": r"['\ud83d']"}, "previous_tweets", "contains a NUL or half a surrogate pair"),
