@@ -99,7 +99,6 @@ def test_an_empty_population_is_refused(size: int) -> None:
         synthetic_population(size)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("given", "problem"),
     [
@@ -114,6 +113,7 @@ def test_communities_that_cannot_be_are_refused(given: dict[str, Any], problem: 
         Communities(**given)
 
 
+@pytest.mark.slow
 def test_a_large_population_has_archetypes_in_proportion() -> None:
     """Among 20,000 agents the archetypes are 90-9-1, within six standard deviations."""
     size = 20_000
