@@ -268,7 +268,7 @@ def _hint(found: Comparison, tested: int, precision: float | None) -> str:
     drawn = counted if tested <= MOST_ROWS else f"{MOST_ROWS} of {tested} tests"
     tests = f"{drawn} ({', '.join(ways)}), p holm is corrected for all of them"
     text = f"{tests if tested else 'no tests'}; the interval is that of the "
-    text += f"difference ({found.confidence:.0%} bootstrap)"
+    text += f"difference ({100 * found.confidence:g}% bootstrap)"
     if precision is not None:
         text += f"; an interval of ±{precision:g} takes about so many seeds"
     rest = len(found.differences) - tested

@@ -157,18 +157,20 @@ def keep_nearest(
 def noise_of(points: Array, figures: Array, targets: Targets) -> Array:
     """Return the variation of each figure between runs with equal parameters, at least its spread.
 
-    This is the residual of a quadratic regression on the parameters over all points. A figure that
-    depends mostly on the parameters counts for more than one that is mostly chance.
+    This is the residual of a quadratic regression on the parameters over all points; of the mean if
+    there are too few of them. A figure that depends mostly on the parameters counts for more than
+    one that is mostly chance.
     """
     known = ~np.isnan(figures).any(axis=1)
     columns = points.shape[1]
     pairs = [points[:, i] * points[:, j] for i in range(columns) for j in range(i, columns)]
     design = np.column_stack([np.ones(len(points)), points, *pairs])[known]
     if len(design) <= design.shape[1]:
-        return np.where(targets.spreads > 0, targets.spreads, 1.0)
+        design = design[:, :1]
 
     fitted = design @ np.linalg.lstsq(design, figures[known], rcond=None)[0]
-    rest = ((figures[known] - fitted) ** 2).sum(axis=0) / (len(design) - design.shape[1])
+    free = max(len(design) - design.shape[1], 1)
+    rest = ((figures[known] - fitted) ** 2).sum(axis=0) / free
     found = np.maximum(np.sqrt(rest), targets.spreads)
 
     return np.where(found > 0, found, 1.0)

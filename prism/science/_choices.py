@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import orjson
 import polars as pl
 
 from prism.analysis._reading.scanning import read_object
@@ -23,6 +24,9 @@ Point = tuple[str, str, tuple[str, ...]]
 
 _WHEN = ("run", "agent_id", "round", "tick")
 _NO_RUN = ""
+
+_COLUMNS = ("run", "agent_id", "state", "event", "options", "chosen", "group", "point")
+_NO_COVARIATES = (*_COLUMNS, "source", "context", "left_out")
 
 
 @dataclass(frozen=True)
@@ -64,8 +68,15 @@ def read_choices(
             the decision or its context, or attributes of agents.
 
     Raises:
-        InputError: If the runs have no decision, or none that can be used.
+        InputError: If the runs have no decision, or none that can be used, or a covariate has the
+            name of a column.
     """
+    covariates = tuple(dict.fromkeys(covariates))
+    for name in covariates:
+        if name in _NO_COVARIATES:
+            problem = f"is {name!r}, which names a part of every decision: use another variable"
+            raise InputError(problem, field="covariates")
+
     decided = _with_run(logs.scan(DECISION)).rename({"trigger": "event"}).collect()
     if not decided.height:
         names = ", ".join(str(run.path) for run in logs.runs)
@@ -90,14 +101,11 @@ def read_choices(
     table, points = _numbered(used)
 
     return Choices(
-        table.select(
-            *("run", "agent_id", "state", "event", "options", "chosen", "group", "point"),
-            *covariates,
-        ),
+        table.select(*_COLUMNS, *covariates),
         points,
         by,
         tuple(sorted(set(agents["group"]) | set(table["group"]))),
-        tuple(covariates),
+        covariates,
         _sources(logs, known),
         _charts(logs, agents),
     )
@@ -163,7 +171,7 @@ def _with_covariates(
     weighed = _with_run(logs.scan(POST_WEIGHED))
     of_post = [name for name in covariates if name in weighed.collect_schema()]
     found = weighed.select(
-        *_WHEN, *(pl.col(name).cast(pl.Float64).alias(f"post_{name}") for name in of_post)
+        *_WHEN, *(_as_number(pl.col(name)).alias(f"post_{name}") for name in of_post)
     )
     # an agent weighs one post per tick
     joined = decided.join(
@@ -176,14 +184,20 @@ def _with_covariates(
     def value_of(name: str) -> pl.Expr:
         places = [pl.col(f"post_{name}")] if name in of_post else []
         if name in decided.columns:
-            places.append(pl.col(name).cast(pl.Float64, strict=False))
+            places.append(_as_number(pl.col(name)))
         if decided.schema["context"] == pl.String:
-            inside = pl.col("context").str.json_path_match(f"$['{name}']")
-            places.append(inside.cast(pl.Float64, strict=False))
+            inside = pl.col("context").str.json_path_match(f"$[{orjson.dumps(name).decode()}]")
+            places.append(_as_number(inside.replace({"true": "1", "false": "0"})))
 
         return pl.coalesce(*places, f"own_{name}").alias(name)
 
     return joined.with_columns(value_of(name) for name in covariates)
+
+
+def _as_number(values: pl.Expr) -> pl.Expr:
+    """Return finite numbers; anything else is unknown."""
+    numbers = values.cast(pl.Float64, strict=False)
+    return pl.when(numbers.is_finite()).then(numbers)
 
 
 def _why_left_out() -> pl.Expr:

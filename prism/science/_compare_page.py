@@ -31,7 +31,7 @@ _HEADINGS = {
 _EFFECTS = (
     "Every difference from the first group on one scale: in standard deviations of the runs, which "
     "is the square root of the mean of both groups' variances (Cohen's d_av, Cumming 2012), with "
-    "its {:.0%} bootstrap interval (BCa, Efron 1987; Hesterberg 2015). A filled point is "
+    "its {:g}% bootstrap interval (BCa, Efron 1987; Hesterberg 2015). A filled point is "
     "significant at .05 after Holm's correction (1979) for all {} tests."
 )
 _DIFFERENCES = (
@@ -42,7 +42,7 @@ _DIFFERENCES = (
 )
 _OVER = (
     "The difference from {} at each value of a parameter, in pairs of the same seed, averaged over "
-    "all other parameters, with its {:.0%} bootstrap interval."
+    "all other parameters, with its {:g}% bootstrap interval."
 )
 _MODEL = (
     "A linear model of each measure with all factors as categories, their interactions of two, and "
@@ -50,7 +50,7 @@ _MODEL = (
     "what a term and the residuals explain together."
 )
 _ROUNDS = (
-    "Mean of each group's runs in each round, with the {:.0%} percentile interval of its bootstrap "
+    "Mean of each group's runs in each round, with the {:g}% percentile interval of its bootstrap "
     "distribution. Each setting at which the groups are compared has its own figure, and a dashed "
     "line marks the round of a treatment in the batch's plan."
 )
@@ -123,7 +123,7 @@ def _effects(comparison: Comparison, figures: PageFigures) -> list[Section]:
     tests = sum(row.p is not None for row in comparison.differences)
     about = "The difference of every measure from the first group, with its interval"
     place = figures.add_chart("effects", chart, about)
-    explanation = _EFFECTS.format(comparison.confidence, tests)
+    explanation = _EFFECTS.format(100 * comparison.confidence, tests)
 
     return [Section("effects", "Effects", explanation, together=place)]
 
@@ -148,7 +148,7 @@ def _over(comparison: Comparison, figures: PageFigures) -> list[Section]:
         if number <= _MOST_DRAWN
     ]
     together = Markup('<div class="half">{}</div>').format(Markup("").join(places))
-    explanation = _OVER.format(comparison.groups[0].label, comparison.confidence)
+    explanation = _OVER.format(comparison.groups[0].label, 100 * comparison.confidence)
 
     return [Section("over", "Over the parameters", explanation, together=together)]
 
@@ -202,7 +202,10 @@ def _rounds(comparison: Comparison, figures: PageFigures) -> list[Section]:
 
     return [
         Section(
-            "rounds", "Over the rounds", _ROUNDS.format(comparison.confidence), together=together
+            "rounds",
+            "Over the rounds",
+            _ROUNDS.format(100 * comparison.confidence),
+            together=together,
         )
     ]
 
@@ -436,7 +439,7 @@ def draw_rounds(
         ],
     )
     has_band = table["low"].is_not_null().any()
-    band = f"band: {comparison.confidence:.0%} bootstrap interval of the mean"
+    band = f"band: {100 * comparison.confidence:g}% bootstrap interval of the mean"
     title = alt.TitleParams(
         f"Mean of {measure} in each round" + (f", {setting}" if setting else ""),
         subtitle=band if has_band else alt.Undefined,

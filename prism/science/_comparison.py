@@ -317,22 +317,23 @@ class Comparison:
 
     def methods(self) -> str:
         """Return a paragraph for the methods of a paper: runs, seeds, tests, failures, versions."""
-        from prism.science._paper import arranged, completed, seeds_of, versions
+        from prism.science._paper import arranged, completed, counted, seeds_of, versions
 
         first, *others = self.groups
         runs = list(chain.from_iterable(group.runs for group in self.groups))
         seeds = seeds_of(list(chain.from_iterable(group.seeds for group in self.groups)))
         tests = dict.fromkeys(row.test for row in self.differences if row.test)
         tested = sum(row.p is not None for row in self.differences)
+        were = "was" if len(others) == 1 else "were"
         said = [
-            f"{', '.join(group.label for group in others)} was compared with {first.label} in "
+            f"{', '.join(group.label for group in others)} {were} compared with {first.label} in "
             f"{len(runs)} runs ({seeds}), rounds {self.from_round} to {self.to_round}, "
             f"{self.pairing}.",
             self._measures,
-            f"Differences of means have {self.confidence:.0%} bootstrap intervals (BCa, "
+            f"Differences of means have {100 * self.confidence:g}% bootstrap intervals (BCa, "
             f"Efron 1987, level expanded after Hesterberg 2015), with {self._student} beside them.",
-            f"Tests: {' and '.join(tests) or 'none'}. The p-values of {tested} tests were "
-            "corrected by Holm's method (1979).",
+            f"Tests: {' and '.join(tests) or 'none'}. The p-values of {counted(tested, 'test')} "
+            "were corrected by Holm's method (1979).",
         ]
         if self._has_model:
             said.append(
@@ -372,7 +373,8 @@ class Comparison:
         """How runs were compared, in words: in pairs of the same seed, as groups, or both."""
         from prism.science._paper import counted
 
-        pairs = sorted({row.runs_first for row in self.differences if row.paired})
+        # without a pair, nothing was compared
+        pairs = sorted({row.runs_first for row in self.differences if row.paired} - {0})
         if not pairs:
             return "as groups"
 

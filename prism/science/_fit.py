@@ -132,9 +132,9 @@ class Fit:
         figures, weights = self._figures[self.population.places], self.population.weights
         rows = []
         for target, values in zip(self.batch.plan.data["target"], figures.T, strict=True):
-            low, _, high = quantiles(values, weights, _INTERVAL)
+            mean, low, high = _mean_and_ends(values, weights)
             told = [{**_UNSAID, **target}.get(name) for name in _OF_TARGETS]
-            rows.append((*told, float(weights @ values), low, high, low <= target["value"] <= high))
+            rows.append((*told, mean, low, high, low <= target["value"] <= high))
 
         more = {**dict.fromkeys(("mean", "low", "high"), pl.Float64()), "within": pl.Boolean()}
         return pl.DataFrame(rows, schema={**_OF_TARGETS, **more}, orient="row")
@@ -250,7 +250,8 @@ class Fit:
     def _found(self) -> Search:
         kept = len(self._search.population.places)
         if kept < 2:
-            problem = f"{kept} of {len(self.points)} samples are complete: see tracebacks"
+            failed = [f"; {run.name} failed: {run.error}" for run in self.batch.failed]
+            problem = f"{kept} of {len(self.points)} samples are complete{''.join(failed[:1])}"
             raise InputError(problem, path=self.batch.folder)
 
         return self._search
@@ -416,6 +417,21 @@ def _grown(batch: Batch) -> Mapping[str, Any]:
     }
 
 
+def _mean_and_ends(values: Array, weights: Array) -> tuple[float, float, float]:
+    """Return the mean of a target's figures and their interval; NaN if there are none.
+
+    A figure held out may be missing where the fitted ones are not, as that of another arm.
+    """
+    known = ~np.isnan(values)
+    if not known.any():
+        return np.nan, np.nan, np.nan
+
+    shares = weights[known] / weights[known].sum()
+    low, _, high = quantiles(values[known], shares, _INTERVAL)
+
+    return float(shares @ values[known]), low, high
+
+
 def _remark(low: float, median: float, high: float) -> str:
     """Return what is wrong with an interval, given as shares of the bounds; empty if nothing is."""
     at_end = {"lower": median < _AT_BOUND, "upper": median > 1 - _AT_BOUND}
@@ -432,6 +448,11 @@ def _column(batch: Batch, target: Mapping[str, Any]) -> list[float]:
         InputError: If no run has such a measure.
     """
     name, arm, number = (target.get(key) for key in ("measure", "arm", "round"))
+    runs = [run.configuration.name for run in batch.runs if run.configuration.arm == arm]
+    samples = dict.fromkeys(runs)
+    if not any(run.status == COMPLETE for run in batch.runs):
+        return [np.nan] * len(samples)
+
     if number is None:
         table = batch.results().filter(status=COMPLETE)
     else:
@@ -446,6 +467,5 @@ def _column(batch: Batch, target: Mapping[str, Any]) -> list[float]:
     rows = table.drop_nulls(name).group_by("configuration").agg(pl.len(), said)
     is_whole = rows["len"] == len(batch.plan.seeds)
     means = dict(rows.filter(is_whole).select("configuration", name).iter_rows())
-    samples = [run.configuration.name for run in batch.runs if run.configuration.arm == arm]
 
-    return [means.get(sample, np.nan) for sample in dict.fromkeys(samples)]
+    return [means.get(sample, np.nan) for sample in samples]

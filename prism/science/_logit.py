@@ -143,7 +143,7 @@ def _covariates(
         values = rows[name].drop_nulls()
         what = Unidentified("covariate", "", state, event, name=name, n=len(values))
         if values.n_unique() < 2:
-            reason = "does not vary" if len(values) else "is not in the log"
+            reason = "does not vary" if len(values) else "has no number in the log"
             unclear.append(replace(what, reason=reason))
             continue
         known.append(name)
@@ -257,7 +257,8 @@ def _fit(design: _Design) -> Logit | str:
 def _clustered(model: Any, result: Any, design: _Design) -> dict[str, tuple[float, ...]]:
     """Return standard errors clustered by agent.
 
-    Empty unless there are more agents than coefficients, since the covariance is singular then.
+    Empty unless there are more agents than coefficients and these agents differ, since the
+    covariance is singular otherwise.
     """
     if len(np.unique(design.agents)) <= result.params.size:
         return {}
@@ -272,6 +273,8 @@ def _clustered(model: Any, result: Any, design: _Design) -> dict[str, tuple[floa
     )
 
     errors = np.sqrt(np.diag(np.asarray(again.cov_params())))
+    if (errors <= _SLACK * np.asarray(result.bse).ravel(order="F")).any():
+        return {}
 
     return _rows(design, errors.reshape(-1, len(design.scales)) / design.scales)
 

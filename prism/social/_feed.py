@@ -67,6 +67,7 @@ from prism.telemetry.events import (
 from prism.worlds import AgentTable
 from prism.worlds._agent_set import AgentSet
 from prism.worlds._fields import derived
+from prism.worlds._guest import passed_on
 from prism.worlds._phase import Phase
 
 DEFAULT_ROUNDS = 10
@@ -504,7 +505,7 @@ class Feed(FeedSteps):
         take_archetypes(population, now.archetypes())
         follow_network(population, now, playing.host.seed)
         share_topics(population, now.common_topics, playing.host.seed)
-        kind = derived(Reader, chart=chart)
+        kind = derived(Reader, chart=chart, **passed_on(Reader, population))
 
         return [kind(object=each, agent_id=each.agent_id, name=each.name) for each in population]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any, cast
 
 from prism.agents import SocialAgent
@@ -13,7 +12,8 @@ from prism.social._parameters import Parameters
 from prism.social._posts import Draft, Post, Words
 from prism.statechart import Written
 from prism.worlds import state
-from prism.worlds._guest import Proxy
+from prism.worlds._fields import slot_of
+from prism.worlds._guest import OBJECT, Proxy
 
 
 class Reader(Proxy[SocialAgent]):
@@ -74,7 +74,8 @@ class Reader(Proxy[SocialAgent]):
             """The social agent."""
 
     else:
-        agent = property(attrgetter("object"), doc="The social agent.")
+        # the same slot under another name, which Python reads faster than a property
+        agent = slot_of(Proxy, OBJECT)
 
     _subject = agent
 

@@ -38,7 +38,7 @@ from prism.statechart.social import (
     ROUND_ENDS,
     SEES_POST,
 )
-from prism.telemetry._loggers import active_logger
+from prism.telemetry._loggers import Frame, active_logger, tell_whole
 from prism.telemetry.events import POST_DISLIKED, POST_LIKED, POST_PUBLISHED, POST_WEIGHED
 from prism.worlds import World, during
 from prism.worlds._agent import Asked, Writing
@@ -56,6 +56,9 @@ MEANINGS_OF_ACTS: Mapping[AgentState, str] = {
     AgentState.COMPOSING: "Write a post of your own",
 }
 """Meanings of the options beside replying and resharing."""
+
+_WEIGHED = Frame({}, {})
+"""Lines about weighed posts share only their time."""
 
 _COUNTERS = {"post": "posts", "reply": "replies", "reshare": "reshares"}
 
@@ -299,14 +302,14 @@ class FeedSteps(World[Any]):
         relevance = None if weighed is None else weighed(post)
         votes = playing.network.votes(post) if now.shows_scores else {}
         if logger is not None:
-            logger.info(
-                POST_WEIGHED,
-                agent_id=reader.agent_id,
-                post_id=post.post_id,
-                relevance=relevance,
-                threshold=getattr(agent, "engagement_threshold", None),
+            weighing = {
+                "post_id": post.post_id,
+                "relevance": relevance,
+                "threshold": getattr(agent, "engagement_threshold", None),
                 **votes,
-            )
+            }
+            tell = getattr(type(logger), "_prism_tell", tell_whole)
+            tell(logger, POST_WEIGHED, reader.agent_id, _WEIGHED, weighing)
 
         told: dict[str, Any] = {**votes, "relevance": relevance} if now.shows_scores else {}
         if now.shows_activity:

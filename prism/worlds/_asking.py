@@ -185,7 +185,8 @@ class Asking:
 
     Attributes:
         logger: The logger for the run's events while questions are open.
-        waiting: The agents that cannot take their next turn yet.
+        open_turns: The turns of the agents that cannot take their next one yet, by the agent's
+            address.
         apply: Applies a decision. Set it before the first question.
         open_questions: Number of questions without an answer. Other threads may read it.
     """
@@ -194,18 +195,11 @@ class Asking:
 
     def __init__(self, answerers: Answerers, logger: EventLogger | None) -> None:
         self.logger: EventLogger | None = logger
+        # here it stays empty, since a tick waits for all
+        self.open_turns: dict[int, _Turn] = {}
         self.open_questions: int = 0
         self._answerers = answerers
         self._questions: list[Put] = []
-
-    @property
-    def waiting(self) -> list[Any]:
-        """The agents that cannot take their next turn yet: none, since a tick waits for all."""
-        return []
-
-    def waits(self, agent: Any) -> bool:  # noqa: ARG002
-        """Return whether an agent cannot take its next turn yet."""
-        return False
 
     async def ask(self, agent: Any, question: Put) -> None:  # noqa: ARG002
         """Ask one agent's question, or request its text."""
@@ -344,16 +338,6 @@ class AsTheyCome(Asking):
         self._clock = clock
         # the last one is the current tick
         self._ticks: deque[_Tick] = deque([_Tick()])
-        self._waiting: dict[int, _Turn] = {}
-
-    @property
-    def waiting(self) -> list[Any]:
-        """The agents that cannot take their next turn yet."""
-        return [turn.agent for turn in self._waiting.values()]
-
-    def waits(self, agent: Any) -> bool:
-        """Return whether an agent cannot take its next turn yet."""
-        return id(agent) in self._waiting
 
     async def ask(self, agent: Any, question: Put) -> None:
         """Ask one agent's question, and let the open requests make progress."""
@@ -368,7 +352,7 @@ class AsTheyCome(Asking):
             take: Takes the turn, and returns its question, if any.
         """
         turn, told = _Turn(agent, self._clock.moment), self._ticks[-1].told
-        self._open(turn, self._waiting[id(agent)], take)
+        self._open(turn, self.open_turns[id(agent)], take)
         told += [turn.told, []]
         self._ordered.buffer = told[-1]
 
@@ -413,7 +397,7 @@ class AsTheyCome(Asking):
         self, turn: _Turn, before: _Turn | None = None, take: Callable[[], Put | None] | None = None
     ) -> None:
         turn.over = asyncio.create_task(self._carry(turn, before, take))
-        self._waiting[id(turn.agent)] = turn
+        self.open_turns[id(turn.agent)] = turn
         self._ticks[-1].turns.append(turn)
 
     def _keep(self, tick: _Tick, turn: _Turn) -> None:
@@ -465,8 +449,8 @@ class AsTheyCome(Asking):
             with self._writing_to(wave.applied, turn.moment):
                 question = self.apply(question, answer)
 
-        if self._waiting[id(turn.agent)] is turn:
-            del self._waiting[id(turn.agent)]
+        if self.open_turns[id(turn.agent)] is turn:
+            del self.open_turns[id(turn.agent)]
 
     @contextmanager
     def _writing_to(self, buffer: Buffer, moment: Moment) -> Iterator[None]:

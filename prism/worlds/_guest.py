@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from enum import Enum, StrEnum
+from operator import attrgetter
 from reprlib import repr as brief
 from typing import Any, Generic, Protocol, TypeVar, cast
 
@@ -13,7 +14,7 @@ from prism.runs._lent import Lent
 from prism.statechart import Statechart
 from prism.statechart.reasoner._texts import BaseWriter, TextCall, Written
 from prism.telemetry._loggers import EventLogger
-from prism.worlds._agent import Agent, Writing
+from prism.worlds._agent import Agent, Writing, explaining, plain_class
 from prism.worlds._fields import Fields
 
 ObjectT = TypeVar("ObjectT")
@@ -82,10 +83,10 @@ class Proxy(Agent, Generic[ObjectT]):
         own = getattr(self.object, "persona", None)
         return str(own()) if callable(own) else super().persona()
 
-    def __getattr__(self, name: str) -> Any:
+    def _found(self, name: str) -> Any:
         """Look up in the object what the proxy lacks."""
-        if name.startswith("_") or name in Agent.fields or name == "object":
-            return self._found(name)
+        if name.startswith("_") or name in Agent.fields or name == OBJECT:
+            return super()._found(name)
 
         return getattr(self.object, name)
 
@@ -159,11 +160,12 @@ def as_agent(someone: Any, where: str, kinds: dict[Any, type]) -> Agent:
     if isinstance(agent, Guest):
         _require_participant(agent.object)
         chart = getattr(agent.object, "chart", PRESENT_CHART)
-        key = type(agent), type(agent.object), id(chart)
+        cls = plain_class(agent)
+        key = cls, type(agent.object), id(chart)
         if key not in kinds:
-            kinds[key] = _kind_of(type(agent), type(agent.object), chart)
+            kinds[key] = _kind_of(cls, type(agent.object), chart)
 
-        agent.__class__ = kinds[key]
+        agent.__class__ = explaining(kinds[key])
 
     return agent
 
@@ -252,6 +254,20 @@ def timed(steps: Mapping[Any, Callable[[Any, Any], Any]]) -> Callable[[Any, Any]
         return None if step is None else step(world, proxy)
 
     return turn
+
+
+def passed_on(cls: type[Proxy[Any]], objects: Iterable[Any]) -> dict[str, property]:
+    """Return a property for each public attribute of objects that a class of proxies lacks.
+
+    With them, proxies need no method that looks up missing attributes, which Python would enter at
+    every attribute.
+    """
+    names = {name for each in objects for name in getattr(each, "__dict__", ())}
+    for kind in {type(each) for each in objects}:
+        names.update(dir(kind))
+
+    lacked = (name for name in names if not (name.startswith("_") or hasattr(cls, name)))
+    return {name: property(attrgetter(f"{OBJECT}.{name}")) for name in lacked}
 
 
 def _invited(someone: Any, where: str) -> Guest[Any]:

@@ -659,7 +659,10 @@ def _missing(error: AttributeError) -> AttributeError | None:
         explain(error.obj, error.name)
     except AttributeError as told:
         return told.with_traceback(None)
-    return None
+
+    # only a proxy's object can have it, since the run began
+    name = error.name
+    return AttributeError(f"{name!r} was added during the run: read it as .object.{name}")
 
 
 def _is_writing(where: TracebackType) -> bool:

@@ -127,19 +127,20 @@ class OverlapTicks(Ticks):
         self._running.clear()
 
     async def _turns_of_all(self) -> None:
-        asking = self._asking
+        asking, open_turns, proxied = self._asking, self._asking.open_turns, self._proxied
         # an agent changes only itself, so no agent gets a turn during another's
         self.roster.begin_tick(self._host.ticks, self._host.round)
         for agent in self._in_order_of_places():
-            if self._is_alone and asking.waits(agent):
+            if self._is_alone and id(agent) in open_turns:
                 asking.put_off(agent, partial(self._late_turn, agent))
                 continue
 
             # others may see what this turn does, so they wait as well
-            while asking.waits(agent):
+            while id(agent) in open_turns:
                 await asking.settle_next()
 
-            question = self._turn(agent)
+            step = proxied.get(agent._kind) or self._in_turn.step_of(agent)
+            question = None if step is None else self._step(agent, step)
             if question is not None:
                 await asking.ask(agent, question)
 
@@ -151,7 +152,8 @@ class OverlapTicks(Ticks):
 
         # agents that wait for an answer have their turn once they have continued
         away = host.gone | host.asleep
-        ordered = self._in_turn.agents(self._asking.waiting)
+        waiting = [turn.agent for turn in self._asking.open_turns.values()]
+        ordered = self._in_turn.agents(waiting)
         return (each for each in ordered if each._place not in away) if away else ordered
 
     def _all_in_order(self) -> Iterable[Any]:
@@ -166,11 +168,6 @@ class OverlapTicks(Ticks):
             return self._ordered
 
         return [each for each in self._ordered if each._place not in away]
-
-    def _turn(self, agent: Any) -> Put | None:
-        """Let an agent take its turn, and return its question, if any."""
-        step = self._proxied.get(agent._kind) or self._in_turn.step_of(agent)
-        return None if step is None else self._step(agent, step)
 
     def _step(self, agent: Any, step: Any) -> Put | None:
         """Let an agent take a step, and return its question, if any."""
@@ -201,21 +198,30 @@ class OverlapTicks(Ticks):
     def _late_turn(self, agent: Any) -> Put | None:
         """Let an agent take an earlier tick's turn, and return its question, if any."""
         with self._going_on(agent):
-            return self._turn(agent)
+            step = self._in_turn.step_of(agent)
+            return None if step is None else self._step(agent, step)
 
     @contextmanager
     def _going_on(self, agent: Any) -> Iterator[None]:
         """Let an agent act in an earlier tick inside the block."""
         host = self._host
         in_its_tick = self.roster.in_tick(host.ticks)
-        going_on = self._acting(agent, Phase.GOING_ON)
+        going_on = self._acting(agent)
         with going_on, host.explaining(), in_its_tick, host.guarding():
             yield
 
     def _go_on_with(self, waiting: Waited, answer: Answer) -> None:
         """Continue the step of a proxy, the rest of which is not the user's code."""
-        with self._acting(waiting.owner, Phase.STEPPING):
+        # without context managers, whose calls every answer would pay for
+        host = self._host
+        before = host.phase
+        host.enter(Phase.STEPPING)
+        host.acting = waiting.owner
+        try:
             self._advance_with(waiting, answer)
+        finally:
+            host.acting = None
+            host.enter(before)
 
     def _advance_with(self, waiting: Waited, answer: Answer) -> None:
         if isinstance(waiting, Asked) and isinstance(answer, Decision):
@@ -251,10 +257,10 @@ class OverlapTicks(Ticks):
         return question
 
     @contextmanager
-    def _acting(self, agent: Any, phase: Phase) -> Iterator[None]:
+    def _acting(self, agent: Any) -> Iterator[None]:
         """Let a step that has its answer continue inside the block."""
         host = self._host
-        with host.in_phase(phase):
+        with host.in_phase(Phase.GOING_ON):
             host.acting = agent
             try:
                 yield

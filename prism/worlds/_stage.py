@@ -328,7 +328,7 @@ class AgentStage:
             kind.agents
             for kind in self._kinds.values()
             if kind.agents
-            and not (issubclass(kind.cls, Proxy) or any(each._attributes for each in kind.agents))
+            and not (issubclass(kind.cls, Guest) or any(each._attributes for each in kind.agents))
         ]
         # those of a kind always have one class
         for agents in kinds:

@@ -8,6 +8,7 @@ from prism.science._abc import (
     first_points,
     keep_nearest,
     next_points,
+    noise_of,
     quantiles,
     with_spread,
 )
@@ -76,6 +77,17 @@ def test_points_that_failed_are_not_kept() -> None:
     found = keep_nearest(points, np.ones(40), figures, targets, 30)
     assert set(found.places) == set(range(1, 40, 2))
     assert found.weights.sum() == pytest.approx(1)
+
+
+@pytest.mark.parametrize("size", [6, 60])
+def test_the_unit_of_a_figure_is_no_matter(size: int) -> None:
+    """Figures are measured by how they vary, also where points are too few for a regression."""
+    points, targets = first_points(size, 3, 1), Targets(np.array([0.5, 500.0]), np.zeros(2))
+    figure = np.random.default_rng(3).random(size)
+    one, thousand = noise_of(points, np.column_stack([figure, 1000 * figure]), targets)
+    assert thousand == pytest.approx(1000 * one)
+    assert 0.1 < one < 0.5
+    assert list(noise_of(points[:0], np.empty((0, 2)), targets)) == [1, 1]
 
 
 @pytest.mark.slow

@@ -215,6 +215,22 @@ def test_the_page_has_figures(runs: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_methods_tell_several_groups_and_the_level_as_it_is(found: Comparison) -> None:
+    """The level is not rounded, and a measure that no pair has is none that was compared."""
+    known = next(row for row in found.differences if row.p is not None)
+    lacking = replace(known, runs_first=0, p=None, test=None)
+    third = replace(found.groups[1], label="reminded")
+    groups = (*found.groups, third)
+    some = replace(found, groups=groups, differences=(lacking, known), confidence=0.975)
+    said = some.methods()
+    assert "warned, reminded were compared with plain in 18 runs" in said
+    assert "in 6 pairs of the same seed." in said
+    assert "have 97.5% bootstrap intervals" in said
+    assert "The p-values of 1 test were corrected" in said
+    assert "warned was compared with plain" in replace(some, groups=found.groups).methods()
+
+
+@pytest.mark.slow
 def test_the_command_writes_table_page_and_figures(prism: Prism, runs: Path) -> None:
     """The table is on standard output, what was done and what cannot be found on standard error."""
     few = [runs / name / "seed-3" for name in BOTH]

@@ -29,7 +29,7 @@ import numpy as np
 import polars as pl
 
 from prism.science._abc import Search, Targets, first_points
-from prism.science._fit import _remark
+from prism.science._fit import _mean_and_ends, _remark
 
 ADOPTION = """\
 from enum import StrEnum
@@ -112,6 +112,8 @@ def test_a_planted_parameter_is_found(tmp_path: Path) -> None:
     assert (row["least"], row["most"]) == (0.0, 1.0)
     assert found.is_complete
     assert found.posterior()["weight"].sum() == pytest.approx(1)
+    assert "were fitted to 2 figures by" in found.methods()
+    assert "Of 1 figure held out, 0 lay within the 90%" in found.methods()
     assert [each["held_out"] for each in found.targets().to_dicts()] == [False, False, True]
     figures = found.save_figures("svg")
     assert [path.name for path in figures] == ["posterior.svg", "targets.svg"]
@@ -212,6 +214,14 @@ def test_an_interval_of_nothing_is_remarked_on(ends: tuple[float, float, float],
     assert bool(remark) == bool(said)
 
 
+def test_a_figure_that_is_missing_leaves_the_others_as_they_are() -> None:
+    """The mean and the interval are those of the samples that have the figure, if there are any."""
+    weights = np.array([0.25, 0.5, 0.25])
+    mean, low, high = _mean_and_ends(np.array([1.0, np.nan, 3.0]), weights)
+    assert (mean, low, high) == (2.0, 1.0, 3.0)
+    assert np.isnan(_mean_and_ends(np.full(3, np.nan), weights)).all()
+
+
 @pytest.mark.slow
 def test_samples_that_fail_are_far_from_every_target(tmp_path: Path) -> None:
     """A fit goes on without them, and says how many there were."""
@@ -268,6 +278,7 @@ def test_a_target_may_be_how_much_runs_differ(tmp_path: Path) -> None:
             "needs two seeds",
         ),
         ({"bounds": {}}, "needs .bounds."),
+        ({"bounds": {"faulty": [0, 1]}}, "is for numbers, but faulty is False by default"),
         ({"vary": {"push": [0.1, 0.2]}}, "is for batches"),
     ],
 )
@@ -278,6 +289,34 @@ def test_what_cannot_be_fitted_is_refused(
     with pytest.raises(InputError, match=said):
         fit(adoption(tmp_path, **changed), tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ({"samples": 19}, "'samples': must be 20 or more"),
+        ({"generations": 0}, "'generations': must be 1 or more"),
+    ],
+)
+def test_a_fit_of_too_few_samples_is_refused(
+    tmp_path: Path, how: dict[str, Any], said: str
+) -> None:
+    """Nothing is run where the numbers allow no fit."""
+    with pytest.raises(InputError, match=said):
+        fit(adoption(tmp_path), tmp_path / "out", **how)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.slow
+def test_a_fit_without_a_complete_run_says_what_failed(tmp_path: Path) -> None:
+    """Its estimates are refused with the number of complete samples, and the first failure."""
+    plan = adoption(tmp_path, agents=2, parameters={"faulty": True}, bounds={"pull": [0.6, 1.0]})
+    with pytest.raises(KeyboardInterrupt):
+        fit(plan, tmp_path / "out", samples=20, workers=1, observer=Stopping(1))
+
+    said = "0 of 20 samples are complete; sample-00001/seed-0 failed: AssertionError: too much"
+    with pytest.raises(InputError, match=said):
+        read_fit(tmp_path / "out").estimates()
 
 
 @pytest.mark.long

@@ -11,7 +11,8 @@ pytest.importorskip("statsmodels")
 import numpy as np
 
 from prism.analysis import read_log
-from prism.science import Policy, calibrate
+from prism.errors import InputError
+from prism.science import Policy, calibrate, policy_coefficients
 from tests.kit.choosing import (
     INTERCEPTS,
     OPTIONS,
@@ -132,11 +133,78 @@ def test_what_a_logit_cannot_use_is_told(write_log: Write) -> None:
         for row in by_shares({"lurker": (20, 30, 50), "contributor": (0, 30, 40)})
     ]
     policy = policy_of(write_log, rows, covariates=("relevance", "likes"))
-    assert reasons(policy, "covariate") == ["does not vary", "is not in the log"]
+    assert reasons(policy, "covariate") == ["does not vary", "has no number in the log"]
     (group,) = (each for each in policy.unidentified if each.what == "group")
     assert (group.group, group.reason.partition(":")[0]) == ("contributor", "never chose composing")
     (logit,) = policy.logits
     assert (logit.groups, logit.covariates) == (("lurker",), ())
+
+
+SHARES = {"lurker": (20, 30, 50), "contributor": (30, 30, 40)}
+BY_GROUP = {"lurker": 0.1, "contributor": 0.9}
+
+
+@pytest.mark.parametrize(
+    ("rows", "reason"),
+    [
+        (
+            [{**row, "relevance": BY_GROUP[row["group"]]} for row in by_shares(SHARES)],
+            "groups and covariates cannot be told apart (the design has not full rank)",
+        ),
+        (
+            list(by_shares({"lurker": (0, 30, 50), "contributor": (30, 0, 40)})),
+            "no group has chosen every option",
+        ),
+        (list(by_shares({"lurker": (0, 30, 0)})), "one option is chosen"),
+    ],
+)
+def test_choices_without_a_logit_say_why(write_log: Write, rows: list[Any], reason: str) -> None:
+    """Where no logit has a unique finite maximum, there is none, and the reason is told."""
+    policy = policy_of(write_log, rows)
+    assert not policy.logits
+    assert reasons(policy, "logit") == [reason]
+    assert policy_coefficients(policy).is_empty()
+
+
+@pytest.mark.parametrize("agents", [lambda row: row["group"], lambda row: row["agent_id"]])
+def test_agents_that_are_few_or_alike_have_no_clustered_errors(
+    write_log: Write, agents: Callable[[Any], str]
+) -> None:
+    """Neither two agents, nor ten that choose alike, have errors clustered by agent."""
+    rows = [{**row, "agent_id": agents(row)} for row in by_shares({"lurker": (10, 30, 20)})]
+    policy = policy_of(write_log, rows)
+    (logit,), table = policy.logits, policy_coefficients(policy)
+    assert logit.clustered_errors == {}
+    assert table["clustered_error"].to_list() == [None, None]
+    assert table["term"].to_list() == ["intercept (lurker)"] * 2
+    assert (table["z"] == table["coefficient"] / table["standard_error"]).all()
+    # the error of a log odds, log(10 / 30)
+    assert table["standard_error"][0] == pytest.approx((1 / 10 + 1 / 30) ** 0.5)
+
+
+def test_what_is_no_number_is_unknown(write_log: Write) -> None:
+    """Text and infinite numbers are unknown; truth values of a context count as 1 and 0."""
+    events = list(logged(by_shares(SHARES)))
+    for number, event in enumerate(events):
+        if event["event"] == "reasoner.decision":
+            whims = ["inf", 1, 2, 4]
+            event["context"] = {
+                "it's late": number % 3 == 0,
+                "whim": whims[number % 4],
+                "mood": "fair",
+            }
+
+    logs = read_log(write_log(events))
+    policy = calibrate(logs, "logit", covariates=("it's late", "mood", "whim", "whim"))
+    (logit,) = policy.logits
+    assert logit.covariates == ("it's late", "whim")
+    assert logit.n == 150
+    assert reasons(policy, "covariate") == [
+        "has no number in the log",
+        "is unknown in some decisions, which the logit leaves out",
+    ]
+    with pytest.raises(InputError, match="is 'chosen', which names a part of every decision"):
+        calibrate(logs, "logit", covariates=("chosen",))
 
 
 @pytest.mark.long

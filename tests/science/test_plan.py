@@ -3,6 +3,7 @@
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -135,6 +136,60 @@ def test_a_plan_that_contradicts_itself_is_refused(
     with pytest.raises(InputError) as caught:
         Plan.from_file(written(tmp_path, PLAN.replace(old, new)))
     assert said in str(caught.value)
+
+
+TARGET = {"measure": "reached", "value": 0.5, "spread": 0.1}
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (
+            {"agents": 9, "vary": {"agents": [3, 4]}},
+            "'vary.agents': is also set outside [vary] (9)",
+        ),
+        ({"vary": {"agents": [3, 4]}, "arm": [{"name": "a", "agents": 5}]}, "'arm[0].agents': is"),
+        (
+            {"bounds": {"friends": {"least": 0, "most": 3, "scale": "log"}}},
+            "'bounds.friends': must be above 0 for a logarithmic scale, got 0",
+        ),
+        (
+            {"bounds": {"friends": {"least": 1, "most": 3, "scale": "log", "step": 1}}},
+            "'bounds.friends.step': is for a linear scale",
+        ),
+        ({"target": [TARGET, TARGET]}, "'target[1]': is already a target"),
+        (
+            {"arm": [{"name": "a"}], "target": [{**TARGET, "arm": "b"}]},
+            "'target[0].arm': must be one of a",
+        ),
+    ],
+)
+def test_settings_that_exclude_each_other_are_refused(data: dict[str, Any], said: str) -> None:
+    """A table that varies, samples or aims at what is said elsewhere says where it is."""
+    with pytest.raises(InputError) as caught:
+        Plan({"world": "rumour", **data})
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        ({"reasoner": {"policy": "p.json", "model": "m"}}, "'reasoner.policy': decides instead"),
+        ({"reasoner": {"host": "h"}}, "'reasoner': needs the name of a model"),
+        ({"arm": [{"name": "a", "reasoner": {"host": "h"}}]}, "'arm[0].reasoner': needs the name"),
+    ],
+)
+def test_a_reasoner_that_is_nobody_is_refused(data: dict[str, Any], said: str) -> None:
+    """A policy that also has options of a model, and a server without a model, are told."""
+    with pytest.raises(InputError) as caught:
+        Plan(data).check()
+    assert said in str(caught.value)
+
+
+def test_configurations_of_one_name_are_told_apart() -> None:
+    """Names that differ in signs that no folder may have, or in case alone, get numbers."""
+    plan = Plan({"arm": [{"name": name} for name in ("a b", "A/b", "a-b-2")]})
+    assert [each.name for each in plan.configurations()] == ["a-b", "A-b-2", "a-b-2-2"]
 
 
 def test_impossible_runs_are_refused_together(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ class Chooser(Checks[StateT]):
 
         Nothing is changed.
         """
-        return distinct(target for _, _, target, _ in self._enabled(agent, trigger, context))
+        return distinct([target for _, _, target, _ in self._enabled(agent, trigger, context)])
 
     def enabled_triggers(self, agent: Any, context: Any = None) -> list[str]:
         """Return the events that would cause a transition now, in definition order.
