@@ -47,6 +47,15 @@ def row(**cells: str) -> str:
     return ",".join('"' + cell.replace('"', '""') + '"' for cell in person.values()) + "\n"
 
 
+def test_an_empty_cell_is_an_empty_list(write: Write) -> None:
+    """As some tools write it."""
+    (agent,) = load_population(
+        write("a.csv", TWITTER_HEADER + row(following="", tweets=" "))
+    ).agents
+    assert agent.following == ()
+    assert agent.interests == ["bakes", "bread"]
+
+
 def test_reddit_personas_load(data: Path) -> None:
     """The 36 Reddit personas of OASIS load with their names, interests and personalities."""
     path = data / "oasis" / "user_data_36.json"

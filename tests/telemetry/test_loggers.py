@@ -18,9 +18,9 @@ from structlog.testing import LogCapture, ReturnLogger, ReturnLoggerFactory
 
 import prism
 from prism.statechart import AgentState, Statechart, Transition
+from prism.telemetry import StandardLogger
 from prism.telemetry._loggers import (
     LateLogger,
-    StandardLogger,
     active_logger,
     describe,
     report_fault,

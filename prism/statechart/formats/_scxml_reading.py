@@ -346,7 +346,7 @@ class _Reader:
 
     def _transition(self, place: _Place, element: Element) -> None:
         own, given = element.own, element.attributes
-        targets = self._targets(element, given["target"]) if "target" in given else None
+        targets = self._targets(element, given["target"]) or None if "target" in given else None
         probability, rate = own.get("probability"), own.get("rate")
         try:
             item = Transition(

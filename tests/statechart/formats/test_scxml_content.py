@@ -210,6 +210,8 @@ def test_content_of_others_is_passed_over() -> None:
     ("inside", "told"),
     [
         ("<state><transition event=''/></state>", "line 2: the event is empty"),
+        ("<state><transition event='x' target='no'/></state>", "line 2: names 'no', which is not"),
+        ("<state><transition event='x' target=' '/></state>", "line 2: names no state"),
         ("<state><datamodel><foo/></datamodel></state>", "line 2: <foo> in <datamodel>"),
     ],
 )
