@@ -363,7 +363,7 @@ def test_an_agent_that_is_removed_again_stays_removed() -> None:
 
 def test_a_ranking_of_something_else_is_refused() -> None:
     """A ranking gives the posts that it was given, in whatever order."""
-    with pytest.raises(FieldValueError, match="must return posts that it was given, got SocialAgent"):
+    with pytest.raises(FieldValueError, match="posts that it was given, got SocialAgent"):
         Run(Leaving(mode="ranks"), 5, rounds=1).run()
 
 
