@@ -30,14 +30,14 @@ from prism.runlog._recorded import _events
 from prism.runs._config import REASONER_KINDS, naming, require_writable
 from prism.runs._lent import Lent
 from prism.runs._makers import make_writer
-from prism.runs._options import ReplayOptions
+from prism.runs._options import ReplayOptions, recorded_log
 from prism.statechart.reasoner._spending import Cost
 from prism.statechart.reasoner._texts import BaseWriter
 from prism.statechart.reasoner._tokens import TokenCounter, count_tokens
 from prism.telemetry import events
 from prism.telemetry._loggers import EventLogger, describe, report_warning
 from prism.worlds._addresses import address_of, code_of, found_at, function_at
-from prism.worlds._alone import Alone, AloneRun, Event, recorded_log, told_by
+from prism.worlds._alone import Alone, AloneRun, Event, told_by
 from prism.worlds._loop import Loop
 
 _ESTIMATE = "estimate"

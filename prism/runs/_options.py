@@ -136,11 +136,20 @@ def files_of(reasoner: DeciderOptions) -> dict[str, Path]:
     if not isinstance(reasoner, ReplayOptions):
         return {}
 
-    if is_stream(reasoner.run):
-        problem = "is a pipe, which a resumed run could not read again: give a file or folder"
-        raise InputError(problem, path=reasoner.run)
+    return {str(reasoner.run): recorded_log(reasoner), **files_of(reasoner.model)}
 
-    return {str(reasoner.run): locate_log(reasoner.run), **files_of(reasoner.model)}
+
+def recorded_log(replay: ReplayOptions) -> Path:
+    """Return the log of the run that another run repeats.
+
+    Raises:
+        InputError: If it is a pipe, which can only be read once.
+    """
+    if is_stream(replay.run):
+        problem = "is a pipe, which a resumed run could not read again: give a file or folder"
+        raise InputError(problem, path=replay.run)
+
+    return locate_log(replay.run)
 
 
 @dataclass(frozen=True, slots=True)

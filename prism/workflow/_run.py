@@ -17,6 +17,7 @@ from prism.runs._config import REASONER_KINDS
 from prism.runs._dry_run import is_dry_run
 from prism.runs._lent import NobodyWriter
 from prism.runs._makers import make_writer
+from prism.runs._options import recorded_log
 from prism.statechart import Statechart
 from prism.statechart.reasoner._spending import Cost
 from prism.statechart.reasoner._texts import BaseWriter
@@ -28,7 +29,7 @@ from prism.workflow._results import WorkflowResults
 from prism.workflow._steps import Recorded, StepRun, Turn
 from prism.workflow._variables import as_context
 from prism.workflow._workflow import Workflow, load_quietly
-from prism.worlds._alone import NOBODY, Alone, AloneRun, Event, recorded_log, told_by
+from prism.worlds._alone import NOBODY, Alone, AloneRun, Event, told_by
 from prism.worlds._loop import Loop
 
 DEFAULT_TURNS = 10

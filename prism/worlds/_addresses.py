@@ -269,14 +269,19 @@ def _address_of_class(cls: type[Any]) -> str:
         is_shown = getattr(sys.modules[public], cls.__name__, None) is cls
         return f"{public if is_shown else cls.__module__}:{cls.__name__}"
 
-    file = getattr(module, "__file__", None)
-    if file is None:
+    return f"{_file_of(cls)}:{cls.__name__}"
+
+
+def _file_of(cls: type[Any]) -> str:
+    file: str | None = getattr(sys.modules[cls.__module__], "__file__", None)
+    # what is piped into Python has the file <stdin>
+    if file is None or not Path(file).exists():
         raise InputError(
             f"{cls.__name__} is not defined in a file, which a resume requires: put it in one",
             field="world",
         )
 
-    return f"{file}:{cls.__name__}"
+    return file
 
 
 _OWN_PACKAGE = "prism"
@@ -298,11 +303,7 @@ def code_of(cls: type[Any], place: str) -> dict[str, Path]:
         InputError: If it is not in a file, or a file cannot be read.
     """
     module = sys.modules[cls.__module__]
-    file = getattr(module, "__file__", None)
-    if file is None:
-        raise InputError(f"{cls.__name__} is not defined in a file: put it in one", field="world")
-
-    path, is_file = Path(file), place.endswith(".py")
+    path, is_file = Path(_file_of(cls)), place.endswith(".py")
     package = "" if is_file else module.__package__ or ""
     top = package.partition(".")[0]
     root = path.parents[package.count(".") + 1] if package else path.parent

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
 
 from prism.errors import InputError
-from prism.files._durable import is_stream
 from prism.runlog import SimulatedClock
 from prism.runlog._reader import locate_log
 from prism.runs._config import (
@@ -282,19 +281,6 @@ def _default_of(each: Any, file: Any) -> Any:
         raise InputError(f"is needed to run {named}: name it", field=each.name)
 
     return each.default
-
-
-def recorded_log(replay: ReplayOptions) -> Path:
-    """Return the log of the run that another run repeats.
-
-    Raises:
-        InputError: If it is a pipe, which can only be read once.
-    """
-    if is_stream(replay.run):
-        problem = "is a pipe, which a resumed run could not read again: give a file or folder"
-        raise InputError(problem, path=replay.run)
-
-    return locate_log(replay.run)
 
 
 def told_by(kind: type[ToldT], event: Event, /, **others: Any) -> ToldT:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
+from reprlib import repr as brief
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -272,7 +273,7 @@ class Run(Generic[WorldT_co]):
         self.seed: int = require_seed(seed)
 
         self._agents = _population(self._class, agents, keep)
-        self.treatments: tuple[str | Treatment, ...] = tuple(treatments)
+        self.treatments: tuple[str | Treatment, ...] = _listed(treatments)
         self.reasoner: Any = decider(model, reasoner)
         self.writer: Any = _writer(self.reasoner, writer)
         self._require_askers()
@@ -630,6 +631,12 @@ class Run(Generic[WorldT_co]):
 
     def _require_askers(self) -> None:
         """Refuse a reasoner or a writer that cannot do its work."""
+        if _is_own(self.reasoner) and not callable(getattr(self.reasoner, "decide_many", None)):
+            raise InputError(
+                "must be a reasoner, a policy file or an earlier run, and a model is passed as "
+                f"model=...; got {brief(self.reasoner)}",
+                field="reasoner",
+            )
         if self.treatments:
             require_models(self.reasoner, self.treatments)
         if isinstance(self.writer, WriterOptions) and self.writer.prompt is not None:
@@ -867,6 +874,25 @@ def _population(cls: type[World[Any]], agents: Any, keep: Sequence[str]) -> Any:
             return (cls._prism_table or AgentTable)(found, keep)
     if keep:
         raise InputError("needs a file of agents: generated ones have none", field="keep")
+
+    return found
+
+
+def _listed(treatments: Any) -> tuple[str | Treatment, ...]:
+    """Return the treatments of a run.
+
+    Raises:
+        InputError: If they are something else.
+    """
+    # a text is a sequence of letters
+    is_list = isinstance(treatments, Iterable) and not isinstance(treatments, str)
+    found = tuple(treatments) if is_list else ()
+    if not is_list or not all(isinstance(each, (str, Treatment)) for each in found):
+        raise InputError(
+            "must be a list of names and treatments, such as ['warning@12', SetParameters(...)]; "
+            f"got {brief(treatments)}",
+            field="treatments",
+        )
 
     return found
 

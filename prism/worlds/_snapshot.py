@@ -79,7 +79,7 @@ class Encoder:
                 raise SimulationError(f"{self._where} cannot be kept: {problem}") from None
             except RecursionError:
                 raise SimulationError(
-                    f"{self._where} cannot be kept: it contains itself: use a Thing"
+                    f"{self._where} cannot be kept: it is nested too deeply: use a Thing"
                 ) from None
 
         return done

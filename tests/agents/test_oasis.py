@@ -47,6 +47,15 @@ def row(**cells: str) -> str:
     return ",".join('"' + cell.replace('"', '""') + '"' for cell in person.values()) + "\n"
 
 
+def test_an_empty_cell_is_an_empty_list(write: Write) -> None:
+    """As some tools write it."""
+    (agent,) = load_population(
+        write("a.csv", TWITTER_HEADER + row(following="", tweets=" "))
+    ).agents
+    assert agent.following == ()
+    assert agent.interests == ["bakes", "bread"]
+
+
 def test_reddit_personas_load(data: Path) -> None:
     """The 36 Reddit personas of OASIS load with their names, interests and personalities."""
     path = data / "oasis" / "user_data_36.json"
@@ -226,6 +235,11 @@ def test_a_reddit_persona_needs_name_and_interests(write: Write) -> None:
             {"following": "[" + "1" * 5_000 + "]"},
             "following_agentid_list",
             "must be a list such as [1, 2], got '[111",
+        ),
+        (
+            {"following": f"[{1 << 63}]"},
+            "following_agentid_list",
+            "must be a list of numbers of at most 64 bits",
         ),
         ({"tweets": "['one', 2]"}, "previous_tweets", "must be a list such as ['one', 'two'], got"),
         ({"tweets": "one"}, "previous_tweets", "must be a list such as ['one', 'two'], got 'one'"),

@@ -11,6 +11,7 @@ import pytest
 
 from prism.agents import (
     ARCHETYPES,
+    Communities,
     Population,
     SeedPost,
     SocialAgent,
@@ -96,6 +97,20 @@ def test_an_empty_population_is_refused(size: int) -> None:
     """A size below 1 raises an error that shows it."""
     with pytest.raises(FieldValueError, match=f"a population needs at least one agent, got {size}"):
         synthetic_population(size)
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        ({"size": 0}, "a community needs at least one agent, got 0"),
+        ({"hub_share": 1.5}, "hub_share must be from 0 to 1, got 1.5"),
+        ({"hub_share": float("nan")}, "hub_share must be from 0 to 1, got nan"),
+    ],
+)
+def test_communities_that_cannot_be_are_refused(given: dict[str, Any], problem: str) -> None:
+    """Where they are described."""
+    with pytest.raises(FieldValueError, match=problem):
+        Communities(**given)
 
 
 @pytest.mark.slow

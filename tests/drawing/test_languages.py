@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.drawing import Arrow, Diagram, showable, to_dot, to_mermaid
+from prism.drawing import Arrow, Box, Diagram, showable, to_dot, to_mermaid
 from prism.statechart import social_media_chart
 from prism.statechart.formats._export import to_diagram
 
@@ -131,6 +131,21 @@ def test_any_chart_makes_a_diagram_of_known_lines(random_charts: Any, data: st.D
         assert tuple(map(decoded, line["label"].split("<br/>"))) == tuple(
             map(showable, arrow.labels)
         )
+
+
+def test_what_stands_below_a_name_is_a_note_beside_it() -> None:
+    """Also beside a state with others inside, behind what is inside."""
+    notes = {"in": ("entry / wake",), "out": ("exit / x: y",)}
+    diagram = Diagram(("in", "out"), (), boxes={"out": Box(("in",))}, notes=notes)
+    lines = to_mermaid(diagram).split("\n")
+    assert lines[1:7] == [
+        '    state "out" as s1 {',
+        '        state "in" as s0',
+        "        note left of s0 : entry #47; wake",
+        "    }",
+        "    note left of s1 : exit #47; x#58; y",
+        "",
+    ]
 
 
 def test_commands_and_emphasis_are_escaped() -> None:

@@ -60,6 +60,18 @@ def test_a_box_counts_all_inside_and_regions_count_each_agent() -> None:
     }
 
 
+def test_an_arrow_between_regions_starts_at_the_state_around_both() -> None:
+    """Its label says from where to where it leads."""
+    inside = Diagram(DAY.states, (Arrow("work", "feed", ("looks",)),), boxes=DAY.boxes)
+    whole = Levels(inside)
+    assert whole.at(None).arrows == (Arrow("awake", "awake", ("work: looks → feed",)),)
+    assert whole.at("awake").arrows == ()
+
+    day = Box(("awake",))
+    around = Diagram((*DAY.states, "day"), inside.arrows, boxes={**DAY.boxes, "day": day})
+    assert Levels(around).at("day").arrows == whole.at(None).arrows
+
+
 def test_states_without_boxes_are_what_they_are_called() -> None:
     """A sign that joins regions elsewhere is a part of a name there."""
     levels = Levels(Diagram(("a+b", "c"), (Arrow("a+b", "c"),)))

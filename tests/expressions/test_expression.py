@@ -89,6 +89,7 @@ ECMASCRIPT = Dialect(frozenset({"In"}), None, is_ecmascript=True)
         ("!last['parts'][0]", False),
         ("!name.length && ready", False),
         ("In('s') && !In('t')", True),
+        ("last.kind.upper()", "WRITE"),
     ],
 )
 def test_ecmascript_means_what_it_means_there(source: str, value: Any) -> None:

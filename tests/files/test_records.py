@@ -11,7 +11,7 @@ import pytest
 
 from prism.errors import FieldValueError, InputError
 from prism.files import Record, read_json_array, read_json_lines, reading
-from prism.files._records import MAX_FILE_BYTES, MAX_LINE_CHARACTERS
+from prism.files._records import MAX_FILE_BYTES, MAX_LINE_CHARACTERS, distinct_ends
 from tests.kit.files import place
 
 Write = Callable[[str, str | bytes], Path]
@@ -128,11 +128,18 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, write: Write) -> No
     """A missing, empty or unreadable file, or a folder, is an InputError that says so."""
     loop = tmp_path / "loop.jsonl"
     loop.symlink_to(loop)
+    pipe, endless = tmp_path / "pipe.jsonl", tmp_path / "endless.jsonl"
+    os.mkfifo(pipe)
+    endless.touch()
+    # without its bytes
+    os.truncate(endless, MAX_FILE_BYTES + 1)
     reasons = {
         tmp_path / "none.jsonl": "there is no such file",
         tmp_path: "is a folder, not a file",
         write("empty.jsonl", ""): "is empty",
         write("file", "x") / "below.jsonl": f"cannot be read: {os.strerror(errno.ENOTDIR)}",
+        pipe: "is a pipe or device, but must be read twice: give a file",
+        endless: "is larger than 1024 MiB: split it",
         loop: f"cannot be read: {os.strerror(errno.ELOOP)}",
     }
     for path, reason in reasons.items():
@@ -256,6 +263,13 @@ def test_a_number_beyond_64_bits_is_named(
     error = complaint(write(f"a.{end}", line if end == "jsonl" else f"[{line}]"), read)
     assert error.field == "b"
     assert error.line == 1 or len(number) > 4_300
+
+
+def test_one_path_twice_is_told_apart_by_its_number() -> None:
+    """Other paths are told apart by their ends."""
+    runs = [Path("/runs/a/one"), Path("/runs/b/one")]
+    assert distinct_ends(runs) == ["a/one", "b/one"]
+    assert distinct_ends([runs[0], runs[0]]) == ["/runs/a/one #1", "/runs/a/one #2"]
 
 
 def test_many_repeated_keys_cost_little(write: Write) -> None:

@@ -67,6 +67,13 @@ def test_a_line_inside_a_block_of_text_is_told():
     assert source.place_inside(("other",), 2).line == 4
 
 
+def test_other_languages_have_no_blocks_of_text():
+    """A line inside a value is told by the line of the value."""
+    source = Source.parse('{\n"code": "one\\ntwo"}', "json")
+    assert source.place_inside(("code",), 2) == source.place(("code",))
+    assert source.place(("code",)).line == 2
+
+
 def test_one_problem_is_one_line():
     """A single problem is told as every other error of a file is."""
     problems = Problems(Source.parse("\na = 1", "toml", path="plan.toml"))

@@ -11,6 +11,8 @@ import pytest
 
 from prism.errors import InputError
 from prism.runlog import PromptLog, SimulatedClock, read_prompts
+from prism.runlog._prompts import asked_in, find_prompts
+from prism.telemetry.events import TEXT_WRITTEN
 
 NAME = "prompts.jsonl.gz"
 
@@ -152,6 +154,43 @@ def test_another_file_is_refused(line: bytes, said: str, tmp_path: Path) -> None
     (tmp_path / NAME).write_bytes(gzip.compress(line + b"\n"))
     with pytest.raises(InputError, match=said):
         ids(tmp_path)
+
+
+def test_a_damaged_record_is_told_where_it_is_looked_for(tmp_path: Path) -> None:
+    """With file and line; the others are found."""
+    lines = [b'{"prompts": 1}', b'{"id":"ada:1","prompt":"Hel', b'{"id":"bo:1","prompt":"Hi"}']
+    (tmp_path / NAME).write_bytes(gzip.compress(b"\n".join(lines) + b"\n"))
+    told: list[str] = []
+    found = find_prompts(tmp_path, ["ada:1", "bo:1"], told.append)
+    assert found == {"bo:1": {"id": "bo:1", "prompt": "Hi"}}
+    (message,) = told
+    assert f"{tmp_path / NAME}" in message
+    assert "line 2 is cut off or damaged: not a JSON object" in message
+
+
+def test_what_no_model_was_asked_for_has_no_id(tmp_path: Path) -> None:
+    """Neither a template, nor anything where prompts were recorded and it has none."""
+    text = {"event": TEXT_WRITTEN, "agent_id": "ada", "source": "model"}
+    events = [{**text, "source": "template"}, text, {**text, "text_id": "ada:7"}]
+    log = tmp_path / "run.jsonl"
+    log.write_text("".join(json.dumps(each) + "\n" for each in events))
+    asked = list(asked_in(log, lambda _: None))
+    assert [each.id for each in asked] == [None, "ada:1", "ada:7"]
+    with PromptLog(tmp_path / NAME):
+        pass
+    asked = list(asked_in(log, lambda _: None, beside=tmp_path))
+    assert [(each.id, each.line) for each in asked] == [(None, 1), (None, 2), ("ada:7", 3)]
+
+
+def test_a_part_of_a_log_that_is_not_readable_is_told(tmp_path: Path) -> None:
+    """What can be read before it counts."""
+    line = json.dumps({"event": TEXT_WRITTEN, "agent_id": "ada", "text_id": "ada:7"}) + "\n"
+    log = tmp_path / "run.jsonl.gz"
+    log.write_bytes(gzip.compress(line.encode()) + gzip.compress(line.encode())[:-9])
+    told: list[str] = []
+    assert "ada:7" in [each.id for each in asked_in(log, told.append)]
+    (message,) = told
+    assert message.startswith(f"{log}: line ")
 
 
 def test_a_run_without_prompts_is_refused_by_name(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from prism.errors import InputError, ReplayError
 from prism.llm import AnswerCache, OllamaChatClient
 from prism.runlog import ReplayWriter, RunLog, SimulatedClock
+from prism.runlog._recorded import UnfinishedAnswers
 from prism.statechart import BaseWriter, TextCall, Writer, Written
 from prism.telemetry.events import RUN_ENDED, RUN_STARTED, TEXT_WRITTEN
 from prism.testing import FakeOllama, Fault, ScriptedWriter
@@ -160,6 +161,25 @@ async def test_a_refused_call_leaves_the_text(tmp_path: Path) -> None:
     with pytest.raises(ReplayError):
         await writer.write(call(prompt="!"))
     assert (await writer.write(call())).text == "one"
+
+
+async def test_a_fallback_has_to_be_the_same(write: Callable[..., Path]) -> None:
+    """A text that was taken instead of a model's is compared with the one of today."""
+    path = write(text(text="hm", source="fallback", reason="ReplyError"))
+    assert (await ReplayWriter(path).write(call(fallback="hm"))).text == "hm"
+    with pytest.raises(ReplayError, match=r"the fallback for the .* differs from the present 'oh'"):
+        await ReplayWriter(path).write(call(fallback="oh"))
+
+
+def test_a_repeated_round_takes_a_text_once() -> None:
+    """If the prompt is the same, and the text is still valid."""
+    asked = call(read=number)
+    events = [text(text='{"n": 3}'), text(text="three")]
+    answers = UnfinishedAnswers(events)
+    assert answers.answer_to(asked, lambda: "another", None) is None
+    first = answers.answer_to(asked, lambda: asked.prompt_hash, None)
+    assert (first.text, first.value, first.source) == ('{"n": 3}', 3, "model")
+    assert answers.answer_to(asked, lambda: asked.prompt_hash, None) is None
 
 
 @pytest.fixture

@@ -18,7 +18,9 @@ from structlog.testing import LogCapture, ReturnLogger, ReturnLoggerFactory
 
 import prism
 from prism.statechart import AgentState, Statechart, Transition
+from prism.telemetry import StandardLogger
 from prism.telemetry._loggers import (
+    LateLogger,
     active_logger,
     describe,
     report_fault,
@@ -185,6 +187,38 @@ def test_standard_logging_carries_the_keys(
     assert (entry.name, entry.levelno) == ("prism.statechart", logging.INFO)
     assert entry.prism == {"event": TRANSITION, **keys}
     assert entry.getMessage() == f"{TRANSITION} {keys}"
+
+
+@pytest.mark.parametrize("level", ["debug", "info", "warning", "error", "critical"])
+def test_every_level_reaches_standard_logging(level: str, caplog: pytest.LogCaptureFixture) -> None:
+    """As a record of that level, if it is wanted."""
+    logger, number = StandardLogger("app"), logging.getLevelNamesMapping()[level.upper()]
+    with caplog.at_level(number, "app"):
+        getattr(logger, level)("happened", at=3)
+    with caplog.at_level(number + 1, "app"):
+        getattr(logger, level)("happened", at=4)
+    assert [(each.levelno, each.prism) for each in caplog.records] == [
+        (number, {"event": "happened", "at": 3})
+    ]
+
+
+@pytest.mark.parametrize("level", ["info", "warning", "error"])
+def test_a_late_logger_passes_events_on_when_it_is_open(
+    level: str, events: list[Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Until then they go where those without a logger go; what follows it is opened with it."""
+    late, follower, capture = LateLogger(), LateLogger(), LogCapture()
+    late.followers.append(follower)
+    getattr(follower, level)("early")
+    late.open(structlog.wrap_logger(None, processors=[capture]))
+    for logger in (late, follower):
+        getattr(logger, level)("now")
+    assert [each["event"] for each in events] == ["early"]
+    assert [each["event"] for each in capture.entries] == ["now", "now"]
+
+    structlog.reset_defaults()
+    getattr(LateLogger(), level)("silent")
+    assert [each.levelname.lower() for each in caplog.records] == [level] * (level != "info")
 
 
 def test_standard_logging_is_silent_by_default(

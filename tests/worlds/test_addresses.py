@@ -3,6 +3,7 @@
 import sys
 from importlib.metadata import EntryPoint
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -155,6 +156,34 @@ def stop_in(folder: Path, options: Run) -> None:
         raise Stopped
 
     options.keep(folder, on_round=stop, checkpoint_every=0)
+
+
+@pytest.mark.parametrize("file", [None, "<stdin>"])
+def test_a_world_that_is_in_no_file_cannot_be_kept(
+    file: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was typed, or piped into Python, could not be found again by a resume."""
+    typed = ModuleType("typed")
+    typed.__file__ = file
+    monkeypatch.setitem(sys.modules, "typed", typed)
+    exec(ONE, vars(typed))
+    with pytest.raises(InputError, match="Own is not defined in a file, which a resume requires"):
+        Run(typed.Own).to_config()
+
+
+def test_a_module_beside_the_world_that_is_no_python_is_named(tmp_path: Path) -> None:
+    """A file that the world imports counts as its code, also if the import is guarded."""
+    guarded = "try:\n    import own_h\nexcept SyntaxError:\n    pass"
+    write(tmp_path, {"own_g.py": WORLD.format(imports=guarded), "own_h.py": "x = (\n"})
+    with pytest.raises(InputError, match=r"own_h.py: cannot be read as Python: '\(' was never"):
+        Run(f"{tmp_path}/own_g.py:Own").to_config()
+
+
+def test_a_file_called_like_a_loaded_module_is_refused(tmp_path: Path) -> None:
+    """Both would be one module."""
+    (tmp_path / "json.py").write_text(ONE)
+    with pytest.raises(InputError, match="has the name of the module 'json', which is loaded"):
+        Run(f"{tmp_path}/json.py:Own")
 
 
 def test_a_misspelled_world_is_told_with_the_nearest_name() -> None:

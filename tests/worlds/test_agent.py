@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from prism import Run
-from prism.errors import FieldValueError, SimulationError
+from prism.errors import AgentError, FieldValueError, SimulationError
 from prism.examples import Rumour, Vaccination
 from prism.examples.rumour import Person
 from prism.examples.vaccination import Parent, View
@@ -45,6 +45,13 @@ def test_agents_are_called_by_kind_and_number() -> None:
         ("person_8", "person_8"),
         ("ada", "Ada"),
     ]
+
+
+@pytest.mark.parametrize("name", ["random", "decision_random"])
+def test_an_agent_without_a_run_draws_nothing(name: str) -> None:
+    """The numbers of an agent depend on the seed of its run."""
+    with pytest.raises(AgentError, match=f"Person.{name} needs a run, which the agent has not"):
+        getattr(Person(), name)
 
 
 def test_two_agents_with_one_id_are_refused() -> None:

@@ -71,6 +71,16 @@ def test_arms_of_more_than_one_are_refused() -> None:
         found.add_arm("votes", "dislikes", 0.6)
 
 
+def test_an_arm_has_one_share() -> None:
+    """An arm may be named again with its share, and not with another."""
+    found = Assignments(0)
+    found.add_arm("votes", "dislikes", 0.3)
+    found.add_arm("votes", "likes", 0.1 + 0.2)
+    found.add_arm("votes", "likes", 0.3)
+    with pytest.raises(FieldValueError, match="'votes' has two arms 'likes' with different shares"):
+        found.add_arm("votes", "likes", 0.4)
+
+
 def test_arms_survive_a_snapshot() -> None:
     """An arm that is added after it has the slice that it would have had."""
     found, other = Assignments(3), Assignments(3)

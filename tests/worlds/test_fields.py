@@ -14,7 +14,7 @@ from prism.examples.rumour import Mind, Person
 from prism.statechart import Statechart, Transition
 from prism.worlds import Agent, Thing, World, during, measure, one_of, param, state, uniform, whole
 from prism.worlds._fields import plain_value, read_value, shown_value, words_of_type
-from tests.kit.medley import Walker
+from tests.kit.medley import Note, Walker
 
 
 class Level(StrEnum):
@@ -33,6 +33,12 @@ class Plain(Agent):
     chart = CHART
     kinds: ClassVar[int] = 1
     age: int
+
+
+class Dice(Thing):
+    """A Thing that would draw a number."""
+
+    number: int = state(whole(1, 6))
 
 
 class Places(World[Plain]):
@@ -87,6 +93,7 @@ def test_a_population_is_not_changed_during_a_run(name: str) -> None:
         (lambda: Rumour(tirng=1), "no parameter 'tirng': it has the parameters friends, rewired, "),  # type: ignore[call-arg]
         (lambda: Schelling(town=None), "Schelling.town is state, not a parameter"),
         (lambda: Places(), "Places needs size"),  # type: ignore[call-arg]
+        (lambda: Note(), "Note needs text"),  # type: ignore[call-arg]
         (lambda: Person(trsut=1), "Person has no field 'trsut'.*did you mean 'trust'"),  # type: ignore[call-arg]
     ],
 )
@@ -122,6 +129,13 @@ def test_a_parameter_of_another_type_or_range_is_refused(
 def test_a_whole_number_is_a_float() -> None:
     """A parameter that is a float takes a whole number."""
     assert Places(size=3, part=1).part == 1
+
+
+def test_a_thing_shows_its_fields_and_draws_none() -> None:
+    """A Thing has no random numbers of its own, so one that would draw says who draws."""
+    assert repr(Note(text="a")) == "Note(text='a', by=None, earlier=None, marks=[])"
+    with pytest.raises(DefinitionError, match=r"Dice.number is drawn.*draw it with agent.random"):
+        Dice()
 
 
 def test_a_field_without_a_value_names_the_agent_class() -> None:

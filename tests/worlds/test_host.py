@@ -10,7 +10,7 @@ import numpy
 import pytest
 
 from prism import Run
-from prism.errors import SimulationError
+from prism.errors import FieldTypeError, FieldValueError, PrismError, SimulationError
 from prism.examples.rumour import Mind, Person
 from prism.worlds import World, during
 
@@ -78,6 +78,40 @@ def test_a_normal_number_that_numpy_keeps_is_seen() -> None:
     with pytest.raises(SimulationError, match=r"the world draws from numpy\.random"):
         Run(Careless(source="normal", where="step"), 1).run()
     assert numpy.random.get_state()[1].tobytes() == words
+
+
+@pytest.mark.parametrize(
+    ("do", "error", "problem"),
+    [
+        (lambda world: world.stop(3), FieldTypeError, "the reason must be text, got 3"),
+        (lambda world: world.stop("over"), SimulationError, "cannot be stopped: it has not begun"),
+        (lambda world: world.acting, SimulationError, "Early.acting: it is no agent's turn"),
+        (
+            lambda world: setattr(world.agents[0], "ticks_in_state", 1),
+            SimulationError,
+            "ticks_in_state of 'person_1' cannot be set: the run has not begun",
+        ),
+        (
+            lambda world: setattr(world.agents[0], "ticks_in_state", -1),
+            FieldValueError,
+            "ticks_in_state must be a whole number, 0 or more, got -1",
+        ),
+    ],
+)
+def test_what_comes_too_early_or_is_no_value_is_refused(
+    do: Callable[[Any], Any], error: type[PrismError], problem: str
+) -> None:
+    """Before the run there is no turn, no time and nothing to stop."""
+
+    class Early(World[Person]):
+        """A world whose setup does it."""
+
+        def setup(self) -> None:
+            """Do it."""
+            do(self)
+
+    with pytest.raises(error, match=problem):
+        _ = Run(Early(), 3).agents
 
 
 def test_a_careful_world_is_let_be() -> None:

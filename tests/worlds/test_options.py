@@ -15,6 +15,7 @@ from prism.errors import InputError
 from prism.examples import Rumour
 from prism.examples.rumour import Person
 from prism.llm import Model
+from prism.telemetry._loggers import LateLogger
 from prism.testing import FakeOllama
 from prism.worlds import World
 from tests.kit import processes
@@ -216,3 +217,36 @@ def test_what_is_for_a_world_is_refused_for_an_agent_alone(
     with pytest.raises(InputError, match=r"is for a world, and agent\.yaml is run alone") as raised:
         Run("agent.yaml", **given)
     assert raised.value.field == field
+
+
+@pytest.mark.parametrize(
+    ("world", "given", "problem"),
+    [
+        (None, {}, "field 'world': must be a world, got None"),
+        (Person, {}, "field 'world': must be a world, got the class Person"),
+        (Rumour(), {"parameters": {"friends": 4}}, "belong to the given Rumour: pass the class"),
+        (Rumour, {"parameters": [("friends", 4)]}, "field 'parameters': must be by name, got a li"),
+        (Rumour, {"treatments": "warning@2"}, r"must be a list of names and.*got 'warning@2'"),
+        (Rumour, {"treatments": [2]}, r"field 'treatments': must be a list of names.*got \[2\]"),
+        (Rumour, {"treatments": 2}, "field 'treatments': must be a list of names.*got 2"),
+        (Rumour, {"reasoner": "qwen3:4b"}, "a model is passed as model=...; got 'qwen3:4b'"),
+    ],
+)
+def test_what_a_run_cannot_take_is_refused(world: Any, given: dict[str, Any], problem: str) -> None:
+    """What is no world, parameter, treatment or reasoner is told before anything begins."""
+    with pytest.raises(InputError, match=problem):
+        Run(world, 12, **given)
+
+
+def test_what_no_folder_can_keep_is_refused() -> None:
+    """Own objects are for a run that nobody keeps."""
+    people = [Person() for _ in range(12)]
+    with pytest.raises(InputError, match="field 'agents': are objects, which another process"):
+        Run(Rumour, people).to_config()
+    with pytest.raises(InputError, match="field 'logger': is only for a run that is not kept"):
+        Run(Rumour, 12, logger=LateLogger()).to_config()
+
+
+def test_a_run_is_shown_by_its_world() -> None:
+    """World, rounds and seed tell one run from another."""
+    assert repr(Run(Rumour, 12, rounds=3, seed=1)) == "<Run of Rumour, 3 rounds, seed 1>"

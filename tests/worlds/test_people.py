@@ -123,6 +123,21 @@ def test_what_a_table_has_wrong_is_told_by_row_and_column(
         _ = Run(Rumour(), AgentTable(table(tmp_path, text), keep)).agents
 
 
+class Stone:
+    """An object that is no agent."""
+
+    def act(self, world: Any) -> None:
+        """Lie there."""
+
+
+class Quarry(World[Any]):
+    """A world of objects."""
+
+    def populate(self, agents: int) -> list[Any]:
+        """Make them."""
+        return [Stone() for _ in range(agents)]
+
+
 def test_an_unknown_kind_and_a_population_of_another_size_are_refused(tmp_path: Path) -> None:
     """Rows and agents belong together one by one."""
 
@@ -137,6 +152,10 @@ def test_an_unknown_kind_and_a_population_of_another_size_are_refused(tmp_path: 
         _ = Run(Market(), AgentTable(table(tmp_path, "kind\nboss\n"))).agents
     with pytest.raises(InputError, match=r"has 3 rows, but Twins.populate made 6 agents"):
         _ = Run(Twins(), AgentTable(table(tmp_path, PEOPLE))).agents
+    with pytest.raises(InputError, match="is for the agents of a world; Stone cannot use it"):
+        _ = Run(Quarry(), AgentTable(table(tmp_path, PEOPLE))).agents
+    with pytest.raises(InputError, match=r"must end in one of .csv, .jsonl, .json, got '.txt'"):
+        AgentTable(table(tmp_path, PEOPLE).rename(tmp_path / "people.txt"))
 
 
 @pytest.mark.parametrize("agents", [1.5, True, Rumour])

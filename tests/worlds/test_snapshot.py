@@ -13,8 +13,11 @@ from hypothesis import strategies as st
 from prism import Run
 from prism.errors import SimulationError
 from prism.worlds import Thing, World, state
+from tests.kit.later import Later
 from tests.kit.medley import Mood, Note, Walker
 from tests.kit.texts import ANY
+
+numpy = Later("numpy")
 
 
 class Holder(World[Walker]):
@@ -102,6 +105,14 @@ def circle(_run: Any) -> list[Any]:
     return items
 
 
+def deep(_run: Any) -> tuple[Any, ...]:
+    """Return tuples inside of each other."""
+    items: tuple[Any, ...] = ()
+    for _ in range(2000):
+        items = (items,)
+    return items
+
+
 def local_thing(_run: Any) -> Thing:
     """Return a Thing of a class that nobody finds again."""
 
@@ -119,7 +130,9 @@ def local_thing(_run: Any) -> Thing:
         (lambda run: [print], "is a builtin_function_or_method: store its name"),
         (b"x", "is a bytes"),
         (["whole", "h\ud83d"], r"Holder.held .* cannot be kept: 'h\\ud83d' holds half a character"),
-        (circle, "it is the same list|it holds itself"),
+        (circle, "it is the same list"),
+        (deep, "it is nested too deeply: use a Thing"),
+        (lambda run: [numpy.float32(1)], r"convert it with .item\(\) or .tolist\(\)"),
         (lambda run: Walker(), "is not among the agents of the world"),
         (local_thing, "Hidden cannot be found again: define it at the top of a module"),
         ([type("Strange", (int,), {})(3)], "is a Strange"),

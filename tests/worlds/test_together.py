@@ -1,5 +1,6 @@
 """Ticks in which all act on what was there when the tick began."""
 
+from collections import deque
 from enum import StrEnum
 from typing import Any
 
@@ -226,3 +227,44 @@ def test_together_messages_are_received_in_the_next_tick() -> None:
     run = Run(Waiting(), 2)
     run.run()
     assert [lamp.heard for lamp in run.agents] == [[None, "lamp_2"], [None, "lamp_1"]]
+
+
+class Shelved(Room):
+    """A together world whose lamps change what is inside of their fields."""
+
+    together = True
+    rounds = 2
+
+    @during(Light.OFF)
+    def fill(self, keeper: Any) -> None:
+        """Look at the other lamp, then change one's own things."""
+        other: Any = self.other(keeper)
+        keeper.seen = repr((other.shelves, other.last, other.order))
+        keeper.shelves["a"].append(keeper.agent_id)
+        keeper.last.append([self.round])
+        keeper.last[0].append(0)
+        keeper.order["x"] = keeper.order.pop("x")
+
+    def populate(self, agents: int) -> list[Any]:
+        """Make the lamps."""
+        return [Keeper() for _ in range(agents)]
+
+
+class Keeper(Lamp):
+    """A lamp with fields that hold lists in dicts and in deques."""
+
+    shelves: dict[str, list[str]] = state(lambda: {"a": []})
+    last: deque[list[int]] = state(lambda: deque([[1]], maxlen=2))
+    order: dict[str, int] = state(lambda: {"x": 1, "y": 2})
+    seen: str = state("")
+
+
+def test_together_nobody_sees_what_another_changes_inside_of_a_field() -> None:
+    """Lists in dicts and in deques, and the order of a dict, change at the end of the tick."""
+    run: Run[Any] = Run(Shelved(), 2, rounds=1)
+    run.run()
+    for keeper in run.agents:
+        assert keeper.seen == "({'a': []}, deque([[1]], maxlen=2), {'x': 1, 'y': 2})"
+        assert keeper.shelves == {"a": [keeper.agent_id]}
+        assert keeper.last == deque([[1, 0], [1]], maxlen=2)
+        assert list(keeper.order) == ["y", "x"]

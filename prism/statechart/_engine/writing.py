@@ -182,7 +182,8 @@ def set_state(agent: Any, state: Any) -> None:
             agent.ticks_in_state = 0
     except AttributeError as error:
         raise AgentError(
-            f"{type(agent).__name__} rejects a new state ({error}): {_WAYS_OUT['state']}"
+            f"{type(agent).__name__} rejects a new state ({error}), which begin sets without a "
+            "transition: make it writable, or keep the frozen value in a field of an agent"
         ) from error
 
 

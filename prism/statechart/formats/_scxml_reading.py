@@ -117,6 +117,7 @@ class _Reader:
         self._problems = problems
         self._guards, self._actions = guards, actions
         self._enum = enum
+        self._ids = {each.attributes.get("id", "") for each in self._root.walk()}
         self._texts: dict[str, Element] = {}
         self._places: dict[int, _Place] = {}
         self._histories: dict[str, tuple[_Place, Element]] = {}
@@ -206,9 +207,9 @@ class _Reader:
 
     def _unused(self, tag: str) -> str:
         number = len(self._places) + 1
-        while f"{tag}{number}" in self._texts:
+        while (text := f"{tag}{number}") in self._ids or text in self._texts:
             number += 1
-        return f"{tag}{number}"
+        return text
 
     def _model(self, language: str, tick: float) -> Model:
         inside: dict[str, frozenset[str]] = {}
@@ -345,7 +346,7 @@ class _Reader:
 
     def _transition(self, place: _Place, element: Element) -> None:
         own, given = element.own, element.attributes
-        targets = self._targets(element, given["target"]) if "target" in given else None
+        targets = self._targets(element, given["target"]) or None if "target" in given else None
         probability, rate = own.get("probability"), own.get("rate")
         try:
             item = Transition(

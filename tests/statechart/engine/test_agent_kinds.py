@@ -158,6 +158,19 @@ def test_own_transition_to_is_the_only_write_path(events: list[Any]) -> None:
     assert [entry["ticks_in_state"] for entry in events] == [3, 3]
 
 
+def test_what_begins_needs_a_state_that_can_be_set() -> None:
+    """A transition_to is not enough: no transition leads to the initial state."""
+
+    class Kept:
+        state = property(lambda _self: S.IDLE)
+
+        def transition_to(self, new_state: S, trigger: str, context: Any = None) -> None:
+            pass
+
+    with pytest.raises(AgentError, match=r"Kept rejects a new state .*: make it writable, or keep"):
+        chart_of().begin(Kept())
+
+
 def test_a_self_transition_does_not_call_transition_to() -> None:
     """A self-transition writes nothing, so an own transition_to is not called for it."""
     agent = OwnAgent()

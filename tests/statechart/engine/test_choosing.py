@@ -88,6 +88,13 @@ def test_a_guard_that_fails_in_a_composite_does_not_hold(events: list[Any]) -> N
     assert chart.fire(SimpleNamespace(state=S.IDLE), "go") is S.RESTING
     assert events[0]["event"] == "statechart.guard_failed"
 
+    regions = [State(S.COMPOSING, [S.IDLE, S.EVALUATING]), State(S.SCROLLING, [S.RESTING])]
+    tree = [State(S.ENGAGING_LIKE, regions, parallel=True)]
+    chart = Statechart(tree, [moves[0], Transition("go", S.IDLE, S.EVALUATING)], S.ENGAGING_LIKE)
+    agent = SimpleNamespace(state=chart.initial)
+    assert chart.fire(agent, "go") == "evaluating+resting"
+    assert [each["event"] for each in events].count("statechart.guard_failed") == 2
+
 
 def test_later_guards_are_not_evaluated(agent: Any) -> None:
     """Once a guard has passed, no later one is called."""

@@ -10,6 +10,7 @@ import pytest
 
 from prism.errors import DefinitionError
 from prism.statechart import Statechart
+from prism.statechart._engine.rows import MOST_EVENTS
 
 HEAD = '<scxml xmlns="http://www.w3.org/2005/07/scxml" version="1.0" datamodel="python">'
 DATA = (
@@ -209,6 +210,8 @@ def test_content_of_others_is_passed_over() -> None:
     ("inside", "told"),
     [
         ("<state><transition event=''/></state>", "line 2: the event is empty"),
+        ("<state><transition event='x' target='no'/></state>", "line 2: names 'no', which is not"),
+        ("<state><transition event='x' target=' '/></state>", "line 2: names no state"),
         ("<state><datamodel><foo/></datamodel></state>", "line 2: <foo> in <datamodel>"),
     ],
 )
@@ -218,3 +221,30 @@ def test_one_fault_is_told_once(inside: str, told: str) -> None:
         begun(inside)
     assert told in str(caught.value)
     assert str(caught.value).count("line 2: ") == 1
+
+
+def test_more_events_than_are_remembered_are_answered() -> None:
+    """Documents need not say which events there are, so any number may come."""
+    text = (
+        "<datamodel><data id='n' expr='0'/></datamodel><state id='s'><transition event='e'>"
+        "<assign location='n' expr='n + 1'/></transition></state>"
+    )
+    chart = Statechart.from_scxml(f"{HEAD}{text}</scxml>")
+    agent = SimpleNamespace(state="s", state_memory=None)
+    for number in range(MOST_EVENTS + 1):
+        chart.fire(agent, f"e.{number}")
+    chart.fire(agent, "e.0")
+    assert agent.state_memory["data"] == {"n": MOST_EVENTS + 2}
+
+
+def test_what_is_active_is_known_where_no_step_is_made() -> None:
+    """Whoever asks what is enabled gets the answer of `In` for the agent's state."""
+    text = (
+        "<state id='s'><state id='a'><transition event='x' cond='In(\"s\") and not In(\"b\")'"
+        " target='b'/><transition event='x' cond='In(\"nowhere\")' target='a'/></state>"
+        "<state id='b'/></state>"
+    )
+    chart = Statechart.from_scxml(f"{HEAD}{text}</scxml>")
+    agent = SimpleNamespace(state=chart.initial, state_memory=None)
+    assert chart.enabled_targets(agent, "x") == ["b"]
+    assert agent.state_memory is None

@@ -67,6 +67,8 @@ def test_a_state_without_an_id_gets_a_name() -> None:
     """Only what is named elsewhere needs one."""
     chart = Statechart.from_scxml(document("<state/><state/>"))
     assert sorted(chart.states) == ["state1", "state2"]
+    chart = Statechart.from_scxml(document("<state/><state/><state id='state1'/><state/>"))
+    assert sorted(chart.states) == ["state1", "state2", "state3", "state4"]
 
 
 def test_transitions_keep_their_order_whatever_the_states_order() -> None:

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from prism.errors import DefinitionError
-from prism.statechart import History, In, State, Statechart, Transition, done
-from tests.statechart.nested.phone import Day, Owner, Phone, phone
+from prism.errors import AgentError, DefinitionError, UnknownStateError
+from prism.statechart import Configuration, History, In, State, Statechart, Transition, done
+from tests.statechart.nested.phone import Day, Owner, Phone, phone, whole_phone
 
 
 def misused(*more: Any, states: Any = None, **options: Any) -> str:
@@ -127,6 +127,45 @@ def test_eventless_transitions_may_follow_each_other_to_an_end() -> None:
         Transition(None, Phone.READING, Phone.REPLYING),
     )
     assert chart.fire(Owner(), "opens") is Phone.SENT
+
+
+def test_a_question_about_an_unknown_state_is_an_error() -> None:
+    """With those that an agent can be in; a composite is one to be asked about."""
+    chart, agent = phone(), Owner()
+    with pytest.raises(
+        UnknownStateError, match=r"state 'flying' is not in chart .* use one of poc"
+    ):
+        chart.is_in(agent, "flying")  # type: ignore[arg-type]
+    chart.fire(agent, "opens")
+    assert chart.is_in(agent, Phone.ENGAGING)
+    assert chart.valid_targets(Phone.READING, "rings") == [Phone.POCKET]
+
+
+def test_an_agent_without_room_is_told_what_to_do() -> None:
+    """Where its chart remembers something, at the first thing to remember."""
+
+    class Small:
+        __slots__ = ("state",)
+
+    agent: Any = Small()
+    agent.state = Phone.READING
+    with pytest.raises(AgentError, match=r"which has no room for them .*: give its class a field"):
+        whole_phone().fire(agent, "rings")
+    assert agent.state is Phone.READING
+
+
+def test_a_configuration_is_named_as_its_text() -> None:
+    """For code that expects a member of an enum."""
+    found = Configuration([Day.FEED, Day.TIRED])
+    assert (found, found.value, found.name) == ("feed+tired", "feed+tired", "feed+tired")
+
+
+def test_trees_are_compared_by_what_was_written() -> None:
+    """And may be keys."""
+    one, other = phone().definition.tree, phone().definition.tree
+    assert {one, other} == {one}
+    assert one != whole_phone().definition.tree
+    assert one != "phone"
 
 
 def test_a_guard_on_a_state_belongs_to_a_chart() -> None:

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from prism.errors import DefinitionError
-from prism.statechart import Statechart, social_media_chart, social_media_guards
-from tests.statechart.nested.phone import day, whole_phone
+from prism.statechart import Statechart, Transition, social_media_chart, social_media_guards
+from tests.statechart.nested.phone import Phone, day, note, phone, whole_phone
 from tests.statechart.nested.random_charts import Kinds, make_twins
 from tests.statechart.nested.test_json import everything, functions_of, speed
 
@@ -69,3 +69,29 @@ def test_a_chart_with_odd_texts_comes_back_equal() -> None:
         final_states=[B],
     )
     assert Statechart.from_scxml(format(chart, "scxml")) == chart
+
+
+def is_calm(agent: Any, context: Any) -> bool:
+    return True
+
+
+def test_the_names_of_functions_are_looked_up() -> None:
+    """A chart with guards comes back with them; one that is unknown is told with its line."""
+    chart = phone(Transition("looks", Phone.POCKET, Phone.READING, is_calm, note("look")))
+    text, actions = chart.to_scxml(), {**functions_of(chart), "look": note("look")}
+    again = Statechart.from_scxml(text, guards={"is_calm": is_calm}, actions=actions)
+    assert again.transitions[-1].guard is is_calm
+    with pytest.raises(DefinitionError) as caught:
+        Statechart.from_scxml(text, guards={"is_clam": is_calm})
+    assert "unknown guard 'is_calm': pass it in guards=, which has 'is_clam'" in str(caught.value)
+    assert "unknown action 'look': pass it in actions=, which is empty" in str(caught.value)
+
+
+def test_an_action_is_prisms_or_the_documents() -> None:
+    """A transition that has both was changed by hand, and is refused."""
+    chart = phone(Transition("looks", Phone.POCKET, Phone.READING, None, note("look")))
+    before, mark, behind = chart.to_scxml().partition(' event="looks"')
+    line, _, behind = behind.partition("/>")
+    text = f"{before}{mark}{line}><raise event='x'/></transition>{behind}"
+    with pytest.raises(DefinitionError, match="has both prism:action and other content: remove"):
+        Statechart.from_scxml(text, actions={**functions_of(chart), "look": note("look")})

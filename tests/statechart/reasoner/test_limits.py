@@ -243,6 +243,19 @@ def test_a_resumed_budget_knows_what_replies_cost() -> None:
     assert asyncio.run(under_way(roomy)) == 3
 
 
+async def test_a_request_that_is_cancelled_in_its_turn_gives_it_back() -> None:
+    """A question that ends as it is let go keeps no room that others wait for."""
+    budget = Budget(max_tokens=100)
+    await budget.reserve(400)
+    second, third = (asyncio.ensure_future(budget.reserve(400)) for _ in range(2))
+    await asyncio.sleep(0)
+    budget.release(400)
+    second.cancel()
+    async with asyncio.timeout(10):
+        await third
+    assert second.cancelled()
+
+
 UNCOUNTED = json.dumps({"message": {"role": "assistant", "content": answer("scrolling")}}).encode()
 
 
