@@ -133,7 +133,7 @@ def a_decision(folder: Path, *, committed: bool) -> Way:
             clock=clock,
         )
         way = Way(
-            "statechart/reasoner/_questions.py:Question.__post_init__",
+            "statechart/reasoner/_questions.py:made_of",
             "worlds/_overlap.py:OverlapTicks._answered",
             returned=committed,
             after=1,

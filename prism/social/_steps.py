@@ -28,6 +28,7 @@ from prism.social._weighing import (
 )
 from prism.social._writing import PostTexts
 from prism.statechart import AgentState, Question, TextCall
+from prism.statechart.reasoner._questions import made_of
 from prism.statechart.social import (
     ACTION_DONE,
     COMPOSE_DONE,
@@ -327,13 +328,14 @@ class FeedSteps(World[Any]):
         agent, post, playing = reader.agent, reader.post, self._playing
         now = playing.parameters
         pulls = herding_pulls(now, playing.network, post)
-        return Question(
-            agent,
-            agent.state,
-            DECIDES,
-            tuple(options),
-            post,
-            self._odds(reader, pulls),
+        return made_of(
+            Question,
+            agent=agent,
+            state=agent.state,
+            trigger=DECIDES,
+            options=tuple(options),
+            context=post,
+            weights=self._odds(reader, pulls),
             chart=reader._chart.definition,
             parameters=playing.host.parameters,
             recall=partial(recollect, playing.network, agent),

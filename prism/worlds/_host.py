@@ -731,7 +731,8 @@ def _weights_by_option(asked: Any, options: Sequence[Any]) -> Mapping[Any, float
         of_options = {option: _weight_of(option, weights, common) for option in options}
         weights = {**weights, **of_options}
 
-    if not any(map(weights.get, options)):
+    # most often the first is possible
+    if not (weights.get(options[0]) or any(map(weights.get, options))):
         raise FieldValueError(
             f"{_weights_of(asked)} must be above 0 for at least one of {_listed(options)}"
         )

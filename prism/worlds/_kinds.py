@@ -113,7 +113,7 @@ class Kind:
     is_ticked: bool = field(init=False)
     definition: Definition[Any] = field(init=False)
     _unguarded: Mapping[Any, Mapping[str, tuple[Any, ...]]] = field(init=False)
-    _targets: dict[str, Mapping[Any, None]] = field(init=False, default_factory=dict)
+    _targets: dict[str, KeysView[Any]] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         """Find the states in which there is something to do or to decide."""
@@ -148,9 +148,9 @@ class Kind:
         found = self._targets.get(trigger)
         if found is None:
             targets = targets_of(self.definition, trigger)
-            found = self._targets[trigger] = dict.fromkeys(targets)
+            found = self._targets[trigger] = dict.fromkeys(targets).keys()
 
-        return found.keys()
+        return found
 
     def begin_counting(self) -> None:
         """Begin with no agent in any state."""

@@ -159,10 +159,22 @@ class Chooser(Checks[StateT]):
 
     def _enabled(self, agent: Any, trigger: str, context: Any) -> list[Candidate[StateT]]:
         candidates = self._candidates(agent, trigger, context)
-        if self._nested is None:
+        if self._nested is not None:
+            return list(self._opened(candidates, agent, context))
+        if engine_hooks:
             return list(self._passing(candidates, agent, context))
 
-        return list(self._opened(candidates, agent, context))
+        # as `_passing`, without a verdict for each guard
+        enabled = []
+        for candidate in candidates:
+            guard = candidate[0]
+            try:
+                if guard is None or guard(agent, context):
+                    enabled.append(candidate)
+            except Exception as error:
+                self._reporter.guard_failed(error, agent, candidate[3])
+
+        return enabled
 
     def _opened(
         self, candidates: Iterable[Candidate[StateT]], agent: Any, context: Any

@@ -16,6 +16,7 @@ from prism.statechart.reasoner._questions import (
     BaseReasoner,
     Decision,
     Question,
+    made_of,
 )
 from prism.statechart.states import AgentState, state_text
 from prism.telemetry._loggers import EventLogger
@@ -186,7 +187,8 @@ class PolicyReasoner(BaseReasoner):
     def _draw(self, question: Question, weights: Sequence[float]) -> Decision:
         chosen = self._choice(question, weights)
         texts = [*map(state_text, question.options)]
-        return Decision(chosen, "policy", probabilities=rounded(texts, weights))
+        probabilities = rounded(texts, weights)
+        return made_of(Decision, chosen=chosen, source="policy", probabilities=probabilities)
 
     def _choice(self, question: Question, weights: Sequence[float]) -> Any:
         return question.options[self._streams.of(question.agent).weighted_index(weights)]

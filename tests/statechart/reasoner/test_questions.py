@@ -12,7 +12,7 @@ import pytest
 from prism.errors import ReasonerError
 from prism.statechart import BaseReasoner, Cost, Decision, Question, State, Statechart, Transition
 from prism.statechart.reasoner._prompts import chat_prompt
-from prism.statechart.reasoner._questions import by_changes, in_full
+from prism.statechart.reasoner._questions import by_changes, in_full, made_of
 from prism.statechart.states import AgentState
 
 S = AgentState
@@ -244,3 +244,20 @@ def test_in_regions_a_model_is_told_what_changes() -> None:
 
     decision = Decision(told.options[1], "model", probabilities={"feed+tired": 1.0})
     assert in_full(decision, told, asked).chosen == tired
+
+
+def test_what_is_made_of_checked_fields_is_what_the_constructor_makes() -> None:
+    """Fields that are left out have their defaults, and nobody can change any."""
+    asked: dict[str, Any] = {
+        "agent": "ann",
+        "state": "calm",
+        "trigger": "stirs",
+        "options": ("calm", "wild"),
+    }
+    decided: dict[str, Any] = {"chosen": "wild", "source": "policy", "probabilities": {"wild": 1.0}}
+    question, decision = made_of(Question, **asked, details={}), made_of(Decision, **decided)
+    assert dataclasses.asdict(question) == dataclasses.asdict(Question(**asked))
+    assert decision == Decision(**decided)
+    assert repr(decision) == repr(Decision(**decided))
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        decision.chosen = "calm"  # type: ignore[misc]
