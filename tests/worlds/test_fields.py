@@ -347,7 +347,7 @@ def test_a_type_that_cannot_be_found_leaves_the_others_their_checks() -> None:
         def step(self, plain: "Hidden") -> None:
             self.best = plain
 
-    with pytest.raises(FieldTypeError, match="Here.size must be int, got 'x'"):
+    with pytest.raises(FieldTypeError, match=r"Here.size must be int, got 'x'"):
         Here(size="x")  # type: ignore[arg-type]
     run = Run(Here(), 1, rounds=1)
     run.run()
