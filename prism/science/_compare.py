@@ -215,6 +215,9 @@ def _by_design(design: Design, asked: _Asked) -> Comparison:
     kinds = _of_batch(_kinds(measured), asked.measures, design.wanted)
     asked.notes.extend(design.notes)
     rows = _contrasts(design, factor, kinds, asked, [strata])
+    if not rows:
+        reasons = "; ".join(asked.notes) or "the runs have no measure in common"
+        raise InputError(f"there is nothing to compare: {reasons}", path=design.folder)
     # a figure shows the effect over each parameter, averaged over the others
     each = [[name] for name in strata] if len(strata) > 1 else []
     over = _contrasts(design, factor, kinds, asked, each)
@@ -438,7 +441,8 @@ def _unpairable(first: _Side, second: _Side, *, wanted: bool) -> str:
     # pairing only a few of the runs would discard the others
     is_enough = shared > 0 if wanted else 2 * shared > max(len(first.runs), len(second.runs))
 
-    return "" if is_enough else f"{first.label} and {second.label} share {shared or 'no'} seeds"
+    seeds = "no seeds" if not shared else "1 seed" if shared == 1 else f"{shared} seeds"
+    return "" if is_enough else f"{first.label} and {second.label} share {seeds}"
 
 
 def _seeds_unfit(runs: Sequence[Measured]) -> str:
