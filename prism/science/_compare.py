@@ -287,18 +287,42 @@ def _contrasts(
     rows = []
     for setting in chain.from_iterable(map(design.settings, strata)):
         where = text_of(setting)
-        control, *others = (
-            _Side(_label(factor, level), design.runs_at({factor: level, **setting}))
-            for level in design.factors[factor]
-        )
-        for side in others:
-            if lacking := [each.label for each in (control, side) if not each.runs]:
-                asked.notes.append(f"no run of {lacking[0]} at {where}")
+        first, *levels = ({factor: level, **setting} for level in design.factors[factor])
+        for second in levels:
+            both = first, second
+            names = [_label(factor, each[factor]) for each in both]
+            others = [design.others_at(each) for each in both]
+            shared = set.intersection(*others)
+            if left_out := _left_out(names, others):
+                asked.notes.append(f"{left_out} at {where}" if where else left_out)
+            if not shared:
                 continue
+
+            control, side = (
+                _Side(name, design.runs_at(each, shared))
+                for name, each in zip(names, both, strict=True)
+            )
             found = _differences(control, side, kinds, asked)
             rows += [replace(row, setting=where) for row in found]
 
     return rows
+
+
+def _left_out(names: Sequence[str], others: Sequence[set[Any]]) -> str:
+    """Return which settings of other factors only one of two levels has; empty if none."""
+    shared, every = set.intersection(*others), set.union(*others)
+    if every and shared == every:
+        return ""
+
+    both = " and ".join(names)
+    if shared:
+        told = f"{len(shared)} of {len(every)} settings of the others, which both have"
+        return f"{both} are compared at {told}"
+
+    lacking = [name for name, known in zip(names, others, strict=True) if not known]
+    return (
+        f"no run of {lacking[0]}" if lacking else f"{both} have no setting of the others in common"
+    )
 
 
 def _label(factor: str, level: Any) -> str:

@@ -252,6 +252,25 @@ def test_runs_that_are_not_complete_are_left_out_with_a_note(done: Batch, tmp_pa
         compare(cut)
 
 
+@pytest.mark.slow
+def test_arms_are_averaged_over_the_settings_that_both_have(done: Batch, tmp_path: Path) -> None:
+    """Where one arm lacks a setting, the other's runs there are left out, and that is told."""
+    cut = tmp_path / "cut"
+    copytree(done.folder, cut)
+    for run in done.runs:
+        given = run.configuration
+        if given.arm == "warned" and dict(given.parameters) == {"friends": 2, "tiring": 0.9}:
+            rmtree(cut / run.name)
+
+    found = compare(cut, within=["friends"], resamples=99)
+    few, many = (gaps(done, friends=2, tiring=0.1), gaps(done, friends=6))
+    assert [row.setting for row in found.differences] == ["friends=2", "friends=6"]
+    assert found.differences[0].difference == pytest.approx(sum(few) / 4)
+    assert found.differences[1].difference == pytest.approx(sum(many) / 4)
+    note = "plain and warned are compared at 1 of 2 settings of the others, which both have"
+    assert f"{note} at friends=2" in found.notes
+
+
 MEASURED = """
 from prism.examples.rumour import Person, Rumour
 from prism.worlds import World, during, measure
