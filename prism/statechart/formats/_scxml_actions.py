@@ -73,8 +73,21 @@ class ContentReader:
         """Read the variables of all data models."""
         models = [each for each in root.walk() if each.tag == "datamodel"]
         found = tuple(datum for each in models for datum in self._data(each))
+        self._require_distinct(models)
         first = self.data_of(root) if self.model.is_late else found
         self.model = replace(self.model, data=found, first=first)
+
+    def _require_distinct(self, models: Iterable[Element]) -> None:
+        lines: dict[str, int] = {}
+        for element in (each for model in models for each in model.all("data")):
+            name = element.attributes.get("id", "")
+            if name in lines:
+                self._problems.add(
+                    element,
+                    f"the variable {name!r} is already declared on line {lines[name]}: rename one "
+                    "of the two",
+                )
+            lines[name] = element.line
 
     @property
     def has_data(self) -> bool:
