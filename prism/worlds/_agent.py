@@ -379,10 +379,8 @@ class Agent(_Parts, metaclass=Fields):
             made = self._chart.fire(self, trigger, context)
         else:
             made = host.fires(self, trigger, context, None)
-
-        known = host.triggers
-        if made is None and known is not None and trigger not in known:
-            raise UnknownTriggerError(unheard_of(trigger, host.charts))
+        if made is None:
+            require_heard_of(host, trigger)
 
         return made
 
@@ -625,6 +623,17 @@ def explaining(cls: Any) -> Any:
         return cls
 
     return derived(cls, __getattr__=cls._found, _prism_plain=cls)
+
+
+def require_heard_of(host: Any, trigger: str) -> None:
+    """Refuse an event of which no chart in the world has a transition.
+
+    Raises:
+        UnknownTriggerError: If it is one.
+    """
+    known = host.triggers
+    if known is not None and trigger not in known:
+        raise UnknownTriggerError(unheard_of(trigger, host.charts))
 
 
 def plain_class(agent: Any) -> Any:

@@ -169,7 +169,7 @@ class Forgetful(World[Person]):
 def test_a_population_that_is_not_returned_is_asked_for(tmp_path: Path) -> None:
     """Whether agents are made by number or for a table, populate returns them."""
     for agents in (3, AgentTable(table(tmp_path, PEOPLE))):
-        with pytest.raises(AgentError, match="Forgetful.populate must return .*got None"):
+        with pytest.raises(AgentError, match=r"Forgetful.populate must return .*got None"):
             _ = Run(Forgetful(), agents).agents
 
 
