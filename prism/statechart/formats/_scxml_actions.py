@@ -209,8 +209,14 @@ class ContentReader:
 
     def _if(self, element: Element) -> Step | None:
         branches: list[tuple[Value | None, list[Element]]] = [(self._test(element), [])]
+        has_else = False
         for child in element.children:
             if child.tag in {"elseif", "else"}:
+                if has_else:
+                    self._problems.add(
+                        child, f"<{child.tag}> stands behind <else>: <else> comes last, and once"
+                    )
+                has_else = has_else or child.tag == "else"
                 test = self._test(child) if child.tag == "elseif" else None
                 branches.append((test, []))
             else:

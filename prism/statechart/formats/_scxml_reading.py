@@ -91,7 +91,7 @@ def read_scxml(
 
 
 def _refused(name: str, problems: Problems) -> DefinitionError:
-    told = [f"line {line}: {message}" for line, message in sorted(problems.found)]
+    told = [f"line {line}: {message}" for line, message in sorted({*problems.found})]
     if len(told) == 1:
         return DefinitionError(f"chart {name!r}: {told[0]}")
     listed = joined(told, "\n  ")
@@ -321,9 +321,17 @@ class _Reader:
         if len(transitions) != 1 or "target" not in transitions[0].attributes:
             self._problems.add(inside[0], "<initial> needs one <transition> with a target")
             return (), ()
+        self._require_unconditional(transitions[0])
         content = self._content.block(transitions[0])
         targets = self._targets(transitions[0], transitions[0].attributes["target"])
         return targets, () if content is None else (content,)
+
+    def _require_unconditional(self, element: Element) -> None:
+        for name in ("event", "cond"):
+            if name in element.attributes:
+                self._problems.add(
+                    element, f"is always made, so it has no {name}: leave out {name}"
+                )
 
     def _targets(self, element: Element, names: str) -> tuple[Any, ...]:
         found = []
@@ -351,6 +359,7 @@ class _Reader:
         default: Any = None
         content = None
         for inside in element.all("transition") if "implicit" not in element.own else ():
+            self._require_unconditional(inside)
             content = self._content.block(inside)
             names = inside.attributes.get("target", "")
             found = [self._members.get(self._text(name)) for name in names.split()]

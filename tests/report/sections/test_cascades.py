@@ -147,6 +147,7 @@ def test_a_very_large_cascade_is_cut() -> None:
     assert len(points(draw_tree(chain(5_000)))) == MOST_POSTS_DRAWN
 
 
+@pytest.mark.slow
 def test_a_large_cascade_says_what_is_left_out_of_it(
     write_log: Callable[..., Path], make: SimpleNamespace
 ) -> None:
