@@ -26,13 +26,13 @@ class Telling(Epidemic):
 
 def test_a_world_may_be_the_same_in_both_engines() -> None:
     """Where logs and fields agree after each round, nothing is found."""
-    assert compare_engines(Run(Telling, 20, rounds=2)) == []
+    assert compare_engines(Run(Telling, 9, rounds=1)) == []
 
 
 @pytest.mark.parametrize("tells", ["the fields", "the log"])
 def test_the_first_difference_is_told_with_its_round(tells: str) -> None:
     """A finding says in which round the engines part, and whether in the log or in fields."""
-    (found,) = compare_engines(Run(Telling, 20, rounds=3, parameters={"tells": tells}))
+    (found,) = compare_engines(Run(Telling, 9, rounds=2, parameters={"tells": tells}))
     assert found.round == 2
     assert found.problem.endswith(f"the first difference is in {tells}")
 

@@ -217,7 +217,7 @@ def test_a_replay_goes_on_with_the_answers_that_are_left(verbatim: bool, runs: R
 
 def test_words_that_wait_for_their_post_go_on(runs: Runs) -> None:
     """A text that has come, and whose post is published in the next round, is kept until then."""
-    chosen = Settings(agents=20, rounds=6, ticks=2, writes=lambda call: f"by {call.agent.name}")
+    chosen = Settings(agents=12, rounds=6, ticks=2, writes=lambda call: f"by {call.agent.name}")
     run = runs.whole(chosen)
     waiting = [done for done, (snapshot, _) in enumerate(run.kept, 1) if b'"by ' in snapshot]
     assert_equal(runs.resumed(run, chosen, waiting[0]), run)
