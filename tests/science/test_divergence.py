@@ -77,7 +77,6 @@ def test_a_policy_of_another_behaviour_is_above_the_floor(write_log: Write) -> N
     assert row["floor"] < row["low"]
 
 
-@pytest.mark.slow
 def test_agents_that_are_alike_are_at_the_floor(write_log: Write) -> None:
     """What differs by rounding alone does not differ, whether as a policy or as halves."""
     logs = read_log(write_log(logged(by_shares({"lurker": (10, 30, 20)}))))
@@ -86,6 +85,7 @@ def test_agents_that_are_alike_are_at_the_floor(write_log: Write) -> None:
     assert not row["above"]
 
 
+@pytest.mark.slow
 def test_one_agent_has_no_floor(write_log: Write) -> None:
     """A level with one agent has neither a floor nor an interval, and no verdict."""
     rows = [{**row, "agent_id": "only"} for row in by_shares({"lurker": (10, 10, 10)})]
