@@ -11,7 +11,7 @@ import typer
 from prism.cli._log_table import print_notes
 from prism.cli._options import Runs
 from prism.cli._output import output_file
-from prism.cli._screen import print_heading, say
+from prism.cli._screen import counted, print_heading, say
 from prism.cli._table_output import TableFormat, choose_format, write
 from prism.errors import InputError
 
@@ -71,6 +71,7 @@ def calibrate(
     """
     from prism.analysis import read_log
     from prism.cli._chart_argument import chart_from
+    from prism.cli._running import naming_options
     from prism.runs._policy_file import RELEVANCE
 
     as_format = None if table is None else choose_format(None, table)
@@ -82,16 +83,11 @@ def calibrate(
     logs = read_log(*runs)
     print_notes(logs)
     names = tuple(covariates or (RELEVANCE,))
-    policy = science.calibrate(
-        logs,
-        model,
-        by=by,
-        covariates=names,
-        least=least,
-        charts=[chart_from(name) for name in charts or ()],
-    )
+    known = [chart_from(name) for name in charts or ()]
     other = model if against is None else read_log(*against)
-    found = science.divergence(logs, other, by=by, least=least, smoothing=smoothing, seed=seed)
+    with naming_options({"covariates": "--covariate"}):
+        policy = science.calibrate(logs, model, by=by, covariates=names, least=least, charts=known)
+        found = science.divergence(logs, other, by=by, least=least, smoothing=smoothing, seed=seed)
 
     _print(policy, found)
     _print_forced(logs)
@@ -148,7 +144,7 @@ def _print(policy: Policy, found: pl.DataFrame) -> None:
     for source in policy.sources:
         left_out.update(source.left_out)
     for reason, count in left_out.items():
-        say(f"Left out: {count:,} decisions ({reason})")
+        say(f"Left out: {counted(count, 'decision')} ({reason})")
 
 
 def _print_forced(logs: RunLogs) -> None:

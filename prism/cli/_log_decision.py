@@ -118,8 +118,9 @@ def _row(asked: Asked) -> tuple[str, ...]:
     from prism.runlog._words import words_of
 
     event = asked.event
-    words = shortened(words_of(str(event.get("text"))), 57)
-    what, out, chance = f"text {event.get('key')}", words, None
+    text = event.get("text")
+    out = "-" if text is None else shortened(words_of(str(text)), 57)
+    what, chance = f"text {event.get('key')}", None
     if _is_decision(event):
         what, out = f"{event.get('state')} on {event.get('trigger')}", str(event.get("chosen"))
         chance = _dict_of(event.get("probabilities")).get(out)
@@ -198,7 +199,7 @@ def _source(event: Mapping[str, Any]) -> str:
     words = {
         "cache": "cache: an earlier run asked the same question",
         "replay": "replay: the log of an earlier run",
-        "fallback": "fallback: nobody chose",
+        "fallback": f"fallback: nobody {'chose' if _is_decision(event) else 'wrote'}",
     }
     source = str(event.get("source"))
     reason = f" ({event['reason']})" if event.get("reason") else ""

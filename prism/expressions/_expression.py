@@ -16,7 +16,7 @@ from typing import Any
 
 from prism.expressions._budget import Budget, ExpressionError
 from prism.expressions._dialects import PYTHON, Dialect
-from prism.expressions._operators import BINARY, COMPARISONS, FUNCTIONS, METHODS, UNARY
+from prism.expressions._operators import ARGUMENTS, BINARY, COMPARISONS, FUNCTIONS, METHODS, UNARY
 
 MAX_CHARACTERS = 1000
 MAX_DEPTH = 100
@@ -195,7 +195,9 @@ def _parts_of_subscript(node: ast.Subscript) -> list[ast.expr]:
 
 
 def _parts_of_call(node: ast.Call) -> list[ast.expr]:
-    return [*_owner(node.func), *node.args, *map(_value_of, node.keywords)]
+    owner = _owner(node.func)
+    _require_arguments(node)
+    return [*owner, *node.args, *map(_value_of, node.keywords)]
 
 
 _PARTS: Mapping[type[ast.expr], Callable[[Any], list[ast.expr]]] = {
@@ -235,6 +237,18 @@ def _require_method(name: str) -> None:
         raise ExpressionError(
             f"uses .{name}, which expressions do not have; they have {', '.join(sorted(METHODS))}"
         )
+
+
+def _require_arguments(node: ast.Call) -> None:
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else ast.unparse(node.func)
+    least, most = ARGUMENTS[name]
+    count = len(node.args) + len(node.keywords)
+    if least <= count and (most is None or count <= most):
+        return
+
+    limits = f"{least} or more" if most is None else f"{least} to {most}"
+    given = (least or "none") if least == most else limits
+    raise ExpressionError(f"calls {name}() with the wrong number of arguments: give {given}")
 
 
 def _value_of(keyword: ast.keyword) -> ast.expr:

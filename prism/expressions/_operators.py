@@ -89,7 +89,10 @@ def _power(base: Any, exponent: Any) -> Any:
     if isinstance(base, int) and isinstance(exponent, int):
         _require_small(base.bit_length() * abs(exponent))
 
-    return base**exponent
+    found = base**exponent
+    if isinstance(found, complex):
+        raise ValueError("a negative number has no power that is not whole")
+    return found
 
 
 BINARY: Mapping[type[ast.AST], Operator] = MappingProxyType(
@@ -227,3 +230,15 @@ METHODS: Mapping[str, tuple[type, Callable[..., Any]]] = MappingProxyType(
     }
 )
 """Methods that only look, each with the one type that has it."""
+
+ARGUMENTS: Mapping[str, tuple[int, int | None]] = MappingProxyType(
+    {
+        **dict.fromkeys(("abs", "len"), (1, 1)),
+        **dict.fromkeys(("bool", "float", "int", "str", "strip"), (0, 1)),
+        **dict.fromkeys(("max", "min"), (1, None)),
+        **dict.fromkeys(("get", "round"), (1, 2)),
+        **dict.fromkeys(("items", "keys", "values", "lower", "upper"), (0, 0)),
+        **dict.fromkeys(("endswith", "startswith"), (1, 3)),
+    }
+)
+"""How many arguments each function and method takes: at least, and at most if there is a limit."""

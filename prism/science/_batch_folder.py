@@ -204,9 +204,16 @@ class BatchFolder:
             problem = f"holds no batch to resume (no {PLAN_NAME}): begin one"
             raise InputError(problem, path=self.path)
 
-        found = self._read(PLAN_NAME)
-        if not isinstance(found, dict) or not {"prism", "plan", "inputs"} <= set(found):
-            raise InputError("is damaged: prism did not write it like this", path=path)
+        found = self._read_object(PLAN_NAME)
+        samples = found.get("samples") or []
+        is_whole = (
+            {"prism", "plan", "inputs"} <= set(found)
+            and isinstance(found["inputs"], dict)
+            and isinstance(samples, list)
+            and all(isinstance(each, dict) for each in samples)
+        )
+        if not is_whole:
+            raise _damaged(path)
 
         return found
 
@@ -274,7 +281,7 @@ class BatchFolder:
         """Return the reasons of failed runs that have not been resumed since."""
         if not (self.path / FAILURES_NAME).exists():
             return {}
-        return dict(self._read(FAILURES_NAME))
+        return self._read_object(FAILURES_NAME)
 
     def note_failures(self, failures: Mapping[str, str]) -> None:
         """Record why runs failed."""
@@ -294,12 +301,16 @@ class BatchFolder:
                     raise InputError(problem, path=self.path) from None
                 time.sleep(0.05)
 
-    def _read(self, name: str) -> Any:
+    def _read_object(self, name: str) -> dict[str, Any]:
         path = self.path / name
         try:
-            return parse_json(path.read_bytes().decode(), path=path)
+            found = parse_json(path.read_bytes().decode(), path=path)
         except UnicodeDecodeError:
             raise InputError("is damaged: it is not UTF-8", path=path) from None
+        if not isinstance(found, dict):
+            raise _damaged(path)
+
+        return found
 
     def _write(self, name: str, content: Any) -> None:
         text = json.dumps(content, indent=2, allow_nan=False) + "\n"
@@ -308,3 +319,7 @@ class BatchFolder:
 
 def _opened(path: Path) -> int:
     return os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+
+
+def _damaged(path: Path) -> InputError:
+    return InputError("is damaged: prism did not write it like this", path=path)

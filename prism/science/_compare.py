@@ -215,6 +215,9 @@ def _by_design(design: Design, asked: _Asked) -> Comparison:
     kinds = _of_batch(_kinds(measured), asked.measures, design.wanted)
     asked.notes.extend(design.notes)
     rows = _contrasts(design, factor, kinds, asked, [strata])
+    if not rows:
+        reasons = "; ".join(asked.notes) or "the runs have no measure in common"
+        raise InputError(f"there is nothing to compare: {reasons}", path=design.folder)
     # a figure shows the effect over each parameter, averaged over the others
     each = [[name] for name in strata] if len(strata) > 1 else []
     over = _contrasts(design, factor, kinds, asked, each)
@@ -284,18 +287,42 @@ def _contrasts(
     rows = []
     for setting in chain.from_iterable(map(design.settings, strata)):
         where = text_of(setting)
-        control, *others = (
-            _Side(_label(factor, level), design.runs_at({factor: level, **setting}))
-            for level in design.factors[factor]
-        )
-        for side in others:
-            if lacking := [each.label for each in (control, side) if not each.runs]:
-                asked.notes.append(f"no run of {lacking[0]} at {where}")
+        first, *levels = ({factor: level, **setting} for level in design.factors[factor])
+        for second in levels:
+            both = first, second
+            names = [_label(factor, each[factor]) for each in both]
+            others = [design.others_at(each) for each in both]
+            shared = set.intersection(*others)
+            if left_out := _left_out(names, others):
+                asked.notes.append(f"{left_out} at {where}" if where else left_out)
+            if not shared:
                 continue
+
+            control, side = (
+                _Side(name, design.runs_at(each, shared))
+                for name, each in zip(names, both, strict=True)
+            )
             found = _differences(control, side, kinds, asked)
             rows += [replace(row, setting=where) for row in found]
 
     return rows
+
+
+def _left_out(names: Sequence[str], others: Sequence[set[Any]]) -> str:
+    """Return which settings of other factors only one of two levels has; empty if none."""
+    shared, every = set.intersection(*others), set.union(*others)
+    if every and shared == every:
+        return ""
+
+    both = " and ".join(names)
+    if shared:
+        told = f"{len(shared)} of {len(every)} settings of the others, which both have"
+        return f"{both} are compared at {told}"
+
+    lacking = [name for name, known in zip(names, others, strict=True) if not known]
+    return (
+        f"no run of {lacking[0]}" if lacking else f"{both} have no setting of the others in common"
+    )
 
 
 def _label(factor: str, level: Any) -> str:
@@ -438,7 +465,8 @@ def _unpairable(first: _Side, second: _Side, *, wanted: bool) -> str:
     # pairing only a few of the runs would discard the others
     is_enough = shared > 0 if wanted else 2 * shared > max(len(first.runs), len(second.runs))
 
-    return "" if is_enough else f"{first.label} and {second.label} share {shared or 'no'} seeds"
+    seeds = "no seeds" if not shared else "1 seed" if shared == 1 else f"{shared} seeds"
+    return "" if is_enough else f"{first.label} and {second.label} share {seeds}"
 
 
 def _seeds_unfit(runs: Sequence[Measured]) -> str:

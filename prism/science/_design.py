@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, product
 from pathlib import Path
@@ -90,16 +90,30 @@ class Design:
             if cell.levels[factor] == level
         ]
 
-    def runs_at(self, levels: Mapping[str, Any]) -> list[Measured]:
-        """Return the runs at some levels, averaged by seed over all other factors."""
+    def others_at(self, levels: Mapping[str, Any]) -> set[tuple[Any, ...]]:
+        """Return the settings of all other factors that have a run at some levels."""
+        return {self._others(cell, levels) for cell in self._cells_at(levels)}
+
+    def runs_at(
+        self, levels: Mapping[str, Any], others: Collection[tuple[Any, ...]]
+    ) -> list[Measured]:
+        """Return the runs at some levels, averaged by seed over settings of all other factors."""
         found: dict[int | None, list[Measured]] = {}
-        for cell in self.cells:
-            if all(cell.levels[name] == level for name, level in levels.items()):
+        for cell in self._cells_at(levels):
+            if self._others(cell, levels) in others:
                 found.setdefault(cell.measured.run.seed, []).append(cell.measured)
 
         # runs that lack a partner at some level would get another weight than the rest
         most = max(map(len, found.values()), default=0)
         return [averaged(runs) for runs in found.values() if len(runs) == most]
+
+    def _cells_at(self, levels: Mapping[str, Any]) -> Iterator[Cell]:
+        for cell in self.cells:
+            if all(cell.levels[name] == level for name, level in levels.items()):
+                yield cell
+
+    def _others(self, cell: Cell, levels: Mapping[str, Any]) -> tuple[Any, ...]:
+        return tuple(cell.levels[name] for name in self.factors if name not in levels)
 
     def _known(self, option: str, names: Sequence[str]) -> list[str]:
         unknown = [name for name in names if name not in self.factors]

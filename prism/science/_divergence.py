@@ -25,6 +25,9 @@ SPLITS = 200
 REFITS = 20
 """Most splits for which a policy is calibrated anew, which takes longer than counting."""
 
+_DIGITS = 12
+"""Decimals of a divergence; the rest is rounding."""
+
 _TAIL = 0.025
 
 ALL = "all"
@@ -284,7 +287,9 @@ class Grid:
             bits = np.nan_to_num(distance(ours, theirs, base=2, axis=2) ** 2)
             found: Array = (bits * weights) @ self._is_of_level / (weights @ self._is_of_level)
 
-        return np.clip(found, 0, 1)
+        # equal distributions differ by rounding only
+        rounded: Array = np.round(np.clip(found, 0, 1), _DIGITS)
+        return rounded
 
     @property
     def _is_of_level(self) -> Array:

@@ -7,7 +7,7 @@ from concurrent.futures import Executor
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
-from prism.errors import InputError, PrismError
+from prism.errors import InputError
 from prism.science._libraries import library
 from prism.worlds._addresses import module_at
 
@@ -38,8 +38,8 @@ def _of_function(name: str) -> Executor:
         made = getattr(module_at(place), function)()
     except AttributeError as error:
         raise InputError(f"{name}: {error}", field="on") from None
-    except PrismError as error:
-        raise InputError(str(error), field="on") from None
+    except InputError as error:
+        raise InputError(error.problem, field="on") from None
     if not isinstance(made, Executor):
         kind = type(made).__name__
         raise InputError(

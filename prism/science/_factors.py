@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Sequence
-from math import isfinite
+from collections.abc import Iterator, Sequence
+from itertools import chain, combinations
 from typing import Any
 
 import polars as pl
 
+from prism.science._arrays import Array, np
 from prism.science._design import Design
 from prism.science._libraries import library
 from prism.science._statistics import holm
 
-_SEED = "seed"
 _SCHEMA = {
     **dict.fromkeys(("measure", "term"), pl.String()),
     **dict.fromkeys(("df", "df_residual"), pl.Int64()),
@@ -29,7 +28,8 @@ def model_of(design: Design, measures: Sequence[str]) -> pl.DataFrame:
 
     A linear model has every factor as categories, all interactions of two, and the seed as a block,
     since runs of the same seed share their random numbers (Fisher 1935, The Design of Experiments).
-    Each term is tested by F with sums of squares of type II, by statsmodels.
+    Each term is tested by F with sums of squares of type II: what the model with all terms that do
+    not contain it leaves over without it, and explains with it.
 
     Args:
         design: The design.
@@ -40,70 +40,70 @@ def model_of(design: Design, measures: Sequence[str]) -> pl.DataFrame:
         friends``), ``df``, ``df_residual``, ``f``, ``p``, ``p_holm`` (Holm's correction over all
         rows) and ``eta_squared`` (partial: the term's share of what it and the residuals explain).
         There is no row for a measure that is the same in all runs or that factors and seeds explain
-        completely, and none for a design with too few runs.
+        completely, none for a design with too few runs, and none for a term that cannot be told
+        apart from others, such as an interaction whose runs are missing.
     """
-    rows = [row for name in measures for row in _terms(design, name)]
+    rows = list(chain.from_iterable(_terms(design, name) for name in measures))
     corrected = holm([row["p"] for row in rows])
     told = [{**row, "p_holm": p} for row, p in zip(rows, corrected, strict=True)]
 
     return pl.DataFrame(told, schema=_SCHEMA)
 
 
-def _terms(design: Design, measure: str) -> list[dict[str, Any]]:
-    found = _anova(design, measure)
-    if found is None:
-        return []
-
-    table, residuals, freedom = found
-    return [
-        {
-            "measure": measure,
-            "term": " x ".join(list(design.factors)[int(part[1:])] for part in term.split(":")),
-            "df": int(row["df"]),
-            "df_residual": freedom,
-            "f": float(row["F"]),
-            "p": float(row["PR(>F)"]),
-            "eta_squared": float(row["sum_sq"] / (row["sum_sq"] + residuals)),
-        }
-        for term, row in table.iterrows()
-        if term not in (_SEED, "Residual") and isfinite(row["F"])
-    ]
-
-
-def _anova(design: Design, measure: str) -> tuple[Any, float, int] | None:
-    """Return the table of a measure, the residual sum of squares and its degrees of freedom.
-
-    None if the measure does not vary, or there are too few runs.
-    """
-    frame, factors = _frame(design, measure)
-    if frame["y"].nunique() < 2:
-        return None
-
-    block = f" + {_SEED}" if frame[_SEED].nunique() > 1 else ""
-    with warnings.catch_warnings():
-        # with too few runs the results are NaN, and are left out
-        warnings.simplefilter("ignore")
-        formula = f"y ~ ({' + '.join(factors)})**2{block}"
-        fitted = library("statsmodels.formula.api").ols(formula, frame).fit()
-        # if factors and seeds explain everything, the residuals are only rounding errors
-        if fitted.df_resid < 1 or not fitted.ssr > _ROUNDING * fitted.centered_tss:
-            return None
-        table = library("statsmodels.stats.anova").anova_lm(fitted, typ=2)
-
-    return table, float(fitted.ssr), int(fitted.df_resid)
-
-
-def _frame(design: Design, measure: str) -> tuple[Any, list[str]]:
-    """Return a row for each run that has a measure, and the names of the factor columns."""
+def _terms(design: Design, measure: str) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a measure; none if it does not vary, or there are too few runs."""
     cells = [each for each in design.cells if measure in each.measured.values]
-    # parameters may have any name, but variables of a formula may not
-    factors = {
-        f"f{place}": [str(each.levels[name]) for each in cells]
-        for place, name in enumerate(design.factors)
-    }
-    measured = {
-        "y": [each.measured.values[measure] for each in cells],
-        _SEED: [str(each.measured.run.seed) for each in cells],
-    }
+    if len(cells) < 2:
+        return
 
-    return library("pandas").DataFrame({**measured, **factors}), list(factors)
+    values = np.array([each.measured.values[measure] for each in cells], dtype=float)
+    values -= values.mean()
+    factors = {
+        name: _dummies([str(each.levels[name]) for each in cells]) for name in design.factors
+    }
+    terms: dict[tuple[str, ...], Array] = {(name,): of for name, of in factors.items()}
+    for one, other in combinations(factors, 2):
+        terms[one, other] = _products(factors[one], factors[other])
+
+    block = _dummies([str(each.measured.run.seed) for each in cells])
+    residuals, rank = _left_over(values, block, *terms.values())
+    freedom = len(values) - rank
+    # if factors and seeds explain everything, the residuals are only rounding errors
+    if freedom < 1 or not residuals > _ROUNDING * (values**2).sum():
+        return
+
+    for term, columns in terms.items():
+        beside = [of for other, of in terms.items() if not set(term) <= set(other)]
+        without, fewer = _left_over(values, block, *beside)
+        with_it, more = _left_over(values, block, *beside, columns)
+        df, squares = more - fewer, without - with_it
+        if df:
+            f = squares / df / (residuals / freedom)
+            yield {
+                "measure": measure,
+                "term": " x ".join(term),
+                "df": df,
+                "df_residual": freedom,
+                "f": f,
+                "p": float(library("scipy.stats").f.sf(f, df, freedom)),
+                "eta_squared": squares / (squares + residuals),
+            }
+
+
+def _dummies(levels: Sequence[str]) -> Array:
+    """Return a column for each level, with 1 where a run has it."""
+    columns = dict.fromkeys(levels)
+    return np.array([[float(level == each) for each in columns] for level in levels])
+
+
+def _products(one: Array, other: Array) -> Array:
+    found: Array = np.einsum("ri,rj->rij", one, other).reshape(len(one), -1)
+    return found
+
+
+def _left_over(values: Array, *columns: Array) -> tuple[float, int]:
+    """Return the residual sum of squares of a linear model, and its rank."""
+    design = np.concatenate(columns, axis=1)
+    weights, _, rank, _ = np.linalg.lstsq(design, values, rcond=None)
+
+    return float(((values - design @ weights) ** 2).sum()), int(rank)

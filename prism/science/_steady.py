@@ -117,9 +117,13 @@ def steadiness(series: Sequence[float], *, batch: int = 1) -> Steady:
         being seen. A series that does not vary has no drift and no tests.
 
     Raises:
-        FieldValueError: If ``batch`` is not 1 or more.
+        FieldValueError: If ``batch`` is not 1 or more, or an observation is no finite number.
         MissingExtraError: If statsmodels is not installed, which the extra ``science`` brings.
     """
+    for place, value in enumerate(series):
+        if not isfinite(value):
+            raise FieldValueError(f"series[{place}] must be a finite number, got {value}")
+
     tests = library("statsmodels.tsa.stattools")
     burn_in = mser(series, batch=batch)
     if burn_in is None:

@@ -38,8 +38,13 @@ def main() -> None:
         "--dialect", choices=sorted(_SERVERS), default="ollama", help="API of the server"
     )
     options = parser.parse_args()
+    for name, least in (("latency", 0), ("tail", 1), ("slots", 1)):
+        value = getattr(options, name)
+        if value is not None and not value >= least:
+            parser.error(f"--{name} must be {least} or more, got {value:g}")
 
-    latency = _latency(options.latency, options.tail) if options.tail > 1 else options.latency
+    varies = options.tail > 1 and options.latency > 0
+    latency = _latency(options.latency, options.tail) if varies else options.latency
     kind = _SERVERS[options.dialect]
     with kind(latency=latency, slots=options.slots, remember=0) as server:
         sys.stdout.write(server.host + "\n")

@@ -14,6 +14,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+_PORT_OF_HTTP = "80"
 
 _HEADERS = {
     "Cache-Control": "no-store",
@@ -117,10 +118,13 @@ class Guard:
 
     def _is_own(self, host: str) -> bool:
         """Return True for an address that this server listens on, and no name that leads there."""
-        if not host.endswith(f":{self._port}"):
+        name, _, port = host.lower().rpartition(":")
+        # browsers leave out the port of http
+        if not port.isdecimal():
+            name, port = host.lower(), _PORT_OF_HTTP
+        if port != str(self._port):
             return False
 
-        name = host.removesuffix(f":{self._port}").lower()
         if self._host in LOOPBACK or self._host == "::1":
             return name in LOOPBACK
 

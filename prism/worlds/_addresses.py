@@ -199,6 +199,12 @@ def _where(error: Exception) -> str:
 
 
 def _load_module(name: str) -> ModuleType:
+    # Python takes a dot at the beginning for a place in a package
+    if not name or name.startswith("."):
+        raise InputError(
+            f"must name a module in full, or a file, as in  rumour.py:Rumour; got {name!r}",
+            field="world",
+        )
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:

@@ -258,6 +258,8 @@ class Agent(_Parts, metaclass=Fields):
     chart: ClassVar[Statechart[Any]]
     timeout_threshold: ClassVar[int | None] = None
     _prism_plain: ClassVar[Any] = None
+    # the calls between `_begin_waiting` and the caller of an agent's method
+    _prism_calls: ClassVar[int] = 3
     _prism_writer: ClassVar[Any] = staticmethod(write_agent)
 
     agent_id: str = ""
@@ -377,10 +379,8 @@ class Agent(_Parts, metaclass=Fields):
             made = self._chart.fire(self, trigger, context)
         else:
             made = host.fires(self, trigger, context, None)
-
-        known = host.triggers
-        if made is None and known is not None and trigger not in known:
-            raise UnknownTriggerError(unheard_of(trigger, host.charts))
+        if made is None:
+            require_heard_of(host, trigger)
 
         return made
 
@@ -625,6 +625,17 @@ def explaining(cls: Any) -> Any:
     return derived(cls, __getattr__=cls._found, _prism_plain=cls)
 
 
+def require_heard_of(host: Any, trigger: str) -> None:
+    """Refuse an event of which no chart in the world has a transition.
+
+    Raises:
+        UnknownTriggerError: If it is one.
+    """
+    known = host.triggers
+    if known is not None and trigger not in known:
+        raise UnknownTriggerError(unheard_of(trigger, host.charts))
+
+
 def plain_class(agent: Any) -> Any:
     """Return the class of an agent without what explains missing attributes."""
     cls = type(agent)
@@ -658,9 +669,6 @@ class Waited:
     def put(self) -> Any:
         """Return the question or text call to answer, or None if there is nothing to ask."""
 
-
-_TO_CALLER = 3
-"""Number of calls between `_begin_waiting` and the caller of the agent's method."""
 
 WAITING: Any = object()
 """Stands in for an agent's last transition if the agent cannot move before its answer arrives."""
@@ -810,7 +818,7 @@ def _begin_waiting(waiting: Waited, doing: str, instead: str) -> None:
     host.unawaited = waiting
     waiting.was_late = waiting.is_open = False
     waiting.answer = None
-    caller = sys._getframe(_TO_CALLER)
+    caller = sys._getframe(agent._prism_calls)
     waiting.called_at = caller.f_code, caller.f_lasti
 
 
@@ -842,6 +850,8 @@ def continued(
         return None
     except AttributeError:
         if not hasattr(running, "send"):
+            if host.unawaited is not None:
+                refuse_unawaited(host)
             raise SimulationError(
                 f"the step of {owner!r} returned {running!r}, which is ignored: return nothing"
             ) from None

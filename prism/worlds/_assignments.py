@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from numbers import Real
 from typing import Any, Literal
 
 from prism.errors import FieldValueError
@@ -39,13 +40,19 @@ class Assignments:
         """Give an arm its slice after those of earlier arms, unless it has one.
 
         Raises:
-            FieldValueError: If the shares of an experiment exceed 1, or the arm already exists with
-                another share.
+            FieldValueError: If the share is not a number from 0 on, the shares of an experiment
+                exceed 1, or the arm already exists with another share.
         """
+        if not isinstance(share, Real) or not share >= 0:
+            raise FieldValueError(
+                f"the share of arm {arm!r} must be a number from 0 to 1, got {share!r}"
+            )
+
         slices = self._experiments.setdefault(experiment, {})
         if arm in slices:
             low, high = slices[arm]
-            if abs(high - low - share) > _ROUNDING:
+            # the last slice may reach beyond 1
+            if abs(min(high, 1.0) - low - share) > _ROUNDING:
                 raise FieldValueError(
                     f"experiment {experiment!r} has two arms {arm!r} with different shares: give "
                     "them different names"

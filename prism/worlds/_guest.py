@@ -14,7 +14,7 @@ from prism.runs._lent import Lent
 from prism.statechart import Statechart
 from prism.statechart.reasoner._texts import BaseWriter, TextCall, Written
 from prism.telemetry._loggers import EventLogger
-from prism.worlds._agent import Agent, Writing, explaining, plain_class
+from prism.worlds._agent import Agent, Writing, explaining, plain_class, require_heard_of
 from prism.worlds._fields import Fields
 
 ObjectT = TypeVar("ObjectT")
@@ -71,12 +71,19 @@ class Proxy(Agent, Generic[ObjectT]):
         Args:
             trigger: Name of the event.
             context: The event's payload, such as another agent.
+
+        Raises:
+            UnknownTriggerError: If no transition of any chart in the world has the trigger.
         """
         host = self._host or self._joined("fire")
-        if host.fires is not None:
-            return host.fires(self, trigger, context, None)
+        if host.fires is None:
+            made = self._chart.fire(self.object, trigger, context)
+        else:
+            made = host.fires(self, trigger, context, None)
+        if made is None:
+            require_heard_of(host, trigger)
 
-        return self._chart.fire(self.object, trigger, context)
+        return made
 
     def persona(self) -> str:
         """Describe the object: what its own ``persona()`` returns, if it has one."""

@@ -685,7 +685,7 @@ def last_record(agent: Any) -> Any:
 
 
 def _require_event(event: str, keys: Iterable[str]) -> None:
-    if not _EVENT_NAME.fullmatch(event):
+    if not isinstance(event, str) or not _EVENT_NAME.fullmatch(event):
         raise FieldValueError(
             f"an event's name must be lower-case letters, digits and underscores, got {event!r}"
         )

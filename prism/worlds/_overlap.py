@@ -306,6 +306,8 @@ def _guarded(cls: type[Agent]) -> type:
     guarded: type = derived(
         cls,
         state=property(state_of),
+        # `checked` is called, too
+        _prism_calls=cls._prism_calls + 1,
         **{name: own_only(name) for name in ("fire", "decide", "write", "receive")},
         **{name: guard(name) for name in cls.fields if name not in Agent.fields},
     )

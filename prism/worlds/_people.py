@@ -89,7 +89,7 @@ class AgentTable:
         if len(kinds) > 1 and _KIND in self._columns:
             return [_kind_of(record, kinds)() for record in self._records]
 
-        made = list(world.populate(len(self)))
+        made = list(world._prism_populated(len(self)))
         if others := [agent for agent in made if not isinstance(agent, Agent)]:
             raise InputError(
                 f"is for the agents of a world; {type(others[0]).__name__} cannot use it",

@@ -635,7 +635,7 @@ def population(world: World[Any], agents: int | Iterable[Any] | AgentTable) -> I
     if isinstance(agents, AgentTable):
         made = world._from_table(agents)
     else:
-        made = world.populate(agents) if isinstance(agents, int) else agents
+        made = world._prism_populated(agents) if isinstance(agents, int) else agents
 
     return made
 

@@ -551,6 +551,7 @@ def with_reasoners(reasoner: Decider, treatments: Iterable[Any]) -> Decider:
     """Return the reasoner of a run whose treatments have reasoners of their own.
 
     Raises:
+        FieldTypeError: If one of them is not a `BaseReasoner`.
         FieldValueError: If they have budgets of their own.
     """
     given = {
@@ -561,6 +562,12 @@ def with_reasoners(reasoner: Decider, treatments: Iterable[Any]) -> Decider:
     if not given:
         return reasoner
 
-    first: Any = reasoner
+    parts: dict[str, Any] = {ALL_OTHERS: reasoner, **given}
+    for each in parts.values():
+        if not isinstance(each, BaseReasoner):
+            raise FieldTypeError(
+                "where a treatment switches reasoners, all must derive from BaseReasoner; "
+                f"{type(each).__name__} does not"
+            )
 
-    return Router({ALL_OTHERS: first, **given}, lambda _agent: ALL_OTHERS)
+    return Router(parts, lambda _agent: ALL_OTHERS)

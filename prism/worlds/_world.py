@@ -22,7 +22,7 @@ from typing import (
     overload,
 )
 
-from prism.errors import DefinitionError, FieldTypeError, InputError, SimulationError
+from prism.errors import AgentError, DefinitionError, FieldTypeError, InputError, SimulationError
 from prism.randomness import RandomStream
 from prism.statechart import Statechart
 from prism.worlds._agent import Agent
@@ -332,6 +332,21 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
             )
 
         return [kinds[0]() for _ in range(agents)]
+
+    def _prism_populated(self, agents: int) -> Iterable[AgentT]:
+        """Return what `populate` makes.
+
+        Raises:
+            AgentError: If it makes nothing that agents can be taken from.
+        """
+        made: Any = self.populate(agents)
+        if not isinstance(made, Iterable):
+            raise AgentError(
+                f"{type(self).__name__}.populate must return the agents, such as a list of them; "
+                f"got {made!r}"
+            )
+
+        return cast(Iterable[AgentT], made)
 
     def _from_table(self, table: Any) -> Iterable[Any]:
         """Make the population of a run from an `AgentTable`."""

@@ -8,6 +8,7 @@ import pytest
 pytest.importorskip("statsmodels")
 
 from prism.testing import FakeOllama, FakeOpenAI, ReadingModel
+from tests.kit.choosing import by_shares, logged
 from tests.kit.commands import Prism
 
 
@@ -63,6 +64,8 @@ def test_a_run_in_which_every_decision_fell_back_is_refused(prism: Prism) -> Non
     [
         (("--figure", "d.png"), "--figure must be a .svg or .pdf file"),
         (("--least", 0), "--least"),
+        (("--by", "mood"), "--by is 'mood', which is not an attribute of the agents"),
+        (("--model", "logit", "--covariate", "chosen"), "--covariate is 'chosen', which names a"),
         (("-o", "model/events.jsonl"), "model/events.jsonl"),
     ],
 )
@@ -75,6 +78,17 @@ def test_mistakes_are_one_line(prism: Prism, options: tuple[str, ...], problem: 
     assert (found.status, len(found.err.splitlines())) == (2, 1)
     assert problem in found.err
     assert (prism.folder / "model" / "events.jsonl").read_bytes() == before
+
+
+def test_decisions_that_are_left_out_are_counted_by_reason(prism: Prism) -> None:
+    """One is one decision; what is calibrated is of the rest."""
+    rows = list(by_shares({"lurker": (5, 15, 10)}))
+    fell_back = [{**rows[0], "source": "fallback"}] * 2
+    events = logged([*rows, *fell_back, {**rows[0], "chosen": "flying"}])
+    (prism.folder / "run.jsonl").write_text("".join(json.dumps(each) + "\n" for each in events))
+    found = prism("calibrate", "run.jsonl").out.splitlines()
+    assert "Left out: 2 decisions (fallback)" in found
+    assert "Left out: 1 decision (not among the options)" in found
 
 
 @pytest.mark.parametrize(

@@ -128,6 +128,7 @@ def test_a_replay_names_the_run_that_was_recorded(recorded: Path, log: Prism) ->
     [
         (("agent_0001:99",), "lists them"),
         (("nonsense",), "lists them"),
+        (("agent_0001:1", "again"), "takes an ID and a run, not 3 names: "),
         (("agent_0001:1", "--round", 2), "leave them out with an ID"),
     ],
 )
@@ -228,3 +229,40 @@ def test_options_that_were_asked_by_letter_show_their_letters(log: Prism) -> Non
         prompts.keep({"id": own, "choice": choice, "reply": "A", "attempts": [sent]})
     lines = [line.strip() for line in log("decision", "ann:1", "events.jsonl").out.splitlines()]
     assert lines[lines.index("What now?") + 2 :][:2] == ["A loud: shouts", "B calm"]
+
+
+def written(number: int, **more: object) -> str:
+    """Return the line of a text of Ann's."""
+    what = {"event": "text.written", "agent_id": "ann", "key": "reply", "text_id": f"ann:{number}"}
+    return json.dumps({"round": 1, "tick": number, **what, **more})
+
+
+def test_a_text_is_shown_with_who_wrote_it_and_what_came_of_it(log: Prism) -> None:
+    """A text served by another's request has its attempts, and one that failed is told as none."""
+    step = {"step": "write", "outcome": "failed", "moved_to": "end"}
+    ended = {"event": "workflow.step_ended", "agent_id": "ann", "round": 1, "tick": 2, **step}
+    lines = [
+        written(1, text="Hello", source="model", said="I say hello", latency=1.5, attempts=2),
+        written(2, text="Hello", source="cache"),
+        json.dumps(ended),
+        written(3, text="Well", source="fallback", reason="too slow"),
+        written(4, text=None, source="failed", reason="too slow"),
+    ]
+    (log.folder / "events.jsonl").write_text("\n".join([*lines, ""]))
+    attempts = [{"began": "noon", "seconds": 0.5, "fault": "too slow"}, {"began": "one"}]
+    with PromptLog(log.folder / "prompts.jsonl.gz") as prompts:
+        first, second = prompts.new_id("ann"), prompts.new_id("ann")
+        prompts.keep({"id": first, "prompt": "Greet", "reply": "Hello", "attempts": attempts})
+        prompts.keep({"id": second, "prompt": "Greet", "same_request_as": first})
+
+    def shown(number: int) -> str:
+        return " ".join(log("decision", f"ann:{number}", "events.jsonl").out.split())
+
+    assert "said I say hello cost 1.500 s, requests: 2 came of it text.written" in shown(1)
+    assert "Attempts 1. noon, 0.500 s failed: too slow 2. one" in shown(1)
+    step_ended = "came of it workflow.step_ended (step write, outcome failed, moved_to end)"
+    assert f"{step_ended} (round 1, tick 2)" in shown(2)
+    assert "Answered by the request of ann:1 Attempts 1. noon" in shown(2)
+    assert "text reply source fallback: nobody wrote (too slow)" in shown(3)
+    rows = [line.split() for line in log("decision", "events.jsonl").out.splitlines()]
+    assert ["ann:4", "1", "4", "text", "reply", "-", "failed"] in rows

@@ -125,6 +125,20 @@ def test_graphml_is_read_by_networkx(folder: Path, log: Prism) -> None:
     } == set(interactions(read_log(folder)).rows())
 
 
+def test_agents_that_xml_cannot_tell_apart_are_refused(log: Prism) -> None:
+    """Ids that differ in control characters alone would be one agent; CSV holds both."""
+    pytest.importorskip("networkx")
+    liked = {"event": "post.liked", "post_id": "p", "author_id": "bo", "round": 1}
+    lines = [json.dumps({**liked, "agent_id": f"ann{end}"}) for end in "\x01\x02"]
+    (log.folder / "run.jsonl").write_text("\n".join([*lines, ""]))
+    refused = log("interactions", "run.jsonl", "--format", "graphml")
+    assert refused.status == 2
+    assert "several agents would be written as 'ann" in refused.err
+    assert "use --format csv" in refused.err
+    rows = log("interactions", "run.jsonl", "--format", "csv").out.splitlines()
+    assert [row.partition(",")[0] for row in rows[1:]] == ["ann\x01", "ann\x02"]
+
+
 NAMES = ["plain", "a b", "Zoë", "<&\"'>", "tab\there", "\x01\x1f", "line\nbreak", "#", "\ufffe", ""]
 
 

@@ -120,6 +120,25 @@ def test_every_option_is_part_of_the_run(mine: Prism, monkeypatch: pytest.Monkey
     assert begun[3] == Run("own_mine.py:Mine", 100, rounds=4, ticks=2).to_config()
 
 
+def test_parameters_and_treatments_may_be_files(prism: Prism) -> None:
+    """A value of the command line goes before the file's; a mistake of a file has its place."""
+    file = prism.folder / "values.toml"
+    file.write_text("friends = 4\ntiring = 0.5\n")
+    given = '[[treatment]]\nkind = "own"\ntreatment = "warning"\nround = 2\n'
+    (prism.folder / "later.toml").write_text(given)
+    small = ("run", "rumour", "--agents", 9, "--rounds", 2, "--parameters", "values.toml")
+    more = ("--treatments", "later.toml", "--set", "tiring=0.25", "--out", "run")
+    assert prism(*small, *more).status == 0
+    config = json.loads((prism.folder / "run" / "run.json").read_bytes())["config"]
+    assert config["parameters"] == {"friends": 4, "rewired": 0.1, "tiring": 0.25}
+    assert config["treatments"] == ["warning@2"]
+
+    file.write_text("friends = 4\nrewird = 3\n")
+    said = prism(*small)
+    assert said.status == 2
+    assert "values.toml, line 2, field 'rewird': Rumour has no parameter 'rewird'" in said.err
+
+
 def test_a_run_is_kept_and_shown(mine: Prism) -> None:
     """States, measures and counts are shown, and run.json and run.started have the parameters."""
     line = ("run", "own_mine.py", "--agents", 6, "--set", "cap=3", "--out", "run")

@@ -2,7 +2,9 @@
 
 from typing import Any
 
-from prism.cli._spent import spent_lines
+import pytest
+
+from prism.cli._spent import duration, spent_lines
 
 
 def costs(calls: int, read: int, written: int, **more: Any) -> dict[str, Any]:
@@ -37,3 +39,18 @@ def test_tokens_that_nobody_reports_are_not_called_none() -> None:
         "  a: 3 calls, no tokens reported",
         "  b: 1 call, 2 tokens read, 0 written",
     ]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [
+        (0.4, "0 s"),
+        (59.6, "1 min 0 s"),
+        (3599.6, "1 h 0 min"),
+        (93_600, "1 d 2 h"),
+        (86_400_000, "1,000 d 0 h"),
+    ],
+)
+def test_a_duration_has_its_two_largest_units(seconds: float, said: str) -> None:
+    """It is rounded before it is divided, so that no minute has sixty seconds."""
+    assert duration(seconds) == said

@@ -169,6 +169,10 @@ def test_the_names_of_a_condition_are_known() -> None:
         ("1" + "+1" * 400, "nested more than 100 levels deep"),
         ("[" * 150, "is not an expression"),
         ("\0", "is not an expression"),
+        ("str(1, 2)", r"calls str\(\) with the wrong number of arguments: give 0 to 1"),
+        ("max()", r"calls max\(\) with the wrong number of arguments: give 1 or more"),
+        ("len(name, name)", "wrong number of arguments: give 1$"),
+        ("last.keys(1)", "wrong number of arguments: give none$"),
         ("{**last}", r"uses \*\*, which dicts in expressions do not have"),
         ("max(**last)", r"uses \*\*, which calls in expressions do not have"),
     ],
@@ -227,6 +231,7 @@ def test_a_variable_may_ask_another_condition() -> None:
         "nothing.get('x')",
         "len(3)",
         "name.strip(wide)",
+        "(0 - tick) ** 0.5",
         "last < 3",
     ],
 )

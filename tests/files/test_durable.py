@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from prism.files import make_folder, replacing, save_folder, write_durably
+from prism.files._durable import cache_folder
 
 
 def names(folder: Path) -> list[str]:
@@ -142,3 +143,14 @@ def test_a_folder_is_not_replaced(tmp_path: Path) -> None:
     """A folder is refused before anything is written."""
     with pytest.raises(IsADirectoryError), replacing(tmp_path):
         pytest.fail("opened")
+
+
+def test_a_user_without_a_home_has_no_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a container that runs as any number; whoever looks into the cache goes on without."""
+    for name in ("HOME", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(os.path, "expanduser", lambda path: path)
+    with pytest.raises(FileNotFoundError, match="home"):
+        cache_folder()
+    monkeypatch.setenv("XDG_CACHE_HOME", "/cache")
+    assert cache_folder() == Path("/cache/prism")

@@ -102,3 +102,11 @@ def test_a_run_without_a_model_costs_nothing(run: Any) -> None:
     """There is nothing to estimate, and the error says so."""
     with pytest.raises(InputError, match="needs a model"):
         estimate(run)
+
+
+def test_a_model_that_only_decides_writes_nothing() -> None:
+    """Decision questions are counted with the tokens that are read, and none that are written."""
+    (asked,) = estimate(Run("rumour", 40, model=Model("llama3.2", mode="decision"))).models
+    assert asked.calls > 0
+    assert asked.input_tokens > 20 * asked.calls
+    assert asked.output_tokens == 0

@@ -91,6 +91,28 @@ async def test_what_a_question_tells_goes_before_what_the_agent_says() -> None:
     ).probabilities
 
 
+@pytest.mark.parametrize(
+    ("context", "attributes", "of_agent"),
+    [
+        ({"votes": 0.5}, {}, 9.0),
+        (SimpleNamespace(votes=0.5), {}, 9.0),
+        (SimpleNamespace(attributes={"votes": 0.5}, votes=9.0), {}, 9.0),
+        ({}, {"votes": 0.5}, 9.0),
+        (None, {}, 0.5),
+    ],
+)
+async def test_a_covariate_is_looked_up_in_the_context_and_then_in_the_agent(
+    context: Any, attributes: dict[str, float], of_agent: float
+) -> None:
+    """Columns of a table go before what an object itself has."""
+    document = deepcopy(DOCUMENT)
+    document["logits"][0]["covariates"] = ["votes"]
+    question = replace(asked("critic"), context=context)
+    question.agent.attributes, question.agent.votes = attributes, of_agent
+    (decision,) = await Policy.from_dict(document).reasoner().answer([question])
+    assert decision.probabilities == (await answered(asked("critic", 0.5))).probabilities
+
+
 async def test_shares_answer_where_a_logit_does_not() -> None:
     """A group outside of the logit has its own shares, one that is not identified those of all."""
     own, pooled = await answered(asked("lurker")), await answered(asked("superuser"))
@@ -154,6 +176,10 @@ CONTRADICTIONS: dict[str, tuple[Change, str]] = {
     "logits[0].groups": (
         lambda d: d["logits"][0].update(groups=["critic", "critic"]),
         "must not name anything twice",
+    ),
+    "logits[0].log_likelihood": (
+        lambda d: d["logits"][0].update(log_likelihood=2**70),
+        "is too large: 1.18e",
     ),
     "logits[0].base": (lambda d: d["logits"][0].update(base="idle"), "one of the options"),
     "logits[0].coefficients.composing": (

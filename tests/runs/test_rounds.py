@@ -67,7 +67,9 @@ def test_rounds_are_printed_as_they_end(capsys: pytest.CaptureFixture[str]) -> N
     """Outside of a notebook there is a heading and a line for each round."""
     table = LiveTable(["reached", "transitions"])
     results = Run(Rumour(), 20, rounds=3, seed=1).run(on_round=table)
-    heading, *lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    printed = capsys.readouterr().out
+    assert f"{table!r}\n" == printed
+    heading, *lines = [line.split() for line in printed.splitlines()]
     assert heading == ["round", "reached", "transitions"]
     assert [float(line[1]) for line in lines] == pytest.approx(results.series("reached"))
     assert [line[0] for line in lines] == ["1", "2", "3"]

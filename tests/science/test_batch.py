@@ -1,5 +1,6 @@
 """Batches: every run as it would be alone, in processes that may die, within one budget."""
 
+import json
 import os
 import random
 import shutil
@@ -12,7 +13,15 @@ from typing import Any
 import pytest
 
 from prism.errors import InputError
-from prism.science import Batch, Plan, batch, read_batch, resume_batch
+from prism.science import (
+    Batch,
+    Plan,
+    batch,
+    read_batch,
+    read_fit,
+    read_sensitivity,
+    resume_batch,
+)
 from prism.science._batch_folder import STOP, STOP_NOW, BatchFolder
 from prism.testing import Asked, FakeOllama
 from tests.kit.commands import Prism
@@ -28,6 +37,42 @@ SMALL: dict[str, Any] = {
     "seeds": 2,
     "vary": {"friends": [4, 6]},
 }
+
+PLAN: dict[str, Any] = {"prism": "0.0.1", "plan": SMALL, "inputs": {}}
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("plan.json", b"[]", "plan.json: is damaged: prism did not write it like this"),
+        ("plan.json", b"\xff", "plan.json: is damaged: it is not UTF-8"),
+        ("plan.json", {**PLAN, "inputs": []}, "plan.json: is damaged"),
+        ("plan.json", {**PLAN, "samples": [1]}, "plan.json: is damaged"),
+        ("failures.json", b"[1]", "failures.json: is damaged"),
+        ("plan.json", PLAN, "was begun by prism 0.0.1, and this is"),
+    ],
+)
+def test_a_damaged_batch_is_told_with_its_file(
+    tmp_path: Path, name: str, content: Any, said: str
+) -> None:
+    """What prism cannot have written is refused before a run begins, as is another version's."""
+    (tmp_path / "plan.json").write_text(json.dumps(PLAN))
+    text = content if isinstance(content, bytes) else json.dumps(content).encode()
+    (tmp_path / name).write_bytes(text)
+    with pytest.raises(InputError, match=said):
+        resume_batch(read_batch(tmp_path).folder)
+
+
+def test_a_batch_goes_into_no_file(tmp_path: Path) -> None:
+    """A file, and a folder that holds a batch of another kind, are refused by name."""
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="file: is a file, not a folder: choose another folder"):
+        batch(Plan(SMALL), tmp_path / "file")
+    (tmp_path / "plan.json").write_text(json.dumps(PLAN))
+    for read, what in ((read_fit, "a fit"), (read_sensitivity, "a sensitivity analysis")):
+        with pytest.raises(InputError, match=f"holds a batch that is not {what}: use prism batch"):
+            read(tmp_path)
+
 
 FRAGILE = """\
 import os

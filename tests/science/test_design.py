@@ -1,6 +1,9 @@
 """Designs: each arm of a batch against its control, in pairs of the same parameters and seed."""
 
+import warnings
+from itertools import product
 from pathlib import Path
+from random import Random
 from shutil import copytree, rmtree
 from types import SimpleNamespace
 from typing import Any
@@ -11,10 +14,13 @@ from prism.errors import InputError
 from prism.science import Batch, Plan, batch, compare
 from prism.science._factors import model_of
 from tests.kit.commands import Prism
+from tests.kit.later import Later
 
 pl = pytest.importorskip("polars")
 pytest.importorskip("altair")
 pytest.importorskip("statsmodels")
+
+formulas = Later("statsmodels.formula.api")
 
 FACTORIAL: dict[str, Any] = {
     "world": "rumour",
@@ -90,6 +96,46 @@ def test_a_measure_that_only_the_seed_changes_has_no_effects() -> None:
     ]
     design: Any = SimpleNamespace(cells=cells, factors={"arm": (), "friends": ()})
     assert model_of(design, ["tired"]).is_empty()
+
+
+@pytest.mark.parametrize("missing", [None, ("warned", 6)])
+def test_effects_are_those_of_models_with_and_without_them(missing: tuple[str, int] | None) -> None:
+    """Also where no run has a setting, so that an interaction has fewer degrees of freedom."""
+    dice = Random(3)
+    rows = [
+        {"arm": arm, "friends": friends, "seed": str(seed), "y": dice.gauss(arm == "warned", 1)}
+        for arm, friends in product(("plain", "warned"), (2, 4, 6))
+        for seed in range(6)
+        if (arm, friends) != missing
+    ]
+    cells = [
+        SimpleNamespace(
+            levels={name: row[name] for name in ("arm", "friends")},
+            measured=SimpleNamespace(values={"y": row["y"]}, run=SimpleNamespace(seed=row["seed"])),
+        )
+        for row in rows
+    ]
+    design: Any = SimpleNamespace(cells=cells, factors={"arm": (), "friends": ()})
+    found = {row["term"]: row for row in model_of(design, ["y"]).to_dicts()}
+
+    frame = {name: [row[name] for row in rows] for name in rows[0]}
+    frame["friends"] = list(map(str, frame["friends"]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        whole, both, *alone = (
+            formulas.ols(f"y ~ {terms} + seed", frame).fit()
+            for terms in ("arm * friends", "arm + friends", "friends", "arm")
+        )
+    f, p, df = whole.compare_f_test(both)
+    row = found["arm x friends"]
+    assert (row["f"], row["p"], row["df"]) == (pytest.approx(f), pytest.approx(p), df)
+    assert row["df"] == (2 if missing is None else 1)
+    for name, without in zip(("arm", "friends"), alone, strict=True):
+        squares = without.ssr - both.ssr
+        freedom = without.df_resid - both.df_resid
+        assert found[name]["df"] == freedom
+        assert found[name]["f"] == pytest.approx(squares / freedom / whole.mse_resid)
+        assert found[name]["eta_squared"] == pytest.approx(squares / (squares + whole.ssr))
 
 
 @pytest.mark.slow
@@ -197,6 +243,32 @@ def test_runs_that_are_not_complete_are_left_out_with_a_note(done: Batch, tmp_pa
     text = f"1 of {len(done.runs)} runs are left out, since they are not complete"
     assert text in found.notes
     assert not any("left out, since" in note for note in compare(done.folder).notes)
+
+    for run in done.runs:
+        if run.configuration.arm == "warned":
+            rmtree(cut / run.name, ignore_errors=True)
+    said = "cut: there is nothing to compare: .*; no run of warned at friends=2"
+    with pytest.raises(InputError, match=said):
+        compare(cut)
+
+
+@pytest.mark.slow
+def test_arms_are_averaged_over_the_settings_that_both_have(done: Batch, tmp_path: Path) -> None:
+    """Where one arm lacks a setting, the other's runs there are left out, and that is told."""
+    cut = tmp_path / "cut"
+    copytree(done.folder, cut)
+    for run in done.runs:
+        given = run.configuration
+        if given.arm == "warned" and dict(given.parameters) == {"friends": 2, "tiring": 0.9}:
+            rmtree(cut / run.name)
+
+    found = compare(cut, within=["friends"], resamples=99)
+    few, many = (gaps(done, friends=2, tiring=0.1), gaps(done, friends=6))
+    assert [row.setting for row in found.differences] == ["friends=2", "friends=6"]
+    assert found.differences[0].difference == pytest.approx(sum(few) / 4)
+    assert found.differences[1].difference == pytest.approx(sum(many) / 4)
+    note = "plain and warned are compared at 1 of 2 settings of the others, which both have"
+    assert f"{note} at friends=2" in found.notes
 
 
 MEASURED = """

@@ -77,6 +77,14 @@ def test_a_policy_of_another_behaviour_is_above_the_floor(write_log: Write) -> N
     assert row["floor"] < row["low"]
 
 
+def test_agents_that_are_alike_are_at_the_floor(write_log: Write) -> None:
+    """What differs by rounding alone does not differ, whether as a policy or as halves."""
+    logs = read_log(write_log(logged(by_shares({"lurker": (10, 30, 20)}))))
+    (row,) = divergence(logs, "markov", splits=40).filter(by="archetype").to_dicts()
+    assert [row[name] for name in ("divergence", "halves", "floor_high")] == [0, 0, 0]
+    assert not row["above"]
+
+
 @pytest.mark.slow
 def test_one_agent_has_no_floor(write_log: Write) -> None:
     """A level with one agent has neither a floor nor an interval, and no verdict."""

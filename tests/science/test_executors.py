@@ -271,6 +271,7 @@ def test_a_function_names_the_executor(whole: Path, prism: Prism) -> None:
     for named, said in (
         (f"{file}:nothing", "must return a concurrent.futures.Executor, got NoneType"),
         (f"{file}:missing", "has no attribute 'missing'"),
+        ("nowhere.py:make", "--on names nowhere.py, but there is no such file"),
         ("mars", "--on must be one of dask:ADDRESS, ray:ADDRESS, FILE.py:FUNCTION, got 'mars'"),
     ):
         refused = prism("batch", "plan.toml", "--on", named, "--out", "o")

@@ -1,5 +1,6 @@
 """Fits: what was planted is found, and one that was stopped goes on to the same bytes."""
 
+import json
 import random
 import runpy
 from collections.abc import Sequence
@@ -307,16 +308,19 @@ def test_a_fit_of_too_few_samples_is_refused(
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.slow
 def test_a_fit_without_a_complete_run_says_what_failed(tmp_path: Path) -> None:
     """Its estimates are refused with the number of complete samples, and the first failure."""
-    plan = adoption(tmp_path, agents=2, parameters={"faulty": True}, bounds={"pull": [0.6, 1.0]})
-    with pytest.raises(KeyboardInterrupt):
-        fit(plan, tmp_path / "out", samples=20, workers=1, observer=Stopping(1))
-
+    points = {"parameters": ["pull"], "points": [[0.7]] * 20, "odds": [1.0] * 20}
+    told = {
+        **{"prism": "0.0.1", "plan": dict(adoption(tmp_path).data), "inputs": {}},
+        **{"samples": [{"pull": 0.7}] * 20, "seeds_by_sample": True},
+        "fit": {"seed": 0, "samples": 20, "generations": 1, **points},
+    }
+    (tmp_path / "plan.json").write_text(json.dumps(told))
+    (tmp_path / "failures.json").write_text('{"sample-00001/seed-0": "AssertionError: too much"}')
     said = "0 of 20 samples are complete; sample-00001/seed-0 failed: AssertionError: too much"
     with pytest.raises(InputError, match=said):
-        read_fit(tmp_path / "out").estimates()
+        read_fit(tmp_path).estimates()
 
 
 @pytest.mark.long

@@ -140,7 +140,7 @@ def test_what_a_logit_cannot_use_is_told(write_log: Write) -> None:
     assert (logit.groups, logit.covariates) == (("lurker",), ())
 
 
-SHARES = {"lurker": (20, 30, 50), "contributor": (30, 30, 40)}
+SHARES = {"lurker": (6, 9, 15), "contributor": (9, 9, 12)}
 BY_GROUP = {"lurker": 0.1, "contributor": 0.9}
 
 
@@ -152,10 +152,10 @@ BY_GROUP = {"lurker": 0.1, "contributor": 0.9}
             "groups and covariates cannot be told apart (the design has not full rank)",
         ),
         (
-            list(by_shares({"lurker": (0, 30, 50), "contributor": (30, 0, 40)})),
+            list(by_shares({"lurker": (0, 6, 9), "contributor": (6, 0, 8)})),
             "no group has chosen every option",
         ),
-        (list(by_shares({"lurker": (0, 30, 0)})), "one option is chosen"),
+        (list(by_shares({"lurker": (0, 12, 0)})), "one option is chosen"),
     ],
 )
 def test_choices_without_a_logit_say_why(write_log: Write, rows: list[Any], reason: str) -> None:
@@ -198,7 +198,7 @@ def test_what_is_no_number_is_unknown(write_log: Write) -> None:
     policy = calibrate(logs, "logit", covariates=("it's late", "mood", "whim", "whim"))
     (logit,) = policy.logits
     assert logit.covariates == ("it's late", "whim")
-    assert logit.n == 150
+    assert logit.n == 45
     assert reasons(policy, "covariate") == [
         "has no number in the log",
         "is unknown in some decisions, which the logit leaves out",

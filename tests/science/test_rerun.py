@@ -13,7 +13,7 @@ from prism import Run
 from prism.errors import FieldValueError, InputError
 from prism.examples import Lake, Rumour, Vaccination
 from prism.llm import Model
-from prism.runs import Observer, WriterOptions
+from prism.runs import Observer, ReplayOptions, WriterOptions
 from prism.science import read_change, rerun, resume_rerun
 from prism.social import Feed, Likes, PublishPost, RemoveAgents
 from prism.testing import FakeOllama
@@ -253,6 +253,11 @@ def test_what_cannot_be_run_again_is_refused(tmp_path: Path) -> None:
         rerun(run, tmp_path / "a", from_round=4)
     with pytest.raises(InputError, match="is of round 1, but nothing may differ before round 2"):
         rerun(run, tmp_path / "a", from_round=2, treatments=[SetParameters(1, {"friends": 2})])
+    with pytest.raises(InputError, match="'campaign' needs its round: write campaign@12"):
+        rerun(run, tmp_path / "a", from_round=2, treatments=["campaign"])
+    Run(Vaccination, 10, rounds=3, reasoner=ReplayOptions(run)).keep(tmp_path / "replayed")
+    with pytest.raises(InputError, match=f"replayed.*: is a replay of {run}: rerun that one"):
+        rerun(tmp_path / "replayed", tmp_path / "a", from_round=2)
     with pytest.raises(InputError, match="there is no such folder"):
         rerun(tmp_path / "none", tmp_path / "a", from_round=2)
     with pytest.raises(InputError, match="holds no rerun"):

@@ -1,5 +1,6 @@
 """Burn-in and stationarity of series."""
 
+import json
 import warnings
 from collections.abc import Callable
 from itertools import accumulate
@@ -13,7 +14,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from prism.analysis import read_log
+from prism.analysis import dwell_times, read_log
 from prism.errors import FieldValueError
 from prism.science import mser, steadiness, steady_state
 
@@ -105,6 +106,34 @@ def test_fewer_than_thirty_batches_are_too_few_for_a_verdict() -> None:
         found = steadiness([dice.gauss(0, 1) for _ in range(length)])
         assert found.verdict == "too short"
         assert found.kpss_p is None
+
+
+@pytest.mark.parametrize(
+    ("series", "batch", "burn_in", "mean"),
+    [([5.0] * 3 + [1.0] * 30, 1, 3, 1.0), ([0.0, 1.0, 2.0] * 40, 3, 0, 1.0)],
+)
+def test_what_does_not_vary_has_no_drift_and_no_tests(
+    series: list[float], batch: int, burn_in: int, mean: float
+) -> None:
+    """Whether its observations or its batches are equal, burn-in and mean are told."""
+    pytest.importorskip("statsmodels")
+    found = steadiness(series, batch=batch)
+    assert (found.burn_in, found.mean, found.verdict) == (burn_in, mean, "no drift seen")
+    assert found.adf_p is found.kpss_p is None
+
+
+def test_series_without_numbers_or_ticks_are_refused(tmp_path: Path) -> None:
+    """What is not finite has its place, and a log that counts no ticks has no series of them."""
+    with pytest.raises(FieldValueError, match=r"series\[1\] must be a finite number, got nan"):
+        steadiness([1.0, float("nan")])
+    log = tmp_path / "events.jsonl"
+    move = {"event": "statechart.transition", "from_state": "a", "to_state": "b", "round": 1}
+    gone = {**move, "agent_id": "ann", "trigger": "goes", "ticks_in_state": 2}
+    log.write_text(json.dumps(gone) + "\n")
+    with pytest.raises(FieldValueError, match="the log has no ticks: a series can only count by"):
+        steady_state(read_log(log), by="tick")
+    (dwelt,) = dwell_times(read_log(log)).to_dicts()
+    assert (dwelt["mean"], dwelt["agent_ticks"], dwelt["p"]) == (2, None, 0.5)
 
 
 @pytest.mark.slow

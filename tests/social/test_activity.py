@@ -45,6 +45,12 @@ def test_nobody_is_more_active_than_the_limit_and_the_silent_are_silent() -> Non
     assert sum(found) == pytest.approx(1000)
 
 
+def test_where_nobody_may_be_more_active_than_the_mean_all_are_alike() -> None:
+    """A limit of 1 leaves everybody the mean."""
+    found = activities(AGENTS, Parameters(activity="lognormal", most_active=1.0), 1)
+    assert found == pytest.approx([1.0] * 1000)
+
+
 def test_activity_does_not_depend_on_the_order_of_the_list() -> None:
     """Who is active is keyed by seed and agent."""
     given = Parameters(activity="lognormal")
@@ -68,6 +74,9 @@ def test_hours_that_are_not_there_are_asked_for() -> None:
     """The message names the agent and how to keep the column."""
     with pytest.raises(FieldValueError, match=r"agent 'a0'.*--keep activity_level_frequency"):
         Hours(AGENTS[:1], Parameters(hours="file"), 0)
+    odd = SocialAgent("odd", attributes={"activity_level_frequency": ["often"] * 24})
+    with pytest.raises(FieldValueError, match=r"agent 'odd'.*got \['often', "):
+        Hours([odd], Parameters(hours="file"), 0)
 
 
 def test_who_sleeps_takes_no_step() -> None:

@@ -336,6 +336,37 @@ def test_publishing_at_the_wrong_place_is_refused(
         Run(Loud(mode=mode), 5, rounds=1).run()
 
 
+class Leaving(Feed):
+    """A feed that removes an agent twice, asks it what is relevant, and ranks what is not there."""
+
+    mode: str = "removes"
+
+    def round_begins(self) -> None:
+        """Remove the first agent."""
+        if self.mode == "removes":
+            self.remove(self.agents[0])
+
+    def should_engage(self, agent: Any, post: Post) -> bool:
+        """Decide as the agent does."""
+        return super().should_engage(agent, post)
+
+    def rank(self, agent: Any, posts: Any, stream: Any) -> Any:
+        """Rank as the feed does, or what it has not given."""
+        return [agent] if self.mode == "ranks" else super().rank(agent, posts, stream)
+
+
+def test_an_agent_that_is_removed_again_stays_removed() -> None:
+    """Whoever has left the run takes no turn in the rounds after."""
+    results = Run(Leaving(), 5, rounds=2, ticks=4).run()
+    assert [each.activity.agent_ticks for each in results.rounds] == [16, 16]
+
+
+def test_a_ranking_of_something_else_is_refused() -> None:
+    """A ranking gives the posts that it was given, in whatever order."""
+    with pytest.raises(FieldValueError, match="posts that it was given, got SocialAgent"):
+        Run(Leaving(mode="ranks"), 5, rounds=1).run()
+
+
 def test_two_who_say_what_is_relevant_are_refused() -> None:
     """A feed that says who engages, and a simulation that does, contradict each other."""
     agents = synthetic_population(3).agents

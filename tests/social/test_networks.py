@@ -117,6 +117,7 @@ def test_a_function_of_ones_own_makes_a_network() -> None:
         ("networkx:karate_club_graph", "34 nodes for 10 agents"),
         ("networkx:barabasi_albert_graph(m=99)", "failed: "),
         ("networkx:path_graph(__import__('os'))", "must be written as in"),
+        ("networkx:generators.path_graph()", "must be written as in"),
         ("no.such.module:function", "no module"),
     ],
 )
@@ -124,6 +125,12 @@ def test_a_network_that_cannot_be_made_is_refused(network: str, message: str) ->
     """The message says what was wrong with it."""
     with pytest.raises((FieldValueError, InputError), match=message):
         made(10, network=network)
+
+
+def test_a_block_that_agents_do_not_have_is_refused() -> None:
+    """The message names the agent and how to keep the column."""
+    with pytest.raises(FieldValueError, match=r"has no attribute 'city': load .* keep=\['city'\]"):
+        made(10, network="blocks", mean_follows=2, block_by="city")
 
 
 def test_too_many_follows_are_refused() -> None:

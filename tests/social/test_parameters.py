@@ -10,7 +10,7 @@ import pytest
 
 from prism import Run
 from prism.agents import ARCHETYPES, SocialAgent
-from prism.errors import FieldValueError
+from prism.errors import FieldValueError, InputError
 from prism.social import Feed, Parameters
 from prism.worlds import SetParameters
 
@@ -199,12 +199,26 @@ def test_options_come_back_from_run_json() -> None:
         ({"top_share": 0.8}, "must be 1 or less together, got 0.8 and 0.24"),
         ({"most_interests": 16}, "got 15 topics and 16 interests"),
         ({"least_follows": 13}, "got 13 and 12"),
+        ({"opening": "all"}, "opening must be one of each, hub, drawn, none, got 'all'"),
     ],
 )
 def test_what_cannot_be_together_is_refused(given: dict[str, Any], told: str) -> None:
     """The message names the parameters and what they were."""
     with pytest.raises(FieldValueError, match=told):
         Parameters(**given)
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"preset": "twiter"}, "field 'preset': must be one of conversation, .*, got 'twiter'"),
+        ({"preset": "classic", "parameters": Parameters()}, "since all parameters are given"),
+    ],
+)
+def test_a_preset_that_cannot_be_taken_is_refused(given: dict[str, Any], told: str) -> None:
+    """The presets are listed, and all parameters leave nothing to a preset."""
+    with pytest.raises(InputError, match=told):
+        Feed(**given)
 
 
 @pytest.mark.parametrize(("preset", "minutes"), [("conversation", 5), ("rumour", 10)])
@@ -216,5 +230,11 @@ def test_the_clock_moves_by_the_length_of_a_tick(preset: str, minutes: int) -> N
     run.run()
     assert run.clock.moment.time - before == timedelta(minutes=6 * minutes)
     assert run.clock.ticks == 6
-    with pytest.raises(FieldValueError, match="ticks_per_hour cannot change during a run"):
-        Run(Feed, 10, rounds=2, treatments=[SetParameters(2, {"ticks_per_hour": 60})]).run()
+
+
+@pytest.mark.parametrize(("name", "value"), [("ticks_per_hour", 60), ("posts_per_tick", 0.5)])
+def test_what_determined_the_population_cannot_change(name: str, value: float) -> None:
+    """The hours, and whether agents have ideas of their own, are fixed when a run begins."""
+    given = {"parameters": {"preset": "classic"}, "treatments": [SetParameters(2, {name: value})]}
+    with pytest.raises(FieldValueError, match=f"{name} cannot change during a run"):
+        Run(Feed, 10, rounds=2, **given).run()

@@ -26,8 +26,9 @@ from prism.statechart import (
     PolicyReasoner,
     Question,
     StateTransition,
+    TextCall,
 )
-from prism.testing import LateReasoner
+from prism.testing import LateReasoner, ScriptedWriter
 from tests.kit.social import run_of_feed
 
 MakeReasoner = Callable[[], BaseReasoner]
@@ -66,6 +67,7 @@ class Settings:
     rounds: int = 3
     ticks: int = 8
     reasoner: MakeReasoner = PolicyReasoner
+    writes: Callable[[TextCall], str] | None = None
     parameters: Parameters | None = None
 
     def simulation(self, log: RunLog, clock: SimulatedClock) -> Run[Any]:
@@ -81,6 +83,7 @@ class Settings:
             ticks=self.ticks,
             seed=self.seed,
             reasoner=self.reasoner(),
+            writer=None if self.writes is None else ScriptedWriter(self.writes),
             logger=log.logger,
             clock=clock,
         )
@@ -210,6 +213,14 @@ def test_a_replay_goes_on_with_the_answers_that_are_left(verbatim: bool, runs: R
     run = runs.whole(chosen)
     for done in range(1, 4):
         assert_equal(runs.resumed(run, chosen, done), run)
+
+
+def test_words_that_wait_for_their_post_go_on(runs: Runs) -> None:
+    """A text that has come, and whose post is published in the next round, is kept until then."""
+    chosen = Settings(agents=12, rounds=6, ticks=2, writes=lambda call: f"by {call.agent.name}")
+    run = runs.whole(chosen)
+    waiting = [done for done, (snapshot, _) in enumerate(run.kept, 1) if b'"by ' in snapshot]
+    assert_equal(runs.resumed(run, chosen, waiting[0]), run)
 
 
 @pytest.mark.parametrize("limit", [{"max_calls": 3}, {"max_tokens": 20}, {}])

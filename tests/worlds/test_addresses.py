@@ -179,6 +179,15 @@ def test_a_module_beside_the_world_that_is_no_python_is_named(tmp_path: Path) ->
         Run(f"{tmp_path}/own_g.py:Own").to_config()
 
 
+@pytest.mark.parametrize("address", [":Own", "..own:Own"])
+def test_a_module_is_named_in_full(address: str) -> None:
+    """Neither nothing nor a relative name leads to a module."""
+    with pytest.raises(
+        InputError, match=r"must name a module in full, or a file, .* got '(\.\.own)?'"
+    ):
+        Run(address)
+
+
 def test_a_file_called_like_a_loaded_module_is_refused(tmp_path: Path) -> None:
     """Both would be one module."""
     (tmp_path / "json.py").write_text(ONE)

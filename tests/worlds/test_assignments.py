@@ -1,6 +1,7 @@
 """Who is treated."""
 
 from random import Random
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -77,8 +78,17 @@ def test_an_arm_has_one_share() -> None:
     found.add_arm("votes", "dislikes", 0.3)
     found.add_arm("votes", "likes", 0.1 + 0.2)
     found.add_arm("votes", "likes", 0.3)
+    found.add_arm("votes", "shares", 0.4)
+    found.add_arm("votes", "shares", 0.4)
     with pytest.raises(FieldValueError, match="'votes' has two arms 'likes' with different shares"):
         found.add_arm("votes", "likes", 0.4)
+
+
+@pytest.mark.parametrize("share", [-0.5, float("nan"), "half"])
+def test_a_share_is_a_number(share: Any) -> None:
+    """What is no share would leave everybody untreated."""
+    with pytest.raises(FieldValueError, match="share of arm 'likes' must be a number from 0 to 1"):
+        Assignments(0).add_arm("votes", "likes", share)
 
 
 def test_arms_survive_a_snapshot() -> None:

@@ -333,6 +333,27 @@ def test_what_does_not_fit_is_refused_before_the_run(
     assert [problem for problem in problems if problem not in str(refused.value)] == []
 
 
+def test_a_type_that_cannot_be_found_leaves_the_others_their_checks() -> None:
+    """A type of a function, or for type checkers alone, is any type; a step of it is for all."""
+
+    class Hidden(Plain):
+        """A kind that only this function knows."""
+
+    class Here(Places):
+        size: int = 1
+        best: "Hidden | None" = state(None)
+
+        @during(Level.LOW)
+        def step(self, plain: "Hidden") -> None:
+            self.best = plain
+
+    with pytest.raises(FieldTypeError, match=r"Here.size must be int, got 'x'"):
+        Here(size="x")  # type: ignore[arg-type]
+    run = Run(Here(), 1, rounds=1)
+    run.run()
+    assert run.world.best is run.agents[0]
+
+
 class Grade(Enum):
     """An enum of numbers."""
 

@@ -85,6 +85,7 @@ def test_a_normal_number_that_numpy_keeps_is_seen() -> None:
     [
         (lambda world: world.stop(3), FieldTypeError, "the reason must be text, got 3"),
         (lambda world: world.stop("over"), SimulationError, "cannot be stopped: it has not begun"),
+        (lambda world: world.log(3), FieldValueError, "must be lower-case letters.* got 3"),
         (lambda world: world.acting, SimulationError, "Early.acting: it is no agent's turn"),
         (
             lambda world: setattr(world.agents[0], "ticks_in_state", 1),

@@ -358,12 +358,18 @@ class Plain(Room):
             return 1
         if self.mode == "decides":
             lamp.decide("pressed")
+        if self.mode == "returns a decision":
+            return lamp.decide("pressed")
         return None
 
 
 @pytest.mark.parametrize(
     ("mode", "problem"),
-    [("returns", "returned 1, which is ignored"), ("decides", "was not awaited")],
+    [
+        ("returns", "returned 1, which is ignored"),
+        ("decides", "was not awaited"),
+        ("returns a decision", "was not awaited"),
+    ],
 )
 def test_a_plain_step_returns_nothing_and_waits_for_nothing(mode: str, problem: str) -> None:
     """A plain step that returns a value, or decides, is refused."""
@@ -372,9 +378,22 @@ def test_a_plain_step_returns_nothing_and_waits_for_nothing(mode: str, problem: 
 
 
 def test_a_forgotten_await_is_reported_with_its_line() -> None:
-    """The line is that of the call, in plain steps and in coroutines."""
+    """The line is that of the call, in plain steps and in coroutines, whatever the world."""
+
+    class Overlapping(Plain):
+        """A plain step in a world whose agents do not wait for each other."""
+
+        overlap = True
+
+    class Together(Plain):
+        """A plain step in a world whose agents act at once."""
+
+        together = True
+
     for world, code, call in (
         (Plain(mode="decides"), Plain.step.__code__, 'lamp.decide("pressed")'),
+        (Overlapping(mode="decides"), Plain.step.__code__, 'lamp.decide("pressed")'),
+        (Together(mode="decides"), Plain.step.__code__, 'lamp.decide("pressed")'),
         (Wrong(mode="forgets the second await"), forgetful.__code__, "lamp.receive()"),
     ):
         with pytest.raises(SimulationError) as raised:

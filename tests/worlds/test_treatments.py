@@ -219,6 +219,46 @@ def test_everything_that_is_wrong_in_a_file_is_said_at_once(tmp_path: Path) -> N
     assert found == [("2", "other"), ("10", "treatment[1].treatment"), ("16", "treatment[2].shair")]
 
 
+def test_a_file_without_treatments_is_refused(tmp_path: Path) -> None:
+    """Treatments are tables, of which there is at least one."""
+    path = tmp_path / "treatments.toml"
+    path.write_text('[treatment]\nkind = "silence"\n')
+    with pytest.raises(InputError, match=r"must contain tables \[\[treatment\]\], each with a k"):
+        read_treatment_file(path, Warned)
+
+
+class Coin:
+    """A reasoner that derives from nothing."""
+
+    async def decide_many(self, questions: Any, *, logger: Any = None) -> Any:
+        """Never get there."""
+
+
+@pytest.mark.parametrize(
+    ("reasoner", "switch", "error", "problem"),
+    [
+        (Coin(), SwitchModel(2, reasoner=PolicyReasoner()), FieldTypeError, "Coin does not"),
+        (None, SwitchModel(2, reasoner=Coin()), FieldTypeError, "from BaseReasoner; Coin does"),  # type: ignore[arg-type]
+        (Coin(), SwitchModel(2, model="a"), FieldValueError, "there is nobody to switch to: give"),
+    ],
+)
+def test_a_switch_between_reasoners_needs_those_of_prism(
+    reasoner: Any, switch: SwitchModel, error: type[Exception], problem: str
+) -> None:
+    """Before the first round, the run says which of them cannot be switched."""
+    with pytest.raises(error, match=problem):
+        Run(Rumour, 12, reasoner=reasoner, treatments=[switch]).run()
+
+
+@pytest.mark.parametrize(("kind", "trust"), [("Person", {0.0}), ("Robot", {1.0})])
+def test_a_treatment_may_be_for_one_kind_of_agents(kind: str, trust: set[float]) -> None:
+    """The name of their class is an attribute of agents."""
+    people = [Person(trust=1.0) for _ in range(12)]
+    run = Run(Warned(), people, rounds=1, treatments=[Silence(1, where={"kind": kind})])
+    run.run()
+    assert {each.trust for each in run.agents} == trust
+
+
 def test_a_treatment_that_a_run_cannot_have_names_the_file(tmp_path: Path) -> None:
     """An author whom the population does not have is refused with the table's line."""
     path = tmp_path / "treatments.toml"
@@ -264,6 +304,8 @@ def test_treatments_that_were_changed_are_not_resumed(tmp_path: Path) -> None:
         (lambda: SwitchModel(1, model="a", temperature=-1.0), "temperature"),
         (lambda: SwitchModel(1, model="a", pick="best"), "pick"),
         (lambda: SwitchModel(1, model="a", hosts=("http://me:secret@h",)), "hosts"),
+        (lambda: SwitchModel(1, model="a", hosts=("ht tp://h",)), "hosts"),
+        (lambda: tables_of([SwitchModel(1, reasoner=PolicyReasoner())]), "reasoner"),
     ],
 )
 def test_what_no_treatment_can_be_is_refused(make: Any, field: str) -> None:

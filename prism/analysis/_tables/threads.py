@@ -67,7 +67,9 @@ def threads(logs: RunLogs, *, post: str | None = None, most: int = 10) -> pl.Dat
 def _largest(logs: RunLogs, most: int) -> list[tuple[int, str]]:
     found = cascades(logs)
     numbers = {run.label: number for number, run in enumerate(logs.runs)}
-    runs = found["run"] if "run" in found.columns else [logs.runs[0].label] * found.height
+    # there may be no run at all
+    alone = [run.label for run in logs.runs] * found.height
+    runs = found["run"] if "run" in found.columns else alone
     left = dict.fromkeys(numbers, most)
 
     chosen = []

@@ -51,7 +51,7 @@ def _make(facts: RunFacts, name: str, figures: PageFigures) -> Markup | None:
         ),
         html_table(
             f"decisions-{name}",
-            facts.in_order(_without_empty(facts.decisions), "state"),
+            _without_empty(facts.in_order(facts.decisions, "state")),
             _HEADINGS,
         ),
         Markup('<div class="half">{}</div>').format(Markup("").join(_costs(facts, name, figures))),

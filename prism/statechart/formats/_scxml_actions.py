@@ -73,8 +73,21 @@ class ContentReader:
         """Read the variables of all data models."""
         models = [each for each in root.walk() if each.tag == "datamodel"]
         found = tuple(datum for each in models for datum in self._data(each))
+        self._require_distinct(models)
         first = self.data_of(root) if self.model.is_late else found
         self.model = replace(self.model, data=found, first=first)
+
+    def _require_distinct(self, models: Iterable[Element]) -> None:
+        lines: dict[str, int] = {}
+        for element in (each for model in models for each in model.all("data")):
+            name = element.attributes.get("id", "")
+            if name in lines:
+                self._problems.add(
+                    element,
+                    f"the variable {name!r} is already declared on line {lines[name]}: rename one "
+                    "of the two",
+                )
+            lines[name] = element.line
 
     @property
     def has_data(self) -> bool:
@@ -196,8 +209,14 @@ class ContentReader:
 
     def _if(self, element: Element) -> Step | None:
         branches: list[tuple[Value | None, list[Element]]] = [(self._test(element), [])]
+        has_else = False
         for child in element.children:
             if child.tag in {"elseif", "else"}:
+                if has_else:
+                    self._problems.add(
+                        child, f"<{child.tag}> stands behind <else>: <else> comes last, and once"
+                    )
+                has_else = has_else or child.tag == "else"
                 test = self._test(child) if child.tag == "elseif" else None
                 branches.append((test, []))
             else:

@@ -59,6 +59,13 @@ _INSIDE: Mapping[str, frozenset[str]] = {
 }
 """The children that an element of the structure may have."""
 
+_VALUES: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "scxml": ("binding", ("early", "late")),
+    "transition": ("type", ("external", "internal")),
+    "history": ("type", ("shallow", "deep")),
+}
+"""The attribute of an element that has one of a few values."""
+
 
 def read_scxml(
     text: str,
@@ -84,7 +91,7 @@ def read_scxml(
 
 
 def _refused(name: str, problems: Problems) -> DefinitionError:
-    told = [f"line {line}: {message}" for line, message in sorted(problems.found)]
+    told = [f"line {line}: {message}" for line, message in sorted({*problems.found})]
     if len(told) == 1:
         return DefinitionError(f"chart {name!r}: {told[0]}")
     listed = joined(told, "\n  ")
@@ -124,6 +131,7 @@ class _Reader:
         self._members: dict[str, Any] = {}
         self._made: list[tuple[int, Transition[Any]]] = []
         self._top: list[_Place] = []
+        self._starts: tuple[Any, ...] = ()
         self._require_root()
         if problems.found:
             return
@@ -231,8 +239,11 @@ class _Reader:
     def read(self) -> None:
         """Read everything, and collect the problems."""
         self._require_known_children()
+        self._require_known_values()
         self._content.declare(self._root)
         self._tree = [self._state(place) for place in self._top]
+        if "initial" in self._root.attributes:
+            self._starts = self._targets(self._root, self._root.attributes["initial"])
         for place in self._places.values():
             for element in place.element.all("transition"):
                 self._transition(place, element)
@@ -249,6 +260,15 @@ class _Reader:
                     self._problems.add(
                         child, f"<{child.tag}> in <{element.tag}> is not supported: remove it"
                     )
+
+    def _require_known_values(self) -> None:
+        for element in self._root.walk():
+            name, values = _VALUES.get(element.tag, ("", ()))
+            value = element.attributes.get(name)
+            if value is not None and value not in values:
+                self._problems.add(
+                    element, f"{name} must be {' or '.join(map(repr, values))}, got {value!r}"
+                )
 
     def _state(self, place: _Place) -> Any:
         element = place.element
@@ -301,9 +321,17 @@ class _Reader:
         if len(transitions) != 1 or "target" not in transitions[0].attributes:
             self._problems.add(inside[0], "<initial> needs one <transition> with a target")
             return (), ()
+        self._require_unconditional(transitions[0])
         content = self._content.block(transitions[0])
         targets = self._targets(transitions[0], transitions[0].attributes["target"])
         return targets, () if content is None else (content,)
+
+    def _require_unconditional(self, element: Element) -> None:
+        for name in ("event", "cond"):
+            if name in element.attributes:
+                self._problems.add(
+                    element, f"is always made, so it has no {name}: leave out {name}"
+                )
 
     def _targets(self, element: Element, names: str) -> tuple[Any, ...]:
         found = []
@@ -331,6 +359,7 @@ class _Reader:
         default: Any = None
         content = None
         for inside in element.all("transition") if "implicit" not in element.own else ():
+            self._require_unconditional(inside)
             content = self._content.block(inside)
             names = inside.attributes.get("target", "")
             found = [self._members.get(self._text(name)) for name in names.split()]
@@ -474,12 +503,8 @@ class _Reader:
 
     def definition(self) -> Definition[Any]:
         """Return the chart of a document without problems."""
-        root, own = self._root.attributes, self._root.own
-        initial = (
-            self._targets(self._root, root["initial"])
-            if "initial" in root
-            else (self._members[self._top[0].text],)
-        )
+        own = self._root.own
+        initial = self._starts or (self._members[self._top[0].text],)
         places = self._places.values()
         # a wildcard's transitions have one place
         made = dict(reversed(self._made))

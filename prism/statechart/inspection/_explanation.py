@@ -97,7 +97,7 @@ class Explanation:
         return {
             "chart": self.chart,
             "agent": self.agent,
-            "state": state_text(self.state),
+            "state": _shown(self.state),
             "trigger": self.trigger,
             "candidates": [candidate.to_dict() for candidate in self.candidates],
             "outcome": self.outcome,
@@ -108,7 +108,7 @@ class Explanation:
 
     def _lines(self) -> Iterator[str]:
         yield (
-            f"agent {self.agent!r} in {state_text(self.state)!r}, event {self.trigger!r}, "
+            f"agent {self.agent!r} in {_shown(self.state)!r}, event {self.trigger!r}, "
             f"chart {self.chart!r}:"
         )
         yield from (f"  {candidate}" for candidate in self.candidates)
@@ -118,7 +118,7 @@ class Explanation:
             yield f"  afire asks the reasoner to choose from {options}"
 
     def _fire(self) -> str:
-        state = state_text(self.state)
+        state = _shown(self.state)
         match self.outcome:
             case "moves":
                 return f"fire moves the agent to {state_text(self.target)!r}"
@@ -148,3 +148,8 @@ class Explanation:
             case _:
                 known = ", ".join(map(state_text, self.known))
                 return f"fire raises UnknownStateError: the chart's states are {known}"
+
+
+def _shown(state: Any) -> str:
+    # what is no state at all may be unhashable, too
+    return state_text(state) if isinstance(state, str) else str(state)

@@ -208,3 +208,13 @@ def test_a_text_is_told_in_its_words(write_log: WriteLog, make: SimpleNamespace)
     lines = [make.joined("ann"), make.event("text.written", **text)]
     story = agent_story(read_log(write_log(lines)), "ann")
     assert story["what"][1] == "has a text for reply (model, cut): Well put."
+
+
+def test_a_text_that_is_none_is_told_with_what_stands_for_it(
+    write_log: WriteLog, make: SimpleNamespace
+) -> None:
+    """Where a fallback was taken, the story says which, and why."""
+    about = {"agent_id": "ann", "key": "reply", "prompt_hash": "0", "reason": "too slow"}
+    text = make.event("text.written", **about, source="fallback", text="Well.")
+    story = agent_story(read_log(write_log([make.joined("ann"), text])), "ann")
+    assert story["what"][1] == "has no text for reply, and takes Well.: too slow"

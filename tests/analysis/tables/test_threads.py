@@ -164,6 +164,11 @@ def test_the_root_comes_first() -> None:
     assert [(post.post_id, post.parent_id) for post in tree] == [("p", None), ("r1", "p")]
 
 
+def test_a_log_without_a_run_has_no_threads(write_log: Callable[..., Path]) -> None:
+    """Events of others make no thread, and no fault."""
+    assert threads(read_log(write_log([{"event": "hello"}]))).is_empty()
+
+
 @given(
     st.lists(
         st.tuples(st.sampled_from("abcdef"), st.none() | st.sampled_from("pabcdefx")), max_size=6

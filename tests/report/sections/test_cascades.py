@@ -147,6 +147,19 @@ def test_a_very_large_cascade_is_cut() -> None:
     assert len(points(draw_tree(chain(5_000)))) == MOST_POSTS_DRAWN
 
 
+@pytest.mark.slow
+def test_a_large_cascade_says_what_is_left_out_of_it(
+    write_log: Callable[..., Path], make: SimpleNamespace
+) -> None:
+    """Its picture and its thread have the first posts, and the command names the rest."""
+    lines = [make.post("x", "p"), *(make.post("y", f"p{n}", "p", "p") for n in range(450))]
+    (facts,), _ = facts_of(read_log(write_log(lines)))
+    section = str(CASCADES.make(facts, "1", PageFigures(facts.state_names)))
+    assert f"451 posts, of which the first {MOST_POSTS_DRAWN} are drawn" in section
+    assert "The first 100 posts; all of them with  <code>prism log threads RUN --post p" in section
+    assert section.count('<li class="below-') == 100
+
+
 def test_texts_are_shown_as_texts() -> None:
     """Markup, quotes and characters that XML lacks are shown as text, and long texts are cut."""
     texts = ("<script>x</script>&'\"", "a\x00b", "y" * 100_000)

@@ -29,6 +29,18 @@ def test_figures_are_those_that_the_log_has_data_for(
     assert found == [{"choices", "sources"}, {"choices", "sources", "latency", "tokens"}]
 
 
+def test_decisions_of_no_state_have_no_column_of_states(
+    write_log: Callable[..., Path], make: SimpleNamespace
+) -> None:
+    """What was chosen is shown all the same, without the columns that have no values."""
+    decided = {**make.decision("x", ["a", "b"], "a"), "state": None}
+    (facts,), _ = facts_of(read_log(write_log([decided])))
+    section = str(DECISIONS.make(facts, "1", PageFigures(facts.state_names)))
+    headings = section.partition('id="table-decisions-1"')[2].partition("</thead>")[0]
+    assert "asked" in headings
+    assert "state" not in headings
+
+
 @pytest.mark.slow
 def test_reasons_of_fallbacks_are_listed_by_frequency(
     write_log: Callable[..., Path], make: SimpleNamespace

@@ -189,6 +189,8 @@ def test_the_transitions_of_a_document_can_be_gathered() -> None:
         ("<raise/>", "<raise> needs the attribute event"),
         ("<if><raise event='x'/></if>", "<if> needs the attribute cond"),
         ("<foreach array='[1]'/>", "<foreach> has no item"),
+        ("<if cond='True'><else/><elseif cond='True'/></if>", "<elseif> stands behind <else>"),
+        ("<if cond='True'><else/><else/></if>", "<else> stands behind <else>"),
         ("<foreach array='(lambda: 1)' item='i'/>", "the expression '(lambda: 1)' uses Lambda"),
         ("<assign location='o[open(t)]'/>", "the location 'o[open(t)]' calls open()"),
         ("<script>1</script>", "<script> is not supported: remove it"),
@@ -212,6 +214,32 @@ def test_content_of_others_is_passed_over() -> None:
         ("<state><transition event=''/></state>", "line 2: the event is empty"),
         ("<state><transition event='x' target='no'/></state>", "line 2: names 'no', which is not"),
         ("<state><transition event='x' target=' '/></state>", "line 2: names no state"),
+        (
+            "<state id='s'><transition event='x' target='s' type='extern'/></state>",
+            "line 2: type must be 'external' or 'internal', got 'extern'",
+        ),
+        (
+            "<state id='s'><history id='h' type='depp'/><state/></state>",
+            "line 2: type must be 'shallow' or 'deep', got 'depp'",
+        ),
+        (
+            "<datamodel><data id='n' expr='1'/><data id='n' expr='2'/></datamodel><state/>",
+            "line 2: the variable 'n' is already declared on line 2: rename one of the two",
+        ),
+        (
+            "<state><initial><transition target='a' cond='x'/></initial><state id='a'/></state>",
+            "line 2: is always made, so it has no cond",
+        ),
+        (
+            "<state initial='h'><history id='h'><transition target='a' event='x'/></history>"
+            "<state id='a'/></state>",
+            "line 2: is always made, so it has no event",
+        ),
+        (
+            "<state id='s'><history id='h'><transition target='no'/></history><state/>"
+            "<transition event='x' target='h'/><transition event='y' target='h'/></state>",
+            "line 2: a history's default must name states, got 'no'",
+        ),
         ("<state><datamodel><foo/></datamodel></state>", "line 2: <foo> in <datamodel>"),
     ],
 )
@@ -220,7 +248,7 @@ def test_one_fault_is_told_once(inside: str, told: str) -> None:
     with pytest.raises(DefinitionError) as caught:
         begun(inside)
     assert told in str(caught.value)
-    assert str(caught.value).count("line 2: ") == 1
+    assert " problems:" not in str(caught.value)
 
 
 def test_more_events_than_are_remembered_are_answered() -> None:

@@ -388,6 +388,8 @@ def test_everything_that_is_not_read_is_told_at_once_with_lines() -> None:
         ("<state/>", 'datamodel="xpath"', "'xpath' is not supported"),
         ("<state/>", 'datamodel="c89"', "'c89' is not supported"),
         ("", "", "there are no states"),
+        ("<state/>", 'initial="no"', "line 1: names 'no', which is not a state"),
+        ("<state/>", 'binding="lat"', "line 1: binding must be 'early' or 'late', got 'lat'"),
         ('<state id="a"/><state id="a"/>', "", "the id 'a' is already used on line 2"),
         ('<datamodel><data id="x" src="file:x"/></datamodel><state/>', "", "has a src"),
         ("<datamodel><data id='x'><a/></data></datamodel><state/>", "", "XML in <data>"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from random import Random
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -42,9 +43,10 @@ def test_a_region_is_explained_with_the_guards_on_others() -> None:
     assert found.reacts_to == ("posts", "sleeps")
 
 
-def test_a_state_that_is_none_is_said_to_be_unknown() -> None:
+@pytest.mark.parametrize("state", ["flying", ["pocket"], None])
+def test_a_state_that_is_none_is_said_to_be_unknown(state: Any) -> None:
     """With those there are."""
-    found = phone().explain(SimpleNamespace(state="flying"), "opens")
+    found = phone().explain(SimpleNamespace(state=state), "opens")
     assert found.outcome == "unknown state"
     assert "the chart's states are pocket, reading, replying, sent, broken" in str(found)
 
