@@ -237,12 +237,12 @@ async def test_fields_may_have_classes_of_one_name() -> None:
     """Each field's schema is that of its own class."""
     other: Any = make_dataclass("Point", [("name", str)])
 
-    def walk(agent: Any, begin: Point, end: other) -> None: ...
+    def walk(agent: Any, begin: list[Point], end: list[other]) -> None: ...
 
     writer = ScriptedWriter([forging()])
     await thinker(writer, {"state": "executing"}, actions=[walk]).cycle()
     check = jsonschema.Draft202012Validator(writer.calls[0].schema or {})
-    asked = {"type": "walk", "begin": {"x": 1, "y": 2}, "end": {"name": "the hall"}}
+    asked: Any = {"type": "walk", "begin": [{"x": 1, "y": 2}], "end": [{"name": "the hall"}]}
     assert check.is_valid({"agent": {"action": asked}})
     asked["begin"] = asked["end"]
     assert not check.is_valid({"agent": {"action": asked}})
