@@ -94,7 +94,7 @@ def _target_row(row: dict[str, Any]) -> tuple[str, ...]:
     which = [row["measure"], spread, row["arm"], row["round"] and f"round {row['round']}"]
     name = ", ".join(str(each) for each in which if each)
     said = ["held out"] if row["held_out"] else []
-    said += [] if row["within"] else ["missed"]
+    said += [] if row["within"] else ["unknown" if row["within"] is None else "missed"]
     numbers = (f"{row[key]:.3g}" for key in ("value", "spread", "mean", "low", "high"))
 
     return (name, *numbers, ", ".join(said))

@@ -127,14 +127,15 @@ class Fit:
         Columns are ``measure``, ``statistic``, ``arm``, ``round``, ``value``, ``spread``,
         ``held_out`` and ``source``, as the plan has them; ``mean``, ``low`` and ``high`` (the
         90 % interval) of the samples that are kept; and ``within``, whether the value lies in that
-        interval.
+        interval, null if no sample has the figure.
         """
         figures, weights = self._figures[self.population.places], self.population.weights
         rows = []
         for target, values in zip(self.batch.plan.data["target"], figures.T, strict=True):
             mean, low, high = _mean_and_ends(values, weights)
             told = [{**_UNSAID, **target}.get(name) for name in _OF_TARGETS]
-            rows.append((*told, mean, low, high, low <= target["value"] <= high))
+            within = None if np.isnan(mean) else low <= target["value"] <= high
+            rows.append((*told, mean, low, high, within))
 
         more = {**dict.fromkeys(("mean", "low", "high"), pl.Float64()), "within": pl.Boolean()}
         return pl.DataFrame(rows, schema={**_OF_TARGETS, **more}, orient="row")
@@ -203,11 +204,16 @@ class Fit:
             f"{counted(len(plan.seeds), 'run')} with seeds of their own in every arm; "
             f"{len(self.population.places)} were kept.",
         ]
-        if held.height:
-            inside = held["within"].sum()
+        known = held["within"].drop_nulls()
+        if len(known):
             said.append(
-                f"Of {counted(held.height, 'figure')} held out, {inside} lay within the "
+                f"Of {counted(len(known), 'figure')} held out, {known.sum()} lay within the "
                 f"{LEVEL:.0%} interval of the samples that were kept."
+            )
+        if unknown := held.height - len(known):
+            said.append(
+                f"{counted(unknown, 'figure')} held out could not be compared, since no sample "
+                "that was kept has a value."
             )
         for name, remark in self.estimates().select("parameter", "remark").iter_rows():
             if remark:

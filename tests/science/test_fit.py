@@ -29,6 +29,7 @@ pytest.importorskip("scipy")
 import numpy as np
 import polars as pl
 
+from prism.cli._fit import _target_row
 from prism.science._abc import Search, Targets, first_points
 from prism.science._fit import _mean_and_ends, _remark
 
@@ -98,7 +99,7 @@ def planted(plan: Plan, pull: float, seeds: Sequence[int]) -> list[dict[str, Any
 
 
 @pytest.mark.slow
-def test_a_planted_parameter_is_found(tmp_path: Path) -> None:
+def test_a_planted_parameter_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The fit comes near to it, with an interval around its median; see the long proof below."""
     plan = adoption(tmp_path, agents=30)
     # the mean of many runs, so that chance decides little
@@ -125,6 +126,14 @@ def test_a_planted_parameter_is_found(tmp_path: Path) -> None:
     assert {path.name for path in (tmp_path / "out").iterdir()} >= {
         *("estimates.csv", "posterior.parquet", "targets.csv", "plan.json", "runs.jsonl"),
     }
+
+    # a figure that no sample has is neither hit nor missed
+    lacking = np.where([False, False, True], np.nan, found._figures)
+    monkeypatch.setitem(vars(found), "_figures", lacking)
+    assert found.targets()["within"][2] is None
+    assert "1 figure held out could not be compared, since no sample" in found.methods()
+    assert "held out, 0" not in found.methods()
+    assert _target_row(found.targets().row(2, named=True))[-1] == "held out, unknown"
 
 
 class Stopping(BatchObserver):
