@@ -286,19 +286,18 @@ class OwnAction:
     @cached_property
     def models(self) -> Mapping[str, Any]:
         """The JSON Schema of what fields refer to in the ``$defs`` of the document."""
-        schemas = self._schemas.values()
         return {
-            f"{self.name}_{model}": schema
-            for each in schemas
+            f"{self.name}_{name}_{model}": schema
+            for name, each in self._schemas.items()
             for model, schema in each.get("$defs", {}).items()
         }
 
     @cached_property
     def _schemas(self) -> Mapping[str, Mapping[str, Any]]:
-        # actions may have different classes of one name
-        place = f"#/$defs/{self.name}_{{model}}"
+        # fields may have different classes of one name
+        place = f"#/$defs/{self.name}_{{}}_{{{{model}}}}"
         return {
-            name: adapter(wanted).json_schema(ref_template=place)
+            name: adapter(wanted).json_schema(ref_template=place.format(name))
             for name, wanted in self.fields.items()
         }
 
@@ -384,7 +383,7 @@ def _type_of(parameter: inspect.Parameter, function: Callable[..., Any]) -> Any:
     """Return the type of a field of an action.
 
     Raises:
-        DefinitionError: If it is unknown, or no reply could give a value of it.
+        DefinitionError: If it is not defined yet, or no reply could give a value of it.
     """
     name, written = parameter.name, parameter.annotation
     if written is parameter.empty:
@@ -392,15 +391,21 @@ def _type_of(parameter: inspect.Parameter, function: Callable[..., Any]) -> Any:
 
     # the types of other parameters, such as the world's, may be imported for type checkers only
     alone = type(name, (), {"__annotations__": {name: written}})
+    told = written if isinstance(written, str) else getattr(written, "__name__", written)
+    has_type = f"the field {name!r} of the action {function.__name__!r} has the type {told}, which"
     try:
-        names = getattr(function, "__globals__", {})
+        # a decorated function has the types of the module that it comes from
+        names = getattr(inspect.unwrap(function), "__globals__", {})
         wanted = get_type_hints(alone, globalns=names, include_extras=True)[name]
         adapter(wanted).json_schema()
-    except (NameError, PydanticUserError):
-        told = written if isinstance(written, str) else getattr(written, "__name__", written)
+    except NameError:
         raise DefinitionError(
-            f"the field {name!r} of the action {function.__name__!r} has the type {told}, which no "
-            "reply could give: use text, numbers, lists, dicts, enums or dataclasses of these"
+            f"{has_type} is not found: define or import it in the module, above the action"
+        ) from None
+    except PydanticUserError:
+        raise DefinitionError(
+            f"{has_type} no reply could give: use text, numbers, lists, dicts, enums or "
+            "dataclasses of these"
         ) from None
 
     return wanted

@@ -22,6 +22,9 @@ _SCHEMA = {
 _ROUNDING = 1e-20
 """Share of the variation below which sums of squares are only rounding."""
 
+_LEAST = 1e-9
+"""Difference of a category from its mean below which it is only rounding."""
+
 
 def model_of(design: Design, measures: Sequence[str]) -> pl.DataFrame:
     """Return main effects of all factors, and interactions of two, on each measure.
@@ -59,17 +62,21 @@ def _terms(design: Design, measure: str) -> Iterator[dict[str, Any]]:
     values = np.array([each.measured.values[measure] for each in cells], dtype=float)
     values -= values.mean()
     terms = _columns_of(design.factors, cells)
+    varied = (values**2).sum()
+    # a column for each of many seeds would take long; differences from their means give the same
     block = _dummies([str(each.measured.run.seed) for each in cells])
-    residuals, rank = _left_over(values, block, *terms.values())
-    freedom = len(values) - rank
+    values = _without_means(block, values)
+    terms = {term: _varying(_without_means(block, of)) for term, of in terms.items()}
+    residuals, rank = _left_over(values, *terms.values())
+    freedom = len(values) - block.shape[1] - rank
     # if factors and seeds explain everything, the residuals are only rounding errors
-    if freedom < 1 or not residuals > _ROUNDING * (values**2).sum():
+    if freedom < 1 or not residuals > _ROUNDING * varied:
         return
 
     for term, columns in terms.items():
         beside = [of for other, of in terms.items() if not set(term) <= set(other)]
-        without, fewer = _left_over(values, block, *beside)
-        with_it, more = _left_over(values, block, *beside, columns)
+        without, fewer = _left_over(values, *beside)
+        with_it, more = _left_over(values, *beside, columns)
         df, squares = more - fewer, without - with_it
         if df:
             f = squares / df / (residuals / freedom)
@@ -105,8 +112,23 @@ def _products(one: Array, other: Array) -> Array:
     return found
 
 
+def _without_means(block: Array, values: Array) -> Array:
+    """Return the differences of values, or of columns, from their means in each block."""
+    means = (block / block.sum(axis=0)).T @ values
+    found: Array = values - block @ means
+    return found
+
+
+def _varying(columns: Array) -> Array:
+    """Return columns with 0 for what is only rounding, which a rank would count."""
+    return np.where(np.abs(columns) < _LEAST, 0.0, columns)
+
+
 def _left_over(values: Array, *columns: Array) -> tuple[float, int]:
     """Return the residual sum of squares of a linear model, and its rank."""
+    if not columns:
+        return float((values**2).sum()), 0
+
     design = np.concatenate(columns, axis=1)
     weights, _, rank, _ = np.linalg.lstsq(design, values, rcond=None)
 

@@ -51,7 +51,7 @@ class Assignments:
         slices = self._experiments.setdefault(experiment, {})
         if arm in slices:
             low, high = slices[arm]
-            # the last slice may reach beyond 1
+            # a slice that ends at 1 reaches beyond it
             if abs(min(high, 1.0) - low - share) > _ROUNDING:
                 raise FieldValueError(
                     f"experiment {experiment!r} has two arms {arm!r} with different shares: give "
@@ -59,7 +59,7 @@ class Assignments:
                 )
             return
 
-        begin = max((high for _, high in slices.values()), default=0.0)
+        begin = min(max((high for _, high in slices.values()), default=0.0), 1.0)
         end = begin + share
         if end > 1 + _ROUNDING:
             arms = ", ".join([*slices, arm])

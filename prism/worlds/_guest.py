@@ -274,7 +274,17 @@ def passed_on(cls: type[Proxy[Any]], objects: Iterable[Any]) -> dict[str, proper
         names.update(dir(kind))
 
     lacked = (name for name in names if not (name.startswith("_") or hasattr(cls, name)))
-    return {name: property(attrgetter(f"{OBJECT}.{name}")) for name in lacked}
+    return {name: _passed_on(name) for name in lacked}
+
+
+def _passed_on(name: str) -> property:
+    place = f"{OBJECT}.{name}"
+
+    def refuse(proxy: Proxy[Any], _value: Any) -> None:
+        kind = type(proxy.object).__name__
+        raise AttributeError(f"{name!r} is an attribute of {kind}: set it there, as .{place} = ...")
+
+    return property(attrgetter(place), refuse)
 
 
 def _invited(someone: Any, where: str) -> Guest[Any]:

@@ -1,7 +1,8 @@
 """Actions that an application gives its agents: offered, checked, carried out, and logged."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, make_dataclass
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
@@ -205,11 +206,46 @@ def test_a_field_that_no_reply_can_give_is_refused() -> None:
 
     def lend(agent: Any, what: "Nowhere") -> None: ...  # type: ignore[name-defined]  # noqa: F821
 
-    for function in (call, give, lend):
-        with pytest.raises(
-            DefinitionError, match=f"of the action '{function.__name__}' has the type"
-        ):
+    for function, why in (
+        (call, "Callable.*, which no reply could give: use text"),
+        (give, "Smith, which no reply could give: use text"),
+        (lend, "Nowhere, which is not found: define or import it in the module, above the action"),
+    ):
+        name = function.__name__
+        with pytest.raises(DefinitionError, match=f"of the action '{name}' has the type {why}"):
             action(function)
+
+
+async def test_types_of_a_decorated_action_are_found_where_it_was_written() -> None:
+    """The decorator may come from another module, which lacks these types."""
+
+    @contextmanager
+    def watched() -> Iterator[None]:
+        yield
+
+    @watched()
+    def tint(agent: Any, colour: "Colour") -> str:
+        return colour.name
+
+    text = "<agent><action><type>tint</type><colour>red</colour></action></agent>"
+    cycle = await thinker([text], {"state": "executing"}, actions=[tint]).cycle()
+    assert cycle.action is not None
+    assert cycle.action.answer == "RED"
+
+
+async def test_fields_may_have_classes_of_one_name() -> None:
+    """Each field's schema is that of its own class."""
+    other: Any = make_dataclass("Point", [("name", str)])
+
+    def walk(agent: Any, begin: list[Point], end: list[other]) -> None: ...
+
+    writer = ScriptedWriter([forging()])
+    await thinker(writer, {"state": "executing"}, actions=[walk]).cycle()
+    check = jsonschema.Draft202012Validator(writer.calls[0].schema or {})
+    asked: Any = {"type": "walk", "begin": [{"x": 1, "y": 2}], "end": [{"name": "the hall"}]}
+    assert check.is_valid({"agent": {"action": asked}})
+    asked["begin"] = asked["end"]
+    assert not check.is_valid({"agent": {"action": asked}})
 
 
 def test_two_actions_of_one_name_are_refused() -> None:

@@ -138,6 +138,21 @@ def test_effects_are_those_of_models_with_and_without_them(missing: tuple[str, i
         assert found[name]["eta_squared"] == pytest.approx(squares / (squares + whole.ssr))
 
 
+def test_a_factor_that_seeds_determine_has_no_effect_of_its_own() -> None:
+    """Beside the means of seeds, its categories differ by rounding only, which is no variation."""
+    dice = Random(5)
+    cells = [
+        SimpleNamespace(
+            levels={"arm": arm, "friends": seed % 3},
+            measured=SimpleNamespace(values={"y": dice.random()}, run=SimpleNamespace(seed=seed)),
+        )
+        for arm, seed in product(("plain", "warned", "told"), range(21))
+    ]
+    design: Any = SimpleNamespace(cells=cells, factors={"arm": (), "friends": ()})
+    rows = model_of(design, ["y"]).select("term", "df", "df_residual").rows()
+    assert rows == [("arm", 2, 36), ("arm x friends", 4, 36)]
+
+
 @pytest.mark.slow
 def test_main_effects_and_interactions_are_those_of_the_balanced_design(done: Batch) -> None:
     """F of a main effect is, by hand, its sum of squares over that of the residuals."""

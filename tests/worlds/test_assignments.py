@@ -72,6 +72,16 @@ def test_arms_of_more_than_one_are_refused() -> None:
         found.add_arm("votes", "dislikes", 0.6)
 
 
+def test_an_arm_beside_a_whole_experiment_may_have_no_share() -> None:
+    """It has nobody; one that has a share is refused with the sum of all shares."""
+    found = Assignments(0)
+    for arm, share in (("likes", 0.5), ("dislikes", 0.5), ("shares", 0)):
+        found.add_arm("votes", arm, share)
+    assert found.assign("agent_id", SUBJECTS, "votes", "shares") == []
+    with pytest.raises(FieldValueError, match=r"at most 1, got 1\.1"):
+        found.add_arm("votes", "replies", 0.1)
+
+
 def test_an_arm_has_one_share() -> None:
     """An arm may be named again with its share, and not with another."""
     found = Assignments(0)
