@@ -327,13 +327,13 @@ def _left_out(names: Sequence[str], others: Sequence[set[Any]]) -> str:
 
     both = " and ".join(names)
     if shared:
-        told = f"{len(shared)} of {len(every)} settings of the others, which both have"
+        told = f"{len(shared)} of {len(every)} settings of the other factors, which both have"
         return f"{both} are compared at {told}"
 
     lacking = [name for name, known in zip(names, others, strict=True) if not known]
-    return (
-        f"no run of {lacking[0]}" if lacking else f"{both} have no setting of the others in common"
-    )
+    if lacking:
+        return f"no run of {lacking[0]}"
+    return f"{both} have no setting of the other factors in common"
 
 
 def _label(factor: str, level: Any) -> str:

@@ -282,7 +282,7 @@ def test_arms_are_averaged_over_the_settings_that_both_have(done: Batch, tmp_pat
     assert [row.setting for row in found.differences] == ["friends=2", "friends=6"]
     assert found.differences[0].difference == pytest.approx(sum(few) / 4)
     assert found.differences[1].difference == pytest.approx(sum(many) / 4)
-    note = "plain and warned are compared at 1 of 2 settings of the others, which both have"
+    note = "plain and warned are compared at 1 of 2 settings of the other factors, which both have"
     assert f"{note} at friends=2" in found.notes
 
 
