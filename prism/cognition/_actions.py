@@ -207,6 +207,7 @@ def _missing(memory: Memory, asked: AskedAction) -> str:
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
 _MARK = "_prism_action"
+_OF_MEMORY = ("tags", "value")
 _KINDS: Mapping[str, str] = {
     "string": "text",
     "integer": "a whole number",
@@ -321,15 +322,15 @@ class OwnAction:
         return {name: self._checked(name, value) for name, value in given.items()}
 
     def _given(self, asked: AskedAction) -> dict[str, Any]:
-        texts = {"tags": asked.tags or None, "value": asked.value}
-        found = {name: text for name, text in texts.items() if text is not None}
-        found |= {
+        # the names of the memory's actions mean nothing to one that has no such fields
+        given = {
             name: value
             for name, value in asked.fields.items()
-            if name not in texts or self.fields.get(name) is not str
+            if name not in _OF_MEMORY or self.fields.get(name, str) is not str
         }
-        # the names of the memory's actions mean nothing to one that has no such fields
-        given = {key: found[key] for key in found if key in self.fields or key not in texts}
+        for name, text in zip(_OF_MEMORY, (asked.tags or None, asked.value), strict=True):
+            if text is not None and name in self.fields:
+                given.setdefault(name, text)
 
         return given or self._given_by(asked.value or asked.tags)
 

@@ -258,20 +258,25 @@ class Host(BaseHost):
                     bare, left_out = None, ()
                 elif last := self._next_left_out(error, body):
                     bare, left_out = bare or error, (*left_out, *last)
-                elif bare is None or is_retryable(error) or refuses_length(error):
-                    # what may pass, and a reason, say more than the refusal
+                elif bare is None or _says_more(error):
                     raise
                 else:
                     self._tries_less = not is_unexplained(error)
                     raise bare from error
                 cost.allowance.admitted()
             else:
-                self._accepted.update(body)
-                if bare is not None:
-                    # what was left out before did not help
-                    named = " and ".join(last)
-                    self._drop(last, f"is asked without {named} from now on: {bare}")
+                self._note_taken(body, last, bare)
                 return said
+
+    def _note_taken(
+        self, body: Mapping[str, Any], last: Sequence[str], bare: LLMError | None
+    ) -> None:
+        """Remember what a server accepts, and what it does not if that was left out at last."""
+        self._accepted.update(body)
+        if bare is not None:
+            # what was left out before did not help
+            named = " and ".join(last)
+            self._drop(last, f"is asked without {named} from now on: {bare}")
 
     async def _converse(
         self, body: Mapping[str, Any], chat: Chat, cost: Cost, seconds: float | None
@@ -481,6 +486,11 @@ class Host(BaseHost):
         if subject not in self._warned:
             self._warned.add(subject)
             LOGGER.warning("%s at %s %s", self.model, self.address, what)
+
+
+def _says_more(error: LLMError) -> bool:
+    """Return whether a fault says more than a refusal without a reason: what may pass, or why."""
+    return is_retryable(error) or refuses_length(error)
 
 
 def _key(named: str | None, usual: str) -> str:

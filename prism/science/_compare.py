@@ -215,9 +215,7 @@ def _by_design(design: Design, asked: _Asked) -> Comparison:
     kinds = _of_batch(_kinds(measured), asked.measures, design.wanted)
     asked.notes.extend(design.notes)
     rows = _contrasts(design, factor, kinds, asked, [strata])
-    if not rows:
-        reasons = "; ".join(asked.notes) or "the runs have no measure in common"
-        raise InputError(f"there is nothing to compare: {reasons}", path=design.folder)
+    _require_rows(rows, design, asked)
     # a figure shows the effect over each parameter, averaged over the others
     each = [[name] for name in strata] if len(strata) > 1 else []
     over = _contrasts(design, factor, kinds, asked, each)
@@ -233,6 +231,12 @@ def _by_design(design: Design, asked: _Asked) -> Comparison:
         over=found.differences if len(strata) == 1 else tuple(over),
         folder=design.folder,
     )
+
+
+def _require_rows(rows: Sequence[Difference], design: Design, asked: _Asked) -> None:
+    if not rows:
+        reasons = "; ".join(asked.notes) or "the runs have no measure in common"
+        raise InputError(f"there is nothing to compare: {reasons}", path=design.folder)
 
 
 def _ends_told(ends: Sequence[int], first: int, last: int) -> Iterator[str]:
@@ -284,28 +288,35 @@ def _contrasts(
     strata: Iterable[Sequence[str]],
 ) -> list[Difference]:
     """Compare every level of a factor with the first at each setting of others."""
-    rows = []
+    rows: list[Difference] = []
     for setting in chain.from_iterable(map(design.settings, strata)):
         where = text_of(setting)
         first, *levels = ({factor: level, **setting} for level in design.factors[factor])
         for second in levels:
-            both = first, second
-            names = [_label(factor, each[factor]) for each in both]
-            others = [design.others_at(each) for each in both]
-            shared = set.intersection(*others)
-            if left_out := _left_out(names, others):
-                asked.notes.append(f"{left_out} at {where}" if where else left_out)
-            if not shared:
-                continue
-
-            control, side = (
-                _Side(name, design.runs_at(each, shared))
-                for name, each in zip(names, both, strict=True)
-            )
-            found = _differences(control, side, kinds, asked)
-            rows += [replace(row, setting=where) for row in found]
+            sides = _sides_at(design, factor, (first, second), where, asked)
+            if sides is not None:
+                found = _differences(*sides, kinds, asked)
+                rows += [replace(row, setting=where) for row in found]
 
     return rows
+
+
+def _sides_at(
+    design: Design, factor: str, both: Sequence[Mapping[str, Any]], where: str, asked: _Asked
+) -> tuple[_Side, _Side] | None:
+    """Return the runs of two levels at the settings of others that both have; None without any."""
+    names = [_label(factor, each[factor]) for each in both]
+    others = [design.others_at(each) for each in both]
+    shared = set.intersection(*others)
+    if left_out := _left_out(names, others):
+        asked.notes.append(f"{left_out} at {where}" if where else left_out)
+    if not shared:
+        return None
+
+    control, side = (
+        _Side(name, design.runs_at(each, shared)) for name, each in zip(names, both, strict=True)
+    )
+    return control, side
 
 
 def _left_out(names: Sequence[str], others: Sequence[set[Any]]) -> str:

@@ -317,18 +317,12 @@ class Comparison:
 
     def methods(self) -> str:
         """Return a paragraph for the methods of a paper: runs, seeds, tests, failures, versions."""
-        from prism.science._paper import arranged, completed, counted, seeds_of, versions
+        from prism.science._paper import arranged, completed, counted, versions
 
-        first, *others = self.groups
-        runs = list(chain.from_iterable(group.runs for group in self.groups))
-        seeds = seeds_of(list(chain.from_iterable(group.seeds for group in self.groups)))
         tests = dict.fromkeys(row.test for row in self.differences if row.test)
         tested = sum(row.p is not None for row in self.differences)
-        were = "was" if len(others) == 1 else "were"
         said = [
-            f"{', '.join(group.label for group in others)} {were} compared with {first.label} in "
-            f"{len(runs)} runs ({seeds}), rounds {self.from_round} to {self.to_round}, "
-            f"{self.pairing}.",
+            self._compared,
             self._measures,
             f"Differences of means have {100 * self.confidence:g}% bootstrap intervals (BCa, "
             f"Efron 1987, level expanded after Hesterberg 2015), with {self._student} beside them.",
@@ -347,6 +341,21 @@ class Comparison:
         said.append(f"Software: {versions('polars', 'scipy', 'statsmodels')}.")
 
         return " ".join(said)
+
+    @property
+    def _compared(self) -> str:
+        """Which groups were compared, in which runs, as a sentence."""
+        from prism.science._paper import seeds_of
+
+        first, *others = self.groups
+        runs = list(chain.from_iterable(group.runs for group in self.groups))
+        seeds = seeds_of(list(chain.from_iterable(group.seeds for group in self.groups)))
+        were = "was" if len(others) == 1 else "were"
+        return (
+            f"{', '.join(group.label for group in others)} {were} compared with {first.label} in "
+            f"{len(runs)} runs ({seeds}), rounds {self.from_round} to {self.to_round}, "
+            f"{self.pairing}."
+        )
 
     @property
     def _student(self) -> str:

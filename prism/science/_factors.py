@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, combinations
 from typing import Any
 
 import polars as pl
 
 from prism.science._arrays import Array, np
-from prism.science._design import Design
+from prism.science._design import Cell, Design
 from prism.science._libraries import library
 from prism.science._statistics import holm
 
@@ -61,13 +61,7 @@ def _terms(design: Design, measure: str) -> Iterator[dict[str, Any]]:
 
     values = np.array([each.measured.values[measure] for each in cells], dtype=float)
     values -= values.mean()
-    factors = {
-        name: _dummies([str(each.levels[name]) for each in cells]) for name in design.factors
-    }
-    terms: dict[tuple[str, ...], Array] = {(name,): of for name, of in factors.items()}
-    for one, other in combinations(factors, 2):
-        terms[one, other] = _products(factors[one], factors[other])
-
+    terms = _columns_of(design.factors, cells)
     varied = (values**2).sum()
     # a column for each of many seeds would take long; differences from their means give the same
     block = _dummies([str(each.measured.run.seed) for each in cells])
@@ -95,6 +89,16 @@ def _terms(design: Design, measure: str) -> Iterator[dict[str, Any]]:
                 "p": float(library("scipy.stats").f.sf(f, df, freedom)),
                 "eta_squared": squares / (squares + residuals),
             }
+
+
+def _columns_of(factors: Iterable[str], cells: Sequence[Cell]) -> dict[tuple[str, ...], Array]:
+    """Return the columns of each factor, and of each two of them."""
+    alone = {name: _dummies([str(each.levels[name]) for each in cells]) for name in factors}
+    terms: dict[tuple[str, ...], Array] = {(name,): of for name, of in alone.items()}
+    for one, other in combinations(alone, 2):
+        terms[one, other] = _products(alone[one], alone[other])
+
+    return terms
 
 
 def _dummies(levels: Sequence[str]) -> Array:

@@ -453,12 +453,28 @@ def _column(batch: Batch, target: Mapping[str, Any]) -> list[float]:
     Raises:
         InputError: If no run has such a measure.
     """
-    name, arm, number = (target.get(key) for key in ("measure", "arm", "round"))
+    name, arm = str(target["measure"]), target.get("arm")
     runs = [run.configuration.name for run in batch.runs if run.configuration.arm == arm]
     samples = dict.fromkeys(runs)
     if not any(run.status == COMPLETE for run in batch.runs):
         return [np.nan] * len(samples)
 
+    table = _measured(batch, name, target.get("round"))
+    value = pl.col(name)
+    said = value.std() if target.get("statistic") == "sd" else value.mean()
+    rows = table.drop_nulls(name).group_by("configuration").agg(pl.len(), said)
+    is_whole = rows["len"] == len(batch.plan.seeds)
+    means = dict(rows.filter(is_whole).select("configuration", name).iter_rows())
+
+    return [means.get(sample, np.nan) for sample in samples]
+
+
+def _measured(batch: Batch, name: str, number: int | None) -> pl.DataFrame:
+    """Return the table that has a measure, at the end of the runs or of a round.
+
+    Raises:
+        InputError: If there is none.
+    """
     if number is None:
         table = batch.results().filter(status=COMPLETE)
     else:
@@ -468,10 +484,4 @@ def _column(batch: Batch, target: Mapping[str, Any]) -> list[float]:
         where = batch.folder / PLAN_NAME
         raise InputError(f"is not a measure of the runs; there are {known}", path=where, field=name)
 
-    value = pl.col(name)
-    said = value.std() if target.get("statistic") == "sd" else value.mean()
-    rows = table.drop_nulls(name).group_by("configuration").agg(pl.len(), said)
-    is_whole = rows["len"] == len(batch.plan.seeds)
-    means = dict(rows.filter(is_whole).select("configuration", name).iter_rows())
-
-    return [means.get(sample, np.nan) for sample in samples]
+    return table

@@ -120,11 +120,8 @@ def steadiness(series: Sequence[float], *, batch: int = 1) -> Steady:
         FieldValueError: If ``batch`` is not 1 or more, or an observation is no finite number.
         MissingExtraError: If statsmodels is not installed, which the extra ``science`` brings.
     """
-    for place, value in enumerate(series):
-        if not isfinite(value):
-            raise FieldValueError(f"series[{place}] must be a finite number, got {value}")
-
-    tests = library("statsmodels.tsa.stattools")
+    _require_finite(series)
+    library("statsmodels.tsa.stattools")
     burn_in = mser(series, batch=batch)
     if burn_in is None:
         return Steady(len(series))
@@ -142,6 +139,18 @@ def steadiness(series: Sequence[float], *, batch: int = 1) -> Steady:
     if len(means) < LEAST_TESTED:
         return replace(known, verdict="too short")
 
+    return _tested(known, means)
+
+
+def _require_finite(series: Sequence[float]) -> None:
+    for place, value in enumerate(series):
+        if not isfinite(value):
+            raise FieldValueError(f"series[{place}] must be a finite number, got {value}")
+
+
+def _tested(known: Steady, means: Sequence[float]) -> Steady:
+    """Return what is known of a series with the tests of the means of its batches."""
+    tests = library("statsmodels.tsa.stattools")
     with warnings.catch_warnings():
         # KPSS warns at the ends of its tables, which `Steady` mentions, and of a new form of
         # results
@@ -149,15 +158,9 @@ def steadiness(series: Sequence[float], *, batch: int = 1) -> Steady:
         kpss_p = _p_value(tests.kpss(means, regression="c", nlags="auto"))
         adf_p = _p_value(tests.adfuller(means, regression="c", autolag="AIC"))
 
-    return Steady(
-        len(series),
-        burn_in,
-        mean,
-        sd,
-        adf_p if isfinite(adf_p) else None,
-        kpss_p,
-        "drifting" if kpss_p < _DECIDED else "no drift seen",
-    )
+    verdict = "drifting" if kpss_p < _DECIDED else known.verdict
+    adf = adf_p if isfinite(adf_p) else None
+    return replace(known, adf_p=adf, kpss_p=kpss_p, verdict=verdict)
 
 
 def steady_state(

@@ -128,7 +128,7 @@ def test_a_planted_parameter_is_found(tmp_path: Path, monkeypatch: pytest.Monkey
     }
 
     # a figure that no sample has is neither hit nor missed
-    lacking = np.where([False, False, True], np.nan, found._figures)
+    lacking = np.where([False, False, True], np.nan, vars(found)["_figures"])
     monkeypatch.setitem(vars(found), "_figures", lacking)
     assert found.targets()["within"][2] is None
     assert "1 figure held out could not be compared, since no sample" in found.methods()

@@ -488,18 +488,20 @@ class _Reader:
 
     def _is_plain(self) -> bool:
         """Return whether the document says nothing that a chart written in Python could not."""
-        parts = [part for _, item in self._made for part in (item.guard, item.action)]
-        parts += [each for state in self._tree for each in _functions_of(state)]
-        parts += [
-            self._content.block(each)
-            for _, history in self._histories.values()
-            for each in history.all("transition")
-        ]
-        if self._content.has_data or any(map(_does_more, parts)):
+        if self._content.has_data or any(map(_does_more, self._all_functions())):
             return False
 
         triggers = [item.trigger for _, item in self._made if item.trigger is not None]
         return self._is_own or _are_plain(triggers)
+
+    def _all_functions(self) -> Iterator[Any]:
+        """Yield every guard and every content of the document."""
+        for _, item in self._made:
+            yield from (item.guard, item.action)
+        for state in self._tree:
+            yield from _functions_of(state)
+        for _, history in self._histories.values():
+            yield from map(self._content.block, history.all("transition"))
 
     def definition(self) -> Definition[Any]:
         """Return the chart of a document without problems."""

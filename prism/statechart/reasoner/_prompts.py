@@ -347,12 +347,16 @@ def meaning_of(question: Question, option: Any, descriptions: Mapping[Any, str])
 
     if isinstance(option, Configuration):
         means = [meaning_of(question, leaf, descriptions) for leaf in option.leaves]
-        has_any = means != [*map(state_text, option.leaves)]
-        return descriptions.get(option) or ("; ".join(means) if has_any else state_text(option))
+        return descriptions.get(option) or _meaning_together(option, means)
 
     own = getattr(question.agent, "meanings", None)
     meaning = own.get(option) if isinstance(own, Mapping) else None
     return meaning or _description(option, descriptions)
+
+
+def _meaning_together(option: Configuration, means: Sequence[str]) -> str:
+    """Return the meaning of states that are active together, from what each of them means."""
+    return "; ".join(means) if means != [*map(state_text, option.leaves)] else state_text(option)
 
 
 def situation_of(question: Question) -> str:
