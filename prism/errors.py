@@ -147,6 +147,11 @@ class LLMError(PrismError):
             in an answer of status 200, and 0 where none is known.
     """
 
+    # a subclass with an __init__ of its own has them, too
+    host: str | None = None
+    retry_after: float | None = None
+    status: int = 0
+
     def __init__(
         self,
         *told: object,
@@ -155,9 +160,9 @@ class LLMError(PrismError):
         status: int = 0,
     ) -> None:
         super().__init__(*told)
-        self.host: str | None = host
-        self.retry_after: float | None = retry_after
-        self.status: int = status
+        self.host = host
+        self.retry_after = retry_after
+        self.status = status
 
 
 class UnreachableError(LLMError, ConnectionError):

@@ -98,3 +98,14 @@ def test_a_missing_extra_carries_the_install_command() -> None:
     assert "pip install 'prism-statecharts[analysis]'" in str(error)
     assert "pip install '.[analysis]'" in str(error)
     assert "'.[zstd]'" in str(MissingExtraError("runlog", "backports.zstd", extra="zstd"))
+
+
+def test_a_fault_of_an_applications_own_has_the_attributes_of_any() -> None:
+    """A class of a model's faults whose __init__ says nothing of them has host, status and pause."""
+
+    class OutOfInkError(LLMError):
+        def __init__(self, pages: int) -> None:
+            self.pages = pages
+
+    fault = OutOfInkError(3)
+    assert (fault.host, fault.retry_after, fault.status) == (None, None, 0)

@@ -398,7 +398,7 @@ def _type_of(parameter: inspect.Parameter, function: Callable[..., Any]) -> Any:
         names = getattr(inspect.unwrap(function), "__globals__", {})
         wanted = get_type_hints(alone, globalns=names, include_extras=True)[name]
         adapter(wanted).json_schema()
-    except NameError:
+    except (NameError, AttributeError, SyntaxError):
         raise DefinitionError(
             f"{has_type} is not found: define or import it in the module, above the action"
         ) from None

@@ -91,7 +91,9 @@ def _power(base: Any, exponent: Any) -> Any:
 
     found = base**exponent
     if isinstance(found, complex):
-        raise ValueError("a negative number has no power that is not whole")
+        raise ValueError(
+            "a negative number is raised to a fraction: take abs() of it, or a whole exponent"
+        )
     return found
 
 

@@ -206,9 +206,12 @@ def test_a_field_that_no_reply_can_give_is_refused() -> None:
 
     def lend(agent: Any, what: "Nowhere") -> None: ...  # type: ignore[name-defined]  # noqa: F821
 
+    def mix(agent: Any, what: "Colour.GREEN") -> None: ...  # type: ignore[name-defined]
+
     for function, why in (
         (call, "Callable.*, which no reply could give: use text"),
         (give, "Smith, which no reply could give: use text"),
+        (mix, "Colour.GREEN, which is not found"),
         (lend, "Nowhere, which is not found: define or import it in the module, above the action"),
     ):
         name = function.__name__

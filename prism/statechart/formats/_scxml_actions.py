@@ -81,7 +81,8 @@ class ContentReader:
         lines: dict[str, int] = {}
         for element in (each for model in models for each in model.all("data")):
             name = element.attributes.get("id", "")
-            if name in lines:
+            # one without a name is told already
+            if name and name in lines:
                 self._problems.add(
                     element,
                     f"the variable {name!r} is already declared on line {lines[name]}: rename one "
