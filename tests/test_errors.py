@@ -101,7 +101,7 @@ def test_a_missing_extra_carries_the_install_command() -> None:
 
 
 def test_a_fault_of_an_applications_own_has_the_attributes_of_any() -> None:
-    """A class of a model's faults whose __init__ says nothing of them has host, status and pause."""
+    """A subclass whose __init__ says nothing of them has host, status and pause, too."""
 
     class OutOfInkError(LLMError):
         def __init__(self, pages: int) -> None:
