@@ -74,7 +74,7 @@ def read_choices(
     covariates = tuple(dict.fromkeys(covariates))
     for name in covariates:
         if name in _NO_COVARIATES:
-            problem = f"is {name!r}, a name that tables of decisions have themselves: rename it"
+            problem = f"is {name!r}, which names a part of every decision: use another variable"
             raise InputError(problem, field="covariates")
 
     decided = _with_run(logs.scan(DECISION)).rename({"trigger": "event"}).collect()

@@ -203,9 +203,7 @@ def test_what_is_no_number_is_unknown(write_log: Write) -> None:
         "has no number in the log",
         "is unknown in some decisions, which the logit leaves out",
     ]
-    with pytest.raises(
-        InputError, match="is 'chosen', a name that tables of decisions have themselves"
-    ):
+    with pytest.raises(InputError, match="is 'chosen', which names a part of every decision"):
         calibrate(logs, "logit", covariates=("chosen",))
 
 
