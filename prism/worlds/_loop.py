@@ -272,7 +272,9 @@ class Loop:
         Raises:
             SimulationError: If the snapshot belongs to another world or population.
         """
-        if self._stage.has_fields and "kinds" not in snapshot:
+        # a network was the list of its connections
+        is_old = isinstance(snapshot.get("network"), list)
+        if is_old or (self._stage.has_fields and "kinds" not in snapshot):
             raise InputError(BEGUN_IN_ANOTHER_FORMAT)
 
         self._host.end_setup(is_resumed=True)
