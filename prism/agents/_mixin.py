@@ -151,7 +151,7 @@ class StatechartMixin:
     @property
     def state_memory(self) -> dict[str, Any] | None:
         """What a chart with histories or timers remembers about the agent, or None."""
-        memory: dict[str, Any] | None = vars(self).get("_state_memory")
+        memory: dict[str, Any] | None = getattr(self, "_state_memory", None)
         return memory
 
     @state_memory.setter
@@ -159,10 +159,10 @@ class StatechartMixin:
         if value is not None and not isinstance(value, dict):
             raise FieldTypeError(f"state_memory must be a dict or None, got {value!r}")
         # so that other agents have no such name in their ``vars``
-        if value is None:
-            vars(self).pop("_state_memory", None)
-        else:
-            vars(self)["_state_memory"] = value
+        if value is not None:
+            self._state_memory = value
+        elif hasattr(self, "_state_memory"):
+            del self._state_memory
 
     @property
     def ticks_in_state(self) -> int:

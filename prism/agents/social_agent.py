@@ -26,20 +26,6 @@ _KEYS = ("agent_id", "current_state", "ticks_in_state", "state_history")
 _RECORD_KEYS = ("from_state", "to_state", "trigger", "timestamp", "context")
 
 
-class _Interests:
-    """The interests of an agent: assigning them is checked, reading them is no call.
-
-    Without ``__get__``, Python reads the attribute of the instance.
-    """
-
-    if TYPE_CHECKING:
-
-        def __get__(self, agent: SocialAgent, kind: type[SocialAgent]) -> list[str]: ...
-
-    def __set__(self, agent: SocialAgent, topics: Iterable[str]) -> None:
-        vars(agent)["interests"] = agent._take_up(topics)
-
-
 class SocialAgent(StatechartMixin):
     """A user of a social network with a persona and a behavioural state.
 
@@ -73,7 +59,6 @@ class SocialAgent(StatechartMixin):
     if TYPE_CHECKING:
         state: AgentState
 
-    interests: _Interests = _Interests()
     """Topics that interest the agent; to change them, assign a new list."""
 
     def __init__(
@@ -116,21 +101,17 @@ class SocialAgent(StatechartMixin):
         self._set_thresholds(engagement_threshold, timeout_threshold)
 
     @property
-    def attributes(self) -> dict[str, Any]:
-        """Further data about the agent, such as columns of a file; values that JSON can hold."""
-        return self._attributes
+    def interests(self) -> list[str]:
+        """Topics that interest it."""
+        return self._interests
 
-    @attributes.setter
-    def attributes(self, values: Mapping[str, Any]) -> None:
-        self._attributes = plain_attributes(values)
-
-    def _take_up(self, topics: Iterable[str]) -> list[str]:
-        """Return new interests as a list, and forget ratings by the old ones."""
-        interests = _texts("interests", topics)
+    @interests.setter
+    def interests(self, topics: Iterable[str]) -> None:
+        self._interests = _texts("interests", topics)
 
         # Relevance is rated for every post of a feed, so its terms are computed once, and the last
         # rating is kept: a guard and the reasoner ask for the same post in turn.
-        self._terms = terms_of(interests)
+        self._terms = terms_of(self._interests)
         self._rated: object = None
         self._rating = 0.0
 
@@ -139,7 +120,14 @@ class SocialAgent(StatechartMixin):
         self._weighed: object = None
         self._weight = 0.0
 
-        return interests
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """Further data about the agent, such as columns of a file; values that JSON can hold."""
+        return self._attributes
+
+    @attributes.setter
+    def attributes(self, values: Mapping[str, Any]) -> None:
+        self._attributes = plain_attributes(values)
 
     def relevance(self, context: Any) -> float:
         """Return the relevance of an event's context to this agent, from 0.0 to 1.0.

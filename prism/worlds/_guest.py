@@ -269,9 +269,10 @@ def passed_on(cls: type[Proxy[Any]], objects: Iterable[Any]) -> dict[str, proper
     With them, proxies need no method that looks up missing attributes, which Python would enter at
     every attribute.
     """
-    names = {name for each in objects for name in getattr(each, "__dict__", ())}
-    for kind in {type(each) for each in objects}:
-        names.update(dir(kind))
+    names = {}
+    samples = {type(each): each for each in objects}
+    for each in samples.values():
+        names.update(dict.fromkeys(dir(each)))
 
     lacked = (name for name in names if not (name.startswith("_") or hasattr(cls, name)))
     return {name: _passed_on(name) for name in lacked}
