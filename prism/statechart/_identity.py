@@ -49,7 +49,9 @@ SCALARS = frozenset(_SCALARS)
 _CONTAINERS = (Mapping, list, tuple, deque, set, frozenset)
 _DEEPEST = 8
 _LEAF_MODULES = ("datetime", "decimal", "fractions", "ipaddress", "pathlib", "uuid")
-_id_names: dict[type, tuple[str, str]] = {}
+id_names: dict[type, tuple[str, str]] = {}
+"""The attribute with the identifier of a class's objects, and its key in records, once known."""
+
 _count = count(1)
 _numbers: dict[int, tuple[ref[object], str]] = {}
 _nameless: WeakSet[Any] = WeakSet()
@@ -81,7 +83,7 @@ def identify(context: object) -> dict[str, Any] | None:
                 return {key: value}
         return _plain_mapping(context, _DEEPEST)
 
-    known = _id_names.get(type(context))
+    known = id_names.get(type(context))
     if known is not None:
         value = getattr(context, known[0], None)
         if type(value) is str:
@@ -103,7 +105,7 @@ def pack(context: object) -> tuple[Keys, Any]:
     if isinstance(context, dict) and len(context) == 1:
         (key,) = context
         value = context[key]
-    elif known := _id_names.get(type(context)):
+    elif known := id_names.get(type(context)):
         attribute, key = known
         value = getattr(context, attribute, None)
     else:
@@ -217,12 +219,12 @@ def _is_leaf(value: object) -> bool:
 def _identity(value: object) -> dict[str, Any]:
     cls = type(value)
     try:
-        names = _id_names.get(cls)
+        names = id_names.get(cls)
         if names is None or not hasattr(value, names[0]):
             names = _find_id_name(value)
             if names is None:
                 return {"type": cls.__name__}
-            _id_names[cls] = names
+            id_names[cls] = names
 
         attribute, key = names
         identifier = getattr(value, attribute)

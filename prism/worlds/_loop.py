@@ -48,6 +48,9 @@ from prism.worlds._world import World, defines
 
 _TICKS_BETWEEN_COLLECTIONS = 100
 
+_MANY_OBJECTS = 100_000
+"""From so many new objects on, garbage is collected; they take some 10 MB."""
+
 COLUMNS = "prism.columns"
 
 _ONLY_LOOKS = "a measure must not change anything: use a hook, such as round_ends"
@@ -539,15 +542,21 @@ def _leave_it() -> None:
     """Do nothing, and leave garbage to the collector."""
 
 
+def _collect_many() -> None:
+    """Collect garbage if there are many new objects, most of which are records of histories."""
+    if gc.get_count()[0] > _MANY_OBJECTS:
+        gc.collect(0)
+
+
 @contextmanager
 def _collecting_now_and_then() -> Iterator[Callable[[], object]]:
-    """Switch automatic garbage collection off, and yield a function that collects after a round."""
+    """Switch automatic garbage collection off, and yield a function that collects if it is due."""
     # the collector would scan the growing history of all agents again and again, which took a fifth
     # of the time at 10,000 agents
     was_enabled = gc.isenabled()
     gc.disable()
     try:
-        yield lambda: gc.collect(0)
+        yield _collect_many
     finally:
         if was_enabled:
             gc.enable()

@@ -128,15 +128,16 @@ class OverlapTicks(Ticks):
 
     async def _turns_of_all(self) -> None:
         asking, open_turns, proxied = self._asking, self._asking.open_turns, self._proxied
+        is_alone = self._is_alone
         # an agent changes only itself, so no agent gets a turn during another's
         self.roster.begin_tick(self._host.ticks, self._host.round)
         for agent in self._in_order_of_places():
-            if self._is_alone and id(agent) in open_turns:
+            if is_alone and id(agent) in open_turns:
                 asking.put_off(agent, partial(self._late_turn, agent))
                 continue
 
             # others may see what this turn does, so they wait as well
-            while id(agent) in open_turns:
+            while open_turns and id(agent) in open_turns:
                 await asking.settle_next()
 
             step = proxied.get(agent._kind) or self._in_turn.step_of(agent)

@@ -25,6 +25,7 @@ from prism.statechart._identity import (
     Asked,
     agent_name,
     announcer,
+    id_names,
     identify,
     pack,
     share,
@@ -70,6 +71,9 @@ Writer = Callable[[Any, Edge, float, object], int | None]
 Discarded = Literal["moved", "not_enabled"]
 """Why an answer was discarded: the agent had moved, or no guard lets it take the transition now."""
 
+_MOST_FRAMES = 1024
+"""Most transitions of which a log remembers what their lines share."""
+
 _new_record = StateTransition.__new__
 
 
@@ -82,14 +86,21 @@ def make_record(edge: Edge, time: float, context: object) -> StateTransition:
         record._edge, record._value = edge, None
         return record
 
-    # the usual case, without the calls of the general one
-    if type(context) is dict and len(context) == 1:
-        (key,) = context
-        variant, value = edge.variants.get(key), context[key]
-        if variant is not None and type(value) is str:
-            # looked up here first, to save the call of `share`
-            record._edge, record._value = variant, shared_texts.get(value) or share(value)
-            return record
+    # the usual cases, without the calls of the general one
+    key: Any
+    known = id_names.get(type(context))
+    if known is not None:
+        key, value = known[1], getattr(context, known[0], None)
+    elif type(context) is dict and len(context) == 1:
+        ((key, value),) = context.items()
+    else:
+        key = value = None
+
+    variant = edge.variants.get(key)
+    if variant is not None and type(value) is str:
+        # looked up here first, to save the call of `share`
+        record._edge, record._value = variant, shared_texts.get(value) or share(value)
+        return record
 
     keys, record._value = pack(context)
     # looked up here first, to save the call of `with_keys`
@@ -337,7 +348,7 @@ def is_pydantic(cls: type) -> bool:
     return any(base.__module__.partition(".")[0] == "pydantic" for base in cls.__mro__)
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=_MOST_FRAMES)
 def transition_frame(chart: str, source: str, target: str, trigger: str) -> Frame:
     """Return what the events of a transition share."""
     return Frame({"chart": chart}, {"from_state": source, "to_state": target, "trigger": trigger})
@@ -359,7 +370,7 @@ class Reporter:
         DefinitionError: If the logger is one of the standard library, which takes no keys.
     """
 
-    __slots__ = ("_chart", "_strict", "has_logger", "logger")
+    __slots__ = ("_chart", "_frames", "_strict", "has_logger", "logger")
 
     def __init__(self, chart: str, logger: EventLogger | None, *, strict: bool) -> None:
         if isinstance(logger, logging.Logger):
@@ -372,6 +383,7 @@ class Reporter:
         self._chart = chart
         self.logger: EventLogger | None = logger
         self._strict = strict
+        self._frames: dict[Edge, Frame] = {}
         self.has_logger: bool = logger is not None
 
     def moved(self, agent: Any, edge: Edge, dwell: int | None, context: Any) -> None:
@@ -396,10 +408,19 @@ class Reporter:
                     context=about,
                 )
             else:
-                frame = transition_frame(self._chart, edge.from_text, edge.to_text, edge.trigger)
+                frame = self._frames.get(edge) or self._frame_of(edge)
                 tell(logger, TRANSITION, name, frame, {"ticks_in_state": dwell, "context": about})
         except Exception as error:
             pass_over(error, TRANSITION)
+
+    def _frame_of(self, edge: Edge) -> Frame:
+        # edges that an action or regions made are as many as there are combinations
+        if len(self._frames) >= _MOST_FRAMES:
+            self._frames.clear()
+
+        frame = transition_frame(self._chart, edge.from_text, edge.to_text, edge.trigger)
+        self._frames[edge] = frame
+        return frame
 
     def decided(
         self,
