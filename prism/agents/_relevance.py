@@ -64,8 +64,8 @@ def relevance(interests: Terms, context: Any) -> float:
 
 
 def _overlap(one: frozenset[str], other: frozenset[str]) -> float:
-    common = len(one & other)
-    return common / sqrt(len(one) * len(other)) if common else 0.0
+    common = one & other
+    return len(common) / sqrt(len(one) * len(other)) if common else 0.0
 
 
 def _checked(number: Any) -> float:

@@ -236,18 +236,16 @@ class Network:
             Whether there is anything to read.
         """
         since, reader.seen_until = reader.seen_until, len(self.posts)
-        for posts in reader.sources:
-            if posts and posts[-1].number >= since:
-                break
-        else:  # the usual case
+        fresh = [posts for posts in reader.sources if posts and posts[-1].number >= since]
+        if not fresh:
             return bool(reader.unread)
 
-        newest: Iterable[Post] = _newest(reader, since, length)
+        newest: Iterable[Post] = _newest(fresh, since, length)
         if since == 0:
             newest = self._with_a_draw(reader, newest, length, seed)
 
-        unwanted = {reader.agent_id, *reader.muted}
-        wanted = (post for post in newest if post.author_id not in unwanted)
+        own, muted = reader.agent_id, reader.muted
+        wanted = (post for post in newest if post.author_id != own and post.author_id not in muted)
         reader.unread = deque(islice(chain(wanted, reader.unread), length))
 
         return bool(reader.unread)
@@ -285,10 +283,10 @@ class Network:
         return post_id
 
 
-def _newest(reader: Reader, since: int, length: int) -> list[Post]:
-    """Return the posts of a reader's sources from a number on, newest first."""
+def _newest(sources: Iterable[Sequence[Post]], since: int, length: int) -> list[Post]:
+    """Return the newest posts of some sources, from a number on, newest first."""
     fresh: dict[int, Post] = {}
-    for posts in reader.sources:
+    for posts in sources:
         for post in islice(reversed(posts), length):
             if post.number < since:
                 break

@@ -32,7 +32,10 @@ class Chooser(Checks[StateT]):
 
         Nothing is changed.
         """
-        return distinct([target for _, _, target, _ in self._enabled(agent, trigger, context)])
+        enabled = self._enabled(agent, trigger, context)
+        if len(enabled) == 1:
+            return [enabled[0][2]]
+        return distinct([target for _, _, target, _ in enabled])
 
     def enabled_triggers(self, agent: Any, context: Any = None) -> list[str]:
         """Return the events that would cause a transition now, in definition order.
