@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from enum import Enum
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
 import orjson
@@ -100,13 +101,8 @@ class SocialAgent(StatechartMixin):
         self._attributes = plain_attributes(attributes) if attributes else {}
         self._set_thresholds(engagement_threshold, timeout_threshold)
 
-    @property
-    def interests(self) -> list[str]:
-        """Topics that interest it."""
-        return self._interests
-
-    @interests.setter
-    def interests(self, topics: Iterable[str]) -> None:
+    def _take_up(self, topics: Iterable[str]) -> None:
+        """Replace the interests, and forget ratings by the old ones."""
         self._interests = _texts("interests", topics)
 
         # Relevance is rated for every post of a feed, so its terms are computed once, and the last
@@ -119,6 +115,23 @@ class SocialAgent(StatechartMixin):
         # it again for the log could change the run.
         self._weighed: object = None
         self._weight = 0.0
+
+    if TYPE_CHECKING:
+
+        @property
+        def interests(self) -> list[str]:
+            """Topics that interest it; to change them, assign a new list."""
+
+        @interests.setter
+        def interests(self, topics: Iterable[str]) -> None: ...
+
+    else:
+        # read without a call of Python's, as an attribute would be
+        interests = property(
+            attrgetter("_interests"),
+            _take_up,
+            doc="Topics that interest it; to change them, assign a new list.",
+        )
 
     @property
     def attributes(self) -> dict[str, Any]:

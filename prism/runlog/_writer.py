@@ -299,19 +299,19 @@ class RunLog:
         def tell(
             logger: Any, event: str, agent_id: str, frame: Frame, told: Mapping[str, Any]
         ) -> object:
+            if logger._context:
+                return tell_whole(logger, event, agent_id, frame, told)
+
             moment, written = clock.moment, frame.written
             if written is None or written[0] is not moment:
                 written = _write_frame(frame, event, moment)
+            _, before, after = written
             try:
-                name, rest = dump(agent_id), dump(told, option=_AS_LINE)
+                line = b"".join((before, dump(agent_id), after, dump(told, None, _AS_LINE)[1:]))
             except TypeError:
-                is_plain = False
-            else:
-                is_plain = not logger._context
-
-            if not is_plain:
                 return tell_whole(logger, event, agent_id, frame, told)
-            return write(b"".join((written[1], name, written[2], rest[1:])))
+
+            return write(line)
 
         return tell
 

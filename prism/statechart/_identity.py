@@ -259,7 +259,10 @@ def agent_name(agent: object) -> str:
         Exception: What a property of the user's raises, such as that of a detached database row.
     """
     # the usual case, without the calls of the general one
-    name = getattr(agent, "agent_id", None)
+    try:
+        name: Any = agent.agent_id  # type: ignore[attr-defined]
+    except AttributeError:
+        name = None
     if type(name) is str:
         return name
 

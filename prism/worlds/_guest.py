@@ -267,12 +267,11 @@ def passed_on(cls: type[Proxy[Any]], objects: Iterable[Any]) -> dict[str, proper
     """Return a property for each public attribute of objects that a class of proxies lacks.
 
     With them, proxies need no method that looks up missing attributes, which Python would enter at
-    every attribute.
+    every attribute. One object of each class shows which attributes there are: to ask for the
+    ``__dict__`` of all would slow down every access to them from then on.
     """
-    names = {}
     samples = {type(each): each for each in objects}
-    for each in samples.values():
-        names.update(dict.fromkeys(dir(each)))
+    names = {name: None for each in samples.values() for name in dir(each)}
 
     lacked = (name for name in names if not (name.startswith("_") or hasattr(cls, name)))
     return {name: _passed_on(name) for name in lacked}

@@ -36,6 +36,7 @@ from prism.telemetry.events import (
     TRANSITION,
 )
 from prism.testing import FailingReasoner, LateReasoner, RecordingReasoner, ScriptedReasoner
+from tests.kit.attributes import has_dict
 from tests.kit.social import KindComposer, run_of_feed
 
 S = AgentState
@@ -274,6 +275,17 @@ def test_every_round_is_reported_as_it_ends() -> None:
     )
     assert seen == [(1, True), (2, True), (3, True)]
     assert [summary.number for summary in results.rounds] == [1, 2, 3]
+
+
+@pytest.mark.skipif(
+    sys.version_info >= (3, 13), reason="a dict beside the attributes slows newer Pythons no more"
+)
+def test_a_run_asks_for_the_dict_of_few_agents(tmp_path: Path) -> None:
+    """Agents of a kept run have their attributes where Python reads them fastest, all but one."""
+    kept = Run(Feed(), 20, rounds=2)
+    kept.keep(tmp_path / "kept")
+
+    assert sum(has_dict(agent, "_state") for agent in kept.agents) == 1
 
 
 @pytest.mark.parametrize("collecting", [True, False])

@@ -178,10 +178,8 @@ class Interpreter(Running[StateT]):
         # from here on this is `_fire_or_queue`, written out for speed: calls and a generator would
         # double the time of a plain fire. A property test holds the two together
         # (tests/statechart/engine/test_choosing.py).
-        write = self._quiet_writers.get(agent.__class__)
         try:
-            # the usual agent without the call of its property
-            state = agent._state if write is write_kept else agent.state
+            state = agent.state
             candidates = self._rows[state][trigger]
         except (AttributeError, KeyError, TypeError):
             # nothing is wrong with an event that does not apply
@@ -205,6 +203,7 @@ class Interpreter(Running[StateT]):
             return None
 
         # code of the user's that runs during the commit might fire in turn, which `_run` queues
+        write = self._quiet_writers.get(agent.__class__)
         if action is not None or write is None or edge.leaves is not state:
             if edge.from_state is not state:
                 # it may be text, but no other enum's member

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import sys
 from enum import StrEnum
 from types import FrameType
@@ -12,6 +11,7 @@ import pytest
 
 from prism.agents import StatechartMixin
 from prism.statechart import State, Statechart, Transition
+from tests.kit.attributes import has_dict
 
 
 class Lamp(StrEnum):
@@ -61,14 +61,6 @@ def instructions(guard: Any, action: Any) -> int:
 def test_charts_with_states_inside_states_cost_flat_ones_nothing(action: Any, most: int) -> None:
     """A guarded fire executes no more instructions than before there were any."""
     assert instructions(lambda _agent, _context: True, action) <= most
-
-
-def has_dict(instance: Any, attribute: str) -> bool:
-    """Return whether an instance keeps its attributes in a dict, where Python reads them slower.
-
-    It does from the moment at which anybody asks for its ``__dict__``.
-    """
-    return any(type(each) is dict and attribute in each for each in gc.get_referents(instance))
 
 
 @pytest.mark.skipif(
