@@ -88,11 +88,13 @@ def make_record(edge: Edge, time: float, context: object) -> StateTransition:
 
     # the usual cases, without the calls of the general one
     key: Any
-    known = id_names.get(type(context))
-    if known is not None:
-        key, value = known[1], getattr(context, known[0], None)
-    elif type(context) is dict and len(context) == 1:
-        ((key, value),) = context.items()
+    value: Any
+    if type(context) is dict and len(context) == 1:
+        (key,) = context
+        value = context[key]
+    elif known := id_names.get(type(context)):
+        attribute, key = known
+        value = getattr(context, attribute, None)
     else:
         key = value = None
 
