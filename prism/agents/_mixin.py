@@ -151,7 +151,12 @@ class StatechartMixin:
     @property
     def state_memory(self) -> dict[str, Any] | None:
         """What a chart with histories or timers remembers about the agent, or None."""
-        memory: dict[str, Any] | None = getattr(self, "_state_memory", None)
+        # past a ``__getattr__`` of the class, which might find another object's memory
+        try:
+            memory: dict[str, Any] | None = object.__getattribute__(self, "_state_memory")
+        except AttributeError:
+            return None
+
         return memory
 
     @state_memory.setter
@@ -161,7 +166,7 @@ class StatechartMixin:
         # so that other agents have no such name in their ``vars``
         if value is not None:
             self._state_memory = value
-        elif hasattr(self, "_state_memory"):
+        elif self.state_memory is not None:
             del self._state_memory
 
     @property

@@ -60,8 +60,6 @@ class SocialAgent(StatechartMixin):
     if TYPE_CHECKING:
         state: AgentState
 
-    """Topics that interest the agent; to change them, assign a new list."""
-
     def __init__(
         self,
         agent_id: str,

@@ -49,7 +49,7 @@ from prism.worlds._world import World, defines
 _TICKS_BETWEEN_COLLECTIONS = 100
 
 _MANY_OBJECTS = 100_000
-"""From so many new objects on, garbage is collected; they take some 10 MB."""
+"""From so many new objects on, garbage is collected."""
 
 COLUMNS = "prism.columns"
 
