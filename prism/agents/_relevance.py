@@ -60,12 +60,16 @@ def relevance(interests: Terms, context: Any) -> float:
             return _checked(given)
         terms = _terms_of_context(context)
 
-    return max(_overlap(interests.topics, terms.topics), _overlap(interests.words, terms.words))
+    return overlap(interests, terms)
 
 
-def _overlap(one: frozenset[str], other: frozenset[str]) -> float:
-    common = one & other
-    return len(common) / sqrt(len(one) * len(other)) if common else 0.0
+def overlap(one: Terms, other: Terms) -> float:
+    """Return the overlap of topics or that of words, whichever is larger, from 0.0 to 1.0."""
+    topics, words = one.topics & other.topics, one.words & other.words
+    of_topics = len(topics) / sqrt(len(one.topics) * len(other.topics)) if topics else 0.0
+    of_words = len(words) / sqrt(len(one.words) * len(other.words)) if words else 0.0
+
+    return of_topics if of_topics > of_words else of_words
 
 
 def _checked(number: Any) -> float:

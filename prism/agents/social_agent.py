@@ -13,7 +13,7 @@ import orjson
 
 from prism.agents._archetypes import Archetype, archetype_named
 from prism.agents._mixin import StatechartMixin
-from prism.agents._relevance import Terms, relevance, terms_of
+from prism.agents._relevance import Terms, overlap, relevance, terms_of
 from prism.errors import FieldValueError
 from prism.statechart import AgentState, Decider, RandomStream, Statechart, StateTransition
 from prism.statechart._engine.arguments import NOT_GIVEN
@@ -149,11 +149,12 @@ class SocialAgent(StatechartMixin):
         if context is self._rated:
             return self._rating
 
-        rating = relevance(self._terms, context)
-        if isinstance(getattr(context, "terms", None), Terms):
-            self._rated, self._rating = context, rating
+        terms = getattr(context, "terms", None)
+        if not isinstance(terms, Terms):
+            return relevance(self._terms, context)
 
-        return rating
+        self._rated, self._rating = context, overlap(self._terms, terms)
+        return self._rating
 
     def should_engage(self, context: Any) -> bool:
         """Return True if an event's context is relevant enough to engage with.

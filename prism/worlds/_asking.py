@@ -32,7 +32,7 @@ from prism.statechart import (
     Written,
 )
 from prism.statechart._identity import agent_name
-from prism.statechart.reasoner._questions import ASKED_AT
+from prism.statechart.reasoner._questions import ASKED_AT, made_of
 from prism.statechart.reasoner._router import all_of
 from prism.statechart.reasoner._texts import fallback_text
 from prism.statechart.reasoner._wording import USUAL_WORDING
@@ -149,6 +149,12 @@ class Answerers:
     async def _decisions(
         self, questions: Sequence[Question], logger: EventLogger | None
     ) -> list[Decision]:
+        policy = self.policy
+        if policy is not None:
+            # the probabilities are in the log, and nobody else asks for them
+            drawn = policy.choose(questions, logger)
+            return [made_of(Decision, chosen=chosen, source="policy") for chosen in drawn]
+
         decisions = await self.reasoner.decide_many(questions, logger=logger)
         for question, decision in zip(questions, decisions, strict=True):
             if decision.chosen not in question.options:
