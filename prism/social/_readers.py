@@ -32,7 +32,8 @@ class Reader(Proxy[SocialAgent]):
         draft: What it is about to publish.
         words: The words of the draft, if a model writes them.
         seen_until: Number of the first post that its feed has not taken in yet.
-        seen: Numbers of the posts that it has looked at.
+        looked_at: Numbers of the posts that it has looked at since `seen` was last read.
+        seen_before: Numbers of those before.
         nothing_by: The parameters with which its last feed was empty.
         liked: The posts that it has liked, in order.
         reshared: Numbers of the roots from whose cascades it has reshared a post.
@@ -55,7 +56,8 @@ class Reader(Proxy[SocialAgent]):
     draft: Draft | None = state(None)
     words: Words | None = state(None)
     seen_until: int = state(0)
-    seen: set[int] = state(set)
+    looked_at: list[int] = state(list)
+    seen_before: set[int] = state(set)
     nothing_by: Parameters | None = state(None)
     liked: list[Post] = state(list)
     reshared: set[int] = state(set)
@@ -99,8 +101,17 @@ class Reader(Proxy[SocialAgent]):
     def look_at_next(self) -> Post:
         """Take the first post from the feed, and return it."""
         self.post = post = self.unread.popleft()
-        self.seen.add(post.number)
+        self.looked_at.append(post.number)
         return post
+
+    @property
+    def seen(self) -> set[int]:
+        """Numbers of the posts that it has looked at."""
+        # only some rankings read them, and a set per agent takes more memory than a cache holds
+        self.seen_before.update(self.looked_at)
+        self.looked_at.clear()
+
+        return self.seen_before
 
     # Checkpoints: posts, likes, histories and follows are in the log
 
