@@ -62,6 +62,8 @@ class Network:
         self._by_author: dict[str, list[Post]] = defaultdict(list)
         self._by_topic: dict[str, list[Post]] = defaultdict(list)
         self._followers: dict[str, dict[Reader, None]] = defaultdict(dict)
+        # readers without news, by each of their topics
+        self._waiting: dict[str, dict[Reader, None]] = defaultdict(dict)
         for reader in self.readers:
             reader.topics = sorted(terms_of(reader.agent.interests).topics)
             reader.pool = deque(maxlen=candidates)
@@ -134,9 +136,12 @@ class Network:
         self._by_author[author_id].append(post)
         for topic in post.terms.topics:
             self._by_topic[topic].append(post)
+            for reader in self._waiting.pop(topic, ()):
+                reader.has_news = True
 
         for reader in self._followers.get(author_id, ()):
             reader.pool.append(post)
+            reader.has_news = True
 
         return post
 
@@ -236,8 +241,12 @@ class Network:
             Whether there is anything to read.
         """
         since, reader.seen_until = reader.seen_until, len(self.posts)
+        if not reader.has_news:
+            return bool(reader.unread)
+
         fresh = [posts for posts in reader.sources if posts and posts[-1].number >= since]
         if not fresh:
+            self._await_news(reader)
             return bool(reader.unread)
 
         newest: Iterable[Post] = _newest(fresh, since, length)
@@ -249,6 +258,12 @@ class Network:
         reader.unread = deque(islice(chain(wanted, reader.unread), length))
 
         return bool(reader.unread)
+
+    def _await_news(self, reader: Reader) -> None:
+        """Have the next post for an agent tell it, so that it need not look at every source."""
+        reader.has_news = False
+        for topic in reader.topics:
+            self._waiting[topic][reader] = None
 
     def _with_a_draw(
         self, reader: Reader, newest: Iterable[Post], length: int, seed: int

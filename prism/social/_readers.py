@@ -26,6 +26,7 @@ class Reader(Proxy[SocialAgent]):
         muted: Ids of the authors whose posts it does not see.
         pool: The newest posts by authors that it follows, oldest first.
         sources: The sources of its feed by interests: the pool, and the posts on each topic.
+        has_news: Whether one of them may have a post that its feed has not taken in yet.
         unread: Its feed, in the order in which it is shown.
         post: The post that it is looking at.
         passed: A post that it has decided to scroll past, and may still dislike.
@@ -50,6 +51,7 @@ class Reader(Proxy[SocialAgent]):
     muted: dict[str, None] = state(dict)
     pool: deque[Post] = state(deque)
     sources: tuple[Sequence[Post], ...] = ()
+    has_news: bool = state(True)
     unread: deque[Post] = state(deque)
     post: Post | None = state(None)
     passed: Post | None = state(None)
