@@ -363,14 +363,16 @@ class FeedSteps(World[Any]):
         asked = Asked(reader, DECIDES, question.context, None, None, question)
         await asked
 
+        # a policy's choice is no more than that
         decision, is_own_choice = asked.decision, question.meanings is not None
-        reader.choose(decision.said, by_model=is_own_choice)
-        if decision.chosen is AgentState.COMPOSING:
+        reader.choose(None if decision is None else decision.said, by_model=is_own_choice)
+        if asked.answer is AgentState.COMPOSING:
             # a time-out discards what the agent was about to do
             reader.agent.pending_action = "post" if is_own_choice else None
 
-        is_own = decision.chosen is AgentState.SCROLLING and decision.source != "fallback"
-        if is_own and self._playing.parameters.dislike_chance:
+        scrolls_on = asked.answer is AgentState.SCROLLING
+        is_own = decision is None or decision.source != "fallback"
+        if scrolls_on and is_own and self._playing.parameters.dislike_chance:
             # other agents may already be further, so a dislike is left for its next turn
             reader.passed = question.context
 

@@ -669,6 +669,10 @@ class Waited:
     def put(self) -> Any:
         """Return the question or text call to answer, or None if there is nothing to ask."""
 
+    def take(self, answer: Any) -> None:
+        """Store the answer to what was put."""
+        self.answer = answer
+
 
 WAITING: Any = object()
 """Stands in for an agent's last transition if the agent cannot move before its answer arrives."""
@@ -686,7 +690,7 @@ class Asked(Waited):
         question: The question, if it was already prepared.
 
     Attributes:
-        decision: The answer, once it has arrived.
+        decision: The answer, once it has arrived; None if a policy has drawn it.
         state: The agent's state when it is asked.
         options: The options.
         since: The agent's last transition before the question.
@@ -743,6 +747,10 @@ class Asked(Waited):
     def put(self) -> Any:
         """Return the question, if it is open and no policy draws the answer without it."""
         return self.question if self.is_open else None
+
+    def take(self, answer: Any) -> None:
+        """Store the decision on the question."""
+        self.decision, self.answer = answer, answer.chosen
 
 
 class Writing(Waited):

@@ -32,7 +32,7 @@ from prism.statechart import (
     Written,
 )
 from prism.statechart._identity import agent_name
-from prism.statechart.reasoner._questions import ASKED_AT, made_of
+from prism.statechart.reasoner._questions import ASKED_AT
 from prism.statechart.reasoner._router import all_of
 from prism.statechart.reasoner._texts import fallback_text
 from prism.statechart.reasoner._wording import USUAL_WORDING
@@ -149,12 +149,6 @@ class Answerers:
     async def _decisions(
         self, questions: Sequence[Question], logger: EventLogger | None
     ) -> list[Decision]:
-        policy = self.policy
-        if policy is not None:
-            # the probabilities are in the log, and nobody else asks for them
-            drawn = policy.choose(questions, logger)
-            return [made_of(Decision, chosen=chosen, source="policy") for chosen in drawn]
-
         decisions = await self.reasoner.decide_many(questions, logger=logger)
         for question, decision in zip(questions, decisions, strict=True):
             if decision.chosen not in question.options:
@@ -165,76 +159,6 @@ class Answerers:
                 )
 
         return decisions
-
-
-def asking_with(answerers: Answerers, logger: EventLogger | None, clock: SimulatedClock) -> Asking:
-    """Return the way of asking that suits the reasoner and the writer.
-
-    Args:
-        answerers: The reasoner and the writer.
-        logger: Where the run's events go.
-        clock: The run's clock.
-    """
-    if answerers.concurrency:
-        return AsTheyCome(answerers, logger, clock)
-    return Asking(answerers, logger)
-
-
-class Asking:
-    """Asks the open questions of a run, a whole tick at a time.
-
-    This suits a reasoner and a writer that answer at once.
-
-    Args:
-        answerers: The reasoner and the writer.
-        logger: Where the run's events go.
-
-    Attributes:
-        logger: The logger for the run's events while questions are open.
-        open_turns: The turns of the agents that cannot take their next one yet, by the agent's
-            address.
-        apply: Applies a decision. Set it before the first question.
-        open_questions: Number of questions without an answer. Other threads may read it.
-    """
-
-    apply: Apply
-
-    def __init__(self, answerers: Answerers, logger: EventLogger | None) -> None:
-        self.logger: EventLogger | None = logger
-        # here it stays empty, since a tick waits for all
-        self.open_turns: dict[int, _Turn] = {}
-        self.open_questions: int = 0
-        self._answerers = answerers
-        self._questions: list[Put] = []
-
-    async def ask(self, agent: Any, question: Put) -> None:  # noqa: ARG002
-        """Ask one agent's question, or request its text."""
-        self._questions.append(question)
-
-    def put_off(self, agent: Any, take: Callable[[], Put | None]) -> None:
-        """Have an agent take this turn once its earlier ones are over."""
-
-    async def settle_next(self) -> None:
-        """Wait for the end of the first open turn."""
-
-    async def end_tick(self) -> None:
-        """Ask the tick's questions and apply the answers, until no agent asks again."""
-        while self._questions:
-            questions, self._questions = self._questions, []
-            self.open_questions = len(questions)
-            try:
-                answers = await self._answerers.answers_to(questions, self.logger)
-            finally:
-                self.open_questions = 0
-
-            following = map(self.apply, questions, answers)
-            self._questions += [each for each in following if each is not None]
-
-    async def end_round(self) -> None:
-        """Wait for every open question."""
-
-    async def close(self) -> None:
-        """Cancel all open requests; nothing is left running."""
 
 
 class RelayLogger:
@@ -324,7 +248,7 @@ class _Tick:
     settled: list[_Wave] = field(default_factory=list)
 
 
-class AsTheyCome(Asking):
+class AsTheyCome:
     """Asks each question as it comes up, while other agents take their next steps.
 
     An answer is applied when it arrives, since it only changes the agent that asked.
@@ -333,13 +257,25 @@ class AsTheyCome(Asking):
         answerers: Who answers.
         given: Where the run's events go.
         clock: The run's clock.
+
+    Attributes:
+        logger: The logger for the run's events while questions are open.
+        open_turns: The turns of the agents that cannot take their next one yet, by the agent's
+            address.
+        apply: Applies a decision. Set it before the first question.
+        open_questions: Number of questions without an answer. Other threads may read it.
     """
+
+    apply: Apply
 
     def __init__(
         self, answerers: Answerers, given: EventLogger | None, clock: SimulatedClock
     ) -> None:
         self._ordered = OrderedLogger(given, clock)
-        super().__init__(answerers, self._ordered)
+        self.logger: EventLogger = self._ordered
+        self.open_turns: dict[int, _Turn] = {}
+        self.open_questions: int = 0
+        self._answerers = answerers
         self._given = given
         self._clock = clock
         # the last one is the current tick

@@ -9,16 +9,23 @@ does to the world, they wait as well. Only if all are ``"alone"``, they do not: 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
 from prism.errors import SimulationError
-from prism.statechart import Decision
 from prism.telemetry._loggers import EventLogger
-from prism.worlds._agent import Agent, Asked, Message, Running, Waited, continued, refuse_unawaited
-from prism.worlds._asking import Answer, Answerers, Asking, AsTheyCome, Put
+from prism.worlds._agent import (
+    Agent,
+    Message,
+    Receiving,
+    Running,
+    Waited,
+    continued,
+    refuse_unawaited,
+)
+from prism.worlds._asking import Answer, Answerers, AsTheyCome, Put
 from prism.worlds._fields import derived, slot_of
 from prism.worlds._guest import Proxy
 from prism.worlds._host import RunHost
@@ -30,30 +37,19 @@ from prism.worlds._world import World
 
 
 class OverlapTicks(Ticks):
-    """Runs the ticks of a world whose agents continue while others wait for an answer.
+    """Runs the ticks of an overlap world whose answers come at once: after the turns of all.
 
     Args:
         world: The world.
         host: Its run.
         answerers: The reasoner and the writer.
         logger: Where events go.
-        asking: Handles open questions.
     """
 
     def __init__(
-        self,
-        world: World[Any],
-        host: RunHost,
-        answerers: Answerers,
-        logger: EventLogger | None,
-        asking: Asking,
+        self, world: World[Any], host: RunHost, answerers: Answerers, logger: EventLogger | None
     ) -> None:
         super().__init__(world, host, answerers, logger)
-        # if agents continue while others wait, a policy is asked like any reasoner
-        host.draws = None
-        asking.apply = self._answered
-        self._asking = asking
-        self._running: dict[int, Waited] = {}
         self._in_turn = InTurn(self.roster, self._time_out)
         # the object that an agent represents has one step, whatever its state
         self._proxied: dict[Any, Step] = {
@@ -72,34 +68,14 @@ class OverlapTicks(Ticks):
         for agent in host.agents:
             agent.__class__ = guarded.get(agent._kind, agent.__class__)
 
-    @property
-    def open_questions(self) -> int:
-        """The number of questions without an answer. Other threads may read it."""
-        return self._asking.open_questions
-
-    @open_questions.setter
-    def open_questions(self, number: int) -> None:
-        """Accept the initial 0; the asking keeps its own count."""
-
     async def run(self) -> None:
-        """Give every agent its turn, and ask their questions."""
-        asking, host = self._asking, self._host
-        host.enter(Phase.STEPPING)
-        if self._is_alone:
-            host.enter(Phase.GOING_ON)
-        try:
-            with host.explaining():
-                # other tasks may run meanwhile, whose random numbers are not the world's
-                guarding = nullcontext() if isinstance(asking, AsTheyCome) else host.guarding()
-                with guarding:
-                    await self._turns_of_all()
-        finally:
-            host.acting = None
-            host.enter(Phase.WAITING)
+        """Give every agent its turn, then ask their questions."""
+        with self._giving_turns(), self._host.guarding():
+            self._turns_of_all()
 
-        await asking.end_tick()
+        await self._settle()
 
-    async def last_steps(self, step: Callable[[Any, Any], Any]) -> None:
+    async def last_steps(self, step: Step) -> None:
         """Let every agent take a step at the end of a round, and answer its questions.
 
         Args:
@@ -107,53 +83,54 @@ class OverlapTicks(Ticks):
         """
         self._host.enter(Phase.STEPPING)
         for agent in self._host.agents:
-            question = self._step(agent, step)
-            if question is not None:
-                await self._asking.ask(agent, question)
+            self._step(agent, step)
 
-        await self._asking.end_tick()
-        await self._asking.end_round()
+        await self._settle()
         self._host.enter(Phase.ENDING)
 
     async def end_round(self) -> None:
         """Wait for every open question."""
-        await self._asking.end_round()
 
     async def close(self) -> None:
-        """Cancel all open requests; nothing is left running."""
-        await self._asking.close()
-        for left in self._running.values():
+        """Cancel open questions, and leave no step running."""
+        for left in self._waiting:
             left.running.close()
-        self._running.clear()
+        self._waiting.clear()
 
-    async def _turns_of_all(self) -> None:
-        asking, open_turns, proxied = self._asking, self._asking.open_turns, self._proxied
-        is_alone = self._is_alone
+    @contextmanager
+    def _giving_turns(self) -> Iterator[None]:
+        """Let agents take their turns inside the block."""
+        host = self._host
+        host.enter(Phase.STEPPING)
+        if self._is_alone:
+            host.enter(Phase.GOING_ON)
         # an agent changes only itself, so no agent gets a turn during another's
-        self.roster.begin_tick(self._host.ticks, self._host.round)
+        self.roster.begin_tick(host.ticks, host.round)
+        try:
+            with host.explaining():
+                yield
+        finally:
+            host.acting = None
+            host.enter(Phase.WAITING)
+
+    def _turns_of_all(self) -> None:
+        proxied, step_of = self._proxied, self._in_turn.step_of
         for agent in self._in_order_of_places():
-            if is_alone and id(agent) in open_turns:
-                asking.put_off(agent, partial(self._late_turn, agent))
-                continue
+            step = proxied.get(agent._kind) or step_of(agent)
+            if step is not None:
+                self._step(agent, step)
 
-            # others may see what this turn does, so they wait as well
-            while open_turns and id(agent) in open_turns:
-                await asking.settle_next()
+    def _in_order_of_places(self, waiting: Iterable[Any] = ()) -> Iterable[Any]:
+        """Return the agents that may have something to do, in their order.
 
-            step = proxied.get(agent._kind) or self._in_turn.step_of(agent)
-            question = None if step is None else self._step(agent, step)
-            if question is not None:
-                await asking.ask(agent, question)
-
-    def _in_order_of_places(self) -> Iterable[Any]:
-        """Return the agents that may have something to do, in their order."""
+        Args:
+            waiting: Agents that wait for an answer, and have their turn once they have continued.
+        """
         host = self._host
         if self._proxied:
             return self._all_in_order()
 
-        # agents that wait for an answer have their turn once they have continued
         away = host.gone | host.asleep
-        waiting = [turn.agent for turn in self._asking.open_turns.values()]
         ordered = self._in_turn.agents(waiting)
         return (each for each in ordered if each._place not in away) if away else ordered
 
@@ -170,8 +147,8 @@ class OverlapTicks(Ticks):
 
         return [each for each in self._ordered if each._place not in away]
 
-    def _step(self, agent: Any, step: Any) -> Put | None:
-        """Let an agent take a step, and return its question, if any."""
+    def _step(self, agent: Any, step: Step) -> None:
+        """Let an agent take a step until it waits or ends."""
         host = self._host
         host.acting = agent
         running = step(self._world, agent)
@@ -180,93 +157,181 @@ class OverlapTicks(Ticks):
         elif host.unawaited is not None:
             refuse_unawaited(host)
 
-        host.acting = None
-        return self._asked_next() if self._waiting else None
+    def _advance(self, owner: Any, running: Running, value: Any) -> None:
+        """Continue a step until it waits or ends; no guest awaits the event loop here."""
+        waited = continued(self._host, owner, running, value)
+        if waited is None:
+            return
+        if waited.agent is not owner or isinstance(waited, Receiving):
+            running.close()
+            raise SimulationError(
+                f"the step of {owner!r} still waits for another agent: {OVERLAP_RULE}"
+            )
 
-    def _answered(self, question: Put, answer: Answer) -> Put | None:
-        """Let a step continue with its answer, and return its next question, if any."""
-        self.counts.add((answer,))
-        waiting = self._running.pop(id(question))
-        if isinstance(waiting.owner, Proxy):
-            self._go_on_with(waiting, answer)
-            return self._asked_next() if self._waiting else None
+        self._waiting.append(waited)
 
-        with self._going_on(waiting.owner):
-            self._advance_with(waiting, answer)
+    async def _settle(self) -> None:
+        """Ask all that is open, and let the steps continue, until none waits."""
+        host = self._host
+        host.enter(Phase.STEPPING)
+        try:
+            await self._waves()
+        finally:
+            host.acting = None
+            host.enter(Phase.WAITING)
 
-        return self._asked_next()
+    async def _go_on(self, wave: Sequence[Waited], _late: set[int]) -> None:
+        for each in wave:
+            self._continue(each)
+
+    def _continue(self, waited: Waited) -> None:
+        """Carry out an answer, and let the step continue with it."""
+        owner = waited.owner
+        if isinstance(owner, Proxy):
+            # not the user's code, and without context managers, for which every answer would pay
+            self._host.acting = owner
+            self._advance(owner, waited.running, self._value_of(waited))
+            return
+
+        with self._going_on(owner):
+            self._advance(owner, waited.running, self._value_of(waited))
+
+    @contextmanager
+    def _going_on(self, agent: Any) -> Iterator[None]:
+        """Let the step of an agent continue inside the block, with what its own tick was."""
+        host = self._host
+        with host.in_phase(Phase.GOING_ON), self.roster.in_tick(host.ticks):
+            host.acting = agent
+            try:
+                with host.explaining(), host.guarding():
+                    yield
+            finally:
+                host.acting = None
+
+
+class OpenTicks(OverlapTicks):
+    """Runs the ticks of an overlap world whose agents continue while others wait for an answer.
+
+    Args:
+        world: The world.
+        host: Its run.
+        answerers: The reasoner and the writer.
+        logger: Where events go.
+        asking: Handles open questions.
+    """
+
+    def __init__(
+        self,
+        world: World[Any],
+        host: RunHost,
+        answerers: Answerers,
+        logger: EventLogger | None,
+        asking: AsTheyCome,
+    ) -> None:
+        super().__init__(world, host, answerers, logger)
+        # a policy beside a writer is asked like any reasoner
+        host.draws = None
+        asking.apply = self._answered
+        self._asking = asking
+        self._running: dict[int, Waited] = {}
+
+    @property
+    def open_questions(self) -> int:
+        """The number of questions without an answer. Other threads may read it."""
+        return self._asking.open_questions
+
+    @open_questions.setter
+    def open_questions(self, number: int) -> None:
+        """Accept the initial 0; the asking keeps its own count."""
+
+    async def run(self) -> None:
+        """Give every agent its turn, and ask its question at once."""
+        # without guarding, since other tasks run meanwhile, whose random numbers are not the
+        # world's
+        with self._giving_turns():
+            await self._turns_while_others_wait()
+
+        await self._asking.end_tick()
+
+    async def last_steps(self, step: Step) -> None:
+        """Let every agent take a step at the end of a round, and answer its questions.
+
+        Args:
+            step: The step.
+        """
+        self._host.enter(Phase.STEPPING)
+        for agent in self._host.agents:
+            await self._take_turn(agent, step)
+
+        await self._asking.end_tick()
+        await self._asking.end_round()
+        self._host.enter(Phase.ENDING)
+
+    async def end_round(self) -> None:
+        """Wait for every open question."""
+        await self._asking.end_round()
+
+    async def close(self) -> None:
+        """Cancel all open requests; nothing is left running."""
+        await self._asking.close()
+        await super().close()
+        for left in self._running.values():
+            left.running.close()
+        self._running.clear()
+
+    async def _turns_while_others_wait(self) -> None:
+        asking, open_turns, proxied = self._asking, self._asking.open_turns, self._proxied
+        waiting = [turn.agent for turn in open_turns.values()]
+        for agent in self._in_order_of_places(waiting):
+            if self._is_alone and id(agent) in open_turns:
+                asking.put_off(agent, partial(self._late_turn, agent))
+                continue
+
+            # others may see what this turn does, so they wait as well
+            while id(agent) in open_turns:
+                await asking.settle_next()
+
+            step = proxied.get(agent._kind) or self._in_turn.step_of(agent)
+            if step is not None:
+                await self._take_turn(agent, step)
+
+    async def _take_turn(self, agent: Any, step: Step) -> None:
+        self._step(agent, step)
+        self._host.acting = None
+        question = self._asked_next()
+        if question is not None:
+            await self._asking.ask(agent, question)
 
     def _late_turn(self, agent: Any) -> Put | None:
         """Let an agent take an earlier tick's turn, and return its question, if any."""
         with self._going_on(agent):
             step = self._in_turn.step_of(agent)
-            return None if step is None else self._step(agent, step)
+            if step is not None:
+                self._step(agent, step)
 
-    @contextmanager
-    def _going_on(self, agent: Any) -> Iterator[None]:
-        """Let an agent act in an earlier tick inside the block."""
-        host = self._host
-        in_its_tick = self.roster.in_tick(host.ticks)
-        going_on = self._acting(agent)
-        with going_on, host.explaining(), in_its_tick, host.guarding():
-            yield
+        return self._asked_next()
 
-    def _go_on_with(self, waiting: Waited, answer: Answer) -> None:
-        """Continue the step of a proxy, the rest of which is not the user's code."""
-        # without context managers, whose calls every answer would pay for
-        host = self._host
-        before = host.phase
-        host.enter(Phase.STEPPING)
-        host.acting = waiting.owner
-        try:
-            self._advance_with(waiting, answer)
-        finally:
-            host.acting = None
-            host.enter(before)
+    def _answered(self, question: Put, answer: Answer) -> Put | None:
+        """Let a step continue with its answer, and return its next question, if any."""
+        self.counts.add((answer,))
+        waited = self._running.pop(id(question))
+        waited.take(answer)
+        with self._host.in_phase(Phase.STEPPING):
+            self._continue(waited)
 
-    def _advance_with(self, waiting: Waited, answer: Answer) -> None:
-        if isinstance(waiting, Asked) and isinstance(answer, Decision):
-            waiting.decision = answer
-            waiting.answer = answer.chosen
-        else:
-            waiting.answer = answer
-        value = self._value_of(waiting)
-
-        self._advance(waiting.owner, waiting.running, value)
-
-    def _advance(self, owner: Any, running: Running, value: Any) -> None:
-        """Continue a step until it waits or ends; no guest awaits the event loop here."""
-        waited = continued(self._host, owner, running, value)
-        if waited is not None:
-            self._waiting.append(waited)
+        return self._asked_next()
 
     def _asked_next(self) -> Put | None:
-        """Return the question of the step that just continued."""
+        """Return the question of the step that just took its turn or continued."""
         if not self._waiting:
             return None
 
-        waiting = self._waiting.pop()
-        waiting.is_open = True
-        question: Put | None = waiting.put()
-        if question is None or waiting.agent is not waiting.owner:
-            waiting.running.close()
-            raise SimulationError(
-                f"the step of {waiting.owner!r} waits for another agent: {OVERLAP_RULE}"
-            )
+        waited = self._waiting.pop()
+        waited.is_open = True
+        question: Put = waited.put()
+        self._running[id(question)] = waited
 
-        self._running[id(question)] = waiting
         return question
-
-    @contextmanager
-    def _acting(self, agent: Any) -> Iterator[None]:
-        """Let a step that has its answer continue inside the block."""
-        host = self._host
-        with host.in_phase(Phase.GOING_ON):
-            host.acting = agent
-            try:
-                yield
-            finally:
-                host.acting = None
 
 
 def _refuse_message(message: Message, to: Any) -> None:

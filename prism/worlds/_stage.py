@@ -48,12 +48,12 @@ from prism.worlds._agent import (
     plain_class,
 )
 from prism.worlds._agent_set import AgentSet
-from prism.worlds._asking import Answerers, Event, RelayLogger, asking_with
+from prism.worlds._asking import Answerers, AsTheyCome, Event, RelayLogger
 from prism.worlds._guest import OBJECT, Guest, Proxy, as_agent, join
 from prism.worlds._host import RunHost
 from prism.worlds._kinds import NEVER, Kind, Parts, charts_of, make_kinds, triggers_of
 from prism.worlds._notes import kept_notes, restore_notes
-from prism.worlds._overlap import OverlapTicks
+from prism.worlds._overlap import OpenTicks, OverlapTicks
 from prism.worlds._parameters import parameters_told
 from prism.worlds._people import AgentTable
 from prism.worlds._pictures import looks
@@ -174,10 +174,11 @@ class AgentStage:
         self._sampled: SampledLogger | None = None
         if setting.sampling is not None:
             given = self._sampled = SampledLogger(given)
-        self._asking = (
-            asking_with(setting.answerers, given, setting.clock) if world.overlap else None
-        )
-        # in an overlap world, events wait there for those of earlier decisions
+        # answers that come at once leave no tick open
+        self._asking: AsTheyCome | None = None
+        if world.overlap and setting.answerers.concurrency:
+            self._asking = AsTheyCome(setting.answerers, given, setting.clock)
+        # with open ticks, events wait there for those of earlier decisions
         self.logger: EventLogger | None = given if self._asking is None else self._asking.logger
         self.host: RunHost = self.host_class(
             world,
@@ -317,7 +318,9 @@ class AgentStage:
         """Prepare the ticks, after `setup` has changed the agents."""
         arguments = self._world, self.host, self._setting.answerers, self.logger
         if self._asking is not None:
-            self.ticks = OverlapTicks(*arguments, self._asking)
+            self.ticks = OpenTicks(*arguments, self._asking)
+        elif self._world.overlap:
+            self.ticks = OverlapTicks(*arguments)
         else:
             self.ticks = (TogetherTicks if self._world.together else Ticks)(*arguments)
 

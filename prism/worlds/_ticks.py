@@ -262,10 +262,11 @@ class Ticks:
         """Ask for all decisions and texts, then continue the steps in the order of the turns."""
         late = self._open(wave)
         policy = self._host.draws
-        if policy is not None:
-            self._draw(policy, wave)
-        if policy is None or any(type(each) is Writing for each in wave):
+        if policy is None:
             await self._ask(wave)
+        else:
+            self._draw(policy, wave)
+            await self._ask([each for each in wave if type(each) is Writing])
 
         with self._host.guarding():
             await self._go_on(wave, late)
@@ -352,8 +353,7 @@ class Ticks:
         told = iter(answers)
         for each in wave:
             if id(each) in asked:
-                answer = next(told)
-                each.answer = answer.chosen if isinstance(answer, Decision) else answer
+                each.take(next(told))
 
     def _apply(self, asked: Asked, chosen: Any) -> Any:
         """Carry out an answer, and return the state, or None if the agent moved meanwhile."""
