@@ -114,7 +114,9 @@ class FeedSteps(World[Any]):
     @during(AgentState.IDLE)
     def open_feed(self, reader: Reader) -> None:
         """Begin to scroll if there is anything to read, or to write if there is an idea."""
-        if self._has_idea(reader) or not self._visits(reader):
+        if self._has_idea(reader):
+            return
+        if self._playing.parameters.visit_chance < 1 and not self._visits(reader):
             return
         if self._playing.feeds.refresh(reader):
             reader.fire(FEED_READY)
@@ -277,12 +279,9 @@ class FeedSteps(World[Any]):
     def _visits(self, reader: Reader) -> bool:
         """Return whether an idle agent opens its feed."""
         playing = self._playing
-        now, clock = playing.parameters, playing.host.clock
-        if now.visit_chance >= 1:
-            return True
-
+        clock, chance = playing.host.clock, playing.parameters.visit_chance
         stream = RandomStream(playing.host.seed, "visits", reader.agent_id, clock.round, clock.tick)
-        return stream.chance(now.visit_chance)
+        return stream.chance(chance)
 
     # Weighing
 
@@ -328,22 +327,35 @@ class FeedSteps(World[Any]):
         agent, post, playing = reader.agent, reader.post, self._playing
         now = playing.parameters
         pulls = herding_pulls(now, playing.network, post)
+        told = {} if playing.host.draws else self._told(reader, details, meanings)
         return made_of(
             Question,
             agent=agent,
-            state=agent.state,
+            state=AgentState.EVALUATING,
             trigger=DECIDES,
             options=tuple(options),
             context=post,
             weights=self._odds(reader, pulls),
-            chart=reader._chart.definition,
-            parameters=playing.host.parameters,
-            recall=partial(recollect, playing.network, agent),
             pulls=pulls,
             relevance_pull=now.relevance_pull,
-            details=details,
-            meanings=meanings,
+            **told,
         )
+
+    def _told(
+        self,
+        reader: Reader,
+        details: Mapping[str, Any],
+        meanings: Mapping[AgentState, str] | None,
+    ) -> dict[str, Any]:
+        """Return what only a model is told with a question."""
+        playing = self._playing
+        return {
+            "chart": reader._chart.definition,
+            "parameters": playing.host.parameters,
+            "recall": partial(recollect, playing.network, reader.agent),
+            "details": details,
+            "meanings": meanings,
+        }
 
     def _odds(
         self, reader: Reader, pulls: Mapping[Any, float] | None

@@ -114,11 +114,20 @@ class OverlapTicks(Ticks):
             host.enter(Phase.WAITING)
 
     def _turns_of_all(self) -> None:
+        host, world = self._host, self._world
         proxied, step_of = self._proxied, self._in_turn.step_of
         for agent in self._in_order_of_places():
             step = proxied.get(agent._kind) or step_of(agent)
-            if step is not None:
-                self._step(agent, step)
+            if step is None:
+                continue
+
+            # as `_step`, without a call for every turn
+            host.acting = agent
+            running = step(world, agent)
+            if running is not None:
+                self._advance(agent, running, None)
+            elif host.unawaited is not None:
+                refuse_unawaited(host)
 
     def _in_order_of_places(self, waiting: Iterable[Any] = ()) -> Iterable[Any]:
         """Return the agents that may have something to do, in their order.
@@ -181,20 +190,20 @@ class OverlapTicks(Ticks):
             host.enter(Phase.WAITING)
 
     async def _go_on(self, wave: Sequence[Waited], _late: set[int]) -> None:
+        self._continue(wave)
+
+    def _continue(self, wave: Iterable[Waited]) -> None:
+        """Carry out answers, and let the steps continue with them."""
+        host, value_of = self._host, self._value_of
         for each in wave:
-            self._continue(each)
+            host.acting = owner = each.owner
+            if isinstance(owner, Proxy):
+                # not the user's code: without context managers, for which every answer would pay
+                self._advance(owner, each.running, value_of(each))
+                continue
 
-    def _continue(self, waited: Waited) -> None:
-        """Carry out an answer, and let the step continue with it."""
-        owner = waited.owner
-        if isinstance(owner, Proxy):
-            # not the user's code, and without context managers, for which every answer would pay
-            self._host.acting = owner
-            self._advance(owner, waited.running, self._value_of(waited))
-            return
-
-        with self._going_on(owner):
-            self._advance(owner, waited.running, self._value_of(waited))
+            with self._going_on(owner):
+                self._advance(owner, each.running, value_of(each))
 
     @contextmanager
     def _going_on(self, agent: Any) -> Iterator[None]:
@@ -317,7 +326,7 @@ class OpenTicks(OverlapTicks):
         waited = self._running.pop(id(question))
         waited.take(answer)
         with self._host.in_phase(Phase.STEPPING):
-            self._continue(waited)
+            self._continue([waited])
 
         return self._asked_next()
 

@@ -275,7 +275,8 @@ class Ticks:
         """Have the policy draw all decisions of a wave."""
         self._host.acting = None
         asked = [each for each in wave if type(each) is Asked and each.is_open]
-        begin_streams([each.agent._decision_random for each in asked])
+        # who asks for another object has that draw from its own stream
+        begin_streams([each.agent._decision_random for each in asked if each.question is None])
         drawn = policy.choose([each.question or each for each in asked], self._logger)
         for each, chosen in zip(asked, drawn, strict=True):
             each.answer = chosen

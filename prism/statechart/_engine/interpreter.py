@@ -81,11 +81,11 @@ class Interpreter(Running[StateT]):
         super().__init__(definition, rows)
         self._members = {state: state for state in definition.states}
         self._nested = None if definition.tree is None else cast("NestedRows", rows)
-        # no dwell time is too long in a final state
-        self._limits: dict[Any, float] = {
-            **definition.timeouts,
-            **dict.fromkeys(definition.final_states, inf),
-        }
+        # no dwell time is too long in a final state, or where nothing reacts to it
+        lasting = [*definition.final_states]
+        if self._nested is None:
+            lasting += [state for state in definition.states if TIMEOUT not in rows[state]]
+        self._limits: dict[Any, float] = {**definition.timeouts, **dict.fromkeys(lasting, inf)}
         self._schedule: Schedule | None = None
         if definition.tree is not None:
             # loaded only where there are composites
