@@ -134,7 +134,7 @@ def a_decision(folder: Path, *, committed: bool) -> Way:
         )
         way = Way(
             "statechart/reasoner/_questions.py:made_of",
-            "worlds/_overlap.py:OverlapTicks._answered",
+            "worlds/_overlap.py:OpenTicks._answered",
             returned=committed,
             after=1,
         )
