@@ -120,6 +120,8 @@ class Feeds:
         """
         now = self._parameters()
         if now.feed == INTERESTS and now.beyond_follows is None and self._rank is None:
+            if not reader.has_news:
+                return bool(reader.unread)
             return self._network.refresh(reader, now.feed_length, self._seed)
 
         if reader.nothing_by is now and self._stays_empty(reader, now):

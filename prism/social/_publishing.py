@@ -241,12 +241,11 @@ class Network:
             Whether there is anything to read.
         """
         since, reader.seen_until = reader.seen_until, len(self.posts)
-        if not reader.has_news:
-            return bool(reader.unread)
-
         fresh = [posts for posts in reader.sources if posts and posts[-1].number >= since]
         if not fresh:
-            self._await_news(reader)
+            # a first feed is drawn from the opening posts, which may still come
+            if self.posts:
+                self._await_news(reader)
             return bool(reader.unread)
 
         newest: Iterable[Post] = _newest(fresh, since, length)
