@@ -15,6 +15,7 @@ from prism.agents import SeedPost, SocialAgent
 from prism.errors import FieldValueError
 from prism.runlog import SimulatedClock
 from prism.social import Draft, Network, Parameters, Post, Reader
+from prism.social._feeds import Feeds
 from prism.social._posts import HoldingLogger, Later
 from tests.kit.feeds import network_of_agents
 
@@ -167,6 +168,21 @@ def test_refresh_tells_whether_there_is_anything_to_read() -> None:
     assert not network.refresh(reader)
 
 
+@pytest.mark.parametrize("liking", [{"following": ["ben"]}, {"interests": ["art"]}])
+def test_an_idle_reader_looks_again_only_for_a_post_that_may_be_for_it(
+    liking: dict[str, Any],
+) -> None:
+    """Once a feed has found nothing, posts by others on other topics are no news to its reader."""
+    network, reader = network_of(**liking)
+    write(network, "cem", "bees")
+    assert not network.refresh(reader)
+    assert not reader.has_news
+    write(network, "cem", "bees")
+    assert not reader.has_news
+    write(network, "ben", "art")
+    assert reader.has_news
+
+
 happenings = st.one_of(
     st.tuples(st.just("write"), st.sampled_from(AUTHORS), st.sets(st.sampled_from(TOPICS))),
     st.tuples(st.just("read"), st.integers(0, 3), st.just(frozenset())),
@@ -183,6 +199,7 @@ def test_feeds_follow_their_definition(
 ) -> None:
     """However writing and reading alternate, a feed is what its definition by a full scan says."""
     network, reader = network_of(interests=sorted(interests), following=sorted(following))
+    feeds = Feeds(network, 0, SimulatedClock(), Parameters)
     waiting: list[Post] = []
     expected: list[Post] = []
     for what, detail, topics in history:
@@ -191,7 +208,7 @@ def test_feeds_follow_their_definition(
             if detail != "ann" and (detail in following or topics & interests):
                 waiting.insert(0, post)
             continue
-        network.refresh(reader)
+        feeds.refresh(reader)
         expected, waiting = [*waiting, *expected], []
         assert list(reader.unread) == expected
         for _ in range(min(detail, len(expected))):
