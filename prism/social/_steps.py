@@ -28,6 +28,7 @@ from prism.social._weighing import (
 )
 from prism.social._writing import PostTexts
 from prism.statechart import AgentState, Question, TextCall
+from prism.statechart.reasoner._policy import ToDraw
 from prism.statechart.reasoner._questions import made_of
 from prism.statechart.social import (
     ACTION_DONE,
@@ -143,7 +144,8 @@ class FeedSteps(World[Any]):
         details = self._weighed(reader, is_open=is_open)
         if is_open:
             meanings = MEANINGS_OF_ACTS if is_model else None
-            return self._decide(reader, self._question(reader, options, details, meanings))
+            question = self._question(reader, tuple(options), details, meanings)
+            return self._decide(reader, question, is_own_choice=is_model)
 
         # with one option, there is nothing to decide
         reader.fire(IGNORES, post)
@@ -320,42 +322,27 @@ class FeedSteps(World[Any]):
     def _question(
         self,
         reader: Reader,
-        options: list[AgentState],
+        options: tuple[AgentState, ...],
         details: Mapping[str, Any],
         meanings: Mapping[AgentState, str] | None,
-    ) -> Question:
+    ) -> Question | ToDraw:
         agent, post, playing = reader.agent, reader.post, self._playing
-        now = playing.parameters
-        pulls = herding_pulls(now, playing.network, post)
-        told = {} if playing.host.draws else self._told(reader, details, meanings)
+        now, network = playing.parameters, playing.network
+        pulls = herding_pulls(now, network, post)
+        odds, state = self._odds(reader, pulls), AgentState.EVALUATING
+        asked = ToDraw(agent, state, DECIDES, options, post, odds, pulls, now.relevance_pull)
+        if playing.host.draws is not None:
+            return asked
+
         return made_of(
             Question,
-            agent=agent,
-            state=AgentState.EVALUATING,
-            trigger=DECIDES,
-            options=tuple(options),
-            context=post,
-            weights=self._odds(reader, pulls),
-            pulls=pulls,
-            relevance_pull=now.relevance_pull,
-            **told,
+            **asked._asdict(),
+            chart=reader._chart.definition,
+            parameters=playing.host.parameters,
+            recall=partial(recollect, network, agent),
+            details=details,
+            meanings=meanings,
         )
-
-    def _told(
-        self,
-        reader: Reader,
-        details: Mapping[str, Any],
-        meanings: Mapping[AgentState, str] | None,
-    ) -> dict[str, Any]:
-        """Return what only a model is told with a question."""
-        playing = self._playing
-        return {
-            "chart": reader._chart.definition,
-            "parameters": playing.host.parameters,
-            "recall": partial(recollect, playing.network, reader.agent),
-            "details": details,
-            "meanings": meanings,
-        }
 
     def _odds(
         self, reader: Reader, pulls: Mapping[Any, float] | None
@@ -371,12 +358,14 @@ class FeedSteps(World[Any]):
         virality = virality_of(now, self._playing.host.seed, post)
         return odds_of(now, reader.activity, relevance, post, pulls, virality)
 
-    async def _decide(self, reader: Reader, question: Question) -> None:
+    async def _decide(
+        self, reader: Reader, question: Question | ToDraw, *, is_own_choice: bool
+    ) -> None:
         asked = Asked(reader, DECIDES, question.context, None, None, question)
         await asked
 
         # a policy's choice is no more than that
-        decision, is_own_choice = asked.decision, question.meanings is not None
+        decision = asked.decision
         reader.choose(None if decision is None else decision.said, by_model=is_own_choice)
         if asked.answer is AgentState.COMPOSING:
             # a time-out discards what the agent was about to do
