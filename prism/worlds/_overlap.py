@@ -189,6 +189,13 @@ class OverlapTicks(Ticks):
             host.acting = None
             host.enter(Phase.WAITING)
 
+    def _open(self, wave: Sequence[Waited]) -> set[int]:
+        # an agent asks only for itself, so nobody is asked twice
+        for each in wave:
+            each.is_open = True
+
+        return set()
+
     async def _go_on(self, wave: Sequence[Waited], _late: set[int]) -> None:
         self._continue(wave)
 
