@@ -28,7 +28,7 @@ from tests.kit.worlds import run_in
 
 AGENTS, ROUNDS = 40, 4
 STORIES = {0: "925adf72a3651399", 7: "f66268750486bbf4"}
-"""What seeds told before the feed was a world, as `story_of` puts it."""
+"""What seeds tell, as `story_of` puts it."""
 
 
 class Warned(Feed):
