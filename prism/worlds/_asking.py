@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, takewhile
 from typing import Any, Protocol, runtime_checkable
 
 from prism.errors import ReasonerError
@@ -49,8 +49,14 @@ Answer = Any
 Apply = Callable[[Any, Any], Put | None]
 """Carries out an answer; returns what the agent asks next in the same tick, if anything."""
 
+Depends = Callable[[Any, Sequence[Any]], bool]
+"""Returns whether an agent's turn depends on those of others that have still to take theirs."""
+
 MOST_TICKS = 8
 """Most ticks that are open at the same time, which bounds how many turns and events wait."""
+
+QUESTIONS_PER_SLOT = 2
+"""With fewer open questions for each slot, agents go ahead of those that wait, to ask more."""
 
 Buffer = list[tuple[Moment, Level, str, dict[str, Any]]]
 """Events that wait for earlier ones: the time, level, name and keys of each."""
@@ -236,6 +242,7 @@ class _Turn:
     told: Buffer = field(default_factory=list)
     waves: list[_Wave] = field(default_factory=list)
     over: asyncio.Task[None] = field(init=False)
+    may_be_next: asyncio.Future[None] | None = None
 
 
 @dataclass(slots=True)
@@ -264,6 +271,9 @@ class AsTheyCome:
             address.
         apply: Applies a decision. Set it before the first question.
         open_questions: Number of questions without an answer. Other threads may read it.
+        most_ticks: Most ticks that are open at the same time.
+        depends: Returns whether the turn of an agent must wait until all earlier ones are taken,
+            given the agents that have still to take theirs. None if it waits for its own only.
     """
 
     apply: Apply
@@ -280,6 +290,20 @@ class AsTheyCome:
         self._clock = clock
         # the last one is the current tick
         self._ticks: deque[_Tick] = deque([_Tick()])
+        self.most_ticks: int = MOST_TICKS
+        self.depends: Depends | None = None
+        # the turns that are still to be taken, in their order
+        self._late: dict[int, _Turn] = {}
+        self._lacks_questions: asyncio.Future[None] | None = None
+
+    @property
+    def is_short(self) -> bool:
+        """Whether there are too few open questions to keep every slot busy."""
+        return self.open_questions < QUESTIONS_PER_SLOT * self._answerers.concurrency
+
+    def must_wait(self, agent: Any) -> bool:
+        """Return whether an agent's turn depends on earlier ones that are still to be taken."""
+        return bool(self._late) and self._depends(agent, self._late.values())
 
     async def ask(self, agent: Any, question: Put) -> None:
         """Ask one agent's question, and let the open requests make progress."""
@@ -287,14 +311,16 @@ class AsTheyCome:
         await asyncio.sleep(0)
 
     def put_off(self, agent: Any, take: Callable[[], Put | None]) -> None:
-        """Have an agent take this turn once its earlier ones are over.
+        """Have an agent take this turn once the turns on which it depends are over.
 
         Args:
             agent: The agent.
             take: Takes the turn, and returns its question, if any.
         """
         turn, told = _Turn(agent, self._clock.moment), self._ticks[-1].told
-        self._open(turn, self.open_turns[id(agent)], take)
+        if self.depends is not None:
+            self._late[id(turn)] = turn
+        self._open(turn, self.open_turns.get(id(agent)), take)
         told += [turn.told, []]
         self._ordered.buffer = told[-1]
 
@@ -310,11 +336,20 @@ class AsTheyCome:
         self._keep(tick, turn)
         self._go_on()
 
+    async def settle_next_or_lack(self) -> None:
+        """Wait for the end of the first open turn, or until there are too few open questions."""
+        over = self._ticks[0].turns[0].over
+        if not over.done():
+            lacks = self._lacks_questions = asyncio.get_running_loop().create_future()
+            await asyncio.wait((over, lacks), return_when=asyncio.FIRST_COMPLETED)
+        if over.done():
+            await self.settle_next()
+
     async def end_tick(self) -> None:
         """Begin another tick, once few enough are open."""
         self._ticks.append(_Tick())
         self._go_on()
-        while len(self._ticks) > MOST_TICKS:
+        while len(self._ticks) > self.most_ticks:
             await self.settle_next()
 
     async def end_round(self) -> None:
@@ -333,6 +368,7 @@ class AsTheyCome:
         for tick in self._ticks:
             self._write(tick)
         self._ticks = deque([_Tick()])
+        self._late.clear()
         self._ordered.buffer = None
 
     def _open(
@@ -376,10 +412,13 @@ class AsTheyCome:
         """Take a turn that was put off, and apply its agent's answers until it asks nothing."""
         # later ticks wait for earlier ones, also in the queue of a pool
         ASKED_AT.set((self._clock, turn.moment.seconds))
-        if before is not None and take is not None:
-            await before.over
+        if take is not None:
+            if before is not None:
+                await before.over
+            await self._free_of_others(turn)
             with self._writing_to(turn.told, turn.moment):
                 turn.question = take()
+            self._note_taken(turn)
 
         question = turn.question
         while question is not None:
@@ -393,6 +432,26 @@ class AsTheyCome:
 
         if self.open_turns[id(turn.agent)] is turn:
             del self.open_turns[id(turn.agent)]
+
+    async def _free_of_others(self, turn: _Turn) -> None:
+        """Wait until a turn depends on no turn that is still to be taken."""
+        while id(turn) in self._late:
+            earlier = takewhile(lambda each: each is not turn, self._late.values())
+            if not self._depends(turn.agent, earlier):
+                return
+            turn.may_be_next = asyncio.get_running_loop().create_future()
+            await turn.may_be_next
+
+    def _depends(self, agent: Any, earlier: Iterable[_Turn]) -> bool:
+        agents = [each.agent for each in earlier]
+        return bool(agents) and self.depends is not None and self.depends(agent, agents)
+
+    def _note_taken(self, turn: _Turn) -> None:
+        """Note that a turn is taken, and have the next one tried again."""
+        self._late.pop(id(turn), None)
+        following = next(iter(self._late.values()), None)
+        if following is not None and following.may_be_next is not None:
+            _wake(following.may_be_next)
 
     @contextmanager
     def _writing_to(self, buffer: Buffer, moment: Moment) -> Iterator[None]:
@@ -421,8 +480,15 @@ class AsTheyCome:
             ) from error
         finally:
             self.open_questions -= 1
+            if self._lacks_questions is not None and self.is_short:
+                _wake(self._lacks_questions)
 
         return answer
+
+
+def _wake(waiting: asyncio.Future[None]) -> None:
+    if not waiting.done():
+        waiting.set_result(None)
 
 
 def _moved_to(moment: Moment, told: Buffer) -> Buffer:

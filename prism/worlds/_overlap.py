@@ -35,6 +35,9 @@ from prism.worlds._ticks import Ticks
 from prism.worlds._turns import InTurn
 from prism.worlds._world import World
 
+TICKS_AHEAD = 2
+"""Most ticks by which an agent's turn may be ahead of one that is still to be taken."""
+
 
 class OverlapTicks(Ticks):
     """Runs the ticks of an overlap world whose answers come at once: after the turns of all.
@@ -255,6 +258,10 @@ class OpenTicks(OverlapTicks):
         asking.apply = self._answered
         self._asking = asking
         self._running: dict[int, Waited] = {}
+        asking.depends = world._prism_depends()
+        self._goes_ahead = asking.depends is not None
+        if self._goes_ahead:
+            asking.most_ticks = 2 + TICKS_AHEAD
 
     @property
     def open_questions(self) -> int:
@@ -307,6 +314,11 @@ class OpenTicks(OverlapTicks):
             if self._is_alone and id(agent) in open_turns:
                 asking.put_off(agent, partial(self._late_turn, agent))
                 continue
+            if self._goes_ahead:
+                await self._until_short_of_questions(agent)
+                if id(agent) in open_turns or asking.must_wait(agent):
+                    asking.put_off(agent, partial(self._late_turn, agent))
+                    continue
 
             # others may see what this turn does, so they wait as well
             while id(agent) in open_turns:
@@ -315,6 +327,12 @@ class OpenTicks(OverlapTicks):
             step = proxied.get(agent._kind) or self._in_turn.step_of(agent)
             if step is not None:
                 await self._take_turn(agent, step)
+
+    async def _until_short_of_questions(self, agent: Any) -> None:
+        """Wait while an agent's turn cannot be taken, unless slots would be idle meanwhile."""
+        asking = self._asking
+        while not asking.is_short and (id(agent) in asking.open_turns or asking.must_wait(agent)):
+            await asking.settle_next_or_lack()
 
     async def _take_turn(self, agent: Any, step: Step) -> None:
         self._step(agent, step)
@@ -325,6 +343,13 @@ class OpenTicks(OverlapTicks):
 
     def _late_turn(self, agent: Any) -> Put | None:
         """Let an agent take an earlier tick's turn, and return its question, if any."""
+        proxied = self._proxied.get(agent._kind)
+        if proxied is not None:
+            with self._host.in_phase(Phase.STEPPING), self._host.explaining():
+                self._step(agent, proxied)
+            self._host.acting = None
+            return self._asked_next()
+
         with self._going_on(agent):
             step = self._in_turn.step_of(agent)
             if step is not None:
