@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from prism.social._composing import TemplateComposer
@@ -14,6 +14,12 @@ from prism.worlds._world import STEP
 _OWN_TURNS = (AgentState.RESTING, AgentState.SCROLLING)
 """States in which a turn changes and sees only its own agent."""
 
+_CAN_LIKE = (AgentState.EVALUATING, AgentState.ENGAGING_LIKE)
+"""States in which an agent may soon like the post that it looks at."""
+
+_CAN_LOOK = (AgentState.EVALUATING, AgentState.SCROLLING)
+"""States in which an agent may soon look at the first post of its feed."""
+
 _HOOKS = ("setup", "round_begins", "round_ends", "until")
 """What runs when no turn is left to be taken."""
 
@@ -21,7 +27,7 @@ _JUDGED = ("should_engage", "rank")
 """What a feed may override besides the methods of its steps."""
 
 
-def depends_with(feed: Any, playing: Playing) -> Callable[[Reader, Sequence[Reader]], bool] | None:
+def depends_with(feed: Any, playing: Playing) -> Callable[[Reader, Iterable[Reader]], bool] | None:
     """Return whether a reader's turn depends on others, or None if all may depend on each other.
 
     That is so if the user's own code takes part in the turns, or if a writer or a treatment may
@@ -43,13 +49,13 @@ def depends_with(feed: Any, playing: Playing) -> Callable[[Reader, Sequence[Read
     if not is_known:
         return None
 
-    def depends(reader: Reader, earlier: Sequence[Reader]) -> bool:
+    def depends(reader: Reader, earlier: Iterable[Reader]) -> bool:
         if playing.of_posts or playing.parameters.dislike_chance:
             return True
 
         state = reader.agent.state
         if state is AgentState.EVALUATING:
-            return any(_may_like(each, reader.post) for each in earlier)
+            return _may_be_liked(reader.post, earlier)
         return state not in _OWN_TURNS
 
     return depends
@@ -71,14 +77,17 @@ def _has_own_turns(cls: type) -> bool:
     )
 
 
-def _may_like(reader: Reader, post: Any) -> bool:
-    """Return whether a reader may like a post in the turn it has to take, or in the next two.
+def _may_be_liked(post: Any, readers: Iterable[Reader]) -> bool:
+    """Return whether one of the readers may like a post in the turn it has to take, or the next two.
 
     In these, it can only like the post that it looks at, or the first of its feed.
     """
-    state = reader.agent.state
-    if state in (AgentState.EVALUATING, AgentState.ENGAGING_LIKE) and reader.post is post:
-        return True
+    for reader in readers:
+        # most are settled by the posts, without a look at the state
+        if reader.post is post and reader.agent.state in _CAN_LIKE:
+            return True
+        unread = reader.unread
+        if unread and unread[0] is post and reader.agent.state in _CAN_LOOK:
+            return True
 
-    is_next = bool(reader.unread) and reader.unread[0] is post
-    return is_next and state in (AgentState.EVALUATING, AgentState.SCROLLING)
+    return False

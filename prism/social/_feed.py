@@ -571,7 +571,7 @@ class Feed(FeedSteps):
 
         self._draw_ideas()
 
-    def _prism_depends(self) -> Callable[[Any, Sequence[Any]], bool] | None:
+    def _prism_depends(self) -> Callable[[Any, Iterable[Any]], bool] | None:
         """Return which turns of readers depend on others, if all of it is known."""
         return depends_with(self, self._playing)
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from itertools import chain, takewhile
@@ -49,7 +49,7 @@ Answer = Any
 Apply = Callable[[Any, Any], Put | None]
 """Carries out an answer; returns what the agent asks next in the same tick, if anything."""
 
-Depends = Callable[[Any, Sequence[Any]], bool]
+Depends = Callable[[Any, Iterable[Any]], bool]
 """Returns whether an agent's turn depends on those of others that have still to take theirs."""
 
 MOST_TICKS = 8
@@ -303,7 +303,10 @@ class AsTheyCome:
 
     def must_wait(self, agent: Any) -> bool:
         """Return whether an agent's turn depends on earlier ones that are still to be taken."""
-        return bool(self._late) and self._depends(agent, self._late.values())
+        if not self._late or self.depends is None:
+            return False
+
+        return self.depends(agent, (each.agent for each in self._late.values()))
 
     async def ask(self, agent: Any, question: Put) -> None:
         """Ask one agent's question, and let the open requests make progress."""
@@ -435,21 +438,24 @@ class AsTheyCome:
 
     async def _free_of_others(self, turn: _Turn) -> None:
         """Wait until a turn depends on no turn that is still to be taken."""
-        while id(turn) in self._late:
-            earlier = takewhile(lambda each: each is not turn, self._late.values())
-            if not self._depends(turn.agent, earlier):
-                return
+        while turn is not self._next_late() and self._depends_on_earlier(turn):
             turn.may_be_next = asyncio.get_running_loop().create_future()
             await turn.may_be_next
 
-    def _depends(self, agent: Any, earlier: Iterable[_Turn]) -> bool:
-        agents = [each.agent for each in earlier]
-        return bool(agents) and self.depends is not None and self.depends(agent, agents)
+    def _depends_on_earlier(self, turn: _Turn) -> bool:
+        if self.depends is None:
+            return False
+
+        earlier = takewhile(lambda each: each is not turn, self._late.values())
+        return self.depends(turn.agent, (each.agent for each in earlier))
+
+    def _next_late(self) -> _Turn | None:
+        return next(iter(self._late.values()), None)
 
     def _note_taken(self, turn: _Turn) -> None:
         """Note that a turn is taken, and have the next one tried again."""
         self._late.pop(id(turn), None)
-        following = next(iter(self._late.values()), None)
+        following = self._next_late()
         if following is not None and following.may_be_next is not None:
             _wake(following.may_be_next)
 

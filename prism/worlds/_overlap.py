@@ -314,11 +314,9 @@ class OpenTicks(OverlapTicks):
             if self._is_alone and id(agent) in open_turns:
                 asking.put_off(agent, partial(self._late_turn, agent))
                 continue
-            if self._goes_ahead:
-                await self._until_short_of_questions(agent)
-                if id(agent) in open_turns or asking.must_wait(agent):
-                    asking.put_off(agent, partial(self._late_turn, agent))
-                    continue
+            if self._goes_ahead and not await self._is_free(agent):
+                asking.put_off(agent, partial(self._late_turn, agent))
+                continue
 
             # others may see what this turn does, so they wait as well
             while id(agent) in open_turns:
@@ -328,11 +326,19 @@ class OpenTicks(OverlapTicks):
             if step is not None:
                 await self._take_turn(agent, step)
 
-    async def _until_short_of_questions(self, agent: Any) -> None:
-        """Wait while an agent's turn cannot be taken, unless slots would be idle meanwhile."""
+    async def _is_free(self, agent: Any) -> bool:
+        """Wait until an agent's turn can be taken, or slots would be idle if all waited for it.
+
+        Returns:
+            Whether it can be taken.
+        """
         asking = self._asking
-        while not asking.is_short and (id(agent) in asking.open_turns or asking.must_wait(agent)):
+        while id(agent) in asking.open_turns or asking.must_wait(agent):
+            if asking.is_short:
+                return False
             await asking.settle_next_or_lack()
+
+        return True
 
     async def _take_turn(self, agent: Any, step: Step) -> None:
         self._step(agent, step)

@@ -465,7 +465,7 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
         del rounds
         return False
 
-    def _prism_depends(self) -> Callable[[Any, Sequence[Any]], bool] | None:
+    def _prism_depends(self) -> Callable[[Any, Iterable[Any]], bool] | None:
         """Return what tells if a turn depends on those of agents that have still to take theirs.
 
         By default, all do, so no agent may go ahead.
