@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any, cast
 
-from prism.errors import SimulationError
 from prism.statechart import Decision, PolicyReasoner, Written
 from prism.statechart._definition import TIMEOUT
 from prism.statechart.reasoner._recollection import stay_in_words
