@@ -847,7 +847,8 @@ def _is_readable(generator: Any) -> bool:
 
 def _numpy_state() -> Any:
     library = sys.modules.get("numpy.random")
-    if library is None:
+    # another thread may be importing it just now
+    if library is None or getattr(library.__spec__, "_initializing", False):
         return None
 
     generator = library.get_bit_generator()

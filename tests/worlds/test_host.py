@@ -1,9 +1,12 @@
 """Random numbers that come from generators of the process."""
 
 import random
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.machinery import ModuleSpec
 from threading import Event, Thread
+from types import ModuleType
 from typing import Any
 
 import numpy
@@ -78,6 +81,15 @@ def test_a_normal_number_that_numpy_keeps_is_seen() -> None:
     with pytest.raises(SimulationError, match=r"the world draws from numpy\.random"):
         Run(Careless(source="normal", where="step"), 1).run()
     assert numpy.random.get_state()[1].tobytes() == words
+
+
+def test_numpy_that_another_thread_imports_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Until it is there as a whole, nobody can have drawn from it."""
+    half, spec = ModuleType("numpy.random"), ModuleSpec("numpy.random", None)
+    monkeypatch.setattr(spec, "_initializing", True, raising=False)
+    half.__spec__ = spec
+    monkeypatch.setitem(sys.modules, "numpy.random", half)
+    assert Run(Careless(source="python", where="nowhere"), 3).run().rounds
 
 
 @pytest.mark.parametrize(
