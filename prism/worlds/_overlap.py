@@ -76,13 +76,13 @@ class OverlapTicks(Ticks):
         await self._settle()
 
     async def last_steps(self, step: Step) -> None:
-        """Let every agent take a step at the end of a round, and answer its questions.
+        """Let every agent take a step at the end of a round, in the order of that round.
 
         Args:
             step: The step.
         """
         self._host.enter(Phase.STEPPING)
-        for agent in self._host.agents:
+        for agent in self._everybody():
             self._step(agent, step)
 
         await self._settle()
@@ -143,18 +143,23 @@ class OverlapTicks(Ticks):
         ordered = self._in_turn.agents(waiting)
         return (each for each in ordered if each._place not in away) if away else ordered
 
-    def _all_in_order(self) -> Iterable[Any]:
-        """Return all agents that are present and awake, in one order per round."""
+    def _everybody(self) -> Sequence[Any]:
+        """Return all agents, in one order per round."""
         host, place_of = self._host, self.roster.place_of
         if self._ordered_for != host.round:
             self._ordered_for = host.round
             self._ordered = sorted(host.agents, key=lambda each: (place_of(each), each.agent_id))
 
+        return self._ordered
+
+    def _all_in_order(self) -> Iterable[Any]:
+        """Return all agents that are present and awake, in one order per round."""
+        host, everybody = self._host, self._everybody()
         away = host.gone | host.asleep
         if not away:
-            return self._ordered
+            return everybody
 
-        return [each for each in self._ordered if each._place not in away]
+        return [each for each in everybody if each._place not in away]
 
     def _step(self, agent: Any, step: Step) -> None:
         """Let an agent take a step until it waits or ends."""
@@ -270,13 +275,13 @@ class OpenTicks(OverlapTicks):
         await self._asking.end_tick()
 
     async def last_steps(self, step: Step) -> None:
-        """Let every agent take a step at the end of a round, and answer its questions.
+        """Let every agent take a step at the end of a round, in the order of that round.
 
         Args:
             step: The step.
         """
         self._host.enter(Phase.STEPPING)
-        for agent in self._host.agents:
+        for agent in self._everybody():
             await self._take_turn(agent, step)
 
         await self._asking.end_tick()
