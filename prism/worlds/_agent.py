@@ -731,15 +731,20 @@ class Asked(Waited):
         self.since: Any = WAITING
         self.state: Any = None if question is None else question.state
         self.options: Sequence[Any] = ()
-        _begin_waiting(self, "decide", ", where it can wait for its answer; here, use fire")
+        if question is None:
+            _begin_waiting(self, "decide", ", where it can wait for its answer; here, use fire")
+        else:
+            # prism's own steps await what they ask
+            self.was_late = self.is_open = False
+            self.answer = None
 
     def __await__(self) -> Generator[Any, Any, Any]:
         """Carry out a request that leaves nothing to decide, or hand the question to the run."""
-        host = self.agent._host
-        host.unawaited = None
         if self.question is not None:
             return (yield self)
 
+        host = self.agent._host
+        host.unawaited = None
         settled = host.settle(self)
 
         return (yield self) if settled is self else settled
