@@ -828,6 +828,9 @@ def _begin_waiting(waiting: Waited, doing: str, instead: str) -> None:
             f"agent {agent.agent_id!r}: {doing} belongs in a step (@during){instead}"
         )
 
+    if host.unawaited is not None:
+        refuse_unawaited(host)
+
     host.unawaited = waiting
     waiting.was_late = waiting.is_open = False
     waiting.answer = None
@@ -879,9 +882,12 @@ def continued(
     if takes(owner, running, wanted):
         return None
 
+    frame = getattr(running, "cr_frame", None)
+    place = None if frame is None else place_in(frame.f_code, frame.f_lasti)
+    where = "" if place is None else f"{place}: "
     running.close()
     raise SimulationError(
-        f"the step of {owner!r} awaits {wanted!r}: a step may await only decide, write "
+        f"{where}the step of {owner!r} awaits {wanted!r}: a step may await only decide, write "
         "and receive of an agent; make whatever takes longer than a tick a state of the "
         "chart"
     )

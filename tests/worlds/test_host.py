@@ -4,7 +4,6 @@ import random
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from importlib.machinery import ModuleSpec
 from threading import Event, Thread
 from types import ModuleType
 from typing import Any
@@ -85,11 +84,41 @@ def test_a_normal_number_that_numpy_keeps_is_seen() -> None:
 
 def test_numpy_that_another_thread_imports_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Until it is there as a whole, nobody can have drawn from it."""
-    half, spec = ModuleType("numpy.random"), ModuleSpec("numpy.random", None)
-    monkeypatch.setattr(spec, "_initializing", True, raising=False)
-    half.__spec__ = spec
+    half = ModuleType("numpy.random")
     monkeypatch.setitem(sys.modules, "numpy.random", half)
     assert Run(Careless(source="python", where="nowhere"), 3).run().rounds
+
+
+class Doubtful(World[Person]):
+    """Fails when asked whether it is over."""
+
+    rounds = 1
+
+    @during(Mind.IGNORANT)
+    def step(self, person: Person) -> None:
+        """Do nothing."""
+
+    def until(self) -> bool:
+        """Fail."""
+        raise ValueError("who knows")
+
+
+class DoubtfulAtARate(Doubtful):
+    """The same world, in continuous time."""
+
+    activation = "rate"
+
+    @during(Mind.IGNORANT, rate=1.0)
+    def step(self, person: Person) -> None:
+        """Do nothing."""
+
+
+@pytest.mark.parametrize("world", [Doubtful, DoubtfulAtARate])
+def test_a_fault_in_until_is_told_with_its_round_and_tick(world: Any) -> None:
+    """It is nobody's step."""
+    with pytest.raises(ValueError, match="who knows") as raised:
+        Run(world(), 3).run()
+    assert raised.value.__notes__[1:] == ["in Doubtful.until, round 1, tick 1"]
 
 
 @pytest.mark.parametrize(
