@@ -132,7 +132,7 @@ class FeedSteps(World[Any]):
             reader.fire(SEES_POST, reader.look_at_next())
 
     @during(AgentState.EVALUATING)
-    def weigh_post(self, reader: Reader) -> Running | None:
+    def weigh_post(self, reader: Reader) -> Asked | None:
         """Decide how to react to a post, if there is a choice."""
         agent, post, playing = reader.agent, reader.post, self._playing
         options = reader._chart.enabled_targets(agent, DECIDES, post)
@@ -144,7 +144,8 @@ class FeedSteps(World[Any]):
         if len(options) > 1:
             meanings = MEANINGS_OF_ACTS if is_model else None
             question = self._question(reader, tuple(options), meanings)
-            return self._decide(reader, question, is_own_choice=is_model)
+            reader.has_chosen = is_model
+            return Asked(reader, DECIDES, post, None, None, question, self._decided)
 
         # with one option, there is nothing to decide
         reader.fire(IGNORES, post)
@@ -361,14 +362,11 @@ class FeedSteps(World[Any]):
         virality = virality_of(now, self._playing.host.seed, post)
         return odds_of(now, reader.activity, relevance, post, pulls, virality)
 
-    async def _decide(
-        self, reader: Reader, question: Question | ToDraw, *, is_own_choice: bool
-    ) -> None:
-        asked = Asked(reader, DECIDES, question.context, None, None, question)
-        await asked
-
+    def _decided(self, asked: Asked) -> None:
+        """Store the consequences of a decision."""
         # a policy's choice is no more than that
-        decision = asked.decision
+        reader, decision = asked.agent, asked.decision
+        is_own_choice = reader.has_chosen
         reader.choose(None if decision is None else decision.said, by_model=is_own_choice)
         if asked.answer is AgentState.COMPOSING:
             # a time-out discards what the agent was about to do
@@ -378,7 +376,7 @@ class FeedSteps(World[Any]):
         is_own = decision is None or decision.source != "fallback"
         if scrolls_on and is_own and self._playing.parameters.dislike_chance:
             # other agents may already be further, so a dislike is left for its next turn
-            reader.passed = question.context
+            reader.passed = asked.context
 
     def _pass_by(self, reader: Reader, post: Post) -> None:
         """Dislike, with some probability, a post that the agent has weighed and scrolls past."""
