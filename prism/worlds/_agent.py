@@ -874,9 +874,12 @@ def continued(
     if takes(owner, running, wanted):
         return None
 
+    frame = getattr(running, "cr_frame", None)
+    place = None if frame is None else place_in(frame.f_code, frame.f_lasti)
+    where = "" if place is None else f"{place}: "
     running.close()
     raise SimulationError(
-        f"the step of {owner!r} awaits {wanted!r}: a step may await only decide, write "
+        f"{where}the step of {owner!r} awaits {wanted!r}: a step may await only decide, write "
         "and receive of an agent; make whatever takes longer than a tick a state of the "
         "chart"
     )

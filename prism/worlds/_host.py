@@ -460,7 +460,8 @@ class RunHost:
     def is_to_end(self) -> bool:
         """Return whether the run was stopped, or its world's ``until`` is true."""
         if self.stopped is None and self.has_until:
-            with self.only_looking("until must not change anything: use a hook"):
+            looking = self.only_looking("until must not change anything: use a hook")
+            with looking, self.explaining():
                 ends = self.world.until()
             if ends:
                 self.stop("until")
