@@ -461,8 +461,8 @@ class RunHost:
         """Return whether the run was stopped, or its world's ``until`` is true."""
         if self.stopped is None and self.has_until:
             self.acting = None
-            reason = "until must not change anything: use a hook"
-            with self.only_looking(reason), self.explaining():
+            looking = self.only_looking("until must not change anything: use a hook")
+            with looking, self.explaining():
                 ends = self.world.until()
             if ends:
                 self.stop("until")
