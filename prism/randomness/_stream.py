@@ -155,7 +155,12 @@ class RandomStream(Distributions):
         Raises:
             IndexError: If there are none.
         """
-        return items[int(self.random() * len(items))]
+        try:
+            return items[int(self.random() * len(items))]
+        except IndexError:
+            if len(items):
+                raise
+            raise IndexError("there is nothing to choose from: check first that there is") from None
 
     def shuffle(self, items: MutableSequence[Any]) -> None:
         """Shuffle a list in place."""

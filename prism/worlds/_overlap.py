@@ -18,6 +18,7 @@ from prism.errors import SimulationError
 from prism.telemetry._loggers import EventLogger
 from prism.worlds._agent import (
     Agent,
+    Asked,
     Message,
     Receiving,
     Running,
@@ -37,6 +38,16 @@ from prism.worlds._world import World
 
 TICKS_AHEAD = 2
 """Most ticks by which an agent's turn may be ahead of one that is still to be taken."""
+
+
+class _Over:
+    """Stands in for a step that is over, though its agent still waits for an answer."""
+
+    def close(self) -> None:
+        """There is nothing to close."""
+
+
+_OVER: Any = _Over()
 
 
 class OverlapTicks(Ticks):
@@ -127,7 +138,9 @@ class OverlapTicks(Ticks):
             # as `_step`, without a call for every turn
             host.acting = agent
             running = step(world, agent)
-            if running is not None:
+            if type(running) is Asked and running.then is not None:
+                self._wait(agent, running)
+            elif running is not None:
                 self._advance(agent, running, None)
             elif host.unawaited is not None:
                 refuse_unawaited(host)
@@ -169,7 +182,9 @@ class OverlapTicks(Ticks):
         host = self._host
         host.acting = agent
         running = step(self._world, agent)
-        if running is not None:
+        if type(running) is Asked and running.then is not None:
+            self._wait(agent, running)
+        elif running is not None:
             self._advance(agent, running, None)
         elif host.unawaited is not None:
             refuse_unawaited(host)
@@ -186,6 +201,11 @@ class OverlapTicks(Ticks):
             )
 
         self._waiting.append(waited)
+
+    def _wait(self, agent: Any, asked: Asked) -> None:
+        """Let an agent wait though its step is over, which takes a third of a coroutine's time."""
+        asked.owner, asked.running = agent, _OVER
+        self._waiting.append(asked)
 
     async def _settle(self) -> None:
         """Ask all that is open, and let the steps continue, until none waits."""
@@ -212,6 +232,10 @@ class OverlapTicks(Ticks):
         host, value_of = self._host, self._value_of
         for each in wave:
             host.acting = owner = each.owner
+            if type(each) is Asked and each.then is not None:
+                value_of(each)
+                each.then(each)
+                continue
             if isinstance(owner, Proxy):
                 # not the user's code: without context managers, for which every answer would pay
                 self._advance(owner, each.running, value_of(each))
