@@ -78,7 +78,7 @@ def _has_own_turns(cls: type) -> bool:
 
 
 def _may_be_liked(post: Any, readers: Iterable[Reader]) -> bool:
-    """Return whether one of the readers may like a post in the turn it has to take, or the next two.
+    """Return whether a reader may like a post in the turn that it has to take, or the next two.
 
     In these, it can only like the post that it looks at, or the first of its feed.
     """

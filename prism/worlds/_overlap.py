@@ -5,6 +5,8 @@ a round. The rest runs when the answer arrives, when other agents may already be
 so it may only change its own agent. No step may look at another agent, which may still wait for its
 answer. An agent that waits takes no turn until its step has ended. As others may see what the turn
 does to the world, they wait as well. Only if all are ``"alone"``, they do not: its turn is put off.
+A world that can tell which turns depend on others, such as the feed, has those put off, too, while
+slots would otherwise be idle.
 """
 
 from __future__ import annotations
