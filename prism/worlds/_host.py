@@ -847,8 +847,9 @@ def _is_readable(generator: Any) -> bool:
 
 
 def _numpy_state() -> Any:
-    library = sys.modules.get("numpy.random")
-    if library is None:
+    library: Any = sys.modules.get("numpy.random")
+    # another thread may just be importing it
+    if not hasattr(library, "get_bit_generator"):
         return None
 
     generator = library.get_bit_generator()

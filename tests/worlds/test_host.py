@@ -1,9 +1,11 @@
 """Random numbers that come from generators of the process."""
 
 import random
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Event, Thread
+from types import ModuleType
 from typing import Any
 
 import numpy
@@ -68,6 +70,14 @@ def test_numbers_from_elsewhere_are_refused_at_once(source: str, name: str, wher
     """Whoever draws from a generator of the process is told in the tick in which it happens."""
     with pytest.raises(SimulationError, match=f"the world draws from {name}.*use agent.random"):
         Run(Careless(source=source, where=where), 3).run()
+
+
+def test_a_library_that_another_thread_is_importing_is_no_fault(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its module is there before its functions are."""
+    monkeypatch.setitem(sys.modules, "numpy.random", ModuleType("numpy.random"))
+    assert Run(Careless(where="nowhere"), 3).run().rounds
 
 
 def test_a_normal_number_that_numpy_keeps_is_seen() -> None:
