@@ -832,6 +832,9 @@ def _begin_waiting(waiting: Waited, doing: str, instead: str) -> None:
             f"agent {agent.agent_id!r}: {doing} belongs in a step (@during){instead}"
         )
 
+    if host.unawaited is not None:
+        refuse_unawaited(host)
+
     host.unawaited = waiting
     waiting.was_late = waiting.is_open = False
     waiting.answer = None

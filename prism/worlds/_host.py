@@ -460,6 +460,7 @@ class RunHost:
     def is_to_end(self) -> bool:
         """Return whether the run was stopped, or its world's ``until`` is true."""
         if self.stopped is None and self.has_until:
+            self.acting = None
             looking = self.only_looking("until must not change anything: use a hook")
             with looking, self.explaining():
                 ends = self.world.until()
@@ -847,9 +848,9 @@ def _is_readable(generator: Any) -> bool:
 
 
 def _numpy_state() -> Any:
-    library: Any = sys.modules.get("numpy.random")
-    # another thread may just be importing it
-    if not hasattr(library, "get_bit_generator"):
+    library = sys.modules.get("numpy.random")
+    # another thread may be importing it just now
+    if library is None or not (hasattr(library, "MT19937") and hasattr(library, "get_state")):
         return None
 
     generator = library.get_bit_generator()
