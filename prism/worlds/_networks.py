@@ -135,7 +135,10 @@ class Network(Generic[AgentT]):
 
     def _link(self, one: int, other: int) -> None:
         if one == other:
-            raise FieldValueError("an agent cannot be connected to itself")
+            raise FieldValueError(
+                "an agent cannot be connected to itself: leave such pairs out, in networkx with "
+                "graph.remove_edges_from(networkx.selfloop_edges(graph))"
+            )
 
         self._links[one][other] = None
         if not self.directed:
@@ -298,7 +301,9 @@ def from_edges(
 
     Args:
         world: The world, in its `World.setup`.
-        edges: Pairs of agents, ids or places, or a graph whose nodes are ids or places.
+        edges: Pairs of agents, ids or places, or a graph whose nodes are ids or places. If a graph
+            has a node for each agent, and none is an id or a place, as in a lattice of networkx,
+            they are the agents in their order.
         directed: Whether a connection leads one way only. By default, as in the graph; pairs lead
             both ways.
 
@@ -321,10 +326,18 @@ def _is_directed(edges: Any) -> bool:
 
 def pairs_in(edges: Any, places: dict[Any, int], size: int) -> list[Pair]:
     """Return the connections of a list or a graph as pairs of places."""
+    places = places | _in_order(edges, places, size)
     return [
         (_find_place(one, places, size), _find_place(other, places, size))
         for one, other, *_ in _edges_of(edges)
     ]
+
+
+def _in_order(edges: Any, places: dict[Any, int], size: int) -> dict[Any, int]:
+    """Return the places of the nodes of a graph of networkx if none is an id or a place."""
+    nodes = list(getattr(edges, "nodes", ()))
+    is_known = any(node in places or isinstance(node, SupportsIndex) for node in nodes)
+    return {} if is_known or len(nodes) != size else {node: n for n, node in enumerate(nodes)}
 
 
 def _edges_of(edges: Any) -> Iterable[Any]:

@@ -211,13 +211,24 @@ def test_connections_come_and_go() -> None:
         (lambda world: from_edges(world, [(0, 9)]), "9 is not an agent"),
         (lambda world: from_edges(world, [("bob", 1)]), "'bob' is not an agent"),
         (lambda world: from_edges(world, {(0, 1)}), "edges in a set have a different order"),
-        (lambda world: from_edges(world, [(1, 1)]), "cannot be connected to itself"),
+        (
+            lambda world: from_edges(world, networkx.grid_2d_graph(3, 3)),
+            r"\(0, 0\) is not an agent",
+        ),
+        (lambda world: from_edges(world, [(1, 1)]), "cannot be connected to itself: leave such"),
     ],
 )
 def test_what_no_network_can_be_is_refused(make: Make, problem: str) -> None:
     """Numbers out of their range and strangers are refused."""
     with pytest.raises(FieldValueError, match=problem):
         network_of(make, 8)
+
+
+def test_the_nodes_of_a_lattice_of_networkx_are_the_agents_in_their_order() -> None:
+    """They are neither ids nor places, but pairs of rows and columns."""
+    made, _ = network_of(lambda world: from_edges(world, networkx.grid_2d_graph(2, 4)), 8)
+    wanted, _ = network_of(lambda world: grid(world, 4), 8)
+    assert {*made.pairs()} == {*wanted.pairs()}
 
 
 @pytest.mark.parametrize("given", [lambda: networkx.Graph(), list])
