@@ -9,7 +9,7 @@ import pytest
 from prism.agents import SocialAgent, synthetic_population
 from prism.runlog import SimulatedClock
 from prism.social import Draft, Feed, Parameters, Post, TemplateComposer
-from prism.statechart import AgentState, Decision, PolicyReasoner, Question, RandomStream
+from prism.statechart import Decision, PolicyReasoner, Question, RandomStream
 from prism.testing import LateReasoner, ScriptedWriter
 from prism.worlds import measure
 from tests.kit.social import KindComposer, run_of_feed
@@ -142,5 +142,3 @@ def test_readers_go_on_while_one_waits(options: dict[str, Any]) -> None:
 def test_nobody_goes_on_where_turns_may_depend_on_each_other(options: dict[str, Any]) -> None:
     """Where others' code or words take part, nobody asks two ticks after one who waits."""
     assert ticks_ahead(**options) <= 1
-
-
