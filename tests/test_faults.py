@@ -1,5 +1,6 @@
 """Faults in a user's own code: where they are, without the frames of whatever called it."""
 
+import asyncio
 import traceback
 from pathlib import Path
 from typing import Any
@@ -81,6 +82,34 @@ class Measure(World[Lamp]):
         return divided(1)
 
 
+class Until(World[Lamp]):
+    """An end that fails."""
+
+    def until(self) -> bool:
+        """Fail in the second round."""
+        return self.round == 2 and divided(1) > 0
+
+
+class Empty(World[Lamp]):
+    """A step that chooses from nothing."""
+
+    order = "listed"
+
+    @during(Light.OFF)
+    def step(self, lamp: Lamp) -> None:
+        """Choose."""
+        lamp.random.choice(self.agents[:0])
+
+
+class Sleeping(World[Lamp]):
+    """A step that waits for something else."""
+
+    @during(Light.OFF)
+    async def step(self, lamp: Lamp) -> None:
+        """Wait for nobody."""
+        await asyncio.get_running_loop().create_future()
+
+
 class Treatment(World[Lamp]):
     """A treatment that is refused."""
 
@@ -130,6 +159,8 @@ IN_RUN = {
     Hook: ("Hook.tick_begins: self.agents[0].begin_in", "in Hook.tick_begins, round 1, tick 1"),
     Setup: ("Setup.setup: self.network = ring(self, 3)", "in Setup.setup"),
     Measure: ("divided: return number / 0", "in Measure.reached, round 1"),
+    Until: ("divided: return number / 0", "in Until.until, round 2, tick 1"),
+    Empty: ("Empty.step: lamp.random.choice", "in the step of <Lamp lamp_1 in off>, round 1"),
     Treatment: ('Treatment.warning: self.size = "many"', "in Treatment.warning, round 2"),
     Field: ("divided: return number / 0", "for Drawn.trust of 'drawn_1'"),
     Library: ("Library.step: Path(", "in the step of <Lamp lamp_1 in off>, round 1, tick 1"),
@@ -153,6 +184,19 @@ def test_a_fault_names_the_users_line_and_the_place_in_the_run(world: type[World
     assert any(HERE in note and line in note for note in notes)
     assert any(note.startswith(place) for note in notes)
     assert not any("round 0" in note for note in notes)
+
+
+def test_a_choice_from_nothing_says_so() -> None:
+    """The error is Python's own for an empty sequence, in words."""
+    error = fault_of(Empty)
+    assert isinstance(error, IndexError)
+    assert "nothing to choose from" in str(error)
+
+
+def test_a_step_that_awaits_something_else_is_named_by_its_line() -> None:
+    """The message begins with the place where the step waits."""
+    line = f"{HERE}:{Sleeping.step.__code__.co_firstlineno + 3}, in Sleeping.step: the step of"
+    assert line in str(fault_of(Sleeping))
 
 
 @pytest.mark.parametrize("world", [*IN_RUN, Text], ids=lambda world: world.__name__)

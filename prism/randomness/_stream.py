@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterable, MutableSequence, Sequence
+from collections.abc import Iterable, Iterator, MutableSequence, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from heapq import heappop, heappush
@@ -155,7 +155,12 @@ class RandomStream(Distributions):
         Raises:
             IndexError: If there are none.
         """
-        return items[int(self.random() * len(items))]
+        try:
+            return items[int(self.random() * len(items))]
+        except IndexError:
+            if len(items):
+                raise
+            raise IndexError("there is nothing to choose from: check first that there is") from None
 
     def shuffle(self, items: MutableSequence[Any]) -> None:
         """Shuffle a list in place."""
@@ -212,6 +217,25 @@ class RandomStream(Distributions):
         """Put a number back to be drawn again; the earliest comes first."""
         self._put_back = self._put_back or []
         heappush(self._put_back, taken)
+
+
+def streams_of(
+    seed: int, owners: Iterable[str], number: int, *before: str
+) -> Iterator[RandomStream]:
+    """Yield ``RandomStream(seed, *before, owner, number)`` for each owner.
+
+    All at once, this takes half the time.
+
+    Args:
+        seed: Seed of the run.
+        owners: The owners.
+        number: What distinguishes an owner's streams, such as the round.
+        before: What the streams are for.
+    """
+    begin = "(" + "".join(f"{part!a}, " for part in (seed, *before))
+    texts = [f"{begin}{owner!a}, {number})".encode() for owner in owners]
+    digests = [blake2b(text, digest_size=8).digest() for text in texts]
+    return map(RandomStream.of_key, unpack(f"<{len(digests)}Q", b"".join(digests)))
 
 
 def _refuse_set(items: Iterable[Any]) -> None:

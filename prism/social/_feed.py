@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from prism.agents import SeedPost, SocialAgent, load_posts
 from prism.errors import FieldValueError, InputError, PrismError, SimulationError
+from prism.randomness._stream import streams_of
 from prism.social._activity import FREQUENCY, Hours, activities, first_hour, waits
 from prism.social._composing import share_topics
 from prism.social._feeds import Feeds, Rank
@@ -563,8 +564,9 @@ class Feed(FeedSteps):
         playing.network.now = playing.host.clock()
         playing.counts = Activity()
         number = playing.host.clock.round
-        for agent in playing.agents:
-            agent.random = RandomStream(playing.host.seed, agent.agent_id, number)
+        agents, names = playing.agents, [agent.agent_id for agent in playing.agents]
+        for agent, stream in zip(agents, streams_of(playing.host.seed, names, number), strict=True):
+            agent.random = stream
 
         self._draw_ideas()
 
@@ -601,13 +603,17 @@ class Feed(FeedSteps):
         """Draw when each agent has ideas in this round, at its own rate."""
         playing = self._playing
         rate, number = self.parameters.posts_per_tick, playing.host.clock.round
-        for reader in playing.network.readers:
-            reader.ideas, probability = None, rate * reader.activity
-            if probability:
-                # separate from the draws of a policy, which a replay of the run does not make
-                stream = RandomStream(playing.host.seed, "ideas", reader.agent_id, number)
-                reader.ideas = waits(probability, stream)
-                reader.before_idea = next(reader.ideas)
+        readers = playing.network.readers
+        for reader in readers:
+            reader.ideas = None
+
+        having = [reader for reader in readers if rate * reader.activity]
+        names = [reader.agent_id for reader in having]
+        # separate from the draws of a policy, which a replay of the run does not make
+        streams = streams_of(playing.host.seed, names, number, "ideas")
+        for reader, stream in zip(having, streams, strict=True):
+            reader.ideas = waits(rate * reader.activity, stream)
+            reader.before_idea = next(reader.ideas)
 
     def _prism_summary(self, summary: Any) -> RoundSummary:
         """Summarize a round, including what agents did at their feeds."""

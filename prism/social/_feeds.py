@@ -7,7 +7,7 @@ topic from the topic's list, and the most popular posts from one sorted list.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -129,7 +129,7 @@ class Feeds:
 
         clock, name = self._clock, reader.agent.agent_id
         stream = RandomStream(self._seed, "feed", name, clock.round, clock.tick)
-        reader.unread = deque(self._fill(_Refresh(reader, now, stream)))
+        reader.unread = [*self._fill(_Refresh(reader, now, stream))]
         reader.seen_until = len(self._network.posts)
         reader.nothing_by = None if reader.unread else now
 

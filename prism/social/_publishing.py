@@ -220,7 +220,7 @@ class Network:
 
     def _mute(self, reader: Reader, author_id: str) -> None:
         reader.muted[author_id] = None
-        reader.unread = deque(post for post in reader.unread if post.author_id != author_id)
+        reader.unread = [post for post in reader.unread if post.author_id != author_id]
 
     def _unmute(self, reader: Reader, author_id: str) -> None:
         reader.muted.pop(author_id, None)
@@ -254,7 +254,7 @@ class Network:
 
         own, muted = reader.agent_id, reader.muted
         wanted = (post for post in newest if post.author_id != own and post.author_id not in muted)
-        reader.unread = deque(islice(chain(wanted, reader.unread), length))
+        reader.unread = [*islice(chain(wanted, reader.unread), length)]
 
         return bool(reader.unread)
 

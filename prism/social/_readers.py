@@ -52,7 +52,7 @@ class Reader(Proxy[SocialAgent]):
     pool: deque[Post] = state(deque)
     sources: tuple[Sequence[Post], ...] = ()
     has_news: bool = state(True)
-    unread: deque[Post] = state(deque)
+    unread: list[Post] = state(list)
     post: Post | None = state(None)
     passed: Post | None = state(None)
     draft: Draft | None = state(None)
@@ -102,7 +102,7 @@ class Reader(Proxy[SocialAgent]):
 
     def look_at_next(self) -> Post:
         """Take the first post from the feed, and return it."""
-        self.post = post = self.unread.popleft()
+        self.post = post = self.unread.pop(0)
         self.looked_at.append(post.number)
         return post
 
@@ -150,7 +150,7 @@ class Reader(Proxy[SocialAgent]):
         chosen, drafted, own, *seen = rest
         self.seen.update(*seen)
         agent.ticks_in_state, agent.pending_action = ticks, pending
-        self.unread = deque(posts[number] for number in unread)
+        self.unread = [posts[number] for number in unread]
         self.post = None if post is None else posts[post]
         self.passed = None if passed is None else posts[passed]
         self.has_chosen, self.reason = chosen

@@ -28,6 +28,7 @@ from prism.social._weighing import (
 )
 from prism.social._writing import PostTexts
 from prism.statechart import AgentState, Question, TextCall
+from prism.statechart.reasoner._policy import ToDraw
 from prism.statechart.reasoner._questions import made_of
 from prism.statechart.social import (
     ACTION_DONE,
@@ -131,7 +132,7 @@ class FeedSteps(World[Any]):
             reader.fire(SEES_POST, reader.look_at_next())
 
     @during(AgentState.EVALUATING)
-    def weigh_post(self, reader: Reader) -> Running | None:
+    def weigh_post(self, reader: Reader) -> Asked | None:
         """Decide how to react to a post, if there is a choice."""
         agent, post, playing = reader.agent, reader.post, self._playing
         options = reader._chart.enabled_targets(agent, DECIDES, post)
@@ -139,11 +140,12 @@ class FeedSteps(World[Any]):
         if playing.acts:
             options = [option for option in options if self._offers(reader, option, is_model)]
 
-        is_open = len(options) > 1
-        details = self._weighed(reader, is_open=is_open)
-        if is_open:
+        self._log_weighing(reader)
+        if len(options) > 1:
             meanings = MEANINGS_OF_ACTS if is_model else None
-            return self._decide(reader, self._question(reader, options, details, meanings))
+            question = self._question(reader, tuple(options), meanings)
+            reader.has_chosen = is_model
+            return Asked(reader, DECIDES, post, None, None, question, self._decided)
 
         # with one option, there is nothing to decide
         reader.fire(IGNORES, post)
@@ -290,28 +292,33 @@ class FeedSteps(World[Any]):
         kind = KINDS_OF_ACTS.get(option)
         return kind is None or (is_model and self._may_write(kind, reader))
 
-    def _weighed(self, reader: Reader, *, is_open: bool) -> Mapping[str, Any]:
-        """Log how an agent weighs a post, and return the data for a question about it."""
+    def _log_weighing(self, reader: Reader) -> None:
+        """Log how an agent weighs a post."""
         agent, post, playing = reader.agent, reader.post, self._playing
-        logger, now = active_logger(playing.host.logger), playing.parameters
-        if post is None or not (is_open or logger is not None):
+        logger = active_logger(playing.host.logger)
+        if post is None or logger is None:
+            return
+
+        weighing = {
+            "post_id": post.post_id,
+            "relevance": _weighed(agent, post),
+            "threshold": getattr(agent, "engagement_threshold", None),
+        }
+        if playing.parameters.shows_scores:
+            weighing |= playing.network.votes(post)
+        tell = getattr(type(logger), "_prism_tell", tell_whole)
+        tell(logger, POST_WEIGHED, reader.agent_id, _WEIGHED, weighing)
+
+    def _details(self, reader: Reader) -> Mapping[str, Any]:
+        """Return what a model is told about a post and its reader, besides the post itself."""
+        post, now = reader.post, self._playing.parameters
+        if post is None:
             return {}
 
-        # an agent of another engine may weigh posts in its own way
-        weighed = getattr(agent, "weighed_relevance", None)
-        relevance = None if weighed is None else weighed(post)
-        votes = playing.network.votes(post) if now.shows_scores else {}
-        if logger is not None:
-            weighing = {
-                "post_id": post.post_id,
-                "relevance": relevance,
-                "threshold": getattr(agent, "engagement_threshold", None),
-                **votes,
-            }
-            tell = getattr(type(logger), "_prism_tell", tell_whole)
-            tell(logger, POST_WEIGHED, reader.agent_id, _WEIGHED, weighing)
-
-        told: dict[str, Any] = {**votes, "relevance": relevance} if now.shows_scores else {}
+        told: dict[str, Any] = {}
+        if now.shows_scores:
+            told |= self._playing.network.votes(post)
+            told["relevance"] = _weighed(reader.agent, post)
         if now.shows_activity:
             told["you_write"] = in_means_of_all(reader.activity)
 
@@ -320,42 +327,26 @@ class FeedSteps(World[Any]):
     def _question(
         self,
         reader: Reader,
-        options: list[AgentState],
-        details: Mapping[str, Any],
+        options: tuple[AgentState, ...],
         meanings: Mapping[AgentState, str] | None,
-    ) -> Question:
+    ) -> Question | ToDraw:
         agent, post, playing = reader.agent, reader.post, self._playing
-        now = playing.parameters
-        pulls = herding_pulls(now, playing.network, post)
-        told = {} if playing.host.draws else self._told(reader, details, meanings)
+        now, network = playing.parameters, playing.network
+        pulls = herding_pulls(now, network, post)
+        odds, state = self._odds(reader, pulls), AgentState.EVALUATING
+        asked = ToDraw(agent, state, DECIDES, options, post, odds, pulls, now.relevance_pull)
+        if playing.host.draws is not None:
+            return asked
+
         return made_of(
             Question,
-            agent=agent,
-            state=AgentState.EVALUATING,
-            trigger=DECIDES,
-            options=tuple(options),
-            context=post,
-            weights=self._odds(reader, pulls),
-            pulls=pulls,
-            relevance_pull=now.relevance_pull,
-            **told,
+            **asked._asdict(),
+            chart=reader._chart.definition,
+            parameters=playing.host.parameters,
+            recall=partial(recollect, network, agent),
+            details=self._details(reader),
+            meanings=meanings,
         )
-
-    def _told(
-        self,
-        reader: Reader,
-        details: Mapping[str, Any],
-        meanings: Mapping[AgentState, str] | None,
-    ) -> dict[str, Any]:
-        """Return what only a model is told with a question."""
-        playing = self._playing
-        return {
-            "chart": reader._chart.definition,
-            "parameters": playing.host.parameters,
-            "recall": partial(recollect, playing.network, reader.agent),
-            "details": details,
-            "meanings": meanings,
-        }
 
     def _odds(
         self, reader: Reader, pulls: Mapping[Any, float] | None
@@ -371,12 +362,11 @@ class FeedSteps(World[Any]):
         virality = virality_of(now, self._playing.host.seed, post)
         return odds_of(now, reader.activity, relevance, post, pulls, virality)
 
-    async def _decide(self, reader: Reader, question: Question) -> None:
-        asked = Asked(reader, DECIDES, question.context, None, None, question)
-        await asked
-
+    def _decided(self, asked: Asked) -> None:
+        """Store the consequences of a decision."""
         # a policy's choice is no more than that
-        decision, is_own_choice = asked.decision, question.meanings is not None
+        reader, decision = asked.agent, asked.decision
+        is_own_choice = reader.has_chosen
         reader.choose(None if decision is None else decision.said, by_model=is_own_choice)
         if asked.answer is AgentState.COMPOSING:
             # a time-out discards what the agent was about to do
@@ -386,7 +376,7 @@ class FeedSteps(World[Any]):
         is_own = decision is None or decision.source != "fallback"
         if scrolls_on and is_own and self._playing.parameters.dislike_chance:
             # other agents may already be further, so a dislike is left for its next turn
-            reader.passed = question.context
+            reader.passed = asked.context
 
     def _pass_by(self, reader: Reader, post: Post) -> None:
         """Dislike, with some probability, a post that the agent has weighed and scrolls past."""
@@ -507,6 +497,12 @@ _UNDER_WAY: Mapping[AgentState, Callable[[Any, Reader], Running | None]] = {
     AgentState.ENGAGING_REPLY: FeedSteps.publish_reply,
     AgentState.ENGAGING_RESHARE: FeedSteps.publish_reshare,
 }
+
+
+def _weighed(agent: Any, post: Post) -> Any:
+    # an agent of another engine may weigh posts in its own way
+    weighed = getattr(agent, "weighed_relevance", None)
+    return None if weighed is None else weighed(post)
 
 
 def _finish(feed: Any, reader: Reader) -> Running | None:

@@ -693,6 +693,7 @@ class Asked(Waited):
         weights: Relative probabilities of the targets.
         prompt: What to tell a model.
         question: The question, if it was already prepared.
+        then: What follows from the answer, if the step that asks is over.
 
     Attributes:
         decision: The answer, once it has arrived; None if a policy has drawn it.
@@ -709,6 +710,7 @@ class Asked(Waited):
         "question",
         "since",
         "state",
+        "then",
         "trigger",
         "weights",
     )
@@ -725,6 +727,7 @@ class Asked(Waited):
         weights: Mapping[Any, float] | None,
         prompt: str | None,
         question: Any = None,
+        then: Callable[[Asked], object] | None = None,
     ) -> None:
         self.agent = agent
         self.trigger = trigger
@@ -732,19 +735,25 @@ class Asked(Waited):
         self.weights = weights
         self.prompt = prompt
         self.question: Any = question
+        self.then = then
         self.decision: Any = None
         self.since: Any = WAITING
         self.state: Any = None if question is None else question.state
         self.options: Sequence[Any] = ()
-        _begin_waiting(self, "decide", ", where it can wait for its answer; here, use fire")
+        if question is None:
+            _begin_waiting(self, "decide", ", where it can wait for its answer; here, use fire")
+        else:
+            # prism's own steps await what they ask
+            self.was_late = self.is_open = False
+            self.answer = None
 
     def __await__(self) -> Generator[Any, Any, Any]:
         """Carry out a request that leaves nothing to decide, or hand the question to the run."""
-        host = self.agent._host
-        host.unawaited = None
         if self.question is not None:
             return (yield self)
 
+        host = self.agent._host
+        host.unawaited = None
         settled = host.settle(self)
 
         return (yield self) if settled is self else settled
@@ -828,6 +837,9 @@ def _begin_waiting(waiting: Waited, doing: str, instead: str) -> None:
             f"agent {agent.agent_id!r}: {doing} belongs in a step (@during){instead}"
         )
 
+    if host.unawaited is not None:
+        refuse_unawaited(host)
+
     host.unawaited = waiting
     waiting.was_late = waiting.is_open = False
     waiting.answer = None
@@ -879,9 +891,12 @@ def continued(
     if takes(owner, running, wanted):
         return None
 
+    frame = getattr(running, "cr_frame", None)
+    place = None if frame is None else place_in(frame.f_code, frame.f_lasti)
+    where = "" if place is None else f"{place}: "
     running.close()
     raise SimulationError(
-        f"the step of {owner!r} awaits {wanted!r}: a step may await only decide, write "
+        f"{where}the step of {owner!r} awaits {wanted!r}: a step may await only decide, write "
         "and receive of an agent; make whatever takes longer than a tick a state of the "
         "chart"
     )

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, Protocol, runtime_checkable
 
-from prism.errors import ReasonerError
+from prism.errors import ReasonerError, SimulationError
 from prism.runlog import SimulatedClock
 from prism.runlog._writer import Moment
 from prism.statechart import (
@@ -51,6 +51,9 @@ Apply = Callable[[Any, Any], Put | None]
 
 MOST_TICKS = 8
 """Most ticks that are open at the same time, which bounds how many turns and events wait."""
+
+MOST_WAVES = 10_000
+"""Most waves in one tick, since a step that keeps asking would never end."""
 
 Buffer = list[tuple[Moment, Level, str, dict[str, Any]]]
 """Events that wait for earlier ones: the time, level, name and keys of each."""
@@ -383,6 +386,9 @@ class AsTheyCome:
 
         question = turn.question
         while question is not None:
+            if len(turn.waves) == MOST_WAVES:
+                raise still_waits(turn.agent, MOST_WAVES)
+
             wave = _Wave()
             turn.waves.append(wave)
             logger = OrderedLogger(self._given, self._clock)
@@ -423,6 +429,14 @@ class AsTheyCome:
             self.open_questions -= 1
 
         return answer
+
+
+def still_waits(owner: object, answers: int) -> SimulationError:
+    """Return the error for a step that keeps asking."""
+    return SimulationError(
+        f"the step of {owner!r} still waits after {answers} answers and messages in one "
+        "tick: end it, and continue in the next"
+    )
 
 
 def _moved_to(moment: Moment, told: Buffer) -> Buffer:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from enum import Enum, StrEnum
@@ -21,6 +22,7 @@ ObjectT = TypeVar("ObjectT")
 
 KEPT = "_kept"
 OBJECT = "object"
+_REFERENTS_OF_A_DICT = 2
 
 
 class Presence(StrEnum):
@@ -267,14 +269,34 @@ def passed_on(cls: type[Proxy[Any]], objects: Iterable[Any]) -> dict[str, proper
     """Return a property for each public attribute of objects that a class of proxies lacks.
 
     With them, proxies need no method that looks up missing attributes, which Python would enter at
-    every attribute. One object of each class shows which attributes there are: to ask for the
-    ``__dict__`` of all would slow down every access to them from then on.
+    every attribute.
     """
-    samples = {type(each): each for each in objects}
-    names = {name: None for each in samples.values() for name in dir(each)}
+    sizes: dict[type, int] = {}
+    names: dict[str, None] = {}
+    for each in objects:
+        kind, size = type(each), _plain_size(each)
+        if kind not in sizes:
+            sizes[kind] = size
+            names.update(dict.fromkeys(dir(each)))
+        elif size == 0 or size != sizes[kind]:
+            names.update(dict.fromkeys(getattr(each, "__dict__", ())))
 
     lacked = (name for name in names if not (name.startswith("_") or hasattr(cls, name)))
     return {name: _passed_on(name) for name in lacked}
+
+
+def _plain_size(each: Any) -> int:
+    """Return how many attributes an object has, or 0 if objects of equal size might differ.
+
+    To ask for its ``__dict__`` would slow down every access to the object from then on.
+    """
+    # objects of prism's own classes have all their attributes from the start, and perhaps more
+    if not type(each).__module__.startswith("prism."):
+        return 0
+
+    # an object whose attributes are in a dict refers only to the dict and its class
+    size = len(gc.get_referents(each))
+    return size if size > _REFERENTS_OF_A_DICT else 0
 
 
 def _passed_on(name: str) -> property:

@@ -460,7 +460,9 @@ class RunHost:
     def is_to_end(self) -> bool:
         """Return whether the run was stopped, or its world's ``until`` is true."""
         if self.stopped is None and self.has_until:
-            with self.only_looking("until must not change anything: use a hook"):
+            self.acting = None
+            looking = self.only_looking("until must not change anything: use a hook")
+            with looking, self.explaining():
                 ends = self.world.until()
             if ends:
                 self.stop("until")
@@ -847,7 +849,8 @@ def _is_readable(generator: Any) -> bool:
 
 def _numpy_state() -> Any:
     library = sys.modules.get("numpy.random")
-    if library is None:
+    # another thread may be importing it just now
+    if library is None or not (hasattr(library, "MT19937") and hasattr(library, "get_state")):
         return None
 
     generator = library.get_bit_generator()

@@ -527,6 +527,13 @@ def _rate_problems(cls: type[World[Any]], name: str, method: Any) -> Iterator[st
     elif has_rate and not by_rate:
         yield f"{cls.__name__}.{name} has a rate: set  activation = 'rate'  in the world"
 
+    rate = getattr(method, RATE)
+    if isinstance(rate, str) and not hasattr(cls, rate):
+        yield (
+            f"{cls.__name__}.{name} has the rate {rate!r}, but {cls.__name__} has no such field: "
+            f"for a field of each agent, write  rate=lambda world, agent: agent.{rate}"
+        )
+
 
 def _kind_problems(cls: Any) -> list[str]:
     chart = getattr(cls, "chart", None)

@@ -10,6 +10,7 @@ from dataclasses import asdict
 from functools import cached_property, partial
 from importlib import import_module
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 from prism._faults import place_of_method, shortened
@@ -50,6 +51,9 @@ _TICKS_BETWEEN_COLLECTIONS = 100
 
 _MANY_OBJECTS = 100_000
 """From so many new objects on, garbage is collected."""
+
+_SECONDS_BETWEEN_COLLECTIONS = 0.5
+"""After so long, garbage is collected even if it is few objects, since these may be large."""
 
 COLUMNS = "prism.columns"
 
@@ -542,10 +546,19 @@ def _leave_it() -> None:
     """Do nothing, and leave garbage to the collector."""
 
 
-def _collect_many() -> None:
-    """Collect garbage if there are many new objects, most of which are records of histories."""
-    if gc.get_count()[0] > _MANY_OBJECTS:
-        gc.collect(0)
+class _Collector:
+    """Collects garbage if there are many new objects, or if it has not done so for a while.
+
+    Most new objects are records of histories.
+    """
+
+    def __init__(self) -> None:
+        self._due = perf_counter() + _SECONDS_BETWEEN_COLLECTIONS
+
+    def __call__(self) -> None:
+        if gc.get_count()[0] > _MANY_OBJECTS or perf_counter() >= self._due:
+            gc.collect(0)
+            self._due = perf_counter() + _SECONDS_BETWEEN_COLLECTIONS
 
 
 @contextmanager
@@ -556,7 +569,7 @@ def _collecting_now_and_then() -> Iterator[Callable[[], object]]:
     was_enabled = gc.isenabled()
     gc.disable()
     try:
-        yield _collect_many
+        yield _Collector()
     finally:
         if was_enabled:
             gc.enable()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import ceil, isqrt
-from typing import Any, Generic, Protocol, Self, TypeVar, cast
+from operator import index
+from typing import Any, Generic, Protocol, Self, SupportsIndex, TypeVar, cast
 
 from prism.errors import FieldValueError, SimulationError
 from prism.randomness import RandomStream
@@ -134,7 +135,10 @@ class Network(Generic[AgentT]):
 
     def _link(self, one: int, other: int) -> None:
         if one == other:
-            raise FieldValueError("an agent cannot be connected to itself")
+            raise FieldValueError(
+                "an agent cannot be connected to itself: leave such pairs out, in networkx with "
+                "graph.remove_edges_from(networkx.selfloop_edges(graph))"
+            )
 
         self._links[one][other] = None
         if not self.directed:
@@ -290,13 +294,18 @@ def scale_free(world: Populated[AgentT], neighbours: int, exponent: float = 3.0)
     return Network(world.agents, scale_free_pairs(size, links, exponent, _stream(world)))
 
 
-def from_edges(world: Populated[AgentT], edges: Any, *, directed: bool = False) -> Network[AgentT]:
+def from_edges(
+    world: Populated[AgentT], edges: Any, *, directed: bool | None = None
+) -> Network[AgentT]:
     """Connect agents as given by a list, or by a graph of networkx or igraph.
 
     Args:
         world: The world, in its `World.setup`.
-        edges: Pairs of agents, ids or places, or a graph whose nodes are ids or places.
-        directed: Whether a connection leads one way only.
+        edges: Pairs of agents, ids or places, or a graph whose nodes are ids or places. If a graph
+            has a node for each agent, and none is an id or a place, as in a lattice of networkx,
+            they are the agents in their order.
+        directed: Whether a connection leads one way only. By default, as in the graph; pairs lead
+            both ways.
 
     Raises:
         FieldValueError: If an end is not an agent of the world.
@@ -304,15 +313,31 @@ def from_edges(world: Populated[AgentT], edges: Any, *, directed: bool = False) 
     agents = world.agents
     places: dict[Any, int] = {cast(Any, agent).agent_id: n for n, agent in enumerate(agents)}
 
-    return Network(agents, pairs_in(edges, places, len(agents)), directed=directed)
+    one_way = _is_directed(edges) if directed is None else directed
+
+    return Network(agents, pairs_in(edges, places, len(agents)), directed=one_way)
+
+
+def _is_directed(edges: Any) -> bool:
+    """Return whether a graph of networkx or igraph, or a network of ours, is directed."""
+    asked = getattr(edges, "is_directed", None)
+    return bool(asked() if callable(asked) else getattr(edges, "directed", False))
 
 
 def pairs_in(edges: Any, places: dict[Any, int], size: int) -> list[Pair]:
     """Return the connections of a list or a graph as pairs of places."""
+    places = places | _in_order(edges, places, size)
     return [
         (_find_place(one, places, size), _find_place(other, places, size))
         for one, other, *_ in _edges_of(edges)
     ]
+
+
+def _in_order(edges: Any, places: dict[Any, int], size: int) -> dict[Any, int]:
+    """Return the places of the nodes of a graph of networkx if none is an id or a place."""
+    nodes = list(getattr(edges, "nodes", ()))
+    is_known = any(node in places or isinstance(node, SupportsIndex) for node in nodes)
+    return {} if is_known or len(nodes) != size else {node: n for n, node in enumerate(nodes)}
 
 
 def _edges_of(edges: Any) -> Iterable[Any]:
@@ -330,8 +355,9 @@ def _edges_of(edges: Any) -> Iterable[Any]:
 def _find_place(end: Any, places: dict[Any, int], size: int) -> int:
     """Return the place of an agent, given the agent, its id or its place."""
     place = places.get(getattr(end, "agent_id", end))
-    if place is None and isinstance(end, int) and 0 <= end < size:
-        place = end
+    # numpy has whole numbers of its own
+    if place is None and isinstance(end, SupportsIndex) and 0 <= index(end) < size:
+        place = index(end)
     if place is None:
         raise FieldValueError(f"{end!r} is not an agent: name agents by id, or by position from 0")
 

@@ -18,6 +18,7 @@ from prism.errors import SimulationError
 from prism.telemetry._loggers import EventLogger
 from prism.worlds._agent import (
     Agent,
+    Asked,
     Message,
     Receiving,
     Running,
@@ -34,6 +35,16 @@ from prism.worlds._phase import OVERLAP_RULE, Phase
 from prism.worlds._ticks import Ticks
 from prism.worlds._turns import InTurn
 from prism.worlds._world import World
+
+
+class _Over:
+    """Stands in for a step that is over, though its agent still waits for an answer."""
+
+    def close(self) -> None:
+        """There is nothing to close."""
+
+
+_OVER: Any = _Over()
 
 
 class OverlapTicks(Ticks):
@@ -76,13 +87,13 @@ class OverlapTicks(Ticks):
         await self._settle()
 
     async def last_steps(self, step: Step) -> None:
-        """Let every agent take a step at the end of a round, and answer its questions.
+        """Let every agent take a step at the end of a round, in the order of that round.
 
         Args:
             step: The step.
         """
         self._host.enter(Phase.STEPPING)
-        for agent in self._host.agents:
+        for agent in self._everybody():
             self._step(agent, step)
 
         await self._settle()
@@ -124,7 +135,9 @@ class OverlapTicks(Ticks):
             # as `_step`, without a call for every turn
             host.acting = agent
             running = step(world, agent)
-            if running is not None:
+            if type(running) is Asked and running.then is not None:
+                self._wait(agent, running)
+            elif running is not None:
                 self._advance(agent, running, None)
             elif host.unawaited is not None:
                 refuse_unawaited(host)
@@ -143,25 +156,32 @@ class OverlapTicks(Ticks):
         ordered = self._in_turn.agents(waiting)
         return (each for each in ordered if each._place not in away) if away else ordered
 
-    def _all_in_order(self) -> Iterable[Any]:
-        """Return all agents that are present and awake, in one order per round."""
+    def _everybody(self) -> Sequence[Any]:
+        """Return all agents, in one order per round."""
         host, place_of = self._host, self.roster.place_of
         if self._ordered_for != host.round:
             self._ordered_for = host.round
             self._ordered = sorted(host.agents, key=lambda each: (place_of(each), each.agent_id))
 
+        return self._ordered
+
+    def _all_in_order(self) -> Iterable[Any]:
+        """Return all agents that are present and awake, in one order per round."""
+        host, everybody = self._host, self._everybody()
         away = host.gone | host.asleep
         if not away:
-            return self._ordered
+            return everybody
 
-        return [each for each in self._ordered if each._place not in away]
+        return [each for each in everybody if each._place not in away]
 
     def _step(self, agent: Any, step: Step) -> None:
         """Let an agent take a step until it waits or ends."""
         host = self._host
         host.acting = agent
         running = step(self._world, agent)
-        if running is not None:
+        if type(running) is Asked and running.then is not None:
+            self._wait(agent, running)
+        elif running is not None:
             self._advance(agent, running, None)
         elif host.unawaited is not None:
             refuse_unawaited(host)
@@ -179,6 +199,11 @@ class OverlapTicks(Ticks):
 
         self._waiting.append(waited)
 
+    def _wait(self, agent: Any, asked: Asked) -> None:
+        """Let an agent wait though its step is over, which takes a third of a coroutine's time."""
+        asked.owner, asked.running = agent, _OVER
+        self._waiting.append(asked)
+
     async def _settle(self) -> None:
         """Ask all that is open, and let the steps continue, until none waits."""
         host = self._host
@@ -189,6 +214,13 @@ class OverlapTicks(Ticks):
             host.acting = None
             host.enter(Phase.WAITING)
 
+    def _open(self, wave: Sequence[Waited]) -> set[int]:
+        # an agent asks only for itself, so nobody is asked twice
+        for each in wave:
+            each.is_open = True
+
+        return set()
+
     async def _go_on(self, wave: Sequence[Waited], _late: set[int]) -> None:
         self._continue(wave)
 
@@ -197,6 +229,10 @@ class OverlapTicks(Ticks):
         host, value_of = self._host, self._value_of
         for each in wave:
             host.acting = owner = each.owner
+            if type(each) is Asked and each.then is not None:
+                value_of(each)
+                each.then(each)
+                continue
             if isinstance(owner, Proxy):
                 # not the user's code: without context managers, for which every answer would pay
                 self._advance(owner, each.running, value_of(each))
@@ -263,13 +299,13 @@ class OpenTicks(OverlapTicks):
         await self._asking.end_tick()
 
     async def last_steps(self, step: Step) -> None:
-        """Let every agent take a step at the end of a round, and answer its questions.
+        """Let every agent take a step at the end of a round, in the order of that round.
 
         Args:
             step: The step.
         """
         self._host.enter(Phase.STEPPING)
-        for agent in self._host.agents:
+        for agent in self._everybody():
             await self._take_turn(agent, step)
 
         await self._asking.end_tick()

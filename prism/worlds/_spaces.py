@@ -73,7 +73,14 @@ class Space(Thing, Generic[AgentT]):
             del self.taken[self.cells.pop(agent)]
 
     def beside(self, agent: AgentT) -> AgentSet[AgentT]:
-        """Return the agents in the cells around an agent, including corners, row by row."""
+        """Return the agents in the cells around an agent, including corners, row by row.
+
+        Raises:
+            FieldValueError: If the agent is in no cell.
+        """
+        if agent not in self.cells:
+            raise FieldValueError(f"{agent!r} is in no cell: put it into one first")
+
         row, column = divmod(self.cells[agent], self.width)
         around = [(row + down, column + right) for down in (-1, 0, 1) for right in (-1, 0, 1)]
         found: list[Any] = [self._at(*place) for place in around]
@@ -172,9 +179,10 @@ class Plane(Thing, Generic[AgentT]):
             distance: The largest distance.
 
         Raises:
-            FieldValueError: If the distance is no finite number, or below 0.
+            FieldValueError: If the distance is no finite number, or below 0, or the agent has no
+                position.
         """
-        found = self.around(*self.positions[agent], distance)
+        found = self.around(*self._position_of(agent), distance)
         return AgentSet(other for other in found if other is not agent)
 
     def around(self, x: float, y: float, distance: float) -> AgentSet[AgentT]:
@@ -201,15 +209,22 @@ class Plane(Thing, Generic[AgentT]):
         return AgentSet(sorted(near, key=_PLACE))
 
     def distance(self, one: AgentT, other: AgentT) -> float:
-        """Return the shortest distance between two agents."""
+        """Return the shortest distance between two agents.
+
+        Raises:
+            FieldValueError: If one of them has no position.
+        """
         return hypot(*self.towards(one, other))
 
     def towards(self, one: AgentT, other: AgentT) -> tuple[float, float]:
         """Return the shortest way from one agent to another, to the right and down.
 
         Either number may be negative.
+
+        Raises:
+            FieldValueError: If one of them has no position.
         """
-        return self._away(self.positions[one], self.positions[other])
+        return self._away(self._position_of(one), self._position_of(other))
 
     def pictured(self, agents: Sequence[AgentT], *, first: bool) -> dict[str, Any]:
         """Return where some agents are, for the log; ``first`` is for networks."""
@@ -221,6 +236,12 @@ class Plane(Thing, Generic[AgentT]):
             "height": self.height,
             "places": [each and [round(value, _DIGITS) for value in each] for each in places],
         }
+
+    def _position_of(self, agent: AgentT) -> tuple[float, float]:
+        if agent not in self.positions:
+            raise FieldValueError(f"{agent!r} has no position: put it somewhere first")
+
+        return self.positions[agent]
 
     def _away(self, here: tuple[float, float], there: tuple[float, float]) -> tuple[float, float]:
         right, down = there[0] - here[0], there[1] - here[1]

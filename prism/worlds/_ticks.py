@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any, cast
 
-from prism.errors import SimulationError
 from prism.statechart import Decision, PolicyReasoner, Written
 from prism.statechart._definition import TIMEOUT
 from prism.statechart.reasoner._recollection import stay_in_words
@@ -28,7 +27,7 @@ from prism.worlds._agent import (
     continued,
     refuse_unawaited,
 )
-from prism.worlds._asking import Answerers
+from prism.worlds._asking import MOST_WAVES, Answerers, still_waits
 from prism.worlds._guest import Guest
 from prism.worlds._host import RunHost, last_record
 from prism.worlds._phase import Phase
@@ -38,9 +37,6 @@ from prism.worlds._turns import Activation, Drawn, DrawnPair, InTurn, Roster
 from prism.worlds._world import World, defines
 
 Advance = Callable[[Any, Running, Any], None]
-
-MOST_WAVES = 10_000
-"""Most waves in one tick, since a step that keeps asking would never end."""
 
 
 @dataclass(slots=True)
@@ -252,11 +248,7 @@ class Ticks:
                     each.running.close()
                 raise
 
-        owner = self._waiting[0].owner
-        raise SimulationError(
-            f"the step of {owner!r} still waits after {MOST_WAVES} answers and messages in one "
-            "tick: end it, and continue in the next"
-        )
+        raise still_waits(self._waiting[0].owner, MOST_WAVES)
 
     async def _wave(self, wave: Sequence[Waited]) -> None:
         """Ask for all decisions and texts, then continue the steps in the order of the turns."""

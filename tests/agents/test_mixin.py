@@ -230,19 +230,6 @@ def test_limits_must_be_above_zero(field: str, value: Any) -> None:
     assert getattr(agent, field) == before
 
 
-def test_the_charts_memory_is_a_dict_or_none() -> None:
-    """None leaves no name behind in the agent."""
-    agent = Agent()
-    before = {*vars(agent)}
-    agent.state_memory = {"ticks": 1}
-    with pytest.raises(FieldTypeError, match=r"state_memory must be a dict or None, got \[1\]"):
-        agent.state_memory = [1]  # type: ignore[assignment]
-    assert agent.state_memory == {"ticks": 1}
-    agent.state_memory = None
-    assert {*vars(agent)} == before
-    assert agent.state_memory is None
-
-
 @pytest.mark.parametrize(
     ("field", "value"),
     [

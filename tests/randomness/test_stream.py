@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prism.randomness import RandomStream
-from prism.randomness._stream import all_mixed, mixed, total_of
+from prism.randomness._stream import all_mixed, mixed, streams_of, total_of
 from prism.statechart.reasoner._policy import AgentStreams
 
 
@@ -34,6 +34,16 @@ def test_another_key_gives_other_numbers(other: tuple[int, str]) -> None:
 def test_keys_that_look_alike_are_told_apart(key: tuple[Any, ...], other: tuple[Any, ...]) -> None:
     """A text is another key than a number, and parts of a key never run together."""
     assert RandomStream(7, *key).random() != RandomStream(7, *other).random()
+
+
+@pytest.mark.parametrize("before", [(), ("ideas",), ("a", "b's")])
+def test_streams_that_begin_together_are_those_of_their_keys(before: tuple[str, ...]) -> None:
+    """The streams of many owners give what each owner's own stream gives, whatever its name."""
+    owners = ["ann", "it's", "Zoë", 'say "x"', "a, 1", "\\", ""]
+    together = streams_of(7, owners, 3, *before)
+    for owner, stream in zip(owners, together, strict=True):
+        own = RandomStream(7, *before, owner, 3)
+        assert [stream.random() for _ in range(3)] == [own.random() for _ in range(3)]
 
 
 def test_a_key_may_be_any_text() -> None:

@@ -47,6 +47,26 @@ def test_the_order_of_the_list_changes_nothing() -> None:
     assert sum(forwards.values()) > 200
 
 
+def posts_of(agents: Sequence[SocialAgent]) -> list[tuple[str, str, str]]:
+    """Return the id, author and text of each post of a lively run."""
+    feed = Feed(parameters=Parameters.preset("classic"))
+    run = Run(feed, agents, rounds=3, seed=5)
+    run.run()
+    return [(post.post_id, post.author_id, post.text) for post in run.world.posts]
+
+
+def test_drafts_at_the_end_of_a_round_are_published_in_any_order_of_the_list() -> None:
+    """Agents that are interrupted by the end have their last turns in the order of the round."""
+    topics = ["music", "tea", "chess", "film"]
+
+    def crowd() -> list[SocialAgent]:
+        return [
+            SocialAgent(f"u{n}", "", [topics[n % 4], topics[(7 * n + 1) % 4]]) for n in range(40)
+        ]
+
+    assert posts_of(crowd()) == posts_of(crowd()[::-1])
+
+
 @pytest.mark.long
 def test_place_and_readers_are_unrelated() -> None:
     """Mean rank correlation over 6 seeds, in the whole list and within communities, below .05."""

@@ -91,7 +91,7 @@ def test_leftovers_follow_what_is_new() -> None:
     network, reader = network_of(following=["ben"])
     old = [write(network, "ben") for _ in range(3)]
     network.refresh(reader)
-    assert reader.unread.popleft() is old[2]
+    assert reader.unread.pop(0) is old[2]
     new = write(network, "ben")
     assert read(network, reader) == [new, old[1], old[0]]
 
@@ -212,7 +212,7 @@ def test_feeds_follow_their_definition(
         expected, waiting = [*waiting, *expected], []
         assert list(reader.unread) == expected
         for _ in range(min(detail, len(expected))):
-            assert reader.unread.popleft() is expected.pop(0)
+            assert reader.unread.pop(0) is expected.pop(0)
 
 
 @given(
@@ -233,7 +233,7 @@ def test_busy_feeds_keep_their_promises(
         network.refresh(reader)
         assert len(reader.unread) <= LENGTH
         assert all(one.number > other.number for one, other in pairwise(reader.unread))
-        shown += [reader.unread.popleft() for _ in range(min(detail, len(reader.unread)))]
+        shown += [reader.unread.pop(0) for _ in range(min(detail, len(reader.unread)))]
     assert len({post.post_id for post in shown}) == len(shown)
     assert all(post.author_id != "ann" for post in shown)
 

@@ -1,9 +1,11 @@
 """Random numbers that come from generators of the process."""
 
 import random
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Event, Thread
+from types import ModuleType
 from typing import Any
 
 import numpy
@@ -78,6 +80,45 @@ def test_a_normal_number_that_numpy_keeps_is_seen() -> None:
     with pytest.raises(SimulationError, match=r"the world draws from numpy\.random"):
         Run(Careless(source="normal", where="step"), 1).run()
     assert numpy.random.get_state()[1].tobytes() == words
+
+
+def test_numpy_that_another_thread_imports_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Until it is there as a whole, nobody can have drawn from it."""
+    half = ModuleType("numpy.random")
+    monkeypatch.setitem(sys.modules, "numpy.random", half)
+    assert Run(Careless(source="python", where="nowhere"), 3).run().rounds
+
+
+class Doubtful(World[Person]):
+    """Fails when asked whether it is over."""
+
+    rounds = 1
+
+    @during(Mind.IGNORANT)
+    def step(self, person: Person) -> None:
+        """Do nothing."""
+
+    def until(self) -> bool:
+        """Fail."""
+        raise ValueError("who knows")
+
+
+class DoubtfulAtARate(Doubtful):
+    """The same world, in continuous time."""
+
+    activation = "rate"
+
+    @during(Mind.IGNORANT, rate=1.0)
+    def step(self, person: Person) -> None:
+        """Do nothing."""
+
+
+@pytest.mark.parametrize("world", [Doubtful, DoubtfulAtARate])
+def test_a_fault_in_until_is_told_with_its_round_and_tick(world: Any) -> None:
+    """It is nobody's step."""
+    with pytest.raises(ValueError, match="who knows") as raised:
+        Run(world(), 3).run()
+    assert raised.value.__notes__[1:] == ["in Doubtful.until, round 1, tick 1"]
 
 
 @pytest.mark.parametrize(

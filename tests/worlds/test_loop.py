@@ -2,6 +2,8 @@
 
 import asyncio
 from collections.abc import Sequence
+from itertools import count
+from typing import Any
 
 import pytest
 
@@ -9,6 +11,7 @@ from prism import Run
 from prism.errors import InputError
 from prism.examples import Rumour
 from prism.statechart import Budget, Decision, PolicyReasoner, Question
+from prism.worlds import _loop
 
 
 class Paying(PolicyReasoner):
@@ -72,3 +75,33 @@ def test_a_network_in_the_earlier_format_is_refused_in_words() -> None:
     earlier = {**done.loop.snapshot(), "network": [[1], [0]]}
     with pytest.raises(InputError, match="in another format: start a new run"):
         Run("rumour", 20, rounds=1).loop.restore(earlier, [])
+
+
+class Cycle:
+    """An object that refers to itself, so that only the collector frees it."""
+
+    alive = 0
+
+    def __init__(self) -> None:
+        self.itself = self
+        Cycle.alive += 1
+
+    def __del__(self) -> None:
+        Cycle.alive -= 1
+
+
+class Wasteful(Rumour):
+    """A world that leaves garbage behind in each round."""
+
+    def round_begins(self) -> None:
+        """Make an object that nothing else refers to."""
+        Cycle()
+
+
+def test_a_little_garbage_is_collected_as_time_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few objects may take much memory, so they are not kept until there are many."""
+    seconds: Any = count()
+    monkeypatch.setattr(_loop, "perf_counter", lambda: float(next(seconds)))
+    left = []
+    Run(Wasteful(), 10, rounds=20).run(on_round=lambda _: left.append(Cycle.alive))
+    assert max(left) <= 2

@@ -27,6 +27,7 @@ from tests.kit.later import Later
 from tests.kit.worlds import run_in
 
 networkx = Later("networkx")
+numpy = Later("numpy")
 
 Make = Callable[[World[Person]], Network[Person]]
 
@@ -152,10 +153,11 @@ def test_a_random_graph_may_have_no_connection_or_all(probability: float, links:
         [("person_1", "person_2"), ("person_2", "person_3")],
         [(0, 1), (1, 2)],
         lambda: networkx.Graph([(0, 1), (1, 2)]),
+        lambda: numpy.array([[0, 1], [1, 2]]),
     ],
 )
 def test_edges_are_taken_by_id_place_or_graph(edges: Any) -> None:
-    """Edges name agents by id or place; a graph of networkx is a list of them."""
+    """Edges name agents by id or place; a graph of networkx, or an array, is a list of them."""
     taken = edges() if callable(edges) else edges
     network, world = network_of(lambda world: from_edges(world, taken), 3)
     first, second, third = world.agents
@@ -166,6 +168,19 @@ def test_a_directed_connection_leads_one_way() -> None:
     """Who is connected by a directed edge is a neighbour, and not the other way round."""
     _, world = network_of(lambda world: from_edges(world, [(0, 1)], directed=True), 2)
     assert [len(agent.neighbours) for agent in world.agents] == [1, 0]
+
+
+@pytest.mark.parametrize("given", [True, None, False])
+@pytest.mark.parametrize("is_copied", [False, True])
+def test_a_directed_graph_makes_a_directed_network(given: bool | None, is_copied: bool) -> None:
+    """Its edges lead one way, unless told otherwise; so do those of a directed network."""
+
+    def make(world: World[Any]) -> Network[Any]:
+        graph = networkx.DiGraph([(0, 1)])
+        return from_edges(world, from_edges(world, graph) if is_copied else graph, directed=given)
+
+    _, world = network_of(make, 2)
+    assert [len(agent.neighbours) for agent in world.agents] == [1, int(given is False)]
 
 
 def test_connections_come_and_go() -> None:
@@ -196,13 +211,24 @@ def test_connections_come_and_go() -> None:
         (lambda world: from_edges(world, [(0, 9)]), "9 is not an agent"),
         (lambda world: from_edges(world, [("bob", 1)]), "'bob' is not an agent"),
         (lambda world: from_edges(world, {(0, 1)}), "edges in a set have a different order"),
-        (lambda world: from_edges(world, [(1, 1)]), "cannot be connected to itself"),
+        (
+            lambda world: from_edges(world, networkx.grid_2d_graph(3, 3)),
+            r"\(0, 0\) is not an agent",
+        ),
+        (lambda world: from_edges(world, [(1, 1)]), "cannot be connected to itself: leave such"),
     ],
 )
 def test_what_no_network_can_be_is_refused(make: Make, problem: str) -> None:
     """Numbers out of their range and strangers are refused."""
     with pytest.raises(FieldValueError, match=problem):
         network_of(make, 8)
+
+
+def test_the_nodes_of_a_lattice_of_networkx_are_the_agents_in_their_order() -> None:
+    """They are neither ids nor places, but pairs of rows and columns."""
+    made, _ = network_of(lambda world: from_edges(world, networkx.grid_2d_graph(2, 4)), 8)
+    wanted, _ = network_of(lambda world: grid(world, 4), 8)
+    assert {*made.pairs()} == {*wanted.pairs()}
 
 
 @pytest.mark.parametrize("given", [lambda: networkx.Graph(), list])

@@ -187,10 +187,10 @@ class Wrong(Thinkers):
         """Look at another person, or change the world too late."""
         other = self.agents[0] if person is not self.agents[0] else self.agents[1]
         if self.mode == "after":
-            await person.decide("thinks")
+            await person.decide("thinks", weights={Mood.CALM: 1})
             self.begun += 1
         elif self.mode == "draws":
-            await person.decide("thinks")
+            await person.decide("thinks", weights={Mood.CALM: 1})
             self.random.random()
         else:
             doing = {
@@ -278,3 +278,24 @@ def test_a_reasoner_that_fails_leaves_nothing_running() -> None:
             Thinkers(), 30, reasoner=FailingReasoner(RuntimeError("out of order"), late, at=9)
         ).run()
     assert late.under_way == []
+
+
+class Endless(Thinkers):
+    """People who never stop thinking."""
+
+    @during(Mood.CALM, Mood.KEEN)
+    async def think(self, person: Person) -> None:
+        """Think again and again, whatever comes of it."""
+        while True:
+            await person.decide("thinks", weights={Mood.CALM: 1})
+
+
+@pytest.mark.parametrize("reasoner", [PolicyReasoner(1), LateReasoner(PolicyReasoner(1))])
+def test_a_step_that_asks_without_end_is_refused(
+    reasoner: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether answers come at once or late, the run ends, and names the agent."""
+    monkeypatch.setattr("prism.worlds._ticks.MOST_WAVES", 50)
+    monkeypatch.setattr("prism.worlds._asking.MOST_WAVES", 50)
+    with pytest.raises(SimulationError, match=r"<Person person_\d .* still waits after 50 answers"):
+        Run(Endless(), 3, reasoner=reasoner).run()

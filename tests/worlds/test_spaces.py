@@ -196,6 +196,21 @@ def test_a_distance_that_is_none_is_refused(distance: float) -> None:
         plane.within(lamp, distance)
 
 
+def test_who_was_never_put_somewhere_has_no_neighbours() -> None:
+    """In a space or a plane alike, the message names the agent and says what to do."""
+    world = Run(Sky(), 2).world
+    one, other = world.agents
+    world.sky.remove(one)
+    for look in (
+        lambda: world.sky.within(one, 1),
+        lambda: world.sky.distance(other, one),
+        lambda: world.sky.towards(one, other),
+        lambda: Space[Lamp](width=3, height=3).beside(one),
+    ):
+        with pytest.raises(FieldValueError, match=r"<Lamp lamp_1 in off> .* put it .* first"):
+            look()
+
+
 def test_a_plane_has_a_size() -> None:
     """A plane without an area, or cells, is refused when it is made, or given another size."""
     for name, wrong in (("width", 0.0), ("height", inf), ("reach", 0.0), ("reach", -1.0)):

@@ -144,6 +144,12 @@ async def endless(lamp: Lamp) -> None:
         await lamp.receive()
 
 
+async def hasty(lamp: Lamp) -> None:
+    """Forget the first await."""
+    lamp.decide("pressed", "first")
+    await lamp.decide("pressed")
+
+
 async def forgetful(lamp: Lamp) -> None:
     """Forget the second await."""
     await lamp.receive()
@@ -163,6 +169,7 @@ async def at_once(do: Callable[[], Any]) -> None:
 MISTAKES: dict[str, Callable[["Wrong", Any], Awaitable[Any]]] = {
     "sleeps": lambda _, lamp: asyncio.sleep(0),
     "forgets await": lambda _, lamp: at_once(lambda: lamp.decide("pressed")),
+    "forgets the first await": lambda _, lamp: hasty(lamp),
     "forgets the second await": lambda _, lamp: forgetful(lamp),
     "raises": lambda _, lamp: raising(lamp),
     "declares nothing": lambda _, lamp: at_once(lambda: setattr(lamp, "colour", "red")),
@@ -295,7 +302,12 @@ class Wrong(Room):
 @pytest.mark.parametrize(
     ("mode", "error", "problem"),
     [
-        ("sleeps", SimulationError, "awaits None: a step may await only decide, write and receive"),
+        (
+            "sleeps",
+            SimulationError,
+            r"test_ticks.py:\d+, in Wrong.go_wrong: .*awaits None: a step may",
+        ),
+        ("forgets the first await", SimulationError, r"decide\('pressed', ...\) was not awaited"),
         ("forgets await", SimulationError, r"decide\('pressed', ...\) was not awaited"),
         ("forgets the second await", SimulationError, r"receive\(\) was not awaited"),
         ("raises", ValueError, "mine"),

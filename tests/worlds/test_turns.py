@@ -360,6 +360,7 @@ def _world(**marks: Any) -> type[World[Any]]:
         ({"activation": "one", "together": True}, "activation = 'one' and together = True"),
         ({"activation": "rate", "rate": 1, "overlap": True}, "and overlap = True: leave one out"),
         ({"activation": "rate"}, "shine needs a rate: write  @during"),
+        ({"activation": "rate", "rate": "far"}, "Wrong has no such field: for a field of each"),
         ({"rate": 0.5}, "shine has a rate: set  activation = 'rate'  in the world"),
         ({"activation": "pair"}, "shine must take only self and an agent and another"),
     ],

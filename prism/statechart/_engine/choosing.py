@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from functools import cached_property, partial
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from prism.statechart._engine.arguments import Checks
@@ -18,6 +19,8 @@ from prism.telemetry._instrument import GuardEvaluated, engine_hooks, observe
 if TYPE_CHECKING:
     from prism.statechart._engine.rows import NestedRows, Resolver
     from prism.statechart._tree.numbers import Arc
+
+_target_of: Callable[[Candidate[Any]], Any] = itemgetter(2)
 
 
 class Chooser(Checks[StateT]):
@@ -35,7 +38,7 @@ class Chooser(Checks[StateT]):
         enabled = self._enabled(agent, trigger, context)
         if len(enabled) == 1:
             return [enabled[0][2]]
-        return distinct([target for _, _, target, _ in enabled])
+        return distinct(map(_target_of, enabled))
 
     def enabled_triggers(self, agent: Any, context: Any = None) -> list[str]:
         """Return the events that would cause a transition now, in definition order.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import exp
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import finalize
 
 from prism.errors import FieldValueError
@@ -20,6 +20,30 @@ from prism.statechart.reasoner._questions import (
 )
 from prism.statechart.states import AgentState, state_text
 from prism.telemetry._loggers import EventLogger
+
+
+class ToDraw(NamedTuple):
+    """What a policy reads of a question; it is made in a third of the time of a `Question`.
+
+    Args:
+        agent: As for a `Question`, like the rest.
+        state: The agent's state.
+        trigger: The event that opened the question.
+        options: The targets to choose from.
+        context: The event's context.
+        weights: The odds of the options, if they are known.
+        pulls: Further utilities of options.
+        relevance_pull: The weight of a post's relevance.
+    """
+
+    agent: Any
+    state: Any
+    trigger: str
+    options: Sequence[Any]
+    context: Any
+    weights: Mapping[Any, float] | None
+    pulls: Mapping[Any, float] | None
+    relevance_pull: float
 
 
 class AgentStreams:

@@ -1,0 +1,43 @@
+"""What a chart with histories or timers remembers about an agent."""
+
+from typing import Any
+
+import pytest
+
+from prism.agents import StatechartMixin
+from prism.errors import FieldTypeError
+
+
+class Agent(StatechartMixin):
+    """An agent that adds nothing."""
+
+
+def test_the_charts_memory_is_a_dict_or_none() -> None:
+    """None leaves no name behind in the agent."""
+    agent = Agent()
+    before = {*vars(agent)}
+    agent.state_memory = {"ticks": 1}
+    with pytest.raises(FieldTypeError, match=r"state_memory must be a dict or None, got \[1\]"):
+        agent.state_memory = [1]  # type: ignore[assignment]
+    assert agent.state_memory == {"ticks": 1}
+    agent.state_memory = None
+    assert {*vars(agent)} == before
+    assert agent.state_memory is None
+
+
+def test_the_charts_memory_is_never_that_of_another_object() -> None:
+    """Also if the class looks up in the other object whatever it lacks."""
+    other = Agent()
+    other.state_memory = {"ticks": 1}
+
+    class Wrapper(Agent):
+        def __getattr__(self, name: str) -> Any:
+            return getattr(other, name)
+
+    agent = Wrapper()
+    assert agent.state_memory is None
+    agent.state_memory = None
+    agent.state_memory = {"ticks": 2}
+    agent.state_memory = None
+    assert agent.state_memory is None
+    assert other.state_memory == {"ticks": 1}
