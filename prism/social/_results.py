@@ -31,7 +31,7 @@ class Activity:
         timeouts: Time-outs, by the state that the agent was in.
         fallbacks: Decisions that took the fallback, by the kind of reason and the server, such as
             ``"TimedOutError at http://127.0.0.1:11434"``.
-        fallback_examples: The first reason of each kind, in full.
+        fallback_examples: One reason of each kind, in full.
         texts: Texts of posts, by their source; only with a writer.
     """
 

@@ -52,7 +52,7 @@ class WorldRound:
         texts: Texts by their source: ``model``, ``cache``, ``replay``, ``template``, ``fallback``,
             or ``failed`` if there was none; or ``declined`` if that is because the model declined.
         fallbacks: Decisions that took the fallback, by kind of reason and server.
-        fallback_examples: The first full reason of each of these.
+        fallback_examples: One full reason of each of these.
         stopped: If the run was stopped in this round, the tick, the time in rounds since the
             beginning, and the reason. Otherwise None.
     """

@@ -48,7 +48,7 @@ class Counts:
         decisions_answered: Those that it answered itself; the others took the fallback.
         texts: Texts by their source, or ``declined``.
         fallbacks: Decisions that took the fallback, by the kind of reason and the server.
-        fallback_examples: The first reason of each kind, in full.
+        fallback_examples: One reason of each kind, in full.
     """
 
     decisions_asked: int = 0
@@ -72,7 +72,9 @@ class Counts:
             host = None if answer.cost is None else answer.cost.host
             group, example = fallback_group(answer.reason, host)
             self.fallbacks[group] += 1
-            self.fallback_examples.setdefault(group, example)
+            # answers may come in any order
+            known = self.fallback_examples.get(group, example)
+            self.fallback_examples[group] = min(known, example)
 
 
 class Ticks:

@@ -1,6 +1,7 @@
 """Worlds whose agents go on while others wait for an answer."""
 
 import asyncio
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 from prism import Run
 from prism.errors import DefinitionError, SimulationError
 from prism.runlog import ReplayReasoner
-from prism.statechart import PolicyReasoner, Statechart, Transition
+from prism.statechart import Decision, PolicyReasoner, Question, Statechart, Transition
 from prism.testing import FailingReasoner, LateReasoner
 from prism.worlds import Agent, World, during, measure, ring, state, uniform
 from tests.kit.worlds import run_logged
@@ -106,6 +107,27 @@ def test_when_answers_come_changes_nothing(world: Any, seed: int, tmp_path: Path
     assert one.run.finished == other.run.finished
     moments = [(line["round"], line["tick"]) for line in one.events()]
     assert moments == sorted(moments)
+
+
+class Lost(PolicyReasoner):
+    """Never finds an answer, and has another reason for each agent."""
+
+    async def answer(self, questions: Sequence[Question]) -> list[Decision]:
+        """Take the first option."""
+        return [
+            Decision(each.options[0], "fallback", reason=f"Lost: {each.agent.agent_id} is lost")
+            for each in questions
+        ]
+
+
+def test_when_answers_come_changes_no_example_of_a_fallback(tmp_path: Path) -> None:
+    """A round tells one reason of each kind, whichever answer came first."""
+    late = LateReasoner(Lost(1), most_turns=59)
+    one = run_logged(tmp_path, Thinkers(), 20, rounds=3, reasoner=late)
+    other = run_logged(tmp_path, Thinkers(), 20, rounds=3, reasoner=Lost(1))
+    assert late.overtaken > 0
+    assert one.run.finished[0].fallback_examples == {"Lost": "Lost: person_1 is lost"}
+    assert one.log.splitlines() == other.log.splitlines()
 
 
 async def _turns_of_the_loop(world: World[Any]) -> int:
