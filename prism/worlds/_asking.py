@@ -356,7 +356,7 @@ class AsTheyCome:
         """Begin another tick, once few enough are open."""
         self._ticks.append(_Tick())
         self._go_on()
-        while len(self._ticks) > self.most_ticks:
+        while len(self._ticks) > self.most_ticks or self._is_next_over():
             await self.settle_next()
 
     async def end_round(self) -> None:
@@ -384,6 +384,10 @@ class AsTheyCome:
         turn.over = asyncio.create_task(self._carry(turn, before, take))
         self.open_turns[id(turn.agent)] = turn
         self._ticks[-1].turns.append(turn)
+
+    def _is_next_over(self) -> bool:
+        turns = self._ticks[0].turns
+        return bool(turns) and turns[0].over.done()
 
     def _keep(self, tick: _Tick, turn: _Turn) -> None:
         """Append the events of a turn's questions to those of their waves."""
