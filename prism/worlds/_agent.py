@@ -228,7 +228,12 @@ def write_agent(agent: Any, edge: Edge, time: float, context: object) -> int:
     record = make_record(edge, time, context)
     dwell: int = agent._host.roster.moved(agent, edge.from_state, edge.to_state)
     agent._state = edge.to_state
-    agent._state_history.append(record)
+
+    # a list, since an empty deque takes ten times its memory
+    history = agent._state_history
+    history.append(record)
+    if len(history) > HISTORY_DEPTH:
+        del history[0]
 
     return dwell
 

@@ -49,7 +49,7 @@ class ByRate(Activation):
             # so a run that is resumed between two rounds finds them in the same order
             roster.list_members(host.canonical())
 
-        due = [agent for *_, agent in roster.timing_out()]
+        due = [agent for _, agent in roster.timing_out()]
         if due:
             self._step = self._time_out
             with host.within_tick(0):

@@ -22,7 +22,7 @@ from prism.randomness import RandomStream
 from prism.runlog import SimulatedClock
 from prism.runs._lent import Lent
 from prism.statechart import Statechart, StateTransition
-from prism.statechart._engine.writing import make_record
+from prism.statechart._engine.writing import append_record, make_record
 from prism.statechart._identity import SCALARS, given_name, identify
 from prism.statechart.inspection._lint import require_fit
 from prism.statechart.states import state_text
@@ -277,7 +277,7 @@ class AgentStage:
             if not isinstance(agent, Proxy):
                 begin = agent._begin_state
                 agent._state = kind.chart.definition.initial if begin is None else begin
-                agent._state_history = deque(maxlen=HISTORY_DEPTH)
+                agent._state_history = []
                 agent.state_memory = None
 
             agent._random = AgentStream(agent, STEPS)
@@ -584,7 +584,7 @@ class AgentStage:
         world = self._world
         finished = []
         histories = {
-            agent.agent_id: (agent._chart, history)
+            agent.agent_id: (agent._chart, history, _depth_of(agent))
             for agent in self.host.agents
             if (history := _history_of(agent)) is not None
         }
@@ -592,8 +592,8 @@ class AgentStage:
             world._prism_recall(event)
             if event["event"] == TRANSITION:
                 if event["agent_id"] in histories:
-                    chart, history = histories[event["agent_id"]]
-                    history.append(_record(chart, event))
+                    chart, history, depth = histories[event["agent_id"]]
+                    append_record(history, _record(chart, event), depth)
             elif event["event"] == ROUND_ENDED:
                 finished.append(world._prism_summary_of(event))
 
@@ -760,6 +760,11 @@ def _history_of(agent: Any) -> Any:
         return None
 
     return agent._subject.state_history if isinstance(agent, Proxy) else agent._state_history
+
+
+def _depth_of(agent: Any) -> int | None:
+    """Return how many transitions an agent remembers; None if its object decides that."""
+    return None if isinstance(agent, Proxy) else HISTORY_DEPTH
 
 
 def _kept_histories(kind: Kind, logged: frozenset[str] | None) -> dict[str, Any]:

@@ -130,16 +130,16 @@ class Roster:
         """Note that all turns are over."""
         self.at = _AFTER
 
-    def acting(self, besides: Iterable[Any] = ()) -> list[tuple[int, str, Any]]:
-        """Return the agents that have something to do in this tick, in the order of their places.
+    def acting(self, besides: Iterable[Any] = ()) -> Iterable[tuple[int, Any]]:
+        """Return the places and agents that have something to do in this tick, in their order.
 
         Args:
             besides: Other agents that have a turn.
         """
         return self._in_order([*self._visited.values(), *self._popped(), *besides])
 
-    def timing_out(self) -> list[tuple[int, str, Any]]:
-        """Return the agents whose time-out is due in this tick, in the order of their places."""
+    def timing_out(self) -> Iterable[tuple[int, Any]]:
+        """Return the places and agents whose time-out is due in this tick, in their order."""
         return self._in_order(self._popped())
 
     def _popped(self) -> Iterable[Any]:
@@ -148,16 +148,28 @@ class Roster:
         due = {each._place: each for each in noted if each._due == self.now}
         return (*self._ticked, *due.values()) if self._ticked else due.values()
 
-    def _in_order(self, agents: Iterable[Any]) -> list[tuple[int, str, Any]]:
+    def _in_order(self, agents: Iterable[Any]) -> Iterable[tuple[int, Any]]:
+        """Return the places and agents, each agent once, in the order of their places."""
+        found = list(agents)
+        by_place = dict(zip(self._places_of(found), found, strict=True))
+        if len(by_place) < len(found):
+            # an agent is listed twice, or two drew one place and act in the order of their ids
+            ids = {agent.agent_id: agent for agent in found}
+            in_order = sorted((self.place_of(agent), each) for each, agent in ids.items())
+            return [(place, ids[each]) for place, each in in_order]
+
+        order = sorted(by_place)
+        return zip(order, map(by_place.__getitem__, order), strict=True)
+
+    def _places_of(self, agents: Sequence[Any]) -> Sequence[int]:
+        """Return the places of agents, and begin the streams of their steps."""
         if self._is_listed:
-            return sorted([(agent._place, agent.agent_id, agent) for agent in agents])
+            return [agent._place for agent in agents]
 
         # `place_of`, for all at once
-        found = list(agents)
-        keys = [(agent._keys or agent._host.keys_of(agent))[0] for agent in found]
-        begin_streams([agent._random for agent in found])
-        places = all_mixed(keys, self._salt)
-        return sorted(zip(places, [agent.agent_id for agent in found], found, strict=True))
+        keys = [(agent._keys or agent._host.keys_of(agent))[0] for agent in agents]
+        begin_streams([agent._random for agent in agents])
+        return all_mixed(keys, self._salt)
 
     def moved(self, agent: Any, left: Any, entered: Any) -> int:
         """Record that an agent leaves a state, and return its ticks in it."""
@@ -293,15 +305,15 @@ class InTurn(Activation):
         """
         roster, last = self._roster, None
         newcomers = roster.newcomers
-        for entry in roster.acting(besides):
-            while newcomers and newcomers[0] < entry:
-                roster.at, _, agent = heappop(newcomers)
-                if agent is not last:
-                    yield agent
-                last = agent
+        for place, agent in roster.acting(besides):
+            while newcomers and newcomers[0] < (place, agent.agent_id):
+                roster.at, _, newcomer = heappop(newcomers)
+                if newcomer is not last:
+                    yield newcomer
+                last = newcomer
 
-            roster.at, _, agent = entry
-            # an agent that is listed twice, or left a state and came back, has one place
+            roster.at = place
+            # an agent that left a state and came back has one place
             if agent is not last:
                 yield agent
             last = agent
@@ -336,7 +348,7 @@ class Drawn(Activation):
         roster = self._roster
         roster.end_turns()
         drawn = self._drawn = self._draw(self._host.turn_stream())
-        due = [agent for *_, agent in roster.timing_out()]
+        due = [agent for _, agent in roster.timing_out()]
         if due:
             yield due
         if drawn is not None and drawn not in due:

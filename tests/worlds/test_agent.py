@@ -1,6 +1,8 @@
-"""Agents: what a model is told of them, what they are called, and their random numbers."""
+"""Agents: what a model is told of them, their names, random numbers and histories."""
 
+import json
 from enum import StrEnum
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +14,8 @@ from prism.examples.rumour import Person
 from prism.examples.vaccination import Parent, View
 from prism.randomness import RandomStream
 from prism.randomness._stream import GOLDEN, keys_of, mixed
-from prism.statechart import Question, Statechart
+from prism.runlog import RunLog, SimulatedClock
+from prism.statechart import Question, Statechart, Transition
 from prism.statechart.reasoner._prompts import chat_prompt, decision_question, decision_state
 from prism.worlds import Agent, World, during, measure
 
@@ -170,3 +173,45 @@ def test_streams_begun_together_give_what_each_gives_alone() -> None:
 
     expected = [each for part in (2, 4) for one in range(40) for each in _numbers(5, part, one + 1)]
     assert sorted(drawn) == sorted(expected)
+
+
+Light = StrEnum("Light", ["OFF", "ON"])
+
+
+class Lamp(Agent):
+    """A lamp that is switched all the time."""
+
+    chart = Statechart(
+        Light,
+        [Transition("switch", Light.OFF, Light.ON), Transition("switch", Light.ON, Light.OFF)],
+        initial=Light.OFF,
+    )
+
+
+class Blinking(World[Lamp]):
+    """A lamp that is switched in every round."""
+
+    rounds = 60
+
+    @during(Light.OFF, Light.ON)
+    def switch(self, lamp: Lamp) -> None:
+        """Switch it."""
+        lamp.fire("switch")
+
+
+@pytest.mark.parametrize("options", [{}, {"log": "rounds"}])
+def test_fifty_transitions_are_remembered_after_a_resume_too(
+    tmp_path: Path, options: dict[str, Any]
+) -> None:
+    """They are the last ones of the run, although there were more."""
+    clock = SimulatedClock()
+    with RunLog(tmp_path / "a.jsonl", clock) as log:
+        first = Run(Blinking(), 1, logger=log.logger, clock=clock, **options)
+        first.run()
+    lines = map(json.loads, (tmp_path / "a.jsonl").read_text().splitlines())
+    again = Run(Blinking(), 1, **options)
+    again.loop.restore(json.loads(json.dumps(first.loop.snapshot())), lines)
+
+    (lamp,), (twin,) = first.agents, again.agents
+    assert len(lamp.state_history) == 50
+    assert twin.state_history == lamp.state_history

@@ -476,3 +476,25 @@ class HurriedInTurn(Hurried):
 def test_a_time_out_may_be_due_before_the_first_turn(world: type[World[Any]]) -> None:
     """A lamp times out in the tick in whose beginning its time was up."""
     assert Run(world, 6, seed=0).run().series("spent") == [0, 1, 1]
+
+
+class Roll(World[Lamp]):
+    """Lamps that call their names."""
+
+    rounds = 1
+    called: list[str] = state(list)
+
+    @during(Light.OFF)
+    def call(self, lamp: Lamp) -> None:
+        """Call."""
+        self.called.append(lamp.agent_id)
+
+
+def test_agents_with_one_place_act_in_the_order_of_their_ids(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Those that have the same number in a tick each have a turn."""
+    monkeypatch.setattr("prism.worlds._host.keys_of", lambda *_: (7, 8, 9))
+    run = Run(Roll(), [Lamp(agent_id=each) for each in ("c", "a", "b")])
+    run.run()
+    assert run.world.called == ["a", "b", "c"]

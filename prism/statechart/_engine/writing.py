@@ -169,7 +169,9 @@ def write_plain(agent: Any, edge: Edge, time: float, context: object) -> int | N
 
     try:
         if history is not None:
-            _append(history, record, getattr(agent, "max_history_depth", DEFAULT_MAX_HISTORY_DEPTH))
+            append_record(
+                history, record, getattr(agent, "max_history_depth", DEFAULT_MAX_HISTORY_DEPTH)
+            )
     except Exception as error:
         if isinstance(history, (list, deque)) and history and history[-1] is record:
             history.pop()
@@ -200,7 +202,8 @@ def set_state(agent: Any, state: Any) -> None:
         ) from error
 
 
-def _append(history: Any, record: StateTransition, depth: int | None) -> None:
+def append_record(history: Any, record: StateTransition, depth: int | None) -> None:
+    """Append a transition to a history, of which only the last ones stay if it has a depth."""
     history.append(record)
     while depth is not None and len(history) > depth:
         del history[0]
