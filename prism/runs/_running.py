@@ -18,7 +18,7 @@ from threading import Event, Thread, current_thread, main_thread
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from prism._faults import Place, calling_place
+from prism._faults import Place, calling_place, place_of
 from prism.errors import InputError
 from prism.llm import Model
 from prism.llm._addresses import shown_address
@@ -42,7 +42,7 @@ from prism.runs._status import beating, remove_heartbeat
 from prism.statechart.reasoner._pool import Pool
 from prism.statechart.reasoner._router import Router, costs_by_model
 from prism.statechart.reasoner._spending import loop_time
-from prism.telemetry._loggers import LateLogger
+from prism.telemetry._loggers import LateLogger, describe
 
 if TYPE_CHECKING:
     from prism.statechart import Reasoner, Writer
@@ -101,11 +101,23 @@ class _Teller(logging.Handler):
     def __init__(self, observer: Observer) -> None:
         super().__init__(logging.WARNING)
         self._observer = observer
+        self._told: set[tuple[Place | None, type]] = set()
 
     def emit(self, record: logging.LogRecord) -> None:
-        # an event of a run without a folder, which is counted in its summary
-        if not hasattr(record, "prism"):
+        event: Mapping[str, Any] | None = getattr(record, "prism", None)
+        if event is None:
             self._observer.warn(record.getMessage())
+        elif record.levelno >= logging.ERROR and record.exc_info and record.exc_info[1]:
+            # of a run without a folder, whose summary counts everything but faults
+            self._tell_fault(event["event"], record.exc_info[1])
+
+    def _tell_fault(self, event: str, error: BaseException) -> None:
+        """Warn of a fault in the user's code, once for each line."""
+        place, what = place_of(error), describe(error)
+        if (place, type(error)) not in self._told:
+            self._told.add((place, type(error)))
+            fault = what if place is None else f"{place}: {what}"
+            self._observer.warn(f"{fault} ({event}; told once, a kept run has all in its log)")
 
 
 @dataclass(frozen=True, slots=True)

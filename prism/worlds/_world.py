@@ -262,8 +262,8 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
     def stop(self, reason: str = "stopped") -> None:
         """End the run after this tick, or after this event if events happen at rates.
 
-        The round is measured and ends like any other. The log and the results say when the run
-        stopped.
+        In a world that overlaps, it ends after this round. The round is measured and ends like any
+        other. The log and the results say when the run stopped.
 
         Args:
             reason: Why, for log and results.

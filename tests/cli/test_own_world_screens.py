@@ -171,3 +171,14 @@ def test_a_world_that_ends_its_run_says_when_and_why(prism: Prism) -> None:
     held = "    def until(self):\n        return self.round == 2\n"
     (prism.folder / "short.py").write_text(WORLD + held, encoding="utf-8")
     assert "in round 2 (until)." in prism("run", "short.py", "--agents", "5").out
+
+
+def test_a_fault_in_a_guard_is_told_once_without_a_log(tmp_path: Path) -> None:
+    """A run that is not kept has no log to tell of it, and would end as if nothing were wrong."""
+    guarded = WORLD.replace("*each)", "*each, guard=hesitates)").replace(
+        "MOVES =", "def hesitates(player, context):\n    return player.courage[0]\n\n\nMOVES ="
+    )
+    (tmp_path / "own_guard.py").write_text(guarded, encoding="utf-8")
+    ended = Prism(tmp_path)("run", "own_guard.py", "--agents", "5", "--rounds", "2")
+    assert ended.err.count("own_guard.py:8, in hesitates: AttributeError: ") == 1
+    assert "(statechart.guard_failed; told once" in ended.err
