@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 from weakref import WeakValueDictionary
@@ -20,6 +21,7 @@ from prism.errors import SimulationError
 from prism.randomness import RandomStream
 from prism.randomness._stream import GOLDEN, STEPS_BACK, mixed
 from prism.worlds import Agent, AgentSet
+from prism.worlds._agent_set import StreamById
 from prism.worlds._fields import Fields
 
 _INSTEAD = "run this world without columns"
@@ -70,16 +72,26 @@ class RowSet(AgentSet[Any]):
     Args:
         rows: The rows of the run.
         places: Their places; None for everybody.
+        ranks: The ranks of all places, by which agents are drawn, if not by their places.
     """
 
-    def __new__(cls, rows: Rows, places: Any = None) -> RowSet:
+    def __new__(cls, rows: Rows, places: Any = None, ranks: Any = None) -> RowSet:
         """Make a set that holds only places."""
         made = super().__new__(cls)
-        made._rows, made._places = rows, places
+        made._rows, made._places, made._ranks = rows, places, ranks
         return made
 
     _rows: Rows
     _places: Any
+    _ranks: Any
+
+    @cached_property
+    def _by_id(self) -> RowSet:
+        places = self._numbers()
+        return RowSet(self._rows, places[np.argsort(self._ranks[places])])
+
+    def _drawn(self) -> RowSet:
+        return self if self._ranks is None else self._by_id
 
     def __len__(self) -> int:
         """Return how many there are."""
@@ -140,7 +152,11 @@ class RowSet(AgentSet[Any]):
         return iter(self)
 
     def _some(self, agents: Iterable[Any]) -> RowSet:
-        return RowSet(self._rows, np.array([row._place for row in agents], np.int32))
+        return self._at(np.array([row._place for row in agents], np.int32))
+
+    def _at(self, places: Any) -> RowSet:
+        """Return the agents at some of the places."""
+        return RowSet(self._rows, places, self._ranks)
 
     def _numbers(self) -> Any:
         if self._places is None:
@@ -157,8 +173,8 @@ class RowSet(AgentSet[Any]):
                 there[number] = True
         states = columns["state"]
         if self._places is None:
-            return RowSet(self._rows, np.flatnonzero(there[states]).astype(np.int32))
-        return RowSet(self._rows, self._places[there[states[self._places]]])
+            return self._at(np.flatnonzero(there[states]).astype(np.int32))
+        return self._at(self._places[there[states[self._places]]])
 
 
 class RowStream(RandomStream):
@@ -184,6 +200,12 @@ class RowStream(RandomStream):
         self._row["drawn"] = (number - self._key) * STEPS_BACK % 2**64
 
 
+class RowStreamById(StreamById, RowStream):
+    """The same, in a run in which agents are drawn by their ids."""
+
+    __slots__ = ()
+
+
 def _row_class(cls: Any, rows: Rows, host: Any, kind: Any) -> Any:
     """Return the class of the rows of a run: the user's own, whose values are in columns."""
     columns = rows.columns
@@ -206,7 +228,7 @@ def _row_class(cls: Any, rows: Rows, host: Any, kind: Any) -> Any:
         if row["drawn_in"] != host.epoch:
             host.require_drawing(f"agent {self.agent_id!r}")
             row["drawn_in"], row["drawn"] = host.epoch, 0
-        return RowStream(row)
+        return (RowStreamById if host.draws_by_id else RowStream)(row)
 
     body: dict[str, Any] = {
         "__slots__": (),

@@ -32,6 +32,7 @@ from prism.telemetry._loggers import active_logger, report_warning, tell_whole
 from prism.telemetry.events import ANSWER_DISCARDED, TRANSITION
 from prism.worlds import Agent, World
 from prism.worlds._agent import plain_class
+from prism.worlds._agent_set import natural_order
 from prism.worlds._host import RunHost
 from prism.worlds._kinds import charts_of, make_kinds, triggers_of
 from prism.worlds._people import AgentTable
@@ -65,6 +66,21 @@ class ColumnHost(RunHost):
 
     columns: Columns
     rows: Rows
+
+    def look_at_order(self) -> None:
+        """Have agents drawn by their ids if they were given others, in another order."""
+        # ids that are made by rule are in their order
+        if self.rows.ids:
+            super().look_at_order()
+
+    def draw_by_id(self) -> None:
+        """Draw agents by their ids from now on, whatever the order of the list."""
+        self.draws_by_id = True
+        keys = [natural_order(self.rows.id_of(place)) for place in range(self.columns.size)]
+        ranks = np.empty(len(keys), np.int32)
+        ranks[sorted(range(len(keys)), key=keys.__getitem__)] = np.arange(len(keys))
+        everybody: Any = self.agents
+        everybody._ranks = ranks
 
     def count(self, state: Any) -> int:
         """Return the number of agents in a state."""
@@ -218,6 +234,7 @@ class ColumnStage(AgentStage):
             blake2b(ascii((seed, "agent", each)).encode(), digest_size=24).digest() for each in ids
         )
         self._columns.take_keys(np.frombuffer(digests, "<u8").reshape(size, 3))
+        self.host.look_at_order()
         return ids
 
     def _fill(self, what: str, declared: Any, given: Mapping[int, Any], ids: Sequence[str]) -> None:

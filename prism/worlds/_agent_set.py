@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
+from functools import cached_property
+from itertools import pairwise
 from math import fsum
 from operator import attrgetter
 from typing import Any, TypeVar, overload
 
 from prism.errors import FieldValueError, SimulationError
+from prism.randomness import RandomStream
 from prism.statechart import Configuration
 
 AgentT = TypeVar("AgentT")
@@ -17,6 +21,9 @@ ValueT = TypeVar("ValueT")
 DefaultT = TypeVar("DefaultT")
 
 _MISSING: Any = object()
+_NUMBER = re.compile("([0-9]+)")
+
+_id_of: Callable[[Any], str] = attrgetter("agent_id")
 
 
 class AgentSet(tuple[AgentT, ...]):
@@ -26,7 +33,9 @@ class AgentSet(tuple[AgentT, ...]):
     ``world.agents.where(state=Mind.SPREADER).sample(5)``. A set never changes, even if its agents
     do.
 
-    Draws use the random stream of the agent whose step is running, or else the world's.
+    Draws use the random stream of the agent whose step is running, or else the world's. They depend
+    on the agents' ids, and on the order in which agents were given only if the world's ``order`` is
+    ``"listed"``.
     """
 
     __slots__ = ()
@@ -86,7 +95,7 @@ class AgentSet(tuple[AgentT, ...]):
         Raises:
             SimulationError: If nothing may be drawn now.
         """
-        return AgentSet(_stream_of(self).shuffled(self._listed()) if self else ())
+        return AgentSet(_stream_of(self).shuffled(self._drawn()) if self else ())
 
     def values(self, of: str | Callable[[AgentT], ValueT]) -> list[Any]:
         """Return a value of each agent.
@@ -171,10 +180,41 @@ class AgentSet(tuple[AgentT, ...]):
         """Iterate over the agents in their own order, even if the class loops in another."""
         return super().__iter__()
 
+    def _drawn(self) -> AgentSet[AgentT]:
+        """Return the agents in the order by which they are drawn."""
+        return self
+
     def __repr__(self) -> str:
         """Show the number of agents, and the first few."""
         shown = [*map(repr, self[:3]), *["..."] * (len(self) > 3)]
         return f"<{len(self)} agents{': ' * bool(self)}{', '.join(shown)}>"
+
+
+class ById(AgentSet[AgentT]):
+    """Agents in the order of a list, from which others are drawn by their ids.
+
+    So draws are the same for another list of the same agents, as are those from sets made of it.
+    """
+
+    @cached_property
+    def _ranks(self) -> Mapping[str, int]:
+        """The place of each id in natural order; a derived set shares those of its origin."""
+        ids = sorted(map(_id_of, self._listed()), key=natural_order)
+        return {each: rank for rank, each in enumerate(ids)}
+
+    @cached_property
+    def _by_id(self) -> AgentSet[AgentT]:
+        ranks = self._ranks
+        return AgentSet(sorted(self, key=lambda agent: ranks[_id_of(agent)]))
+
+    def _drawn(self) -> AgentSet[AgentT]:
+        return self._by_id
+
+    def _some(self, agents: Iterable[AgentT]) -> AgentSet[AgentT]:
+        made = type(self)(agents)
+        made._ranks = self._ranks
+
+        return made
 
 
 class Backwards(AgentSet[AgentT]):
@@ -188,6 +228,48 @@ class Backwards(AgentSet[AgentT]):
     def __iter__(self) -> Iterator[AgentT]:
         """Iterate from the last to the first."""
         return reversed(tuple(self._listed()))
+
+    def _drawn(self) -> AgentSet[AgentT]:
+        return AgentSet(self._listed())
+
+
+class BackwardsById(ById[AgentT], Backwards[AgentT]):
+    """The same, but agents are drawn by their ids, which are sorted from the last agent on."""
+
+
+class StreamById(RandomStream):
+    """A random stream of a run in which agents are drawn by their ids."""
+
+    __slots__ = ()
+
+    def choice(self, items: Sequence[ValueT]) -> ValueT:
+        """Draw one of several items, all equally likely."""
+        drawn: Sequence[ValueT] = _as_drawn(items)
+        return super().choice(drawn)
+
+    def shuffled(self, items: Iterable[ValueT]) -> list[ValueT]:
+        """Return a new list of the items in a random order."""
+        return super().shuffled(_as_drawn(items))
+
+    def sample(self, items: Iterable[ValueT], number: int) -> list[ValueT]:
+        """Draw several of the items, none of them twice."""
+        return super().sample(_as_drawn(items), number)
+
+
+def natural_order(name: str) -> Any:
+    """Return a key for sorting that puts ``p_2`` before ``p_10``."""
+    parts: list[Any] = _NUMBER.split(name)
+    # a number is its length and its digits, since Python refuses to convert thousands of digits
+    numbers = (digits.lstrip("0") for digits in parts[1::2])
+    parts[1::2] = [(len(digits), digits) for digits in numbers]
+
+    return parts, name
+
+
+def are_in_order(agents: Iterable[Any]) -> bool:
+    """Return whether agents are in the natural order of their ids."""
+    ids = map(_id_of, agents)
+    return all(one <= other for one, other in pairwise(map(natural_order, ids)))
 
 
 def in_state(agents: Iterable[Any], state: Any) -> list[Any]:
@@ -220,6 +302,10 @@ def _inside(agents: Sequence[Any], states: Sequence[Any]) -> list[Any]:
 def leaves_in(state: Any) -> frozenset[Any]:
     """Return the innermost states of a state, which may be a configuration."""
     return frozenset(state.leaves if isinstance(state, Configuration) else (state,))
+
+
+def _as_drawn(items: Any) -> Any:
+    return items._drawn() if isinstance(items, AgentSet) else items
 
 
 def _reader(of: Any) -> Callable[[Any], Any]:

@@ -39,7 +39,16 @@ from prism.statechart.reasoner._own_prompts import in_words
 from prism.statechart.reasoner._router import Router
 from prism.statechart.states import state_text
 from prism.telemetry._loggers import EventLogger, active_logger
-from prism.worlds._agent_set import Backwards, in_state, leaves_in
+from prism.worlds._agent_set import (
+    AgentSet,
+    Backwards,
+    BackwardsById,
+    ById,
+    StreamById,
+    are_in_order,
+    in_state,
+    leaves_in,
+)
 from prism.worlds._asking import Answerers
 from prism.worlds._assignments import Assignments
 from prism.worlds._charts import has_state, named, never_reached, unknown_among
@@ -94,6 +103,7 @@ class RunHost:
         clock: The run's clock.
         charts: The charts of all kinds, with or without agents; none before there are agents.
         asleep: Places of agents that have no turns for now.
+        draws_by_id: Whether agents are drawn in another order than that of the list.
         draws: Draws the decisions of this tick if nothing logs them, or None.
         epoch: The number of the current part of the run. Random numbers belong to one epoch.
         fires: Receives or refuses the events that agents fire, or None while they are carried out
@@ -164,6 +174,7 @@ class RunHost:
         self.has_proxies: bool = False
         self.has_until: bool = False
         self.is_permuted: bool = False
+        self.draws_by_id: bool = False
         self.sends: Callable[[Any, Any], None] | None = None
         self.draws: PolicyReasoner | None = None
         self.timeouts: Counter[str] = Counter()
@@ -361,9 +372,12 @@ class RunHost:
             )
         if self._world_random is None:
             # one part longer than the key of a decision, since an agent may be called "world"
-            self._world_random = RandomStream(self.seed, "world", self._part, self.round)
+            self._world_random = self._stream("world", self._part, self.round)
 
         return self._world_random
+
+    def _stream(self, *key: str | int) -> RandomStream:
+        return (StreamById if self.draws_by_id else RandomStream)(self.seed, *key)
 
     def turn_stream(self) -> RandomStream:
         """Return the random stream of this round for drawing turns."""
@@ -382,7 +396,7 @@ class RunHost:
         # few charts draw, so an agent gets its chart's stream at its first draw
         kept: tuple[int, RandomStream] | None = agent._chart_random
         if kept is None or kept[0] != self.epoch:
-            stream = RandomStream(self.seed, "chart", agent.agent_id, self._part, self.round)
+            stream = self._stream("chart", agent.agent_id, self._part, self.round)
             kept = agent._chart_random = self.epoch, stream
 
         return kept[1]
@@ -424,7 +438,28 @@ class RunHost:
     def turn_round(self) -> None:
         """Make loops over the agents run backwards from now on."""
         self.is_permuted = True
-        object.__setattr__(self.world, "_everybody", Backwards(self.agents))
+        if self.world.order == "listed":
+            backwards: AgentSet[Any] = Backwards(self.agents)
+        else:
+            self.draw_by_id()
+            backwards = BackwardsById(self.agents)
+        object.__setattr__(self.world, "_everybody", backwards)
+
+    def look_at_order(self) -> None:
+        """Have agents drawn by their ids if that is another order than that of the list."""
+        if self.world.order != "listed" and not are_in_order(self.agents):
+            self.draw_by_id()
+
+    def draw_by_id(self) -> None:
+        """Draw agents by their ids from now on, whatever the order of the list."""
+        self.draws_by_id = True
+        for agent in self.agents:
+            agent._random.draw_by_id()
+            agent._decision_random.draw_by_id()
+
+    def set_of(self, agents: Iterable[Any]) -> AgentSet[Any]:
+        """Return a set of agents in the order of the list."""
+        return (ById if self.draws_by_id else AgentSet)(agents)
 
     def canonical(self) -> list[Any]:
         """Return the agents in an order that does not depend on the list."""

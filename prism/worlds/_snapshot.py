@@ -21,7 +21,7 @@ from typing import Any
 
 from prism.errors import SimulationError
 from prism.worlds._agent import Agent, Thing
-from prism.worlds._agent_set import AgentSet
+from prism.worlds._agent_set import AgentSet, Backwards, BackwardsById, ById, are_in_order
 
 Column = list[Any]
 
@@ -34,10 +34,19 @@ class CannotKeepError(Exception):
     """A value that a checkpoint cannot represent; the message says what to use instead."""
 
 
+_SETS = AgentSet, ById, Backwards, BackwardsById
+
+
+def _write_set(write: Callable[[Any], Any], held: AgentSet[Any]) -> dict[str, Any]:
+    # those that are in the order of their ids are drawn by it in any case
+    is_by_id = isinstance(held, ById) and not are_in_order(held._listed())
+    return {"i" if is_by_id else "s": list(map(write, held._listed()))}
+
+
 _WRITTEN: Mapping[type, Callable[[Callable[[Any], Any], Any], Any]] = {
     list: lambda write, held: list(held) if _is_plain(held) else list(map(write, held)),
     tuple: lambda write, held: {"t": list(map(write, held))},
-    AgentSet: lambda write, held: {"s": list(map(write, held))},
+    **dict.fromkeys(_SETS, _write_set),
     deque: lambda write, held: {"q": [list(map(write, held)), held.maxlen]},
     dict: lambda write, held: {"d": [[write(key), write(each)] for key, each in held.items()]},
 }
@@ -108,7 +117,7 @@ class Encoder:
         if kind in _PLAIN or kind is float:
             return value if _is_plain((value,)) else _number_of_no_json(value)
         if kind in _WRITTEN:
-            if kind not in (tuple, AgentSet):
+            if kind not in (tuple, *_SETS):
                 self._note(value)
             return _WRITTEN[kind](self.value, value)
         if isinstance(value, Agent):
@@ -214,6 +223,7 @@ class Decoder:
 _FORMS: Mapping[str, Callable[[Decoder, Any], Any]] = {
     "t": Decoder._tuple,
     "s": lambda decoder, content: AgentSet(map(decoder.value, content)),
+    "i": lambda decoder, content: ById(map(decoder.value, content)),
     "q": Decoder._deque,
     "d": Decoder._dict,
     "e": Decoder._member,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import product
 from math import ceil, hypot, inf
 from operator import attrgetter
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from prism.errors import FieldValueError
 from prism.worlds._agent import Thing
-from prism.worlds._agent_set import AgentSet
+from prism.worlds._agent_set import AgentSet, natural_order
 from prism.worlds._fields import state
 
 AgentT = TypeVar("AgentT")
@@ -172,7 +172,9 @@ class Plane(Thing, Generic[AgentT]):
             del cells[self._cell(*self.positions.pop(agent))][agent]
 
     def within(self, agent: AgentT, distance: float) -> AgentSet[AgentT]:
-        """Return the other agents within a distance, in the order of the population.
+        """Return the other agents within a distance.
+
+        They are in the order of their ids, or that of the list if the world's order is "listed".
 
         Args:
             agent: The agent in the middle.
@@ -186,7 +188,7 @@ class Plane(Thing, Generic[AgentT]):
         return AgentSet(other for other in found if other is not agent)
 
     def around(self, x: float, y: float, distance: float) -> AgentSet[AgentT]:
-        """Return the agents within a distance of a position, in the order of the population.
+        """Return the agents within a distance of a position, in the order of `within`.
 
         Raises:
             FieldValueError: If the distance is no finite number, or below 0.
@@ -206,7 +208,7 @@ class Plane(Thing, Generic[AgentT]):
             if _square(*away((x, y), positions[agent])) <= square
         ]
 
-        return AgentSet(sorted(near, key=_PLACE))
+        return AgentSet(sorted(near, key=_order_of(near)))
 
     def distance(self, one: AgentT, other: AgentT) -> float:
         """Return the shortest distance between two agents.
@@ -299,6 +301,15 @@ class Plane(Thing, Generic[AgentT]):
             return [place % number for place in range(middle - away, middle + away + 1)]
 
         return range(max(0, middle - away), min(number, middle + away + 1))
+
+
+def _order_of(agents: Sequence[Any]) -> Callable[[Any], Any]:
+    """Return a key that sorts agents by their ids, or by the list if its order matters."""
+    if agents and agents[0]._host.draws_by_id:
+        return lambda agent: natural_order(agent.agent_id)
+
+    # otherwise the list is in the order of the ids
+    return _PLACE
 
 
 def _wrapped(value: float, length: float) -> float:

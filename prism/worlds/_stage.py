@@ -286,6 +286,8 @@ class AgentStage:
             agent.neighbours, agent.inbox = AgentSet(), deque()
             self._fill_in(agent)
 
+        host.look_at_order()
+
     def _fill_in(self, agent: Any) -> None:
         for name, field in type(agent).fields.items():
             if name in agent._given or name in Agent.fields:

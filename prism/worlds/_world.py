@@ -166,10 +166,11 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
     @property
     def agents(self) -> AgentSet[AgentT]:
         """All agents, in the order in which they were given."""
-        agents = self._hosted("agents").agents
+        host = self._hosted("agents")
+        agents = host.agents
         everybody: AgentSet[AgentT] = self._everybody
         if len(everybody) != len(agents):
-            everybody = agents if isinstance(agents, AgentSet) else AgentSet(agents)
+            everybody = agents if isinstance(agents, AgentSet) else host.set_of(agents)
             object.__setattr__(self, "_everybody", everybody)
 
         return everybody

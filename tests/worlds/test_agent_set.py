@@ -46,7 +46,10 @@ class Street(World[Lamp | Lantern]):
 
     def populate(self, agents: int) -> list[Lamp]:
         """Make lamps and lanterns in turn."""
-        return [(Lantern if place % 2 else Lamp)(pressed=place) for place in range(agents)]
+        kinds = Lamp, Lantern
+        return [
+            kinds[place % 2](agent_id=f"lamp_{place + 1}", pressed=place) for place in range(agents)
+        ]
 
     def setup(self) -> None:
         """Connect them, and switch some on."""

@@ -69,6 +69,9 @@ PLAIN = {
     "treated": "pass",
 }
 FIRST = "next((each for each in self.agents if len(each.met) < 2), person).met.append(1)"
+REVERSED = (
+    "populate = lambda _, number: [Person(agent_id=f'p{each}') for each in reversed(range(number))]"
+)
 CHOICE = "next(iter({'alpha', 'beta', 'gamma', 'delta', 'epsilon'}))"
 
 pytestmark = pytest.mark.usefixtures("own_modules")
@@ -244,6 +247,10 @@ FAULTS: dict[str, tuple[dict[str, str], str]] = {
         {"step": FIRST},
         "round 1: Person.met of person_1: is not the same when loops go through the agents from",
     ),
+    "a draw from a list of the agents": (
+        {"step": "person.random.choice([*self.agents]).met.append(1)"},
+        "is not the same when loops go through the agents from",
+    ),
     "draws of the world in a loop": (
         {"step": "for each in self.agents: each.score += self.random.random()"},
         "draw for each agent from its own random, break ties by agent_id, or set",
@@ -300,6 +307,10 @@ def test_each_planted_fault_is_named(name: str, tmp_path: Path) -> None:
         {"step": "self.agents.group('state')[person.state].sample(1)[0].met.append(1)"},
         {"step": "person.random.choice(self.agents).met.append(1)"},
         {"step": "person.score = sum(each.random.random() for each in self.agents)"},
+        {"step": "self.random.choice(self.agents).met.append(1)"},
+        {"fields": REVERSED, "step": "self.random.choice(self.agents).met.append(1)"},
+        {"fields": REVERSED, "step": "person.random.sample(self.agents, 1)[0].met.append(1)"},
+        {"fields": REVERSED, "step": "self.agents.where(kind=Person).sample(1)[0].met.append(1)"},
         {"fields": 'order = "listed"', "step": FIRST},
     ],
 )
