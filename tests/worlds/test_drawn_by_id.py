@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -50,7 +51,7 @@ class Town(World[Lamp]):
     rounds = 3
     ticks = 2
     way: str = ""
-    town: Plane[Lamp] = state(Plane[Lamp])
+    town: Plane[Lamp] = state(Plane)
     chosen: AgentSet[Lamp] = state(AgentSet[Lamp])
 
     def setup(self) -> None:
@@ -153,5 +154,5 @@ def test_numbers_in_ids_are_compared_as_numbers() -> None:
     """Ids are in natural order; those that differ only in zeros are in that of their texts."""
     ids = ["", "7", "07b", "7b", "p", "p_2", "p_02x", "p_2x", "p_10", "p_10_9", "p_10_10", "q_1"]
     large = ["p" + "9" * 5000, "p1" + "0" * 5000]
-    assert sorted(ids[::-1], key=natural_order) == ids
-    assert sorted(large[::-1], key=natural_order) == large
+    assert sorted(Random(1).sample(ids, len(ids)), key=natural_order) == ids
+    assert natural_order(large[0]) < natural_order(large[1])
