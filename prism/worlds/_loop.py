@@ -47,6 +47,9 @@ from prism.worlds._stage import AgentStage, Sampling, Setting
 from prism.worlds._treatments import Treating, Treatment, with_reasoners
 from prism.worlds._world import World, defines
 
+_TICKS_BETWEEN_COLLECTIONS = 10
+"""In fewer ticks, a round leaves little garbage."""
+
 _MANY_OBJECTS = 100_000
 """From so many new objects on, garbage is collected."""
 
@@ -346,11 +349,12 @@ class Loop:
                 self._treating.apply(number, host)
                 world.round_begins()
 
-        for _ in range(self.ticks_per_round):
+        for tick in range(1, self.ticks_per_round + 1):
             self.clock.advance()
             await stage.tick()
             await self.pace()
-            self._collect()
+            if tick % _TICKS_BETWEEN_COLLECTIONS == 0:
+                self._collect()
             # if agents continue while others wait, ticks have no common end
             if not world.overlap and host.is_to_end():
                 break
