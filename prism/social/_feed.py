@@ -14,6 +14,7 @@ from prism.errors import FieldValueError, InputError, PrismError, SimulationErro
 from prism.randomness._stream import streams_of
 from prism.social._activity import FREQUENCY, Hours, activities, first_hour, waits
 from prism.social._composing import share_topics
+from prism.social._dependence import depends_with
 from prism.social._feeds import Feeds, Rank
 from prism.social._networks import code_in, follow_network
 from prism.social._parameters import (
@@ -569,6 +570,10 @@ class Feed(FeedSteps):
             agent.random = stream
 
         self._draw_ideas()
+
+    def _prism_depends(self) -> Callable[[Any, Iterable[Any]], bool] | None:
+        """Return which turns of readers depend on others, if all of it is known."""
+        return depends_with(self, self._playing)
 
     def _prism_begin_tick(self) -> None:
         """Continue with the current parameters and the agents that are awake."""

@@ -456,6 +456,8 @@ class FeedSteps(World[Any]):
         playing = self._playing
         words, reader.words = reader.words, None
         draft = draft if words is None else words.draft()
+        # the turn may belong to an earlier tick than the current one
+        playing.network.now = playing.host.clock()
         post = playing.network.publish(reader.agent_id, draft, reader.post)
         reader.draft = None
         counter = _COUNTERS[post.kind]

@@ -3,7 +3,8 @@
 A decision belongs to the tick in which it was asked. A reasoner that answers at once is asked about
 a whole tick at a time. A slower one is asked each question as it comes up. Meanwhile the agents
 continue with the next tick, in their order, up to the first one that still waits for its own
-answer, or with several ticks if each changes only itself. As a result, no agent sees anything that
+answer, or with several ticks if each changes only itself, or its world can tell which turns depend
+on others. As a result, no agent sees anything that
 it would not have seen otherwise. The log is put back into the order of ticks, so both ways write
 the same bytes.
 """
@@ -12,10 +13,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, takewhile
 from typing import Any, Protocol, runtime_checkable
 
 from prism.errors import ReasonerError, SimulationError
@@ -49,8 +50,14 @@ Answer = Any
 Apply = Callable[[Any, Any], Put | None]
 """Carries out an answer; returns what the agent asks next in the same tick, if anything."""
 
+Depends = Callable[[Any, Iterable[Any]], bool]
+"""Returns whether an agent's turn depends on those of others that have still to take theirs."""
+
 MOST_TICKS = 8
 """Most ticks that are open at the same time, which bounds how many turns and events wait."""
+
+QUESTIONS_PER_SLOT = 2
+"""With fewer open questions for each slot, agents go ahead of those that wait, to ask more."""
 
 MOST_WAVES = 10_000
 """Most waves in one tick, since a step that keeps asking would never end."""
@@ -239,6 +246,7 @@ class _Turn:
     told: Buffer = field(default_factory=list)
     waves: list[_Wave] = field(default_factory=list)
     over: asyncio.Task[None] = field(init=False)
+    may_be_next: asyncio.Future[None] | None = None
 
 
 @dataclass(slots=True)
@@ -267,6 +275,9 @@ class AsTheyCome:
             address.
         apply: Applies a decision. Set it before the first question.
         open_questions: Number of questions without an answer. Other threads may read it.
+        most_ticks: Most ticks that are open at the same time.
+        depends: Returns whether the turn of an agent must wait until all earlier ones are taken,
+            given the agents that have still to take theirs. None if it waits for its own only.
     """
 
     apply: Apply
@@ -283,6 +294,23 @@ class AsTheyCome:
         self._clock = clock
         # the last one is the current tick
         self._ticks: deque[_Tick] = deque([_Tick()])
+        self.most_ticks: int = MOST_TICKS
+        self.depends: Depends | None = None
+        # the turns that are still to be taken, in their order
+        self._late: dict[int, _Turn] = {}
+        self._lacks_questions: asyncio.Future[None] | None = None
+
+    @property
+    def is_short(self) -> bool:
+        """Whether there are too few open questions to keep every slot busy."""
+        return self.open_questions < QUESTIONS_PER_SLOT * self._answerers.concurrency
+
+    def must_wait(self, agent: Any) -> bool:
+        """Return whether an agent's turn depends on earlier ones that are still to be taken."""
+        if not self._late or self.depends is None:
+            return False
+
+        return self.depends(agent, (each.agent for each in self._late.values()))
 
     async def ask(self, agent: Any, question: Put) -> None:
         """Ask one agent's question, and let the open requests make progress."""
@@ -290,14 +318,16 @@ class AsTheyCome:
         await asyncio.sleep(0)
 
     def put_off(self, agent: Any, take: Callable[[], Put | None]) -> None:
-        """Have an agent take this turn once its earlier ones are over.
+        """Have an agent take this turn once the turns on which it depends are over.
 
         Args:
             agent: The agent.
             take: Takes the turn, and returns its question, if any.
         """
         turn, told = _Turn(agent, self._clock.moment), self._ticks[-1].told
-        self._open(turn, self.open_turns[id(agent)], take)
+        if self.depends is not None:
+            self._late[id(turn)] = turn
+        self._open(turn, self.open_turns.get(id(agent)), take)
         told += [turn.told, []]
         self._ordered.buffer = told[-1]
 
@@ -313,11 +343,20 @@ class AsTheyCome:
         self._keep(tick, turn)
         self._go_on()
 
+    async def settle_next_or_lack(self) -> None:
+        """Wait for the end of the first open turn, or until there are too few open questions."""
+        over = self._ticks[0].turns[0].over
+        if not over.done():
+            lacks = self._lacks_questions = asyncio.get_running_loop().create_future()
+            await asyncio.wait((over, lacks), return_when=asyncio.FIRST_COMPLETED)
+        if over.done():
+            await self.settle_next()
+
     async def end_tick(self) -> None:
         """Begin another tick, once few enough are open."""
         self._ticks.append(_Tick())
         self._go_on()
-        while len(self._ticks) > MOST_TICKS:
+        while len(self._ticks) > self.most_ticks or self._is_next_over():
             await self.settle_next()
 
     async def end_round(self) -> None:
@@ -336,6 +375,7 @@ class AsTheyCome:
         for tick in self._ticks:
             self._write(tick)
         self._ticks = deque([_Tick()])
+        self._late.clear()
         self._ordered.buffer = None
 
     def _open(
@@ -344,6 +384,10 @@ class AsTheyCome:
         turn.over = asyncio.create_task(self._carry(turn, before, take))
         self.open_turns[id(turn.agent)] = turn
         self._ticks[-1].turns.append(turn)
+
+    def _is_next_over(self) -> bool:
+        turns = self._ticks[0].turns
+        return bool(turns) and turns[0].over.done()
 
     def _keep(self, tick: _Tick, turn: _Turn) -> None:
         """Append the events of a turn's questions to those of their waves."""
@@ -379,10 +423,13 @@ class AsTheyCome:
         """Take a turn that was put off, and apply its agent's answers until it asks nothing."""
         # later ticks wait for earlier ones, also in the queue of a pool
         ASKED_AT.set((self._clock, turn.moment.seconds))
-        if before is not None and take is not None:
-            await before.over
+        if take is not None:
+            if before is not None:
+                await before.over
+            await self._free_of_others(turn)
             with self._writing_to(turn.told, turn.moment):
                 turn.question = take()
+            self._note_taken(turn)
 
         question = turn.question
         while question is not None:
@@ -399,6 +446,29 @@ class AsTheyCome:
 
         if self.open_turns[id(turn.agent)] is turn:
             del self.open_turns[id(turn.agent)]
+
+    async def _free_of_others(self, turn: _Turn) -> None:
+        """Wait until a turn depends on no turn that is still to be taken."""
+        while turn is not self._next_late() and self._depends_on_earlier(turn):
+            turn.may_be_next = asyncio.get_running_loop().create_future()
+            await turn.may_be_next
+
+    def _depends_on_earlier(self, turn: _Turn) -> bool:
+        if self.depends is None:
+            return False
+
+        earlier = takewhile(lambda each: each is not turn, self._late.values())
+        return self.depends(turn.agent, (each.agent for each in earlier))
+
+    def _next_late(self) -> _Turn | None:
+        return next(iter(self._late.values()), None)
+
+    def _note_taken(self, turn: _Turn) -> None:
+        """Note that a turn is taken, and have the next one tried again."""
+        self._late.pop(id(turn), None)
+        following = self._next_late()
+        if following is not None and following.may_be_next is not None:
+            _wake(following.may_be_next)
 
     @contextmanager
     def _writing_to(self, buffer: Buffer, moment: Moment) -> Iterator[None]:
@@ -427,8 +497,15 @@ class AsTheyCome:
             ) from error
         finally:
             self.open_questions -= 1
+            if self._lacks_questions is not None and self.is_short:
+                _wake(self._lacks_questions)
 
         return answer
+
+
+def _wake(waiting: asyncio.Future[None]) -> None:
+    if not waiting.done():
+        waiting.set_result(None)
 
 
 def still_waits(owner: object, answers: int) -> SimulationError:

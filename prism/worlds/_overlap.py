@@ -5,6 +5,8 @@ a round. The rest runs when the answer arrives, when other agents may already be
 so it may only change its own agent. No step may look at another agent, which may still wait for its
 answer. An agent that waits takes no turn until its step has ended. As others may see what the turn
 does to the world, they wait as well. Only if all are ``"alone"``, they do not: its turn is put off.
+A world that can tell which turns depend on others, such as the feed, has those put off, too, while
+slots would otherwise be idle.
 """
 
 from __future__ import annotations
@@ -35,6 +37,9 @@ from prism.worlds._phase import OVERLAP_RULE, Phase
 from prism.worlds._ticks import Ticks
 from prism.worlds._turns import InTurn
 from prism.worlds._world import World
+
+TICKS_AHEAD = 2
+"""Most ticks by which an agent's turn may be ahead of one that is still to be taken."""
 
 
 class _Over:
@@ -279,6 +284,10 @@ class OpenTicks(OverlapTicks):
         asking.apply = self._answered
         self._asking = asking
         self._running: dict[int, Waited] = {}
+        asking.depends = world._prism_depends()
+        self._goes_ahead = asking.depends is not None
+        if self._goes_ahead:
+            asking.most_ticks = 2 + TICKS_AHEAD
 
     @property
     def open_questions(self) -> int:
@@ -331,6 +340,9 @@ class OpenTicks(OverlapTicks):
             if self._is_alone and id(agent) in open_turns:
                 asking.put_off(agent, partial(self._late_turn, agent))
                 continue
+            if self._goes_ahead and not await self._is_free(agent):
+                asking.put_off(agent, partial(self._late_turn, agent))
+                continue
 
             # others may see what this turn does, so they wait as well
             while id(agent) in open_turns:
@@ -339,6 +351,20 @@ class OpenTicks(OverlapTicks):
             step = proxied.get(agent._kind) or self._in_turn.step_of(agent)
             if step is not None:
                 await self._take_turn(agent, step)
+
+    async def _is_free(self, agent: Any) -> bool:
+        """Wait until an agent's turn can be taken, or slots would be idle if all waited for it.
+
+        Returns:
+            Whether it can be taken.
+        """
+        asking = self._asking
+        while id(agent) in asking.open_turns or asking.must_wait(agent):
+            if asking.is_short:
+                return False
+            await asking.settle_next_or_lack()
+
+        return True
 
     async def _take_turn(self, agent: Any, step: Step) -> None:
         self._step(agent, step)
@@ -349,6 +375,13 @@ class OpenTicks(OverlapTicks):
 
     def _late_turn(self, agent: Any) -> Put | None:
         """Let an agent take an earlier tick's turn, and return its question, if any."""
+        proxied = self._proxied.get(agent._kind)
+        if proxied is not None:
+            with self._host.in_phase(Phase.STEPPING), self._host.explaining():
+                self._step(agent, proxied)
+            self._host.acting = None
+            return self._asked_next()
+
         with self._going_on(agent):
             step = self._in_turn.step_of(agent)
             if step is not None:

@@ -465,6 +465,13 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
         del rounds
         return False
 
+    def _prism_depends(self) -> Callable[[Any, Iterable[Any]], bool] | None:
+        """Return what tells if a turn depends on those of agents that have still to take theirs.
+
+        By default, all do, so no agent may go ahead.
+        """
+        return None
+
     def _prism_last_step(self) -> Callable[[Any, Any], Any] | None:
         """Return the step of each agent at the end of a round, or None."""
         return None
