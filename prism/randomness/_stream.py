@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, MutableSequence, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from heapq import heappop, heappush
-from itertools import accumulate
+from itertools import accumulate, chain
 from struct import unpack
 from sys import byteorder
 from typing import Any, TypeVar
@@ -57,27 +57,41 @@ def mixed(number: int) -> int:
 
 
 def all_mixed(numbers: Sequence[int], step: int = 0) -> list[int]:
-    """Return what `mixed` makes of each 64-bit number plus a step, all computed at once.
+    """Return what `mixed` makes of each 64-bit number plus a step, all computed at once."""
+    (found,) = mixed_in_steps(numbers, step)
+    return found
+
+
+def mixed_in_steps(numbers: Sequence[int], *steps: int) -> list[list[int]]:
+    """Return `all_mixed` with the first step, of the results with the second step, and so on.
 
     All numbers are laid side by side in one large integer, 128 bits apart so that no product
     reaches the next. So a few operations of Python's, each a loop in C, serve them all.
     """
-    if len(numbers) < _FEW:
-        return [mixed(number + step) for number in numbers]
     if len(numbers) > _AT_ONCE:
         parts = (numbers[at : at + _AT_ONCE] for at in range(0, len(numbers), _AT_ONCE))
-        return [number for part in parts for number in all_mixed(part, step)]
+        mixed_parts = [mixed_in_steps(part, *steps) for part in parts]
+        return [list(chain.from_iterable(each)) for each in zip(*mixed_parts, strict=True)]
+
+    found: list[list[int]] = []
+    if len(numbers) < _FEW:
+        for step in steps:
+            found.append([mixed(number + step) for number in (found[-1] if found else numbers)])
+        return found
 
     ones, word = _filled(len(numbers))
     side_by_side = memoryview(bytearray(16 * len(numbers)))
     side_by_side.cast("Q")[_LOW_WORDS] = memoryview(array("Q", numbers))
     number = int.from_bytes(side_by_side, byteorder)
-    number = (number + ones * (step & WORD)) & word
-    number = ((number ^ ((number >> 30) & word)) * ONE) & word
-    number = ((number ^ ((number >> 27) & word)) * OTHER) & word
-    number ^= (number >> 31) & word
+    for step in steps:
+        number = (number + ones * (step & WORD)) & word
+        number = ((number ^ ((number >> 30) & word)) * ONE) & word
+        number = ((number ^ ((number >> 27) & word)) * OTHER) & word
+        number ^= (number >> 31) & word
+        laid_out = memoryview(number.to_bytes(16 * len(numbers), byteorder)).cast("Q")
+        found.append(laid_out[_LOW_WORDS].tolist())
 
-    return memoryview(number.to_bytes(16 * len(numbers), byteorder)).cast("Q")[_LOW_WORDS].tolist()
+    return found
 
 
 @lru_cache(maxsize=4)

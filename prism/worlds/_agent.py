@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, overload
 from prism._faults import place_in
 from prism.errors import AgentError, DefinitionError, SimulationError, UnknownTriggerError
 from prism.randomness import RandomStream, Taken
-from prism.randomness._stream import GOLDEN, ONE, OTHER, TO_UNIT, WORD, all_mixed
+from prism.randomness._stream import GOLDEN, ONE, OTHER, TO_UNIT, WORD, mixed_in_steps
 from prism.statechart import Configuration, Statechart, TextCall, Wording, Written
 from prism.statechart._engine.writing import make_record
 from prism.statechart.reasoner._questions import DEFAULT_PULL
@@ -191,8 +191,8 @@ def begin_streams(streams: Sequence[AgentStream]) -> None:
     epoch = streams[0]._host.epoch
     due = [each for each in streams if each._begun_in != epoch]
     keys = [each._own_key or each._find_key() for each in due]
-    begun = all_mixed(keys, epoch * GOLDEN)
-    for stream, key, first in zip(due, begun, all_mixed(begun, GOLDEN), strict=True):
+    begun, firsts = mixed_in_steps(keys, epoch * GOLDEN, GOLDEN)
+    for stream, key, first in zip(due, begun, firsts, strict=True):
         stream._key = stream._at = key
         stream._first = (first >> 11) * TO_UNIT
         stream._put_back = None

@@ -47,7 +47,8 @@ from prism.worlds._stage import AgentStage, Sampling, Setting
 from prism.worlds._treatments import Treating, Treatment, with_reasoners
 from prism.worlds._world import World, defines
 
-_TICKS_BETWEEN_COLLECTIONS = 100
+_TICKS_BETWEEN_COLLECTIONS = 20
+"""In fewer ticks, a round leaves little garbage."""
 
 _MANY_OBJECTS = 100_000
 """From so many new objects on, garbage is collected."""

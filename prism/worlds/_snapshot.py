@@ -114,6 +114,9 @@ class Encoder:
             CannotKeepError: If it cannot be represented.
         """
         kind = type(value)
+        # most values, without a look for what JSON does not have
+        if value is None or kind is bool or (kind is int and -_LARGEST <= value < _LARGEST):
+            return value
         if kind in _PLAIN or kind is float:
             return value if _is_plain((value,)) else _number_of_no_json(value)
         if kind in _WRITTEN:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prism.randomness import RandomStream
-from prism.randomness._stream import all_mixed, mixed, streams_of, total_of
+from prism.randomness._stream import all_mixed, mixed, mixed_in_steps, streams_of, total_of
 from prism.statechart.reasoner._policy import AgentStreams
 
 
@@ -213,3 +213,11 @@ def test_so_many_numbers_are_mixed_in_parts() -> None:
     numbers = [mixed(number) for number in range(10_000)]
 
     assert all_mixed(numbers, 3) == [mixed(number + 3) for number in numbers]
+
+
+@pytest.mark.parametrize("count", [0, 3, 40, 5000])
+def test_numbers_mixed_in_steps_are_those_mixed_again(count: int) -> None:
+    """Each step goes on from the results of the last, however many numbers there are."""
+    numbers = [mixed(number) for number in range(count)]
+    first = all_mixed(numbers, 5)
+    assert mixed_in_steps(numbers, 5, 2**64 + 7) == [first, all_mixed(first, 7)]
