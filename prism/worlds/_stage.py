@@ -286,7 +286,10 @@ class AgentStage:
             agent.neighbours, agent.inbox = AgentSet(), deque()
             self._fill_in(agent)
 
-        host.look_at_order()
+        # ids of one kind that are made by rule are in order
+        is_named = host.has_guests or any("agent_id" in agent._given for agent in host.agents)
+        if is_named or len(kinds) > 1:
+            host.look_at_order()
 
     def _fill_in(self, agent: Any) -> None:
         for name, field in type(agent).fields.items():
