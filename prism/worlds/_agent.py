@@ -901,11 +901,17 @@ def continued(
     if takes(owner, running, wanted):
         return None
 
+    raise _foreign(owner, running, wanted)
+
+
+def _foreign(owner: Any, running: Running, wanted: Any) -> SimulationError:
+    """Close a step that awaits what no step may, and return the error that says so."""
     frame = getattr(running, "cr_frame", None)
     place = None if frame is None else place_in(frame.f_code, frame.f_lasti)
     where = "" if place is None else f"{place}: "
     running.close()
-    raise SimulationError(
+
+    return SimulationError(
         f"{where}the step of {owner!r} awaits {wanted!r}: a step may await only decide, write "
         "and receive of an agent; make whatever takes longer than a tick a state of the "
         "chart"

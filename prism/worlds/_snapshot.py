@@ -114,11 +114,8 @@ class Encoder:
             CannotKeepError: If it cannot be represented.
         """
         kind = type(value)
-        # most values, without a look for what JSON does not have
-        if value is None or kind is bool or (kind is int and -_LARGEST <= value < _LARGEST):
-            return value
         if kind in _PLAIN or kind is float:
-            return value if _is_plain((value,)) else _number_of_no_json(value)
+            return value if _is_plain_alone(value) else _number_of_no_json(value)
         if kind in _WRITTEN:
             if kind not in (tuple, *_SETS):
                 self._note(value)
@@ -261,6 +258,17 @@ def _is_plain(values: Sequence[Any]) -> bool:
         and all(map(isfinite, of(float)))
         and all(-_LARGEST <= each < _LARGEST for each in of(int))
     )
+
+
+def _is_plain_alone(value: Any) -> bool:
+    """Return True if one value survives JSON unchanged."""
+    # most values, without the general look
+    if value is None or type(value) is bool:
+        return True
+    if type(value) is int:
+        return -_LARGEST <= value < _LARGEST
+
+    return _is_plain((value,))
 
 
 def _number_of_no_json(value: Any) -> dict[str, str]:
