@@ -740,12 +740,12 @@ class Asked(Waited):
         then: Callable[[Asked], object] | None = None,
     ) -> None:
         self.agent = agent
-        self.trigger = trigger
-        self.context = context
-        self.weights = weights
-        self.prompt = prompt
+        self.trigger: str = trigger
+        self.context: Any = context
+        self.weights: Mapping[Any, float] | None = weights
+        self.prompt: str | None = prompt
         self.question: Any = question
-        self.then = then
+        self.then: Callable[[Asked], object] | None = then
         self.decision: Any = None
         self.since: Any = WAITING
         self.state: Any = None if question is None else question.state
@@ -755,7 +755,7 @@ class Asked(Waited):
         else:
             # prism's own steps await what they ask
             self.was_late = self.is_open = False
-            self.answer = None
+            self.answer: Any = None
 
     def __await__(self) -> Generator[Any, Any, Any]:
         """Carry out a request that leaves nothing to decide, or hand the question to the run."""
@@ -774,7 +774,8 @@ class Asked(Waited):
 
     def take(self, answer: Any) -> None:
         """Store the decision on the question."""
-        self.decision, self.answer = answer, answer.chosen
+        self.decision = answer
+        super().take(answer.chosen)
 
 
 class Writing(Waited):
