@@ -1,12 +1,11 @@
 """How open questions become transitions, always in the order of the agents.
 
 A decision belongs to the tick in which it was asked. A reasoner that answers at once is asked about
-a whole tick at a time. A slower one is asked each question as it comes up. Meanwhile the agents
-continue with the next tick, in their order, up to the first one that still waits for its own
-answer, or with several ticks if each changes only itself, or its world can tell which turns depend
-on others. As a result, no agent sees anything that
-it would not have seen otherwise. The log is put back into the order of ticks, so both ways write
-the same bytes.
+a whole tick at a time, in the waves of `prism.worlds._ticks`. A slower one is asked each question
+as it comes up. Meanwhile the agents continue with the next tick, in their order, up to the first
+one that still waits for its own answer, or with several ticks if each changes only itself, or its
+world can tell which turns depend on others. As a result, no agent sees anything that it would not
+have seen otherwise. The log is put back into the order of ticks, so both ways write the same bytes.
 """
 
 from __future__ import annotations

@@ -321,3 +321,19 @@ def test_a_step_that_asks_without_end_is_refused(
     monkeypatch.setattr("prism.worlds._asking.MOST_WAVES", 50)
     with pytest.raises(SimulationError, match=r"<Person person_\d .* still waits after 50 answers"):
         Run(Endless(), 3, reasoner=reasoner).run()
+
+
+class Hasty(Thinkers):
+    """People whose step returns what it should await."""
+
+    @during(Mood.CALM, Mood.KEEN)
+    def think(self, person: Person) -> Any:
+        """Ask, and return the question."""
+        return person.decide("thinks")
+
+
+@pytest.mark.parametrize("reasoner", [PolicyReasoner(1), LateReasoner(PolicyReasoner(1))])
+def test_a_question_that_is_returned_has_not_been_awaited(reasoner: Any) -> None:
+    """Whether answers come at once or late, only prism's own steps may return a question."""
+    with pytest.raises(SimulationError, match=r"decide\('thinks', ...\) was not awaited"):
+        Run(Hasty(), 3, reasoner=reasoner).run()
