@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, MutableSequence, Sequence
+from collections.abc import Callable, Iterable, Iterator, MutableSequence, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from heapq import heappop, heappush
 from itertools import accumulate, chain
-from struct import unpack
+from struct import Struct, unpack
 from sys import byteorder
 from typing import Any, TypeVar
 
@@ -46,6 +46,18 @@ def keys_of(number: int, seed: int, *key: str | int) -> tuple[int, ...]:
     # unlike `str`, `ascii` tells a text from a number, and is the same in every version of Python
     digest = blake2b(ascii((seed, *key)).encode(), digest_size=8 * number).digest()
     return unpack(_WORDS[number], digest)
+
+
+def maker_of_keys(number: int, seed: int, *before: str) -> Callable[[str], tuple[int, ...]]:
+    """Return a function that finds ``keys_of(number, seed, *before, owner)``, in half the time."""
+    begin = "(" + "".join(f"{part!a}, " for part in (seed, *before))
+    words, size = Struct(_WORDS[number]).unpack, 8 * number
+
+    def find(owner: str) -> tuple[int, ...]:
+        digest = blake2b(f"{begin}{owner!a})".encode(), digest_size=size).digest()
+        return words(digest)
+
+    return find
 
 
 def mixed(number: int) -> int:
@@ -87,7 +99,8 @@ def mixed_in_steps(numbers: Sequence[int], *steps: int) -> list[list[int]]:
         number = (number + ones * (step & WORD)) & word
         number = ((number ^ ((number >> 30) & word)) * ONE) & word
         number = ((number ^ ((number >> 27) & word)) * OTHER) & word
-        number ^= (number >> 31) & word
+        # what comes from the next one stays above the 64 bits
+        number ^= number >> 31
         laid_out = memoryview(number.to_bytes(16 * len(numbers), byteorder)).cast("Q")
         found.append(laid_out[_LOW_WORDS].tolist())
 

@@ -512,6 +512,14 @@ def _decision_frame(*outcome: Any) -> Frame:
 
 def rounded(texts: Sequence[str], weights: Sequence[float]) -> dict[str, float]:
     """Return the probabilities of options for a log, rounded to six digits as `round` does."""
+    if len(weights) == 2:
+        # as below, for the usual case: the second is what is left, and as far from a half
+        first, second = weights
+        millionths = first / (first + second) * 1e6
+        whole = millionths + _ROUNDING - _ROUNDING
+        if 0.0 < whole < 1e6 and -0.499999 < millionths - whole < 0.499999:
+            return {texts[0]: whole / 1e6, texts[1]: (1e6 - whole) / 1e6}
+
     total = total_of(weights)
     found = {}
     # by their places, since making a `zip` takes as long as rounding a number

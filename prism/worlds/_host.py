@@ -27,7 +27,7 @@ from prism.errors import (
     UnknownStateError,
 )
 from prism.randomness import RandomStream
-from prism.randomness._stream import keys_of, mixed
+from prism.randomness._stream import maker_of_keys, mixed
 from prism.runlog import ReplayReasoner, SimulatedClock
 from prism.runlog._keys import WORLD_EVENTS
 from prism.runlog._writer import Moment
@@ -149,6 +149,7 @@ class RunHost:
         decides = answerers.reasoner
         self.world: Any = world
         self.seed: int = seed
+        self._keys_of = maker_of_keys(3, seed, "agent")
         self.ticks_per_round: int = ticks_per_round
         self.logger: EventLogger | None = logger
         self.wording: Wording = answerers.wording
@@ -404,7 +405,7 @@ class RunHost:
     def keys_of(self, agent: Any) -> tuple[int, ...]:
         """Return an agent's own 64-bit keys for its places, its steps and its decisions."""
         if agent._keys is None:
-            agent._keys = keys_of(3, self.seed, "agent", agent.agent_id)
+            agent._keys = self._keys_of(agent.agent_id)
 
         keys: tuple[int, ...] = agent._keys
         return keys

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from itertools import takewhile
+from operator import attrgetter
 from typing import Any
 
 from prism.statechart.reasoner._recollection import transition_in_words
@@ -61,13 +62,18 @@ def _time_of(record: Any) -> float:
 
 def kept_notes(agents: Sequence[Any]) -> dict[str, Any]:
     """Return the notes for a checkpoint, or nothing if there are none."""
-    kept = [
-        [place, [list(note) for note in agent._notes]]
-        for place, agent in enumerate(agents)
-        if agent._notes
-    ]
+    of_agents = [*map(attrgetter("_notes"), agents)]
+    # most agents have none, and all are looked at between rounds
+    if not any(of_agents):
+        return {}
 
-    return {"notes": kept} if kept else {}
+    return {
+        "notes": [
+            [place, [list(note) for note in notes]]
+            for place, notes in enumerate(of_agents)
+            if notes
+        ]
+    }
 
 
 def restore_notes(agents: Sequence[Any], kept: Mapping[str, Any]) -> None:

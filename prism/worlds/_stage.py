@@ -9,6 +9,8 @@ from copy import deepcopy
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache, partial
+from itertools import compress, count, repeat
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from prism.errors import (
@@ -336,7 +338,7 @@ class AgentStage:
             kind.agents
             for kind in self._kinds.values()
             if kind.agents
-            and not (issubclass(kind.cls, Guest) or any(each._attributes for each in kind.agents))
+            and not (issubclass(kind.cls, Guest) or any(map(attrgetter("_attributes"), kind.agents)))
         ]
         # those of a kind always have one class
         for agents in kinds:
@@ -611,7 +613,8 @@ class AgentStage:
 
     def _inboxes(self, kind: Kind, code: Encoder) -> list[Any]:
         """Return the inboxes that are not empty, by the agent's place among its kind."""
-        full = [place for place, agent in enumerate(kind.agents) if agent.inbox]
+        inboxes = map(attrgetter("inbox"), kind.agents)
+        full = [*compress(count(), inboxes)]
         messages = code.column(
             [kind.agents[place] for place in full], lambda agent: list(agent.inbox), "inbox"
         )
@@ -658,10 +661,9 @@ def _name(agent: Agent, number: int) -> None:
 
 def _make_all(agents: Iterable[Any], cls: type) -> None:
     """Make agents instances of another class with the same slots."""
-    # past the guards of worlds in which agents change only themselves
-    write = object.__setattr__
-    for agent in agents:
-        write(agent, "__class__", cls)
+    # past the guards of worlds in which agents change only themselves, and in C
+    written = map(object.__setattr__, agents, repeat("__class__"), repeat(cls))
+    deque(written, maxlen=0)
 
 
 def _joined(agent: Any) -> dict[str, Any]:
