@@ -33,7 +33,7 @@ ONE, OTHER = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
 TO_UNIT = 2.0**-53
 STEPS_BACK = pow(GOLDEN, -1, 2**64)
 _WORDS = [f"<{number}Q" for number in range(9)]
-_FEW, _AT_ONCE = 8, 4096
+_FEW, _AT_ONCE = 8, 2048
 _ONE_OF_TWO_WORDS = (1).to_bytes(16, "little")
 _LOW_WORDS = slice(int(byteorder == "big"), None, 2)
 

@@ -338,7 +338,9 @@ class AgentStage:
             kind.agents
             for kind in self._kinds.values()
             if kind.agents
-            and not (issubclass(kind.cls, Guest) or any(map(attrgetter("_attributes"), kind.agents)))
+            and not (
+                issubclass(kind.cls, Guest) or any(map(attrgetter("_attributes"), kind.agents))
+            )
         ]
         # those of a kind always have one class
         for agents in kinds:

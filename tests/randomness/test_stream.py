@@ -10,7 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prism.randomness import RandomStream
-from prism.randomness._stream import all_mixed, mixed, mixed_in_steps, streams_of, total_of
+from prism.randomness._stream import (
+    all_mixed,
+    keys_of,
+    maker_of_keys,
+    mixed,
+    mixed_in_steps,
+    streams_of,
+    total_of,
+)
 from prism.statechart.reasoner._policy import AgentStreams
 
 
@@ -36,12 +44,23 @@ def test_keys_that_look_alike_are_told_apart(key: tuple[Any, ...], other: tuple[
     assert RandomStream(7, *key).random() != RandomStream(7, *other).random()
 
 
+OWNERS = ["ann", "it's", "Zoë", 'say "x"', "a, 1", "\\", ""]
+
+
+@pytest.mark.parametrize("number", [1, 3])
+def test_keys_found_one_after_another_are_those_of_their_owners(number: int) -> None:
+    """The shorter way to the keys of many owners gives each owner's own keys."""
+    find = maker_of_keys(number, 7, "a", "b's")
+    assert [find(each) for each in OWNERS] == [
+        keys_of(number, 7, "a", "b's", each) for each in OWNERS
+    ]
+
+
 @pytest.mark.parametrize("before", [(), ("ideas",), ("a", "b's")])
 def test_streams_that_begin_together_are_those_of_their_keys(before: tuple[str, ...]) -> None:
     """The streams of many owners give what each owner's own stream gives, whatever its name."""
-    owners = ["ann", "it's", "Zoë", 'say "x"', "a, 1", "\\", ""]
-    together = streams_of(7, owners, 3, *before)
-    for owner, stream in zip(owners, together, strict=True):
+    together = streams_of(7, OWNERS, 3, *before)
+    for owner, stream in zip(OWNERS, together, strict=True):
         own = RandomStream(7, *before, owner, 3)
         assert [stream.random() for _ in range(3)] == [own.random() for _ in range(3)]
 

@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from prism.randomness._stream import total_of
 from prism.statechart import identify
 from prism.statechart._identity import (
     MOST_SHARED_TEXTS,
@@ -224,3 +225,12 @@ def test_shares_are_rounded_as_python_rounds_them(share: float) -> None:
     """The faster way to round gives the same bits, at halves, too."""
     told = rounded(["one", "other"], [share, 1 - share])
     assert packed("dd", *told.values()) == packed("dd", round(share, 6), round(1 - share, 6))
+
+
+@given(st.lists(st.floats(1e-9, 1e9) | st.integers(1, 1000), min_size=1, max_size=4))
+def test_weights_of_any_size_are_rounded_as_shares(weights: list[float]) -> None:
+    """Each option gets its share of the sum of the weights, rounded as Python rounds it."""
+    told = rounded("abcd"[: len(weights)], weights)
+    total = total_of(weights)
+    expected = [round(weight / total, 6) for weight in weights]
+    assert packed("d" * len(weights), *told.values()) == packed("d" * len(weights), *expected)

@@ -494,7 +494,7 @@ def test_agents_with_one_place_act_in_the_order_of_their_ids(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Those that have the same number in a tick each have a turn."""
-    monkeypatch.setattr("prism.worlds._host.keys_of", lambda *_: (7, 8, 9))
+    monkeypatch.setattr("prism.worlds._host.maker_of_keys", lambda *_: lambda _: (7, 8, 9))
     run = Run(Roll(), [Lamp(agent_id=each) for each in ("c", "a", "b")])
     run.run()
     assert run.world.called == ["a", "b", "c"]
