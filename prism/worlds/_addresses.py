@@ -182,20 +182,22 @@ def module_at(place: str) -> ModuleType:
         # Python puts the place of a syntax error into its text, too
         text = error.msg if isinstance(error, SyntaxError) else error
         told = f"{type(error).__name__}: {text}{suggestion(error)}"
-        problem = f"importing {place} failed: {told} ({_where(error)})"
-        raise InputError(problem, field="world") from error
+        file, line, code = _where(error)
+        shown = f": {code.strip()}" if code else ""
+        near = min(os.path.relpath(file), file, key=len)
+        begins = "" if Path(file) == Path(place).absolute() else f"importing {place} failed: "
+        raise InputError(f"{begins}{told}{shown}", path=near, line=line) from error
 
 
-def _where(error: Exception) -> str:
-    """Return the file and the line of the user's code that failed, or else of what it called."""
+def _where(error: Exception) -> tuple[str, int | None, str | None]:
+    """Return file, line and code of the user's that failed, or else of what it called."""
     if isinstance(error, SyntaxError):
-        code = f": {error.text.strip()}" if error.text else ""
-        return f"{error.filename}, line {error.lineno}{code}"
+        return str(error.filename), error.lineno, error.text
     if (users := place_of(error)) is not None:
-        return f"{users.file}, line {users.line}"
+        return users.file, users.line, users.text
 
     last = extract_tb(error.__traceback__)[-1]
-    return f"{last.filename}, line {last.lineno}"
+    return last.filename, last.lineno, last.line
 
 
 def _load_module(name: str) -> ModuleType:

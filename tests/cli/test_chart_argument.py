@@ -35,9 +35,9 @@ NO_CHARTS = {
     "moods:broken": ["moods:broken", "KeyError", "no"],
     "moods:wrong": ["moods:wrong", "initial state 'calm'"],
     "moods:needy": ["moods:needy", "settings"],
-    "faulty:chart": ["importing faulty failed", "nothing_of_the_kind"],
-    "raising:chart": ["importing raising failed", "ZeroDivisionError"],
-    "syntax:chart": ["importing syntax failed", "SyntaxError"],
+    "faulty:chart": ["faulty.py, line 1: importing faulty failed", "nothing_of_the_kind"],
+    "raising:chart": ["raising.py, line 1: importing raising failed", "ZeroDivisionError"],
+    "syntax:chart": ["syntax.py, line 1: importing syntax failed", "SyntaxError"],
 }
 
 

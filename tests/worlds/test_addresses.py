@@ -33,7 +33,7 @@ def test_a_misspelt_member_is_told_by_the_files_own_line(tmp_path: Path) -> None
     """Not the line of Python's enum, but the one that has the slip, and what may be meant."""
     code = 'from enum import StrEnum\nRoof = StrEnum("Roof", ["OWNER", "RENTER"])\nRoof.OWNR\n'
     (tmp_path / "roofs.py").write_text(code)
-    told = r"AttributeError: .*OWNR.* Did you mean: 'OWNER'\? \(\S*roofs.py, line 3\)"
+    told = r"^\S*roofs.py, line 3: AttributeError: .*OWNR.* Did you mean: 'OWNER'\?: Roof.OWNR$"
     with pytest.raises(InputError, match=told) as caught:
         _ = Run(f"{tmp_path}/roofs.py").agents
     assert isinstance(caught.value.__cause__, AttributeError)
@@ -52,9 +52,10 @@ def test_the_name_may_be_left_out_where_there_is_one_world(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("def f(:\n", r"failed: SyntaxError: [^(]* \([^(]*own_bad.py, line 1: def f\(:\)$"),
-        ("\n1 / 0\n", r"ZeroDivisionError: division by zero \(.*own_bad.py, line 2\)"),
-        ("import own_missing\n", "No module named 'own_missing'"),
+        ("def f(:\n", r"^\S*own_bad.py, line 1: SyntaxError: [^:]*: def f\(:$"),
+        ("\n1 / 0\n", "^\\S*own_bad.py, line 2: ZeroDivisionError: division by zero: 1 / 0$"),
+        ("import own_missing\n", "^\\S*own_bad.py, line 1: .*No module named 'own_missing'"),
+        ("import own_broken\n", r"^\S*own_broken.py, line 2: importing \S*own_bad.py failed: "),
     ],
 )
 def test_a_module_that_cannot_be_imported_says_where(
@@ -62,6 +63,7 @@ def test_a_module_that_cannot_be_imported_says_where(
 ) -> None:
     """What goes wrong while a user's file is imported is told with file and line."""
     (tmp_path / "own_bad.py").write_text(text)
+    (tmp_path / "own_broken.py").write_text("# a helper\n1 / 0\n")
     with pytest.raises(InputError, match=problem):
         _ = Run(f"{tmp_path}/own_bad.py:Own").agents
 

@@ -73,10 +73,12 @@ _NOUN = (
     r"(?:next[\s_\-]*state|final[\s_\-]*answer|state|answer|choice|decision|action|selection"
     r"|response|reply|output|result|json|option|status|letter|verdict|assistant)"
 )
+_WEIGHED = r"(?:all\s+things\s+considered|on\s+balance|overall|in\s+the\s+end)"
 _IS = r"(?:\s+(?:is|would\s+be|should\s+be|will\s+be))"
 _LEAD = re.compile(
     rf"""[\W_]* (?:(?:as|based\s+on|given|since|because|considering|after)\b[^:]{{1,300}}?,\s+)?
-      (?:(?:so|thus|therefore|then|okay|sure|well|and)\b[,!:]?\s+)? (?:i\s+think\s+)?
+      (?:(?:so|thus|therefore|then|okay|sure|well|and|{_WEIGHED})\b[,!:]?\s+)?
+      (?:i(?:'d|\s+would)?\s+(?:think|say|guess|believe)(?:\s+that)?\s+)?
       (?: (?:(?:here(?:'s|\s+is)|this\s+is|the|my|final|best|correct|single|next|chosen|selected
           |right|preferred|requested)\s+){{0,4}} {_NOUN} (?:\s+{_NOUN}){{0,2}} [*_`"']*
           (?:\s+to\s+(?:this|the)\s+post)?
@@ -119,6 +121,7 @@ _MANNERS = re.compile(
     rf"""{DECORATION} (?:\d+|{_NOUN})? !*{DECORATION} | {DECORATION} confidence\W+[\d.]+\s*%?
       | {DECORATION} (?:sure(?:\s+thing)?|okay|ok
       |alright|certainly|absolutely|of\s+course|got\s+it|understood|thanks|thank\s+you|great
+      |{_WEIGHED}
       |let\s+me\s+know\s+if\s+you\s+(?:need|have)\s[\w\s]+) !*{DECORATION}""",
     re.VERBOSE | re.IGNORECASE,
 )

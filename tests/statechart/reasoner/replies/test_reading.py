@@ -37,8 +37,11 @@ OPTIONS = [S.COMPOSING, S.SCROLLING]
         '<think>a</think><think>{"next_state": "scrolling"}</think>\n{"next_state": "composing"}',
         '[{"next_state": "composing"}]',
         "{" * 3000 + '{"next_state": "composing"}',
+        "I would say that I choose composing, all things considered.",
+        "On balance, I'd say I'd go with composing.",
+        "I guess the answer is composing, in the end.",
     ],
-    ids=range(13),
+    ids=range(16),
 )
 def test_a_reply_may_be_wrapped(reply: str) -> None:
     """The answer is found in fences, behind lead-ins and thoughts, and in broken JSON."""
@@ -57,6 +60,8 @@ def test_a_reply_may_be_wrapped(reply: str) -> None:
         ("x" * 20_000 + '{"next_state": "composing"}', "is longer than 10000 characters"),
         ('{"a": ' * 300 + '{"next_state": "composing"}', "nor a plain answer"),
         ('Well. I would say {"next_state": "composing"} is best.', "may retract it"),
+        ("I would say that I choose composing, all things considered, if bored.", "no JSON object"),
+        ("Overall, most would say that I choose composing.", "no JSON object"),
         ('Most people would say {"next_state": "composing"}', "may retract it"),
         ('{broken {"next_state": "composing"}', "may retract it"),
         ('{"other": 1} {"next_state": "composing"}', "may retract it"),
