@@ -134,6 +134,9 @@ def imported_attribute(where: str) -> Any:
     try:
         found: Any = module_at(module)
     except InputError as error:
+        # a fault in the user's file says where it is
+        if error.path is not None:
+            raise
         raise InputError(f"{where}: {error.problem}") from error
     for name in attribute.split("."):
         if not hasattr(found, name):

@@ -39,6 +39,9 @@ def _of_function(name: str) -> Executor:
     except AttributeError as error:
         raise InputError(f"{name}: {error}", field="on") from None
     except InputError as error:
+        # a fault in the user's file says where it is
+        if error.path is not None:
+            raise
         raise InputError(error.problem, field="on") from None
     if not isinstance(made, Executor):
         kind = type(made).__name__
