@@ -19,6 +19,8 @@ from enum import Enum
 from math import isfinite
 from typing import Any
 
+import orjson
+
 from prism.errors import SimulationError
 from prism.worlds._agent import Agent, Thing
 from prism.worlds._agent_set import AgentSet, Backwards, BackwardsById, ById, are_in_order
@@ -69,14 +71,27 @@ class Encoder:
         self._seen: dict[int, tuple[Any, str]] = {}
         self._where = ""
 
-    def column(self, owners: Sequence[Any], read: Callable[[Any], Any], name: str) -> Column:
+    def column(
+        self,
+        owners: Sequence[Any],
+        read: Callable[[Any], Any],
+        name: str,
+        *,
+        is_new: bool = False,
+    ) -> Column:
         """Return one field of several objects.
+
+        Args:
+            owners: The objects.
+            read: Returns the value of one.
+            name: Name of the field.
+            is_new: Whether each value was made by reading it, so that no other field holds it.
 
         Raises:
             SimulationError: If a value cannot be kept; the message names class, object and field.
         """
         values = list(map(read, owners))
-        if _is_plain(values):
+        if _is_plain(values) or (is_new and _survives(values)):
             return values
 
         encode, done = self.value, []
@@ -258,6 +273,21 @@ def _is_plain(values: Sequence[Any]) -> bool:
         and all(map(isfinite, of(float)))
         and all(-_LARGEST <= each < _LARGEST for each in of(int))
     )
+
+
+def _survives(values: Sequence[Any]) -> bool:
+    """Return True if lists of plain values survive JSON unchanged, found out by writing them.
+
+    That is one operation for all of them, and takes a tenth of the time.
+    """
+    try:
+        text = orjson.dumps(values)
+    except TypeError:
+        return False
+
+    # an object of JSON would be taken for one that names a type; members of an enum may be equal to
+    # their values, but look otherwise
+    return b"{" not in text and repr(orjson.loads(text)) == repr(values)
 
 
 def _is_plain_alone(value: Any) -> bool:
