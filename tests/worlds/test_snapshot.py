@@ -1,7 +1,7 @@
 """Fields as JSON, and back."""
 
 from collections import deque
-from enum import Enum
+from enum import Enum, StrEnum
 from math import isnan
 from typing import Any
 
@@ -35,13 +35,19 @@ class Odd(Enum):
     PAIR = (1, 2)
 
 
+class Tone(StrEnum):
+    """An enum whose members are equal to their values."""
+
+    LOUD = "loud"
+
+
 HASHABLE = st.one_of(
     st.integers(),
     st.floats(allow_nan=False),
     st.text(ANY),
     st.booleans(),
     st.none(),
-    st.sampled_from([*Mood, *Odd]),
+    st.sampled_from([*Mood, *Odd, *Tone]),
 )
 VALUES = st.recursive(
     HASHABLE,
