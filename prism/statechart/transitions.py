@@ -283,7 +283,9 @@ def _timing_problems(item: Any) -> list[str]:
 def _amount_problems(item: Any) -> list[str]:
     problems = []
     if item.after is not None and not _is_count(item.after):
-        problems.append(f"after must be a whole number of ticks, 1 or more, got {item.after!r}")
+        told = f"after must be a whole number of ticks, 1 or more, got {item.after!r}"
+        own = ": where each agent has its own, fire the event once its ticks_in_state are reached"
+        problems.append(told + own * callable(item.after))
     share = item.probability
     if share is not None and not (_is_number(share) and share <= 1):
         problems.append(f"probability must be above 0 and at most 1, got {item.probability!r}")

@@ -192,13 +192,27 @@ class Fields(type):
 
 
 def type_problems(cls: Fields) -> list[str]:
-    """Return the fields of a class whose types cannot be kept."""
+    """Return the fields of a class whose types cannot be kept, or do not fit their defaults."""
     hints = hints_of(cls)
-    return [
+    unkept = [
         f"{field.owner}.{name}: {words_of_type(field.annotation)} cannot be kept: {mend}"
         for name, field in cls.fields.items()
         if field.declared.kept and (mend := _mend_of(hints.get(name, field.annotation)))
     ]
+
+    wrong = [
+        f"{field.owner}.{name} must be {words_of_type(hints[name])}, got {field.declared.default!r}"
+        for name, field in cls.fields.items()
+        if name in hints and not _fits_its_default(field, hints[name])
+    ]
+
+    return unkept + wrong
+
+
+def _fits_its_default(field: Field, hint: Any) -> bool:
+    """Return whether the default of a field has its type; None stands for nothing yet."""
+    default = field.declared.default
+    return default is MISSING or default is None or is_a(hint, default)
 
 
 def hints_of(cls: type) -> dict[str, Any]:

@@ -815,6 +815,9 @@ def _weights_of(asked: Any) -> str:
     return f"agent {asked.agent.agent_id!r}: the weights of {asked.trigger!r}"
 
 
+NAMES_THE_LINE = "; prism world check names the line"
+
+
 @contextmanager
 def drawing_nowhere_else() -> Iterator[None]:
     """Refuse code inside the block that draws from Python's or numpy's global generators.
@@ -841,7 +844,7 @@ def _blame(generator: str) -> None:
     if not others:
         raise SimulationError(
             f"the world draws from {generator}, which would give different numbers on resuming: "
-            "use agent.random in steps, and self.random in the world"
+            f"use agent.random in steps, and self.random in the world{NAMES_THE_LINE}"
         )
 
     warnings.warn(

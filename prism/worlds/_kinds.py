@@ -13,6 +13,7 @@ from operator import attrgetter, methodcaller
 from time import time
 from typing import Any, get_type_hints
 
+from prism._faults import place_of_method
 from prism.errors import FieldValueError
 from prism.statechart import Statechart
 from prism.statechart._definition import DEFAULT_NAME, TIMEOUT, Definition
@@ -515,7 +516,8 @@ def _argument_problems(cls: type[Any], name: str, method: Any, mark: str) -> Ite
     try:
         inspect.signature(method).bind(*taken)
     except TypeError:
-        yield f"{cls.__name__}.{name} must take only {' and '.join(taken)}"
+        where = f"{place_of_method(cls, name)}: {cls.__name__}.{name}"
+        yield f"{where} must take only {' and '.join(taken)}"
     if mark == STEP:
         yield from _rate_problems(cls, name, method)
 

@@ -20,6 +20,7 @@ import orjson
 from prism._faults import place_of
 from prism.errors import DefinitionError, SimulationError
 from prism.worlds._addresses import code_of
+from prism.worlds._host import NAMES_THE_LINE
 from prism.worlds._kinds import make_kinds, parts_of
 from prism.worlds._rehearsing import CLOCK, ENTROPY, GENERATOR, sets_in
 from prism.worlds._run import Run
@@ -185,8 +186,10 @@ class _Rehearsal:
         if not where and "draws from" in error["message"]:
             where = ", ".join(place for _, place in self._draws())
 
+        problem = error["message"].removesuffix(NAMES_THE_LINE)
+
         # a failure happened in the round after the last completed one
-        return Finding(f"{kind}{error['message']}", "", where, error["round"] + 1)
+        return Finding(f"{kind}{problem}", "", where, error["round"] + 1)
 
     def _of_process(self, found: _Difference) -> list[Finding]:
         problem = "gives a different answer in each process, and after resuming"

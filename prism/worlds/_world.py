@@ -326,11 +326,11 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
         """
         kinds: Sequence[Any] = kinds_of(type(self))
         if len(kinds) != 1:
-            names = " | ".join(kind.__name__ for kind in kinds) or "several kinds"
-            raise DefinitionError(
-                f"{type(self).__name__} is a world of {names}: define populate(self, agents), "
-                "which returns them"
-            )
+            name, names = type(self).__name__, " | ".join(kind.__name__ for kind in kinds)
+            problem = f"{name} is a world of {names}:"
+            if not kinds:
+                problem = f"{name} names no kind of agents: write  class {name}(World[...]),  or"
+            raise DefinitionError(f"{problem} define populate(self, agents), which returns them")
 
         return [kinds[0]() for _ in range(agents)]
 

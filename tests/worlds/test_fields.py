@@ -258,6 +258,20 @@ class SetWorld(World[WithSet]):
     """A world of them."""
 
 
+class Misfit(Agent):
+    """A kind whose defaults are not of their types, except for those that may be."""
+
+    chart = CHART
+    age: int = state("none")  # type: ignore[assignment]
+    mood: str = 3  # type: ignore[assignment]
+    pace: float = state(1)
+    near: Agent = state(None)  # type: ignore[assignment]
+
+
+class MisfitWorld(World[Misfit]):
+    """A world of them."""
+
+
 class Endless(Agent):
     """A kind whose time-out has no limit."""
 
@@ -305,6 +319,11 @@ class Misshapen(World[Plain]):
     ("world", "make", "problems"),
     [
         (SetWorld, WithSet, ["WithSet.by: set[str] cannot be kept: use dict[str, None]", "of: "]),
+        (
+            MisfitWorld,
+            Misfit,
+            ["Misfit.age must be int, got 'none'; Misfit.mood must be str, got 3"],
+        ),
         (Two, Endless, ["Endless never times out in low: give the chart timeouts="]),
         (Two, Chartless, ["Chartless has no chart: set  chart = Statechart"]),
         (
@@ -316,7 +335,7 @@ class Misshapen(World[Plain]):
             Misshapen,
             lambda: Plain(age=1),
             [
-                "lonely must take only self and an agent",
+                ", in Misshapen.lonely: Misshapen.lonely must take only self and an agent",
                 "slow is async",
                 "round_begins is async",
                 "Misshapen.count would hide World.count",

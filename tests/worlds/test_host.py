@@ -195,7 +195,7 @@ def test_a_draw_that_may_be_another_threads_is_warned_of() -> None:
 
 def test_threads_of_prism_draw_nothing() -> None:
     """Beside the heartbeat of a run, a foreign draw is the world's."""
-    problem = "the world draws from Python's own random"
+    problem = "the world draws from Python's own random.*prism world check names the line"
     with thread_beside("prism-heartbeat"), pytest.raises(SimulationError, match=problem):
         Run(Foreign(), 2, rounds=1).run()
 

@@ -134,6 +134,14 @@ def test_an_unknown_state_is_found_by_its_line(tmp_path: Path, step: str, told: 
 
 
 @pytest.mark.slow
+def test_a_foreign_draw_is_found_by_its_line(tmp_path: Path) -> None:
+    """The rehearsal names the line, so it does not refer to itself as a run does."""
+    (found,) = findings(tmp_path, step="person.score = random.random()")
+    assert found.startswith("round 1: STEP: the world draws from Python's own random")
+    assert found.endswith("use agent.random in steps, and self.random in the world")
+
+
+@pytest.mark.slow
 def test_a_trigger_that_no_transition_has_is_found_by_its_line(tmp_path: Path) -> None:
     """A misspelled event would change nothing for a whole run; the rehearsal says where it is."""
     (found,) = findings(tmp_path, step='person.fire("stirrs")')

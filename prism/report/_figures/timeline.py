@@ -114,9 +114,14 @@ def thinned_rounds(table: pl.DataFrame, most: int) -> tuple[pl.DataFrame, alt.X]
 def _by_tick(counts: pl.DataFrame, unit: str) -> Timeline:
     first, last = _range_of(counts, "tick")
     length = 1 / (last - first + 1)
-    begin = pl.col("round") - 0.5 + (pl.col("tick") - first) * length
+    before = pl.col("tick") - first
+    # only some rounds have a tick 0, with what happened as they began
+    is_earliest = pl.col("tick") == pl.col("tick").min().over("round")
+    begin = pl.when(is_earliest).then(0).otherwise(before) * length
     table = counts.with_columns(
-        begin=begin, end=begin + length, when=pl.format(f"{unit} {{}}, tick {{}}", "round", "tick")
+        begin=pl.col("round") - 0.5 + begin,
+        end=pl.col("round") - 0.5 + (before + 1) * length,
+        when=pl.format(f"{unit} {{}}, tick {{}}", "round", "tick"),
     )
 
     return Timeline(table, unit, _labels(*_range_of(counts, "round")))

@@ -54,6 +54,18 @@ def test_few_ticks_are_drawn_one_by_one() -> None:
     assert timeline.labels == [1, 2, 3, 4]
 
 
+def test_a_tick_before_the_first_leaves_no_gap_in_other_rounds() -> None:
+    """Where a treatment moves agents as a round begins, the rounds without it fill their place."""
+    table = counts(4, 2)
+    early = counts(1, 1).with_columns(round=pl.col("round") + 2, tick=pl.col("tick") - 1)
+    timeline = states_timeline(pl.concat([table, early]).sort("round", "tick"), by_round=False)
+    assert_without_gaps(timeline)
+    found = intervals(timeline)
+    assert found[:2] == [pytest.approx((0.5, 0.5 + 2 / 3)), pytest.approx((0.5 + 2 / 3, 1.5))]
+    assert found[4] == pytest.approx((2.5, 2.5 + 1 / 3))
+    assert len(found) == 9
+
+
 def test_many_ticks_are_drawn_as_the_mean_of_their_round() -> None:
     """If ticks are closer than pixels, a round shows the mean over its ticks."""
     table = counts(100, 12)

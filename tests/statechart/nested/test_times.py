@@ -210,6 +210,7 @@ def test_where_no_chance_passes_the_next_is_tried() -> None:
     ("options", "message"),
     [
         ({"after": 0}, "after must be a whole number of ticks, 1 or more, got 0"),
+        ({"after": lambda who: who.pace}, "its own, fire the event once its ticks_in_state are"),
         ({"rate": -1}, "rate must be a number above 0 or a function, got -1"),
         ({"probability": 1.5}, "probability must be above 0 and at most 1, got 1.5"),
         ({"after": 1, "rate": 1}, "after and rate cannot be combined"),
