@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from math import sqrt
 from typing import Any
 
@@ -28,6 +29,12 @@ class Terms:
 
 def terms_of(topics: Iterable[str], text: str = "") -> Terms:
     """Return the terms of topics and a text; the words of a topic also count as words."""
+    return _terms(tuple(topics), text)
+
+
+@lru_cache(maxsize=4096)
+def _terms(topics: tuple[str, ...], text: str) -> Terms:
+    """Return the terms, which posts from one template share, as agents of like interests do."""
     names = [topic.casefold().strip() for topic in topics]
     return Terms(frozenset(names), frozenset(_WORD.findall(" ".join((*names, text.casefold())))))
 

@@ -121,10 +121,12 @@ class Feeds:
         now = self._parameters()
         if now.feed == INTERESTS and now.beyond_follows is None and self._rank is None:
             if not reader.has_news:
+                reader.seen_until = len(self._network.posts)
                 return bool(reader.unread)
             return self._network.refresh(reader, now.feed_length, self._seed)
 
         if reader.nothing_by is now and self._stays_empty(reader, now):
+            reader.seen_until = len(self._network.posts)
             return False
 
         clock, name = self._clock, reader.agent.agent_id

@@ -212,6 +212,7 @@ class _Parts:
         "_due",
         "_given",
         "_host",
+        "_inbox",
         "_keys",
         "_kind",
         "_member",
@@ -221,14 +222,13 @@ class _Parts:
         "_since",
         "_state",
         "_state_history",
-        "inbox",
         "neighbours",
         "state_memory",
     )
 
     if TYPE_CHECKING:
         _chart: Statechart[Any]
-        inbox: deque[Message]
+        _inbox: deque[Message]
         neighbours: AgentSet[Self]
         state_memory: dict[str, Any] | None
 
@@ -262,7 +262,6 @@ class Agent(_Parts, metaclass=Fields):
         chart: The chart of the class.
         timeout_threshold: Longest dwell time in ticks in states for which the chart sets no limit,
             or None for no limit.
-        inbox: Messages that it has received, oldest first.
         neighbours: Agents connected to it in the world's network.
         state_memory: What the chart remembers about the agent, such as histories and when states
             became active, or None.
@@ -330,6 +329,17 @@ class Agent(_Parts, metaclass=Fields):
             SimulationError: If nothing may change at the moment.
         """
         self._joined("ticks_in_state").set_ticks(self, ticks)
+
+    @property
+    def inbox(self) -> deque[Message]:
+        """Messages that it has received, oldest first."""
+        # most agents never get one, and an empty deque takes as much memory as an agent
+        if self._host is None or self._inbox is None:
+            self._joined("inbox")
+            # past the guards of worlds in which agents change only themselves
+            object.__setattr__(self, "_inbox", deque())
+
+        return self._inbox
 
     @property
     def state_history(self) -> Sequence[Any]:

@@ -190,6 +190,10 @@ class AgentSet(tuple[AgentT, ...]):
         return f"<{len(self)} agents{': ' * bool(self)}{', '.join(shown)}>"
 
 
+NOBODY: AgentSet[Any] = AgentSet()
+"""The empty set."""
+
+
 class ById(AgentSet[AgentT]):
     """Agents in the order of a list, from which others are drawn by their ids.
 

@@ -30,11 +30,11 @@ import orjson
 from prism.errors import SimulationError
 from prism.runlog import RunLog
 from prism.runs._documents import documents
-from prism.runs._lent import NobodyWriter
 from prism.statechart import Statechart
 from prism.telemetry._loggers import LOGGER_NAME, LateLogger
 from prism.telemetry.events import ROUND_ENDED
 from prism.worlds._addresses import code_of
+from prism.worlds._asking import TemplateWriter
 from prism.worlds._loop import Loop
 from prism.worlds._run import Run
 from prism.worlds._snapshot import Encoder
@@ -74,7 +74,7 @@ class Rehearsal:
         self._padding = _padding(5 if self.way == "second" else 0)
         # no model is asked, even for texts
         options: Run[Any] = Run.from_config(self._read("job"), out / "run.json")
-        self.options = options.replace(writer=NobodyWriter())
+        self.options = options.replace(writer=TemplateWriter())
         self.last = self.options.rounds
         place = self.options.place
         self.files = {str(file) for file in code_of(self.options.world_class, place).values()}

@@ -49,7 +49,7 @@ from prism.worlds._agent import (
     explaining,
     plain_class,
 )
-from prism.worlds._agent_set import AgentSet
+from prism.worlds._agent_set import NOBODY
 from prism.worlds._asking import Answerers, AsTheyCome, Event, RelayLogger
 from prism.worlds._guest import OBJECT, Guest, Proxy, as_agent, join
 from prism.worlds._host import RunHost
@@ -282,7 +282,7 @@ class AgentStage:
             agent._random = AgentStream(agent, STEPS)
             agent._decision_random = AgentStream(agent, DECISIONS)
             agent._notes = agent._chart_random = None
-            agent.neighbours, agent.inbox = AgentSet(), deque()
+            agent.neighbours, agent._inbox = NOBODY, None
             self._fill_in(agent)
 
         # ids of one kind that are made by rule are in order
@@ -559,7 +559,7 @@ class AgentStage:
                 **kept_notes(kind.agents),
                 **_kept_memories(kind),
                 "fields": {
-                    name: code.column(kind.agents, read, name)
+                    name: code.column(kind.agents, read, name, is_new=issubclass(kind.cls, Proxy))
                     for name, read in kind.column_readers()
                 },
             }
@@ -612,7 +612,7 @@ class AgentStage:
 
     def _inboxes(self, kind: Kind, code: Encoder) -> list[Any]:
         """Return the inboxes that are not empty, by the agent's place among its kind."""
-        inboxes = map(attrgetter("inbox"), kind.agents)
+        inboxes = map(attrgetter("_inbox"), kind.agents)
         full = [*compress(count(), inboxes)]
         messages = code.column(
             [kind.agents[place] for place in full], lambda agent: list(agent.inbox), "inbox"
@@ -733,7 +733,7 @@ def _restore_kind(kind: Kind, kept: Mapping[str, Any], code: Decoder, now: int) 
     members = {text: kind.chart.state_of(text) for text in set(kept["states"])}
     for agent, text, ticks in zip(kind.agents, kept["states"], kept["ticks"], strict=True):
         agent._state, agent._since = members[text], now - ticks
-        agent.inbox.clear()
+        agent._inbox = None
     for agent, memory in zip(kind.agents, kept.get("memories", ()), strict=False):
         agent._subject.state_memory = memory
 

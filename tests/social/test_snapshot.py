@@ -306,6 +306,28 @@ def test_attributes_that_change_in_a_run_survive(
         assert [agent.attributes for agent in again.simulation.agents] == weighed
 
 
+@pytest.mark.parametrize("value", [["nested", ["list"]], {"a": {"dict": 1}}, 0.25])
+def test_attributes_of_any_form_survive(value: Any, runs: Runs) -> None:
+    """Attributes of agents from a file come back as they were, in whatever form they are."""
+
+    class Described(Settings):
+        def simulation(self, log: RunLog, clock: SimulatedClock) -> Run[Any]:
+            agents = [
+                SocialAgent("plain"),
+                SocialAgent("described", interests=["tea"], attributes={"own": value, "age": 40}),
+            ]
+            return Run(
+                Feed(first_posts=()), agents, rounds=2, ticks=3, logger=log.logger, clock=clock
+            )
+
+    chosen = Described()
+    again = runs.resumed(runs.whole(chosen), chosen, 1)
+    assert [agent.attributes for agent in again.simulation.agents] == [
+        {},
+        {"own": value, "age": 40},
+    ]
+
+
 def counting(should_engage: Callable[..., bool]) -> Callable[..., bool]:
     """Return a method that does the same, and counts its calls in an attribute."""
 

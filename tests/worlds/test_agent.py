@@ -50,9 +50,9 @@ def test_agents_are_called_by_kind_and_number() -> None:
     ]
 
 
-@pytest.mark.parametrize("name", ["random", "decision_random"])
-def test_an_agent_without_a_run_draws_nothing(name: str) -> None:
-    """The numbers of an agent depend on the seed of its run."""
+@pytest.mark.parametrize("name", ["random", "decision_random", "inbox"])
+def test_an_agent_without_a_run_draws_and_receives_nothing(name: str) -> None:
+    """The numbers of an agent depend on the seed of its run, and messages come from its agents."""
     with pytest.raises(AgentError, match=f"Person.{name} needs a run, which the agent has not"):
         getattr(Person(), name)
 

@@ -324,3 +324,10 @@ def test_who_is_drawn_from_the_agents_is_no_fault(planted: dict[str, str], tmp_p
 def test_shipped_worlds_pass(world: type[World]) -> None:
     """Nothing is found in a world that ships."""
     assert rehearse(world, SHIPPED[world]) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("agents", "rounds", "seed"), [(60, 3, 2), (60, 2, 1)])
+def test_the_feed_passes(agents: int, rounds: int, seed: int) -> None:
+    """Readers who have found no news, and texts that nobody writes, are the same after a resume."""
+    assert rehearse("feed", agents, rounds=rounds, seed=seed) == []

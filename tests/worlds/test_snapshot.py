@@ -1,7 +1,7 @@
 """Fields as JSON, and back."""
 
 from collections import deque
-from enum import Enum, Flag, auto
+from enum import Enum, Flag, StrEnum, auto
 from math import isnan
 from typing import Any
 
@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from prism import Run
 from prism.errors import SimulationError
 from prism.worlds import Thing, World, state
+from prism.worlds._snapshot import Decoder, Encoder
 from tests.kit.later import Later
 from tests.kit.medley import Mood, Note, Walker
 from tests.kit.texts import ANY
@@ -34,13 +35,19 @@ class Odd(Enum):
     PAIR = (1, 2)
 
 
+class Tone(StrEnum):
+    """An enum whose members are equal to their values."""
+
+    LOUD = "loud"
+
+
 HASHABLE = st.one_of(
     st.integers(),
     st.floats(allow_nan=False),
     st.text(ANY),
     st.booleans(),
     st.none(),
-    st.sampled_from([*Mood, *Odd]),
+    st.sampled_from([*Mood, *Odd, *Tone]),
 )
 VALUES = st.recursive(
     HASHABLE,
@@ -70,6 +77,15 @@ def test_any_value_comes_back(value: Any) -> None:
     """Numbers of any size, texts, enums, lists, tuples, deques and dicts come back as they are."""
     found, _ = kept(value)
     assert repr(found) == repr(value)
+
+
+@given(values=st.lists(VALUES))
+def test_what_is_made_to_be_kept_comes_back(values: list[Any]) -> None:
+    """Values that no field holds are written all at once if JSON allows it, and are the same."""
+    home = __name__
+    column = Encoder([], home).column(values, lambda value: value, "kept", is_new=True)
+    read = Decoder([], home, ())
+    assert repr([read.value(each) for each in orjson.loads(orjson.dumps(column))]) == repr(values)
 
 
 @given(value=st.sampled_from([float("inf"), -float("inf"), 2**200, -(2**64)]))
