@@ -79,8 +79,10 @@ def take_turn(run: Any, agent: int, other: int) -> None:
         if has_fired:
             add(run.timed_out, state, 1)
             return
-        if not W.ALL_ACT and agent != run.drawn_agent:
-            return
+
+    # one that was due may have moved since
+    if not W.ALL_ACT and agent != run.drawn_agent:
+        return
 
     step = W.STEP_OF[state]
     if step < 0:

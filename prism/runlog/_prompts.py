@@ -21,6 +21,7 @@ from prism._version import __version__
 from prism.errors import InputError
 from prism.runlog._reader import locate_log, read_blocks
 from prism.runlog._writer import SimulatedClock
+from prism.statechart.reasoner._questions import ASKED_AT, Instant
 from prism.telemetry.events import ANSWER_DISCARDED, DECISION, TEXT_WRITTEN, TRANSITION
 
 if TYPE_CHECKING:
@@ -97,7 +98,12 @@ class PromptLog:
         self._counts[agent_id] += 1
         record_id = f"{agent_id}:{self._counts[agent_id]}"
         if self._clock is not None:
-            self._asked_at[record_id] = (self._clock.round, self._clock.tick)
+            asked: Instant = self._clock.moment
+            clock, instant = ASKED_AT.get() or (None, asked)
+            # an agent may ask in a tick that others have left
+            if clock is self._clock:
+                asked = instant
+            self._asked_at[record_id] = (asked.round, asked.tick)
 
         return record_id
 

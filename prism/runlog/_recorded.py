@@ -259,6 +259,11 @@ class RecordedAnswers(EarlierAnswers):
             recorded.popleft()
 
     def _why_short(self) -> str:
+        """Return what the log lacks, as far as it tells."""
+        logged = self._start.get("logged_agents")
+        if logged is not None:
+            return f" (which logged only {logged} of {self._start['agents']} agents)"
+
         return "" if self._has_ended else _MAY_HAVE_STOPPED
 
 

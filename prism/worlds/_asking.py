@@ -421,7 +421,7 @@ class AsTheyCome:
     ) -> None:
         """Take a turn that was put off, and apply its agent's answers until it asks nothing."""
         # later ticks wait for earlier ones, also in the queue of a pool
-        ASKED_AT.set((self._clock, turn.moment.seconds))
+        ASKED_AT.set((self._clock, turn.moment))
         if take is not None:
             if before is not None:
                 await before.over

@@ -436,7 +436,8 @@ def is_a(hint: Any, value: Any) -> bool:
         return any(is_a(each, value) for each in get_args(hint))
     if isinstance(origin, type):
         return isinstance(value, origin) and _items_are(origin, get_args(hint), value)
-    if not isinstance(hint, type):
+    # `Any` is a class since Python 3.11
+    if hint is Any or not isinstance(hint, type):
         return True
     # True is an int, but not a number here
     if hint in (int, float) and isinstance(value, bool):

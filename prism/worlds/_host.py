@@ -743,10 +743,12 @@ def _require_decision_state(asked: Any) -> None:
     options = agent._kind.chart.enabled_targets(agent._subject, asked.trigger, asked.context)
     if len(options) > 1:
         given = "weights" if asked.weights is not None else "prompt"
+        state = agent._state
+        leaves = state.leaves if isinstance(state, Configuration) else (state,)
         raise FieldValueError(
             f"agent {agent.agent_id!r}: {asked.trigger!r} leads to {_listed(options)} in "
-            f"{state_text(agent._state)!r}, where the first is taken, whatever the {given}: add "
-            f"{named(agent._state)} to the chart's decision_states, or give no {given}"
+            f"{state_text(state)!r}, where the first is taken, whatever the {given}: add "
+            f"{' or '.join(map(named, leaves))} to the chart's decision_states, or give no {given}"
         )
 
 

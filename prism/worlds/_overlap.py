@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
+from prism._faults import place_in
 from prism.errors import SimulationError
 from prism.telemetry._loggers import EventLogger
 from prism.worlds._agent import (
@@ -198,8 +199,10 @@ class OverlapTicks(Ticks):
             return
         if waited.agent is not owner or isinstance(waited, Receiving):
             running.close()
+            place = place_in(*waited.called_at)
+            where = "" if place is None else f"{place}: "
             raise SimulationError(
-                f"the step of {owner!r} still waits for another agent: {OVERLAP_RULE}"
+                f"{where}the step of {owner!r} still waits for another agent: {OVERLAP_RULE}"
             )
 
         self._waiting.append(waited)

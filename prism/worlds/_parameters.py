@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import MISSING as NO_DEFAULT
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from prism.errors import DefinitionError, FieldValueError, PrismError
+from prism.errors import DefinitionError, FieldValueError, InputError, PrismError
 from prism.statechart._engine.arguments import did_you_mean
 from prism.statechart._identity import identify
 from prism.worlds._fields import (
@@ -19,8 +21,10 @@ from prism.worlds._fields import (
     Fields,
     check_value,
     hints_of,
+    is_a,
     read_field,
     read_value,
+    words_of_type,
 )
 
 _MOST_LISTED = 20
@@ -224,6 +228,31 @@ def unknown_parameter(cls: Fields, name: str) -> str:
     listed = f"the parameters {', '.join(known)}" if known else "no parameters"
 
     return f"{cls.__name__} has no parameter {name!r}: it has {listed}"
+
+
+def require_read_back(cls: Fields, name: str, plain: Any, value: Any) -> None:
+    """Refuse a parameter that a resumed run would not read as it is.
+
+    Args:
+        cls: The world's class.
+        name: The parameter's name.
+        plain: What ``run.json`` would hold.
+        value: The value.
+
+    Raises:
+        InputError: If its type does not fit it, or does not say enough.
+    """
+    parameter = parameters_of(cls)[name]
+    with suppress(ValueError):
+        read = read_value(parameter.hint, json.loads(json.dumps(plain)))
+        if is_a(parameter.hint, read) and repr(read) == repr(value):
+            return
+
+    raise InputError(
+        f"{cls.__name__}.{name} is {value!r}, but declared as {words_of_type(parameter.hint)}, as "
+        "which a resumed run could not read it from run.json: declare its own type",
+        field="parameters",
+    )
 
 
 class ParameterView(Mapping[str, Any]):

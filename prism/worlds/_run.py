@@ -59,7 +59,12 @@ from prism.worlds._addresses import FEED, address_of, code_of, found_at, load_wo
 from prism.worlds._asking import Decider
 from prism.worlds._fields import hints_of, plain_value
 from prism.worlds._loop import BEGUN_IN_ANOTHER_FORMAT, COLUMNS, Loop
-from prism.worlds._parameters import groups_of, parameter_values, parsed_parameters
+from prism.worlds._parameters import (
+    groups_of,
+    parameter_values,
+    parsed_parameters,
+    require_read_back,
+)
 from prism.worlds._people import AgentTable
 from prism.worlds._treatments import Treatment, later_models, require_models, tables_of
 from prism.worlds._world import World, outlines_of
@@ -539,6 +544,7 @@ class Run(Generic[WorldT_co]):
         found = {name: _plain(self._class, name, value) for name, value in self._values.items()}
         for name, value in found.items():
             require_writable(name, value)
+            require_read_back(self._class, name, value, self._values[name])
         for name, value in self._arguments.items():
             if not isinstance(value, (str, bool, Path)):
                 problem = (

@@ -16,7 +16,7 @@ import marshal
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from enum import Enum
+from enum import Enum, Flag
 from math import isfinite
 from typing import Any
 
@@ -140,6 +140,9 @@ class Encoder:
             return {"a": self._place_of(value)}
         if isinstance(value, Thing):
             return {"o": self._number_of(value)}
+        if isinstance(value, Flag):
+            # a combination of flags has no name of its own
+            return {"e": [self._class_name(kind), self.value(value.value)]}
         if isinstance(value, Enum):
             return {"e": [self._class_name(kind), value.name]}
 
@@ -219,10 +222,13 @@ class Decoder:
 
         return cls.__new__(cls)
 
-    def _member(self, content: Sequence[str]) -> Enum:
+    def _member(self, content: Sequence[Any]) -> Enum:
         cls = find_class(content[0], self._home)
         if not (isinstance(cls, type) and issubclass(cls, Enum)):
             raise SimulationError(f"the run to resume has an unknown enum {content[0]!r}")
+
+        if issubclass(cls, Flag):
+            return cls(self.value(content[1]))
 
         return cls[content[1]]
 

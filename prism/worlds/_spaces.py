@@ -26,7 +26,7 @@ _DIGITS = 4
 class Space(Thing, Generic[AgentT]):
     """Cells in rows, numbered from 0, each with room for one agent.
 
-    Make it in `World.setup`, and keep it in a field: ``town: Space[Resident] = state()``.
+    Make it in `World.setup`, and keep it in a field: ``town: Space[Resident] = state(Space)``.
 
     Args:
         width: Cells in a row.

@@ -252,11 +252,8 @@ class AgentStage:
         _require_distinct(taken, twice)
 
         self.host.has_guests = bool(guests)
-        if guests and (self._world.together or self._world.overlap):
-            raise AgentError(
-                f"{type(self._world).__name__}: objects of other classes take turns one after "
-                "another, so leave out together and overlap"
-            )
+        if guests:
+            _require_turns(self._world)
 
         self.host.agents[:] = taken.values()
 
@@ -622,6 +619,25 @@ class AgentStage:
         )
 
         return [list(pair) for pair in zip(full, messages, strict=True)]
+
+
+def _require_turns(world: World[Any]) -> None:
+    """Refuse objects of other classes in a world in which they would have no turn of their own.
+
+    Raises:
+        AgentError: If it is such a world.
+    """
+    found = type(world).__name__
+    if world.together or world.overlap:
+        raise AgentError(
+            f"{found}: objects of other classes take turns one after another, so leave out "
+            "together and overlap"
+        )
+    if world.activation in ("pair", "rate"):
+        raise AgentError(
+            f"{found}: objects of other classes take turns alone and have no rate, so leave out  "
+            f"activation = {world.activation!r}"
+        )
 
 
 def _require_distinct(taken: Collection[str], twice: Iterable[str]) -> None:

@@ -212,11 +212,14 @@ class Moody(Voter):
 
 
 class MoodyVoters(World[Moody]):
-    """Voters who time out, or are refused to."""
+    """Voters who time out, or are refused to, and then are turned by others."""
 
     rounds = 5
     ticks = 40
     activation = "one"
+
+    def setup(self) -> None:
+        self.network = grid(self, wraps=True)
 
     @during(Opinion.A, Opinion.B)
     def look(self, voter: Moody) -> None:
@@ -224,6 +227,7 @@ class MoodyVoters(World[Moody]):
         voter.value = voter.random.random()
         if voter.value < 0.2:
             voter.fire("turns")
+        voter.random.choice(voter.neighbours).fire("turns", voter)
 
 
 class MoodyPairs(World[Moody]):
@@ -239,6 +243,7 @@ class MoodyPairs(World[Moody]):
         other.value = one.random.random()
         if other.value < 0.2:
             one.fire("turns", other)
+        other.fire("turns", one)
 
 
 class Deffuant(World[Voter]):

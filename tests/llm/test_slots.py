@@ -1,6 +1,7 @@
 """Who may ask which host now."""
 
 import asyncio
+from datetime import UTC, datetime
 
 import pytest
 
@@ -9,6 +10,7 @@ from prism.llm._host import Host
 from prism.llm._ollama import OLLAMA
 from prism.llm._pool import ModelPool
 from prism.llm._settings import filled_in
+from prism.runlog._writer import Moment
 from prism.statechart.reasoner import Cost
 from prism.statechart.reasoner._questions import ASKED_AT
 from prism.statechart.reasoner._slots import (
@@ -79,7 +81,7 @@ async def test_earlier_ticks_of_a_run_are_served_first_in_the_places_of_that_run
     lease = await slots.take(hosts[:1], Cost())
 
     async def wait_for(run: str, tick: float) -> None:
-        ASKED_AT.set((run, tick))
+        ASKED_AT.set((run, Moment(datetime.fromtimestamp(tick, UTC))))
         taken = await slots.take(hosts[:1], Cost())
         order.append((run, tick))
         slots.give_back(taken)

@@ -75,6 +75,14 @@ def server() -> Any:
         yield running
 
 
+def test_records_have_the_tick_to_which_their_question_belongs(tmp_path: Path) -> None:
+    """Also those of readers who ask late, when others are ticks ahead."""
+    with FakeOllama(choose=varied, latency=0.004, slots=4) as server:
+        model = Model("nimble", hosts=(server.host,), record_prompts=True)
+        Run(Feed, 40, rounds=3, seed=5, reasoner=model).keep(tmp_path / "run")
+    assert require_one_record_each(tmp_path / "run")
+
+
 @pytest.mark.slow
 def test_a_run_stopped_after_each_round_has_every_record_once(
     server: FakeOllama, tmp_path: Path

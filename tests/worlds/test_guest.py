@@ -245,6 +245,14 @@ def test_a_together_world_refuses_objects() -> None:
         _ = Run(Close(), [Plain()]).agents
 
 
+@pytest.mark.parametrize("activation", ["pair", "rate"])
+def test_an_object_needs_turns_of_its_own(activation: str) -> None:
+    """An object acts alone and has no rate, so a world of pairs or rates refuses it."""
+    world = type("Restless", (Other,), {"activation": activation, "__module__": __name__})
+    with pytest.raises(AgentError, match=f"leave out  activation = '{activation}'"):
+        _ = Run(world, [Plain()]).agents
+
+
 class Borrower(Plain):
     """An object that is lent something."""
 

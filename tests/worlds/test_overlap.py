@@ -337,3 +337,18 @@ def test_a_question_that_is_returned_has_not_been_awaited(reasoner: Any) -> None
     """Whether answers come at once or late, only prism's own steps may return a question."""
     with pytest.raises(SimulationError, match=r"decide\('thinks', ...\) was not awaited"):
         Run(Hasty(), 3, reasoner=reasoner).run()
+
+
+class Listening(Thinkers):
+    """People who wait for others."""
+
+    @during(Mood.CALM, Mood.KEEN)
+    async def think(self, person: Person) -> None:
+        """Wait for a message."""
+        await person.receive()
+
+
+def test_a_step_that_waits_for_others_is_refused_with_its_place() -> None:
+    """The message begins with the line that waits for a message, which may never come."""
+    with pytest.raises(SimulationError, match=r"test_overlap.py:\d+, in .*still waits for another"):
+        Run(Listening(), 3).run()

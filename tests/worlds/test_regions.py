@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from prism import Run
+from prism.errors import FieldValueError
 from prism.runlog import ReplayReasoner
 from prism.statechart import (
     Configuration,
@@ -424,3 +425,21 @@ def test_a_fault_of_a_chart_that_is_not_strict_is_logged(tmp_path: Path) -> None
     failed = done.events("statechart.guard_failed")
     assert len(failed) == 2
     assert "test_regions.py" in failed[0]["exception"]
+
+
+class Prompted(World[Any]):
+    """A world that says what to decide on, where nobody decides."""
+
+    rounds = 1
+
+    @during(Day.HOME)
+    async def go(self, agent: Any) -> None:
+        """Ask."""
+        await agent.decide("leaves", prompt="Where to?")
+
+
+def test_what_to_make_a_decision_state_is_named_as_it_is_written() -> None:
+    """Of a configuration, each leaf is named, since charts declare no configurations."""
+    kind = person(Transition("leaves", Day.HOME, Day.ASLEEP))
+    with pytest.raises(FieldValueError, match=r"add Day.HOME or Day.POCKET to the chart's"):
+        Run(Prompted(), [kind()]).run()

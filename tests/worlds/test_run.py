@@ -14,8 +14,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import prism
-from prism import Run, resume
-from prism.errors import FieldTypeError, FieldValueError, InputError, SimulationError
+from prism import Run, replay, resume
+from prism.errors import (
+    FieldTypeError,
+    FieldValueError,
+    InputError,
+    ReplayError,
+    SimulationError,
+)
 from prism.examples import Rumour, Schelling, Vaccination
 from prism.examples.rumour import Mind, Person
 from prism.examples.schelling import Resident
@@ -442,6 +448,13 @@ def test_histories_are_those_of_the_run_after_a_resume(
     for agent, twin in zip(first.agents, again.agents, strict=True):
         assert twin.state_history == agent.state_history
     assert again.agents[0].state in (Mind.SPREADER, Mind.STIFLER)
+
+
+def test_a_replay_says_that_the_log_has_only_some_agents(tmp_path: Path) -> None:
+    """Where the decisions of others are needed, the message tells how many agents were logged."""
+    Run(Rumour, 20, rounds=30, log_agents=2).keep(tmp_path / "run")
+    with pytest.raises(ReplayError, match="which logged only 2 of 20 agents"):
+        replay(tmp_path / "run")
 
 
 class Reading(World[Person]):

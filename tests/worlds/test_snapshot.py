@@ -1,7 +1,7 @@
 """Fields as JSON, and back."""
 
 from collections import deque
-from enum import Enum, StrEnum
+from enum import Enum, Flag, StrEnum, auto
 from math import isnan
 from typing import Any
 
@@ -93,6 +93,19 @@ def test_numbers_that_json_does_not_have_come_back(value: Any) -> None:
     """Infinite and very large numbers come back, alone and among others."""
     assert kept([value, 1])[0] == [value, 1]
     assert isnan(kept(float("nan"))[0])
+
+
+class Rights(Flag):
+    """What somebody may do."""
+
+    READ = auto()
+    WRITE = auto()
+
+
+@pytest.mark.parametrize("rights", [Rights.READ, Rights.READ | Rights.WRITE, Rights(0)])
+def test_flags_come_back_in_any_combination(rights: Rights) -> None:
+    """A flag, several together and none are kept, though only single flags have names."""
+    assert kept([rights])[0] == [rights]
 
 
 def test_agents_and_things_come_back_as_they_are_shared() -> None:

@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from operator import attrgetter
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 from prism.errors import ReasonerError
 from prism.statechart._definition import Definition
@@ -34,8 +34,28 @@ _NOTHING = (None,) * 7
 DEFAULT_PULL = 2.0
 """The default amount that a relevance of 1 adds to the utility of engaging."""
 
-ASKED_AT: ContextVar[tuple[object, float]] = ContextVar("prism_asked_at", default=(None, 0.0))
-"""The clock of the run that asks, and its time in seconds: a pool serves earlier times first."""
+
+class Instant(Protocol):
+    """An instant of a simulation."""
+
+    @property
+    def seconds(self) -> float:
+        """The time in seconds since the epoch."""
+
+    @property
+    def round(self) -> int:
+        """Its round."""
+
+    @property
+    def tick(self) -> int:
+        """Its tick of the round."""
+
+
+ASKED_AT: ContextVar[tuple[object, Instant] | None] = ContextVar("prism_asked_at", default=None)
+"""The clock of the run that asks, and the instant to which the question belongs.
+
+A pool serves earlier ones first. By then, the clock may already show a later one.
+"""
 
 Source = Literal["model", "cache", "replay", "policy", "fallback"]
 

@@ -572,7 +572,9 @@ class Slots:
     async def _turn(self, wish: _Wish, cost: Cost, avoid: Collection[Host]) -> Lease[Any] | None:
         """Wait in the queue; None means that there is nothing left to wait for."""
         turn: asyncio.Future[Lease[Any] | None] = asyncio.get_running_loop().create_future()
-        waiter = _Waiter(next(self._numbers), turn, avoid, cost, *ASKED_AT.get())
+        asked = ASKED_AT.get()
+        clock, seconds = (None, 0.0) if asked is None else (asked[0], asked[1].seconds)
+        waiter = _Waiter(next(self._numbers), turn, avoid, cost, clock, seconds)
         _line_up(self._queues.setdefault(wish, []), waiter)
         self._note_stall(wish)
         if wish in self._stalled:
