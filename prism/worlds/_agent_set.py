@@ -87,7 +87,10 @@ class AgentSet(tuple[AgentT, ...]):
             ValueError: If there are fewer.
             SimulationError: If nothing may be drawn at the moment.
         """
-        return AgentSet(_stream_of(self).sample(self, number) if self or number else ())
+        if number and not self:
+            raise ValueError(f"cannot draw {number} of 0 items")
+
+        return AgentSet(_stream_of(self).sample(self, number) if self else ())
 
     def shuffled(self) -> AgentSet[AgentT]:
         """Return all agents in random order.

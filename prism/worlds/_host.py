@@ -759,6 +759,11 @@ def _weights_by_option(asked: Any, options: Sequence[Any]) -> Mapping[Any, float
         FieldValueError: If a state is not in the chart, a weight is invalid, or all weights are 0.
     """
     weights, kind = asked.weights or {}, asked.agent._kind
+    if type(weights) is not dict and not isinstance(weights, Mapping):
+        raise FieldValueError(
+            f"{_weights_of(asked)} must be a mapping of states and numbers, got {weights!r}"
+        )
+
     targets = kind.ever_reached(asked.trigger)
     for key, weight in weights.items():
         # the usual case, without the checks of the general one

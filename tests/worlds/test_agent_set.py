@@ -228,6 +228,13 @@ def test_nobody_is_drawn_outside_of_a_run() -> None:
     assert AgentSet[Agent]().shuffled() == ()
 
 
+def test_more_agents_than_there_are_cannot_be_drawn() -> None:
+    """Of nobody, as a person without neighbours has them, nobody is drawn, and nothing else."""
+    assert AgentSet[Agent]().sample(0) == ()
+    with pytest.raises(ValueError, match="cannot draw 1 of 0 items"):
+        AgentSet[Agent]().sample(1)
+
+
 def test_a_set_is_what_it_was(street: Street) -> None:
     """A set does not follow agents that change, and copies of it are sets."""
     lit = street.agents.where(state=Light.ON)
