@@ -170,6 +170,7 @@ class AgentStage:
         self._setting = setting
         self._world = world
         self._kinds: dict[type, Kind] = {}
+        self._ids: list[str] = []
         self._turns = 0
         self.ticks: Ticks
         given = world._prism_logger(setting)
@@ -320,6 +321,7 @@ class AgentStage:
 
     def ready(self) -> None:
         """Prepare the ticks, after `setup` has changed the agents."""
+        self._ids = [agent.agent_id for agent in self.host.agents]
         arguments = self._world, self.host, self._setting.answerers, self.logger
         if self._asking is not None:
             self.ticks = OpenTicks(*arguments, self._asking)
@@ -534,7 +536,18 @@ class AgentStage:
     # Keeping
 
     def snapshot(self, code: Encoder) -> dict[str, Any]:
-        """Return the agents' states, inboxes and fields, by kind."""
+        """Return the agents' states, inboxes and fields, by kind.
+
+        Raises:
+            SimulationError: If an agent has another id than before.
+        """
+        for was, agent in zip(self._ids, self.host.agents, strict=True):
+            if agent.agent_id != was:
+                raise SimulationError(
+                    f"the agent_id of {was!r} has become {agent.agent_id!r}, by which a resume "
+                    "would not find it: change its name"
+                )
+
         kinds = [
             {
                 "ids": [agent.agent_id for agent in kind.agents],

@@ -69,6 +69,20 @@ def test_an_id_is_a_text() -> None:
         _ = Run(Rumour(), [Person(agent_id=3) for _ in range(8)]).agents  # type: ignore[arg-type]
 
 
+class Renamed(Rumour):
+    """A world that gives somebody another id."""
+
+    def round_begins(self) -> None:
+        """Rename."""
+        self.agents[0].agent_id = "somebody"
+
+
+def test_an_id_stays(tmp_path: Path) -> None:
+    """An id that changes is refused by the next checkpoint, since a resume looks for it."""
+    with pytest.raises(SimulationError, match="'person_1' has become 'somebody'"):
+        Run(Renamed, 12, rounds=2).keep(tmp_path / "run", checkpoint_every=0)
+
+
 def test_the_class_of_an_agent_in_a_run_has_nothing_that_slows_its_attributes() -> None:
     """Agents explain what they lack, but not while a run goes on, when the run does so itself."""
     person = Person()
