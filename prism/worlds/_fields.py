@@ -436,14 +436,18 @@ def is_a(hint: Any, value: Any) -> bool:
         return any(is_a(each, value) for each in get_args(hint))
     if isinstance(origin, type):
         return isinstance(value, origin) and _items_are(origin, get_args(hint), value)
+
     # `Any` is a class since Python 3.11
-    if hint is Any or not isinstance(hint, type):
-        return True
+    is_class = isinstance(hint, type) and hint is not Any
+    return _is_instance(hint, value) if is_class else True
+
+
+def _is_instance(cls: type, value: Any) -> bool:
     # True is an int, but not a number here
-    if hint in (int, float) and isinstance(value, bool):
+    if cls in (int, float) and isinstance(value, bool):
         return False
 
-    return isinstance(value, (int, float) if hint is float else hint)
+    return isinstance(value, (int, float) if cls is float else cls)
 
 
 def _items_are(kind: type, items: tuple[Any, ...], value: Any) -> bool:

@@ -23,6 +23,7 @@ from typing import Any
 import orjson
 
 from prism.errors import SimulationError
+from prism.statechart import Configuration
 from prism.worlds._agent import Agent, Thing
 from prism.worlds._agent_set import AgentSet, Backwards, BackwardsById, ById, are_in_order
 
@@ -140,6 +141,8 @@ class Encoder:
             return {"a": self._place_of(value)}
         if isinstance(value, Thing):
             return {"o": self._number_of(value)}
+        if isinstance(value, Configuration):
+            return {"c": [self.value(leaf) for leaf in value.leaves]}
         if isinstance(value, Flag):
             # a combination of flags has no name of its own
             return {"e": [self._class_name(kind), self.value(value.value)]}
@@ -249,6 +252,7 @@ _FORMS: Mapping[str, Callable[[Decoder, Any], Any]] = {
     "q": Decoder._deque,
     "d": Decoder._dict,
     "e": Decoder._member,
+    "c": lambda decoder, leaves: Configuration(map(decoder.value, leaves)),
     "a": lambda decoder, place: decoder._agents[place],
     "o": lambda decoder, number: decoder._things[number],
     "n": lambda _, text: float(text) if text in ("nan", "inf", "-inf") else int(text),

@@ -673,6 +673,8 @@ def _name(agent: Agent, number: int) -> None:
     """Give an agent its id and name, by default from its kind and number."""
     own = given_name(agent.object) if isinstance(agent, Guest) else None
     own = own or agent._given.get("agent_id")
+    if not isinstance(own, str | None):
+        raise FieldTypeError(f"{type(agent).__name__}.agent_id must be a text, got {own!r}")
     agent.agent_id = own or f"{type(agent).__name__.lower()}_{number}"
     agent.name = agent._given.get("name") or agent.agent_id
 

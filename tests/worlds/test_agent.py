@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from prism import Run
-from prism.errors import AgentError, FieldValueError, SimulationError
+from prism.errors import AgentError, FieldTypeError, FieldValueError, SimulationError
 from prism.examples import Rumour, Vaccination
 from prism.examples.rumour import Person
 from prism.examples.vaccination import Parent, View
@@ -61,6 +61,12 @@ def test_two_agents_with_one_id_are_refused() -> None:
     """Ids are unique in a run."""
     with pytest.raises(FieldValueError, match="used more than once: ada"):
         _ = Run(Rumour(), [Person(agent_id="ada") for _ in range(8)]).agents
+
+
+def test_an_id_is_a_text() -> None:
+    """A number as an id is refused by name, since texts decide the order of agents."""
+    with pytest.raises(FieldTypeError, match=r"Person.agent_id must be a text, got 3"):
+        _ = Run(Rumour(), [Person(agent_id=3) for _ in range(8)]).agents  # type: ignore[arg-type]
 
 
 def test_the_class_of_an_agent_in_a_run_has_nothing_that_slows_its_attributes() -> None:

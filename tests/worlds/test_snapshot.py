@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from prism import Run
 from prism.errors import SimulationError
+from prism.statechart import Configuration
 from prism.worlds import Thing, World, state
 from prism.worlds._snapshot import Decoder, Encoder
 from tests.kit.later import Later
@@ -106,6 +107,13 @@ class Rights(Flag):
 def test_flags_come_back_in_any_combination(rights: Rights) -> None:
     """A flag, several together and none are kept, though only single flags have names."""
     assert kept([rights])[0] == [rights]
+
+
+def test_a_state_in_regions_comes_back() -> None:
+    """The state of an agent in a chart with regions is kept in fields like that of others."""
+    found, _ = kept({Configuration([Mood.CALM, Odd.ONE]): 1})
+    (state_,) = found
+    assert (type(state_), state_.leaves) == (Configuration, (Mood.CALM, Odd.ONE))
 
 
 def test_agents_and_things_come_back_as_they_are_shared() -> None:
