@@ -234,7 +234,7 @@ def parts_of(cls: type[World[Any]]) -> Parts:
     """
     steps, measures, pictures, treatments = [], [], [], {}
     problems = [*type_problems(cls), *_activation_problems(cls)]
-    for name, method in _methods_of(cls):
+    for name, method in methods_of(cls):
         problems += _method_problems(cls, name, method)
         if hasattr(method, STEP):
             steps.append((name, method, getattr(method, STEP)))
@@ -266,7 +266,7 @@ def measures_of(cls: Any) -> dict[str, Callable[[Any], Any]]:
         if field.declared.is_measured
     }
     methods = {
-        name: methodcaller(name) for name, method in _methods_of(cls) if hasattr(method, MEASURE)
+        name: methodcaller(name) for name, method in methods_of(cls) if hasattr(method, MEASURE)
     }
 
     return {**fields, **methods}
@@ -469,7 +469,7 @@ def treatments_by_round(
     return found
 
 
-def _methods_of(cls: type) -> Iterator[tuple[str, Any]]:
+def methods_of(cls: type) -> Iterator[tuple[str, Any]]:
     """Return the methods of a class in order of definition, those of bases first."""
     members = {name: of for base in reversed(cls.__mro__) for name, of in vars(base).items()}
     return ((name, of) for name, of in members.items() if inspect.isfunction(of))
@@ -559,7 +559,7 @@ def _kind_problems(cls: Any) -> list[str]:
 
     measured = [
         problem
-        for name, method in _methods_of(cls)
+        for name, method in methods_of(cls)
         if hasattr(method, MEASURE)
         for problem in _method_problems(cls, name, method)
     ]

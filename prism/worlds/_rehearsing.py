@@ -27,6 +27,7 @@ from typing import Any
 
 import orjson
 
+from prism._faults import place_of_method
 from prism.errors import SimulationError
 from prism.runlog import RunLog
 from prism.runs._documents import documents
@@ -35,6 +36,7 @@ from prism.telemetry._loggers import LOGGER_NAME, LateLogger
 from prism.telemetry.events import ROUND_ENDED
 from prism.worlds._addresses import code_of
 from prism.worlds._asking import TemplateWriter
+from prism.worlds._kinds import methods_of
 from prism.worlds._loop import Loop
 from prism.worlds._run import Run
 from prism.worlds._snapshot import Encoder
@@ -141,7 +143,23 @@ class Rehearsal:
             finally:
                 after = self._outside().items()
                 changed = [name for name, text in after if before.get(name) != text]
-                self._write("notes", [list(self.calls), changed, self.warnings])
+                said = [*self.warnings, *self._unconnected(run)]
+                self._write("notes", [list(self.calls), changed, said])
+
+    def _unconnected(self, run: Loop) -> list[str]:
+        """Return the user's methods that read neighbours in a world without a network."""
+        cls = type(run.world)
+        # a method of that name may know them from a space
+        if run._host.has_network or hasattr(cls, "neighbours"):
+            return []
+
+        return [
+            f"{place_of_method(cls, name)}: reads the neighbours of an agent, and without a "
+            "network nobody has any: set self.network in setup"
+            for name, method in methods_of(cls)
+            if method.__code__.co_filename in self.files
+            and "neighbours" in method.__code__.co_names
+        ]
 
     def _outside(self) -> dict[str, str]:
         loaded = list(sys.modules.values())

@@ -60,6 +60,10 @@ class Planted(World[Person]):
     def warning(self) -> None:
         {treated}
 """
+CONNECTED = {
+    "imports": "from prism.worlds import ring",
+    "step": "person.score += len(person.neighbours)",
+}
 PLAIN = {
     "imports": "",
     "fields": "",
@@ -147,6 +151,15 @@ def test_a_trigger_that_no_transition_has_is_found_by_its_line(tmp_path: Path) -
     (found,) = findings(tmp_path, step='person.fire("stirrs")')
     problem = "no transition has the trigger 'stirrs'; did you mean 'stirs'?"
     assert found == f"round 1: STEP: UnknownTriggerError: {problem}"
+
+
+@pytest.mark.slow
+def test_neighbours_without_a_network_are_found(tmp_path: Path) -> None:
+    """Nobody has any, so what a misspelt setup would have connected does nothing."""
+    (found,) = findings(tmp_path, step="person.score += len(person.neighbours)")
+    told = "in Planted.step: reads the neighbours of an agent, and without a network nobody has any"
+    assert told in found
+    assert findings(tmp_path, setup="self.network = ring(self, 2)", **CONNECTED) == []
 
 
 @pytest.mark.slow
