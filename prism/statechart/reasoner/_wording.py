@@ -182,6 +182,15 @@ _MODIFIERS = range(0x1F3FB, 0x1F400)
 _FLAGS = range(0x1F1E6, 0x1F200)
 
 
+def _require_json(key: str, fallback: Any) -> None:
+    try:
+        json.dumps(fallback)
+    except (TypeError, ValueError, RecursionError):
+        raise FieldTypeError(
+            f"the template of the text {key!r} must be a text or JSON data, got {fallback!r}"
+        ) from None
+
+
 @dataclass(frozen=True, slots=True)
 class Wording:
     """The maximum length and the language of a text.
@@ -238,10 +247,12 @@ class Wording:
             fallback: The result if no usable text comes.
 
         Raises:
-            FieldTypeError: If it is not a schema.
+            FieldTypeError: If it is not a schema, or the fallback cannot be written to a log.
         """
         if schema is not None:
             require_schema(schema)
+        if not isinstance(fallback, str | None):
+            _require_json(key, fallback)
 
         told = "\n\n".join(part for part in (self._rules(schema), persona, prompt) if part)
         if schema is not None:
