@@ -8,12 +8,13 @@ from typing import Any
 
 from prism.statechart import Configuration, History, State, Statechart, Transition
 from prism.worlds import Agent, World, during, from_edges, measure, state, treatment, uniform
+from tests.kit.medley import Note
 
 WAYS = ("all", "all", "listed", "together", "overlap", "one", "pair", "rate")
 ROUNDS, TICKS = 4, 2
 
 _OWN = ("fires", "decides", "counts", "notes")
-_OTHERS = ("fires at", "asks", "sends", "receives", "adds")
+_OTHERS = ("fires at", "asks", "sends", "receives", "adds", "links", "shares")
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ def random_world(seed: int, way: str | None = None) -> RandomWorld:
     edges = [(a, b) for a in range(number) for b in range(a) if draw.random() < 0.4]
     acts = [*_OWN, *(_OTHERS if way != "overlap" else ())]
     if way == "together":
-        acts.remove("adds")
+        acts = [each for each in acts if each not in ("adds", "links", "shares")]
     plans = {each: draw.choices(acts, k=draw.randint(1, 4)) for each in states}
     world = _world(draw, way, states, plans, edges)
 
@@ -79,6 +80,7 @@ def _kind(draw: Random, states: Any, name: str) -> type[Agent]:
         level: float = uniform(0, 1)
         met: int = state(0)
         notes: list[str] = state(list)
+        holds: Note | None = state(None)
 
     Kind.__name__ = name
     return Kind
@@ -115,6 +117,7 @@ def _nested_kind(draw: Random, states: Any, name: str) -> type[Agent]:
         level: float = uniform(0, 1)
         met: int = state(0)
         notes: list[str] = state(list)
+        holds: Note | None = state(None)
 
     Kind.__name__ = name
     return Kind
@@ -193,6 +196,12 @@ def _world(  # noqa: C901 - one class with all its methods
             elif what == "adds":
                 self.total += 1
                 other.met += self.total
+            elif what == "links" and other is not agent:
+                known = other in agent.neighbours
+                (self.network.disconnect if known else self.network.connect)(agent, other)
+            elif what == "shares":
+                agent.holds = other.holds = other.holds or Note(text="", by=agent)
+                agent.holds.text = f"{agent.agent_id}{agent.holds.text}"[:20]
 
     def chosen(agent: Any) -> Any:
         return agent.random.choice(agent.neighbours) if agent.neighbours else None

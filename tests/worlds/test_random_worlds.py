@@ -55,6 +55,8 @@ def told(run: Run[Any]) -> dict[str, Any]:
             each.ticks_in_state,
             each.met,
             each.notes,
+            each.holds and each.holds.text,
+            sorted(other.agent_id for other in each.neighbours),
             [(message.sender.agent_id, message.content) for message in each.inbox],
         )
         for each in run.agents
