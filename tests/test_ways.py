@@ -1,6 +1,7 @@
 """How many files of prism a call enters: few, so that its way can be read."""
 
 import asyncio
+import gc
 import sys
 from enum import StrEnum
 from pathlib import Path
@@ -241,3 +242,16 @@ def test_the_architecture_page_has_the_counts(
     }
     for name, way in ways.items():
         assert way.row(name) in table_of_ways(), (name, way.files, way.changes)
+
+
+def test_what_others_have_left_is_not_on_the_way() -> None:
+    """A generator of prism's that is garbage is closed before a call is followed."""
+    clock = SimulatedClock()
+    left: list[Any] = [clock.at(clock.moment)]
+    left[0].__enter__()
+    left.append(left)
+    del left
+
+    way = Way()
+    way.take(gc.collect)
+    assert way.files == []

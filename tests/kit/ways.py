@@ -1,5 +1,6 @@
 """The way that a call takes through the files of prism."""
 
+import gc
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -50,11 +51,15 @@ class Way:
 
     def take(self, call: Callable[[], Any]) -> None:
         """Make a call and follow it."""
+        # otherwise generators that other tests have left may be closed on the way
+        gc.collect()
+        gc.disable()
         sys.setprofile(self._follow)
         try:
             call()
         finally:
             sys.setprofile(None)
+            gc.enable()
 
     def row(self, name: str) -> str:
         """Return the way as a row of the page's table, under a name."""
