@@ -290,7 +290,7 @@ def test_the_event_of_the_guide_is_a_new_one() -> None:
     assert name not in {event.name for event in EVENTS}
 
 
-@pytest.mark.slow  # ruff comes with the extra dev alone
+@pytest.mark.slow  # ruff comes with the group dev alone
 def test_the_module_in_the_guide_can_be_taken_as_it_is() -> None:
     """What a contributor copies has nothing to mend, and imports its room's parts, not the room."""
     text = (DOCS / "contributing.md").read_text(encoding="utf-8")
@@ -306,7 +306,7 @@ def test_the_module_in_the_guide_can_be_taken_as_it_is() -> None:
 @pytest.mark.slow
 def test_the_site_has_sources_copy_buttons_and_an_icon(tmp_path: Path) -> None:
     """Names of the reference link to their source; blocks can be copied; pages have an icon."""
-    pytest.importorskip("sphinx", reason="needs the extra docs")
+    pytest.importorskip("sphinx", reason="needs the group docs")
     command = [sys.executable, "-m", "sphinx", "-q", "-W", "-d", str(tmp_path / "trees")]
     subprocess.run([*command, str(DOCS), str(tmp_path / "site")], check=True)
 

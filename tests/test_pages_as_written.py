@@ -115,7 +115,7 @@ def test_one_page_says_how_to_install() -> None:
     known = [name for row in rows for name in re.findall(r"`([\w-]+)`", row)]
     declared = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     extras = declared["project"]["optional-dependencies"]
-    assert {*known} == {*extras} - {"bench", "dev", "docs", "test"}
+    assert {*known} == {*extras} - {"test"}
 
 
 def test_pages_link_the_way_to_install_what_they_need() -> None:
