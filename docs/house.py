@@ -28,7 +28,6 @@ ROOMS = (
     "cognition",
     "examples",
     "social",
-    "columns",
     "analysis",
     "report",
     "science",
