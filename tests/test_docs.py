@@ -252,25 +252,6 @@ def test_pictures_have_a_text_for_those_who_do_not_see_them() -> None:
             assert len(text.split()) >= 5, f"{name_of(page)}: {link}"
 
 
-MOST_WORDS, MOST_PAGES, MOST_ON_A_PAGE = 30_000, 40, 1_500
-FOR_DEVELOPERS = ("architecture.md", "contributing.md", "specification.md")
-GENERATED = ("changelog.md",)
-
-
-def words_of(page: Path) -> int:
-    return len(prose_of(page).split())
-
-
-def test_the_documentation_stays_short_enough_to_be_read() -> None:
-    """Pages for users have bounds together, and every page has one; the reference has none."""
-    pages = [page for page in PAGES if page.parent.name != "reference"]
-    long = {name_of(page): words_of(page) for page in pages if words_of(page) > MOST_ON_A_PAGE}
-    assert long == {}
-    for_users = [page for page in pages if page.name not in (*FOR_DEVELOPERS, *GENERATED)]
-    assert len(for_users) <= MOST_PAGES
-    assert sum(map(words_of, for_users)) <= MOST_WORDS
-
-
 @pytest.mark.parametrize("page", ["contributing.md"])
 def test_every_file_that_a_guide_names_exists(page: str) -> None:
     """What somebody is told to edit is there; a new file is not, but its folder is."""
