@@ -1,42 +1,39 @@
-"""The one module that knows the ``transitions`` package.
+"""The one module that knows the ``transitions`` package: the Machine that a chart runs on.
 
-A chart's definition becomes a real `transitions.Machine`, with guards as its conditions and actions
-as its ``before`` hooks. The rows that `Statechart.fire` runs are read back from that Machine's
-events, so the stock way, ``chart.machine.events[trigger].trigger(agent, context)``, and the fast
-one have the same definition.
+Guards are its conditions, actions its ``before`` callbacks. It tells its chart when an event begins
+(`ChartMachine._process`) and when the state of an agent is to change (`ChartMachine.set_state`), so
+`Statechart.fire`, ``chart.machine.events[trigger].trigger(agent)`` and whatever an application adds
+to the Machine leave the same agent, history and log.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Iterator
+from copy import copy
+from functools import partial
+from typing import Any, NamedTuple
 
-from transitions import EventData, Machine
+from transitions import EventData, Machine, MachineError, State, Transition
+from transitions.core import Condition, Event
 
-from prism.errors import DefinitionError, ReasonerError
 from prism.statechart._asking import told
-from prism.statechart._definition import Definition
-from prism.statechart._nesting import DONE
-from prism.statechart.states import state_text
-from prism.statechart.transitions import Action, Edge, Guard, StateT
-from prism.telemetry._instrument import GuardOutcome
+from prism.statechart._definition import Definition, arguments_of
+from prism.statechart._identity import own_name
+from prism.statechart.states import is_state, state_enum, state_text
+from prism.statechart.transitions import Guard
+from prism.statechart.transitions import Transition as Written
+from prism.telemetry._instrument import GuardOutcome, engine_hooks
 
-if TYPE_CHECKING:
-    from prism.statechart._tree.hierarchy import Hierarchy
-
-ItemT = TypeVar("ItemT")
-
-Candidate = tuple[Guard | None, Action | None, StateT, Edge]
-"""One transition of one state: guard, action, target, edge. A plain tuple unpacks fastest."""
-
-OPEN: Any = object()
-"""In place of an action: which transitions a candidate stands for is decided at its event."""
-
-EVENTLESS: Any = object()
-"""Key of the eventless transitions in a row, which no caller can name."""
-
-Rows = dict[Any, dict[str, tuple[Candidate[StateT], ...]]]
-"""Candidates in definition order, by state and then by trigger."""
+MACHINE_HOOKS = (
+    "prepare_event",
+    "before_state_change",
+    "after_state_change",
+    "finalize_event",
+    "on_exception",
+    "on_final",
+)
+"""The lists of callbacks of a Machine itself."""
 
 
 class Verdict(NamedTuple):
@@ -65,93 +62,258 @@ def evaluate(guard: Guard | None, agent: Any, context: Any) -> Verdict:
         return Verdict("raised", error)
 
 
-def distinct(items: Iterable[ItemT]) -> list[ItemT]:
-    """Return items without repetitions, in their order."""
-    return list(dict.fromkeys(items))
+def context_of(event: EventData) -> Any:
+    """Return the context of an event: the argument of that name, else the first, else None."""
+    if "context" in event.kwargs:
+        return event.kwargs["context"]
+    return event.args[0] if event.args else event.kwargs or None
 
 
-def leading_to(target: Any, candidates: list[Candidate[StateT]]) -> Candidate[StateT]:
-    """Return the first candidate that leads to a target that a reasoner chose.
+class GuardCondition(Condition):
+    """A ``guard(agent, context)`` as a condition; one that raises counts as false."""
 
-    Raises:
-        ReasonerError: If there is none.
-    """
-    for candidate in candidates:
-        if candidate[2] == target:
-            return candidate
-
-    options = ", ".join(distinct(state_text(found) for _, _, found, _ in candidates))
-    raise ReasonerError(
-        f"the reasoner chose {target!r}, which is not among the options ({options})"
-    )
-
-
-Failed = Callable[[Exception, Any, Edge], None]
-"""``(error, agent, edge)``: reports a guard or an action that raised; raises in a strict chart."""
-
-
-class _GuardCondition:
-    """A guard in the form in which `transitions` calls its conditions."""
-
-    def __init__(self, guard: Guard, edge: Edge, failed: Failed) -> None:
-        self.guard = guard
-        self._edge = edge
-        self._failed = failed
-
-    def __call__(self, event: EventData) -> bool:
-        """Evaluate the guard on the event's agent and context; an exception counts as false."""
-        verdict = evaluate(self.guard, event.model, _context_of(event))
-        if verdict.error is not None:
-            self._failed(verdict.error, event.model, self._edge)
-
+    def check(self, event_data: EventData) -> bool:
+        """Evaluate the guard on the event's agent and context."""
+        verdict = evaluate(self.func, event_data.model, context_of(event_data))
+        if engine_hooks or verdict.error is not None:
+            event_data.machine.chart._tell_guard(verdict, event_data)
         return verdict is PASSED
 
 
-class _ActionHook:
-    """An action in the form in which `transitions` calls its ``before`` hooks."""
+class ActionCallback:
+    """An ``action(agent, context)`` as a ``before`` callback; its fault ends no transition."""
 
-    def __init__(self, action: Action, edge: Edge, failed: Failed) -> None:
-        self.action = action
-        self._edge = edge
-        self._failed = failed
+    __slots__ = ("func",)
 
-    def __call__(self, event: EventData) -> None:
-        """Run the action; an exception is reported and the transition continues."""
+    def __init__(self, func: Callable[[Any, Any], object]) -> None:
+        self.func = func
+
+    def __call__(self, event_data: EventData) -> None:
+        """Run the action."""
         try:
-            self.action(event.model, _context_of(event))
+            self.func(event_data.model, context_of(event_data))
         except Exception as error:
-            self._failed(error, event.model, self._edge)
+            event_data.machine.chart._tell_action(error, event_data)
 
 
-def _context_of(event: EventData) -> Any:
-    if "context" in event.kwargs:
-        return event.kwargs["context"]
-    return next(iter(event.args), None)
+class Arc(Transition):  # type: ignore[misc]
+    """A transition of a chart's Machine.
+
+    Attributes:
+        number: Its place in the chart's transitions; None if the application has added it.
+    """
+
+    number: int | None = None
+
+    def execute(self, event_data: EventData) -> bool:
+        """Make the transition, if its conditions pass, and show it to the instruments."""
+        made = bool(super().execute(event_data))
+        if made:
+            event_data.machine.chart._has_executed(event_data)
+        return made
+
+    def _eval_conditions(self, event_data: EventData) -> bool:
+        passes = bool(super()._eval_conditions(event_data))
+        if passes:
+            event_data.machine.chart._begins(event_data)
+        return passes
+
+
+class _Watched(list[Any]):
+    """The callbacks of a Machine itself, which fire has to know of."""
+
+    machine: Any = None
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """Copy and pickle as a list; the Machine watches it again when it is assigned."""
+        return list, ([*self],)
+
+
+class _Events(OrderedDict[str, Event]):
+    """The events of a Machine, which fire has to know of, too."""
+
+    machine: Any = None
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """Copy and pickle as a dict."""
+        return OrderedDict, ([*self.items()],)
+
+
+class _Arcs(defaultdict[str, list[Any]]):
+    """The transitions of an event by the state that they leave."""
+
+    machine: Any = None
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """Copy and pickle as a dict."""
+        return defaultdict, (list, dict(self))
+
+
+def _telling(base: type, name: str) -> Callable[..., Any]:
+    change = getattr(base, name)
+
+    def changed(self: Any, *args: Any, **kwargs: Any) -> Any:
+        result = change(self, *args, **kwargs)
+        if self.machine is not None:
+            self.machine._changed()
+        return result
+
+    return changed
+
+
+_OF_LISTS = ("append", "extend", "insert", "remove", "pop", "clear", "__setitem__", "__delitem__")
+for _name in (*_OF_LISTS, "__iadd__"):
+    setattr(_Watched, _name, _telling(list, _name))
+for _name in ("__setitem__", "__delitem__"):
+    setattr(_Events, _name, _telling(OrderedDict, _name))
+    setattr(_Arcs, _name, _telling(defaultdict, _name))
+
+
+class ChartMachine(Machine):  # type: ignore[misc]
+    """The Machine of a chart, without models: agents are driven, never registered.
+
+    Attributes:
+        chart: The chart; None while the Machine is being made.
+        values: The states by their values, so by text, too.
+    """
+
+    transition_cls = Arc
+    chart: Any = None
+
+    def _changed(self) -> None:
+        self.values = {each.value: each for each in self.states.values()}
+        if self.chart is not None:
+            self.chart._machine_changed(any(getattr(self, name) for name in MACHINE_HOOKS))
+
+    def get_model_state(self, model: Any) -> State:
+        """Return the state of an agent, which may hold it as text."""
+        value = getattr(model, self.model_attribute)
+        found = self.values.get(value)
+        return self.get_state(value) if found is None else found
+
+    def get_state(self, state: Any) -> State:
+        """Return a state by name, member or text."""
+        found = self.states.get(state) or self.values.get(state)
+        return super().get_state(state) if found is None else found
+
+    def set_state(self, state: Any, model: Any = None) -> None:
+        """Change the state of an agent, and write what a transition leaves behind."""
+        target = state if isinstance(state, State) else self.get_state(state)
+        for each in self.models if model is None else [model]:
+            self.chart._change_state(each, target.value)
+
+    def _process(self, trigger: Any) -> Any:
+        """Run an event, or queue it behind one of the same agent that is under way."""
+        return self.chart._process(trigger.args[0], trigger)
+
+    def add_transition(self, *args: Any, **kwargs: Any) -> None:
+        """Add a transition, as every Machine does."""
+        super().add_transition(*args, **kwargs)
+        self._changed()
+
+    def remove_transition(self, *args: Any, **kwargs: Any) -> None:
+        """Remove transitions, as every Machine does."""
+        super().remove_transition(*args, **kwargs)
+        self._changed()
+
+    def add_states(self, *args: Any, **kwargs: Any) -> None:
+        """Add states, as every Machine does."""
+        super().add_states(*args, **kwargs)
+        self._changed()
+
+    def beginning_with(self, event: Event, first: Any, *, has_passed: bool) -> Event:
+        """Return an event of which only one transition and those behind it are tried.
+
+        Args:
+            event: The event.
+            first: The transition.
+            has_passed: Whether its conditions have passed, and are not evaluated again.
+        """
+        arcs = event.transitions[first.source]
+        rest = arcs[arcs.index(first) :]
+        if has_passed:
+            rest[0] = copy(first)
+            rest[0].conditions = []
+        twin = copy(event)
+        # what a refusal names
+        twin.whole = event.transitions
+        twin.transitions = {first.source: rest}
+        return twin
+
+    def serve(self, chart: Any) -> None:
+        """Belong to a chart from now on."""
+        self.chart = chart
+        self._watch()
+        self._changed()
+
+    def copied(self) -> ChartMachine:
+        """Return a Machine of the same states and transitions, to which a change goes alone."""
+        twin = copy(self)
+        twin.chart = None
+        twin.states = self.states.copy()
+        twin.events = OrderedDict()
+        for name, event in self.events.items():
+            own = twin.events[name] = copy(event)
+            own.machine = twin
+            own.transitions = defaultdict(list, {at: [*arcs] for at, arcs in event.transitions.items()})
+        for name in MACHINE_HOOKS:
+            setattr(twin, "_" + name, [*getattr(self, name)])
+        return twin
+
+    def _watch(self) -> None:
+        events = _Events(self.events)
+        events.machine = self
+        self.events = events
+        for name in MACHINE_HOOKS:
+            setattr(self, name, getattr(self, name))
+
+
+def _watched(name: str) -> property:
+    stock = getattr(Machine, name)
+
+    def assign(machine: ChartMachine, value: Any) -> None:
+        stock.fset(machine, value)
+        if machine.chart is not None:
+            hooks = _Watched(getattr(machine, name))
+            hooks.machine = machine
+            setattr(machine, "_" + name, hooks)
+            machine._changed()
+
+    return property(stock.fget, assign, doc=stock.__doc__)
+
+
+for _name in MACHINE_HOOKS:
+    setattr(ChartMachine, _name, _watched(_name))
+
+_READ_BY_FIRE = (
+    *("callback", "callbacks", "resolve_callable", "get_model_state", "get_state", "set_state"),
+    *("_process", "event_cls", "state_cls", "transition_cls"),
+)
+
+
+def is_usual(machine: Machine) -> bool:
+    """Return whether a Machine's class runs events as `ChartMachine` does, so that fire may, too."""
+    cls = type(machine)
+    return all(getattr(cls, name) is getattr(ChartMachine, name) for name in _READ_BY_FIRE)
 
 
 def build_machine(
-    definition: Definition[Any], *, guard_failed: Failed, action_failed: Failed
-) -> Machine:
-    """Make the Machine of a chart; it has no model and adds no transitions of its own."""
-    return machine_over(
-        definition,
-        (
-            hooks(
-                told(item.guard, item, item.source),
-                () if item.action is None else (told(item.action, item, item.source),),
-                (),
-                Edge(item.source, item.target, item.trigger),
-                guard_failed=guard_failed,
-                action_failed=action_failed,
-            )
-            for item in definition.transitions
-        ),
-    )
+    definition: Definition[Any], cls: type[Machine], *, ignores: bool
+) -> ChartMachine:
+    """Make the Machine of a flat chart.
 
-
-def machine_over(definition: Definition[Any], transitions: Iterable[Mapping[str, Any]]) -> Machine:
-    """Make a Machine of a chart's states and of transitions as `transitions` takes them."""
-    machine = Machine(
+    Args:
+        definition: The chart's definition.
+        cls: The class of Machine to run on.
+        ignores: Whether an event that does not apply in a state does nothing, instead of raising a
+            `MachineError`.
+    """
+    own: Any = ChartMachine
+    if not issubclass(cls, ChartMachine):
+        own = own if cls is Machine else type(cls.__name__, (ChartMachine, cls), {})
+    else:
+        own = cls
+    machine: ChartMachine = own(
         model=None,
         states=[
             {"name": state, "final": state in definition.final_states}
@@ -160,103 +322,186 @@ def machine_over(definition: Definition[Any], transitions: Iterable[Mapping[str,
         initial=definition.initial,
         auto_transitions=False,
         send_event=True,
-        # as in `Statechart.fire`, an event that does not apply in a state does nothing
-        ignore_invalid_triggers=True,
+        ignore_invalid_triggers=ignores,
         name=definition.name,
     )
-    for each in transitions:
-        machine.add_transition(**each)
-
+    for number, item in enumerate(definition.transitions):
+        _add(machine, item, number)
     return machine
 
 
-def hooks(
-    guard: Guard | None,
-    before: Iterable[Action],
-    after: Iterable[Action],
-    edge: Edge,
-    *,
-    guard_failed: Failed,
-    action_failed: Failed,
-) -> dict[str, Any]:
-    """Return one transition as `transitions` takes it."""
-    return {
-        "trigger": edge.trigger,
-        # a list and a name, since the Machine takes the texts "*" and "=" for its own wildcards
-        "source": [edge.from_state],
-        "dest": edge.to_state.name,
-        "conditions": None if guard is None else _GuardCondition(guard, edge, guard_failed),
-        "before": [_ActionHook(action, edge, action_failed) for action in before],
-        "after": [_ActionHook(action, edge, action_failed) for action in after],
-    }
+def _add(machine: ChartMachine, item: Written[Any], number: int) -> None:
+    """Add a transition of the definition, past the check for new rows."""
+    event = machine.events.get(item.trigger)
+    if event is None:
+        event = machine.events[item.trigger] = machine.event_cls(item.trigger, machine)
+    action = told(item.action, item, item.source)
+    arc = machine.transition_cls(
+        item.source.name, item.target.name, before=[] if action is None else [ActionCallback(action)]
+    )
+    if item.guard is not None:
+        arc.conditions.append(GuardCondition(told(item.guard, item, item.source)))
+    arc.number = number
+    event.add_transition(arc)
 
 
-def nested_machine(
-    definition: Definition[Any], rows: Rows[Any], guard_failed: Failed, action_failed: Failed
-) -> Machine:
-    """Make a Machine over the leaves of a chart.
+# What a Machine is, as a definition
 
-    Raises:
-        DefinitionError: Saying why there is none.
+
+class Conditions:
+    """The conditions of a transition as one guard.
+
+    Args:
+        machine: The Machine.
+        trigger: Name of the event.
+        arc: The transition.
     """
-    assert definition.tree is not None
-    reasons = [*_beyond(definition.tree)]
-    if reasons:
-        raise DefinitionError(
-            f"chart {definition.name!r} has no Machine, because a flat Machine of the package "
-            f"transitions does not support {' or '.join(reasons)}: use chart.fire"
+
+    def __init__(self, machine: Machine, trigger: str, arc: Transition) -> None:
+        self._machine, self._trigger, self._arc = machine, trigger, arc
+
+    @property
+    def __name__(self) -> str:
+        """The names of the conditions."""
+        return " and ".join(
+            ("" if each.target else "not ") + callback_name(each.func)
+            for each in self._arc.conditions
         )
 
-    def made() -> Iterator[dict[str, Any]]:
-        for state in definition.states:
-            for candidates in rows[state].values():
-                for guard, _, _, edge in candidates:
-                    yield hooks(
-                        guard,
-                        (action for action, _ in edge.plan.before),
-                        (action for action, _ in edge.plan.after),
-                        edge,
-                        guard_failed=guard_failed,
-                        action_failed=action_failed,
-                    )
-
-    return machine_over(definition, made())
-
-
-def _beyond(hierarchy: Hierarchy) -> Iterator[str]:
-    if hierarchy.is_document:
-        yield "content of SCXML documents"
-    if hierarchy.tree.has_regions:
-        yield "regions"
-    if hierarchy.planner.kept:
-        yield "histories"
-    if hierarchy.planner.reacting:
-        yield "eventless transitions"
-    if any(trigger.startswith(DONE) for trigger in hierarchy.triggers):
-        yield "transitions on done"
-    if any(item.probability is not None for item in hierarchy.transitions):
-        yield "probabilities"
+    def __call__(self, agent: Any, context: Any) -> bool:
+        """Evaluate them, without a word to anybody."""
+        machine = self._machine
+        event = EventData(
+            machine.get_state(self._arc.source),
+            machine.events.get(self._trigger),
+            machine,
+            agent,
+            () if context is None and not isinstance(machine, ChartMachine) else (context,),
+            {},
+        )
+        event.transition = self._arc
+        return all(
+            bool(each.func(agent, context))
+            if type(each) is GuardCondition
+            else each.check(event)
+            for each in self._arc.conditions
+        )
 
 
-def compile_rows(machine: Machine) -> Rows[Any]:
-    """Read the candidates of every state and trigger from the Machine's own events."""
-    rows: Rows[Any] = {state.value: {} for state in machine.states.values()}
-    for trigger, event in machine.events.items():
-        for source, found in event.transitions.items():
-            state = machine.get_state(source).value
-            rows[state][trigger] = tuple(_candidate(machine, trigger, item) for item in found)
+class Callbacks:
+    """The callbacks of a transition as one action, for what shows it."""
 
-    return rows
+    def __init__(self, names: list[str]) -> None:
+        self.__name__ = ", ".join(names)
+
+    def __call__(self, agent: Any, context: Any) -> None:
+        """Do nothing: the Machine runs them."""
 
 
-def _candidate(machine: Machine, trigger: str, item: Any) -> Candidate[Any]:
-    source, target = machine.get_state(item.source).value, machine.get_state(item.dest).value
-    guards = [condition.func.guard for condition in item.conditions]
-    actions = [hook.action for hook in item.before]
+def callback_name(func: Any) -> str:
+    """Return what messages call a callback."""
+    if isinstance(func, ActionCallback):
+        func = func.func
+    while isinstance(func, partial):
+        func = func.func
+    return func if isinstance(func, str) else own_name(func) or type(func).__name__
 
-    return (
-        guards[0] if guards else None,
-        actions[0] if actions else None,
-        target,
-        Edge(source, target, trigger),
-    )
+
+def arcs_of(machine: Machine) -> Iterator[tuple[str, Any]]:
+    """Yield triggers and transitions, without the ``to_x`` that a Machine adds by itself.
+
+    A Machine that has no others moves by those.
+    """
+    every = [
+        (trigger, arc)
+        for trigger, event in machine.events.items()
+        for arcs in event.transitions.values()
+        for arc in arcs
+    ]
+    added = f"to_{machine.model_attribute}_" if machine.model_attribute != "state" else "to_"
+    own = [
+        (trigger, arc)
+        for trigger, arc in every
+        if not (machine.auto_transitions and trigger.removeprefix(added) == arc.dest)
+    ]
+    yield from own or every
+
+
+def snapshot_of(machine: Machine) -> list[Any]:
+    """Return what a definition says of a Machine, to tell whether it has changed since."""
+    return [
+        [*machine.states],
+        *(
+            (trigger, arc, arc.source, arc.dest, *arc.conditions, *arc.before, *arc.after)
+            for trigger, arc in arcs_of(machine)
+        ),
+    ]
+
+
+def definition_of(machine: Machine, name: str, written: Definition[Any] | None) -> Definition[Any]:
+    """Return a Machine's states and transitions as a definition.
+
+    Args:
+        machine: The Machine.
+        name: Name of the chart.
+        written: The definition that it was made from, if there is one; of it the rest is taken.
+    """
+    values = [each.value for each in machine.states.values()]
+    members = dict(zip(machine.states, values, strict=True))
+    if not all(map(is_state, values)) or len({*map(type, values)}) > 1:
+        texts = [state_text(each) if isinstance(each, str) else each.name for each in values]
+        members = dict(zip(machine.states, state_enum(name, texts), strict=True))
+
+    made: list[Written[Any]] = []
+    for trigger, arc in arcs_of(machine):
+        if arc.source not in members or (arc.dest is not None and arc.dest not in members):
+            continue
+        made.append(
+            Written(
+                trigger,
+                members[arc.source],
+                None if arc.dest is None else members[arc.dest],
+                _guard_of(machine, trigger, arc),
+                _action_of(arc),
+            )
+        )
+
+    ends = [members[name] for name, each in machine.states.items() if each.final]
+    rest = {"name": name} if written is None else arguments_of(written)
+    rest |= {"states": [*members.values()], "transitions": made, "final_states": ends}
+    rest["initial"] = members[machine.initial] if machine.initial else next(iter(members.values()))
+    return Definition(**rest)
+
+
+def _guard_of(machine: Machine, trigger: str, arc: Transition) -> Any:
+    if len(arc.conditions) == 1 and type(arc.conditions[0]) is GuardCondition:
+        return arc.conditions[0].func
+    return Conditions(machine, trigger, arc) if arc.conditions else None
+
+
+def _action_of(arc: Transition) -> Any:
+    callbacks = [*arc.before, *arc.after]
+    if len(callbacks) == 1 and type(callbacks[0]) is ActionCallback:
+        return callbacks[0].func
+    return Callbacks([*map(callback_name, callbacks)]) if callbacks else None
+
+
+__all__ = [
+    "FAILED",
+    "PASSED",
+    "ActionCallback",
+    "Arc",
+    "ChartMachine",
+    "EventData",
+    "GuardCondition",
+    "Machine",
+    "MachineError",
+    "Verdict",
+    "build_machine",
+    "callback_name",
+    "context_of",
+    "definition_of",
+    "evaluate",
+    "is_usual",
+    "snapshot_of",
+]

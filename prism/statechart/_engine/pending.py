@@ -5,14 +5,15 @@ An agent may have moved before the answer to its question comes.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Iterable, Sequence, Set
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable, Sequence, Set
 from itertools import islice, takewhile
-from typing import Any, NamedTuple, Protocol
+from threading import get_ident
+from typing import Any, Protocol
 
 from prism.errors import RunawayError
 from prism.statechart._definition import Definition
-from prism.statechart._engine.machine import Candidate
-from prism.statechart._engine.writing import Reporter
+from prism.statechart._engine.writing import Reporter, history_of
 from prism.statechart._identity import awaiting_announcement, name_or_number
 from prism.statechart._nesting import Configuration, leaf_texts
 from prism.statechart.states import state_text
@@ -62,7 +63,7 @@ async def ask(
         reporter: Where to announce the decision, if nobody else announces it.
     """
     state, question = agent.state, object()
-    record = next(reversed(_history_of(agent)), None)
+    record = next(reversed(history_of(agent)), None)
     questions.setdefault(id(agent), {})[question] = about
 
     try:
@@ -77,7 +78,7 @@ async def ask(
         # its history, and an agent without a history may have come back
         is_open = question in questions.get(id(agent), ())
         return chosen, not is_open or has_moved(
-            agent.state, state, _history_of(agent), record, about
+            agent.state, state, history_of(agent), record, about
         )
     finally:
         others = questions.pop(id(agent), {})
@@ -147,13 +148,7 @@ def _touches(edge: Edge | StateTransition, about: Set[str]) -> bool:
     return not about.isdisjoint(changed)
 
 
-def _history_of(agent: Any) -> Sequence[Any]:
-    return getattr(agent, "state_history", None) or ()
-
-
-Firing = list[Any]
-"""What is known while an agent's transition is made: its thread, the fires that wait, or None, and
-the numbers of the states that are active while an action of a composite runs, else None."""
+# Fires behind a transition that is under way
 
 MOST_QUEUED_FIRES = 1000
 """Fires that an agent's own actions may queue behind one fire before the engine stops them."""
@@ -161,49 +156,53 @@ MOST_QUEUED_FIRES = 1000
 _MOST_NAMED = 20
 
 
-class Answer(NamedTuple):
-    """A reasoner's choice, for `Statechart.fire_to`.
+class Run:
+    """A transition that is under way, and the fires that wait for its end.
 
-    Args:
-        target: The target that was chosen.
-        asked_in: State in which the agent was asked; None for the one that it is in.
-        is_quiet: Whether the caller says itself that it no longer applied.
-        transition: The transition that was chosen; None for any that leads to the target.
+    Attributes:
+        thread: The thread that makes it.
+        queue: The fires that wait, each with its name for messages.
+        event: The Machine's event, while the Machine makes the transition.
+        active: Numbers of the states that are active while an action of a composite runs.
+        is_between: Whether one of the fires that waited is next, so that it need not wait.
     """
 
-    target: Any
-    asked_in: Any
-    is_quiet: bool = False
-    transition: Candidate[Any] | None = None
+    __slots__ = ("active", "event", "is_between", "queue", "thread")
+
+    def __init__(self) -> None:
+        self.thread: int = get_ident()
+        self.queue: deque[tuple[str, Callable[[], object]]] | tuple[()] = ()
+        self.event: Any = None
+        self.active: frozenset[int] | None = None
+        self.is_between: bool = False
+
+    def add(self, name: str, fire: Callable[[], object]) -> None:
+        """Let a fire wait."""
+        # made late, since few actions queue anything
+        if not isinstance(self.queue, deque):
+            self.queue = deque()
+        self.queue.append((name, fire))
 
 
-class QueuedFire(NamedTuple):
-    """A fire that waits.
+def drain(chart: str, agent: Any, run: Run) -> None:
+    """Run the fires that wait, and those that they add.
 
-    Args:
-        trigger: Name of the event.
-        context: What it is about.
-        answer: The target that it must lead to; None for the first match.
+    Raises:
+        RunawayError: If they go on adding others without end.
     """
-
-    trigger: str
-    context: Any
-    answer: Answer | None
-
-    def __str__(self) -> str:
-        """Return trigger and wanted target, as messages name them."""
-        if self.answer is None:
-            return repr(self.trigger)
-        return f"{self.trigger!r} to {state_text(self.answer.target)!r}"
-
-
-def runaway(chart: str, agent: object, trigger: str) -> RunawayError:
-    """Return the error for actions that go on firing without end."""
-    return RunawayError(
-        f"chart {chart!r}: the actions of agent {name_or_number(agent)!r} "
-        f"fired {MOST_QUEUED_FIRES} more events without coming to rest; the last was "
-        f"{trigger!r}: make one of the actions stop firing"
-    )
+    fired = 0
+    while isinstance(run.queue, deque) and run.queue:
+        name, fire = run.queue.popleft()
+        fired += 1
+        if fired > MOST_QUEUED_FIRES:
+            raise RunawayError(
+                f"chart {chart!r}: the actions of agent {name_or_number(agent)!r} "
+                f"fired {MOST_QUEUED_FIRES} more events without coming to rest; the last was "
+                f"{name}: make one of the actions stop firing"
+            )
+        run.is_between = True
+        fire()
+    run.is_between = False
 
 
 def restless(chart: str, agent: Any) -> RunawayError:
@@ -216,11 +215,14 @@ def restless(chart: str, agent: Any) -> RunawayError:
 
 
 def note_dropped(
-    error: BaseException, chart: str, agent: object, queue: Iterable[QueuedFire]
+    error: BaseException,
+    chart: str,
+    agent: object,
+    queue: Iterable[tuple[str, Callable[[], object]]],
 ) -> None:
     """Add a note to an exception that names the queued fires it drops, if there are any."""
     waiting = iter(queue)
-    named = [str(fire) for fire in islice(waiting, _MOST_NAMED)]
+    named = [name for name, _ in islice(waiting, _MOST_NAMED)]
     if not named:
         return
 

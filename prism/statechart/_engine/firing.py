@@ -1,0 +1,956 @@
+"""The engine of a chart: one event, one agent, from the choice of a transition to its commit.
+
+`Engine.fire` is the fast way through the chart's Machine: it reads the Machine's own transitions,
+and leaves to the Machine whatever it does not know. `Statechart` inherits the engine, since as a
+member it would cost every fire one more call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from functools import partial
+from math import inf
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
+from weakref import WeakValueDictionary
+
+from prism.errors import AgentError, DefinitionError
+from prism.statechart._definition import TIMEOUT, Definition, arguments_of
+from prism.statechart._engine.checks import Checks
+from prism.statechart._engine.machine import (
+    PASSED,
+    ActionCallback,
+    ChartMachine,
+    EventData,
+    GuardCondition,
+    Machine,
+    MachineError,
+    Verdict,
+    build_machine,
+    callback_name,
+    context_of,
+    evaluate,
+    is_usual,
+)
+from prism.statechart._engine.pending import (
+    Decider,
+    OpenQuestions,
+    Run,
+    ask,
+    close_overtaken,
+    drain,
+    has_moved,
+    note_dropped,
+)
+from prism.statechart._engine.writing import (
+    Discarded,
+    Reporter,
+    Writer,
+    count_of,
+    count_tick,
+    restart_time,
+    set_state,
+    write_kept,
+    writer_of,
+    writes_quietly,
+)
+from prism.statechart._nesting import Configuration, leaf_texts
+from prism.statechart.states import state_text
+from prism.statechart.transitions import Edge, StateT
+from prism.telemetry._instrument import (
+    ChartBuilt,
+    GuardEvaluated,
+    TransitionDetails,
+    engine_hooks,
+    observe,
+)
+from prism.telemetry._loggers import EventLogger, somebody_listens
+
+if TYPE_CHECKING:
+    from prism.statechart._engine.nested import Nested
+    from prism.statechart._engine.timing import Schedule
+
+_FAST: Any = object()
+"""What `Engine._aside` returns where nothing keeps a fire from its fast way."""
+
+# by address, as equal definitions may belong to several charts, of which one goes first
+_living: WeakValueDictionary[int, Definition[Any]] = WeakValueDictionary()
+
+
+def living_charts() -> list[Definition[Any]]:
+    """Return the definitions of all existing charts, in the order in which they were made."""
+    # not `values`, which another thread that makes a chart would disturb
+    found = (reference() for reference in _living.valuerefs())
+    return [definition for definition in found if definition is not None]
+
+
+class Choice(NamedTuple):
+    """A transition that an event enables.
+
+    Args:
+        target: The state it leads to.
+        made_by: The Machine's transition; in a chart with composites, the candidate.
+        edge: Its ends and trigger.
+    """
+
+    target: Any
+    made_by: Any
+    edge: Edge
+
+
+class Engine(Checks[StateT]):
+    """Runs one definition; everything that changes lives in the agents.
+
+    Args:
+        definition: What to run.
+        reporter: Where to report.
+        clock: Returns the current time in seconds since the epoch.
+        machine_class: The class of Machine to run on.
+    """
+
+    _machine: ChartMachine | None
+    _nested: Nested | None = None
+    _schedule: Schedule | None = None
+
+    def __init__(
+        self,
+        definition: Definition[StateT],
+        reporter: Reporter,
+        clock: Callable[[], float],
+        machine_class: type[Machine] = Machine,
+    ) -> None:
+        super().__init__(definition)
+        self._members = {state: state for state in definition.states}
+        # no dwell time is too long in a final state
+        self._limits: dict[Any, float] = {
+            **definition.timeouts,
+            **dict.fromkeys(definition.final_states, inf),
+        }
+        self._edges: dict[tuple[Any, Any, str], Edge] = {}
+        if definition.tree is None:
+            self._machine = build_machine(definition, machine_class, ignores=not definition.strict)
+        else:
+            # loaded only where there are composites
+            from prism.statechart._engine.nested import Nested
+            from prism.statechart._engine.timing import Limits, Schedule
+
+            self._machine, self._nested = None, Nested(definition.tree)
+            schedule = Schedule(definition.tree)
+            if not schedule.is_empty:
+                self._schedule, self._limits = schedule, Limits(self._limits)
+
+        self._bind(reporter, clock)
+
+    def _bind(self, reporter: Reporter, clock: Callable[[], float]) -> None:
+        """Set everything that changes while agents fire; there are no agents yet."""
+        self._reporter = reporter
+        self._has_logger = reporter.has_logger
+        self._clock = clock
+        self._unknown_triggers: set[str] = set()
+        self._writers: dict[type, Writer] = {}
+        self._quiet_writers: dict[type, Writer] = {}
+        self._firing: dict[int, Run] = {}
+        self._questions: OpenQuestions = {}
+        self._is_slow = True
+        self._rows: Any = self._nested
+        if self._nested is not None:
+            self._nested = self._rows = self._nested.of(self)
+        if self._machine is not None:
+            self._is_usual = is_usual(self._machine)
+            self._machine.serve(self)
+
+        _living[id(self._definition)] = self._definition
+        if engine_hooks:
+            observe("chart_built", ChartBuilt, self._definition)
+
+    def bound(self, name: str, logger: EventLogger | None, clock: Callable[[], float]) -> Self:
+        """Return the chart under a name, with a logger and a clock of its own, and without agents.
+
+        A run binds the charts of its agents this way. The new chart has a Machine of its own, with
+        the transitions and callbacks that this one's has now.
+        """
+        definition = self._definition
+        if name != definition.name:
+            definition = Definition(**{**arguments_of(definition), "name": name})
+
+        chart = object.__new__(type(self))
+        # past what refuses to change a chart, and not by the new one's `__dict__`: a chart whose
+        # `__dict__` has been asked for fires an eighth slower
+        for attribute, value in {**vars(self), "_definition": definition}.items():
+            object.__setattr__(chart, attribute, value)
+        if self._machine is not None:
+            object.__setattr__(chart, "_machine", self._machine.copied())
+        chart._bind(Reporter(name, logger, strict=definition.strict), clock)
+        if self._nested is not None:
+            # what is active while an action runs is asked of the chart that the action knows
+            chart._firing = self._firing
+
+        return chart
+
+    @property
+    def machine(self) -> Machine:
+        """The ``transitions`` Machine that this chart runs on.
+
+        Its conditions, callbacks, transitions and states are what runs: whatever is added to it
+        counts from the next event on. Agents are never registered as its models. Whoever fires
+        ``chart.machine.events[trigger].trigger(agent, context)`` gets the same transition, record
+        and log as by `fire`.
+
+        Raises:
+            DefinitionError: If the chart has composites, which a Machine does not run as SCXML
+                does.
+        """
+        if self._machine is None:
+            raise DefinitionError(
+                f"chart {self._definition.name!r} has no Machine, because it has composites, timers or "
+                "eventless transitions, which a Machine does not run as SCXML does: use chart.fire"
+            )
+        return self._machine
+
+    # What the Machine tells
+
+    def _machine_changed(self, has_hooks: bool) -> None:
+        """Forget what was read of the Machine."""
+        assert self._machine is not None
+        self._is_slow = has_hooks or not self._is_usual
+        self._triggers = dict.fromkeys(self._machine.events)
+        self._members = {value: value for value in self._machine.values}
+        self._rows = {value: {} for value in self._machine.values}
+
+    def _process(self, data: EventData, run: Callable[[], Any]) -> Any:
+        """Run an event of the Machine, or queue it behind one that is under way."""
+        agent = data.model
+        firing = self._firing.get(id(agent))
+        if firing is not None and not firing.is_between:
+            self._require_one_thread(agent, firing.thread)
+            firing.add(repr(data.event.name), partial(self._process, data, run))
+            return None
+
+        # before any callback runs, since it refuses classes that the chart cannot drive
+        self._writer_of(agent)
+        return self._complete(agent, self._run_event, data, run)
+
+    def _run_event(self, firing: Run, data: EventData, run: Callable[[], Any]) -> Any:
+        firing.event = data
+        try:
+            made = run()
+        except MachineError:
+            self._tell_refusal(data)
+            raise
+        if not made and data.error is None:
+            self._tell_refusal(data)
+        return made
+
+    def _change_state(self, agent: Any, target: Any) -> None:
+        """Write what a transition leaves behind, when the Machine sets the state of an agent."""
+        firing = self._firing.get(id(agent))
+        if firing is None or firing.event is None:
+            set_state(agent, target)
+            return
+
+        data = firing.event
+        source = self.machine.states[data.transition.source].value
+        edge = self._edge(source, target, data.event.name)
+        if agent.state != source:
+            edge = self._edge_after_action(agent, edge)
+        self._commit(agent, edge, self._writer_of(agent), context_of(data))
+
+    def _begins(self, data: EventData) -> None:
+        self._observe("transition_began", data)
+
+    def _has_executed(self, data: EventData) -> None:
+        self._observe("transition", data)
+
+    def _observe(self, hook: str, data: EventData) -> None:
+        number = getattr(data.transition, "number", None)
+        if engine_hooks and number is not None:
+            agent, context = data.model, context_of(data)
+            observe(hook, TransitionDetails, self._definition, number, agent, context)
+
+    def _tell_guard(self, verdict: Verdict, data: EventData) -> None:
+        self._report_guard(
+            verdict, data.transition, data.event.name, data.model, context_of(data)
+        )
+
+    def _tell_action(self, error: Exception, data: EventData) -> None:
+        edge = self._edge_of(data.transition, data.event.name)
+        self._reporter.action_failed(error, data.model, edge)
+
+    def _tell_refusal(self, data: EventData) -> None:
+        name = getattr(data.state, "name", None)
+        arcs = getattr(data.event, "whole", data.event.transitions).get(name, ())
+        self._refuse(data.model, data.event.name, context_of(data), arcs)
+
+    # Firing
+
+    def fire(self, agent: Any, trigger: str, context: Any = None) -> StateT | None:  # noqa: C901 - written out for speed, as it says below
+        """Make the first transition that the event enables.
+
+        Candidates are tried in definition order. The action of the first that passes runs, then the
+        transition commits: state, ``ticks_in_state = 0``, one history entry, one log event. A
+        self-transition runs its action and restarts the state's time. A fire on the same agent from
+        inside its action is queued and runs right after this transition commits.
+
+        An event that the state does not react to does nothing, unless the Machine says otherwise
+        (``ignore_invalid_triggers``), as that of a strict chart does. One that no transition of the
+        chart reacts to is a mistake: an error if the chart is strict, else a warning, once for each
+        trigger, to the standard library's logger ``prism.statechart``. Every event that made no
+        transition is logged at debug level, with the guards that refused it.
+
+        An agent belongs to one thread at a time. A fire while another thread makes a transition of
+        the same agent is an error where the engine can see it without slowing every fire: while an
+        action or a method of the agent's own class runs.
+
+        Args:
+            agent: Anything with a writable ``state``.
+            trigger: Name of the event.
+            context: What the event is about; passed to guards and actions, recorded by its
+                identifying fields.
+
+        Returns:
+            The agent's state once all that the event set off has run; None if nothing applied or it
+            was queued.
+
+        Raises:
+            AgentError: (a TypeError) if the object has no ``state``, its class declares another
+                enum as ``state_type`` than the chart's, or another thread fires on it.
+            MachineError: (of transitions) if the state does not react to the event and the chart is
+                strict.
+            UnknownStateError: If the agent is in a state that this chart does not define. A member
+                of another enum is one, whatever its text; plain text is taken for the member.
+            UnknownTriggerError: If the chart is strict and does not have the trigger.
+            RunawayError: If the agent's actions go on firing without end.
+        """
+        if engine_hooks or self._firing or self._is_slow:
+            made: StateT | None = self._aside(agent, trigger, context)
+            if made is not _FAST:
+                return made
+
+        # from here on this is `_through`, written out for speed: the Machine's own way takes ten
+        # times as long. Each callback list is read anew, which costs less than to notice changes.
+        try:
+            state = agent.state
+            arcs, listed, known, source = self._rows[state][trigger]
+        except (AttributeError, KeyError, TypeError):
+            return self._missed(agent, trigger, context)
+
+        if arcs != listed or source.on_exit:
+            return self._reread(agent, trigger, context, arcs == listed)
+
+        for arc, dest, target, edge in known:
+            if arc.prepare or arc.after or target.on_enter or arc.dest is not dest:
+                return self._through(agent, trigger, context, arc)
+
+            conditions = arc.conditions
+            if not conditions:
+                break
+            condition = conditions[0]
+            if condition.__class__ is not GuardCondition or len(conditions) > 1:
+                return self._through(agent, trigger, context, arc)
+            try:
+                if condition.func(agent, context):
+                    break
+            except Exception as error:
+                self._reporter.guard_failed(error, agent, edge)
+        else:
+            if edge.from_state is not state:
+                self._require_known_state(agent)
+            return self._refuse(agent, trigger, context, arcs)
+
+        # code of the user's that runs during the commit might fire in turn, which `_act` queues
+        write = self._quiet_writers.get(type(agent))
+        if arc.before or write is None or edge.leaves is not agent.state:
+            return self._act(agent, arc, edge, context, state)
+
+        if self._questions:
+            close_overtaken(self._questions, agent, edge)
+        dwell = write(agent, edge, self._clock(), context)
+        if self._has_logger or somebody_listens():
+            self._reporter.moved(agent, edge, dwell, context)
+
+        return cast(StateT, edge.to_state)
+
+    def _aside(self, agent: Any, trigger: str, context: Any) -> Any:
+        """Fire where something keeps a fire from its fast way; return `_FAST` if nothing does."""
+        firing = self._firing.get(id(agent))
+        if firing is not None and not firing.is_between:
+            self._require_one_thread(agent, firing.thread)
+            # a mistaken event is reported where it is fired, not where its turn comes
+            self._require_trigger(trigger)
+            firing.add(repr(trigger), partial(self.fire, agent, trigger, context))
+            return None
+
+        if self._nested is not None:
+            return self._nested.fire(agent, trigger, context)
+        if engine_hooks or self._is_slow:
+            return self._through(agent, trigger, context)
+        return _FAST
+
+    def _missed(self, agent: Any, trigger: str, context: Any) -> StateT | None:
+        """Fire an event of which nothing has been read yet; mostly, one that does not apply."""
+        state = self._require_known_state(agent)
+        if self._row(state, trigger):
+            return self.fire(agent, trigger, context)
+
+        self._require_trigger(trigger)
+        self._refuse(agent, trigger, context, ())
+        if type(trigger) is str and trigger in self._triggers:
+            self._require_reaction(state, trigger)
+        return None
+
+    def _require_reaction(self, state: Any, trigger: str) -> None:
+        assert self._machine is not None
+        source = self._machine.values[state]
+        ignores = source.ignore_invalid_triggers
+        if not (self._machine.ignore_invalid_triggers if ignores is None else ignores):
+            raise MachineError(
+                f"chart {self._definition.name!r}: can't trigger event {trigger!r} from state "
+                f"{state_text(state)!r}"
+            )
+
+    def _row(self, state: Any, trigger: Any) -> bool:
+        """Read the transitions of a state and an event; return whether there are any."""
+        assert self._machine is not None
+        machine = self._machine
+        source = machine.values[state]
+        event = machine.events.get(trigger) if type(trigger) is str else None
+        arcs = None if event is None else event.transitions.get(source.name)
+        self._rows[source.value].pop(trigger, None) if event is not None else None
+        if not arcs:
+            return False
+
+        known = []
+        for arc in arcs:
+            target = source if arc.dest is None else machine.get_state(arc.dest)
+            known.append((arc, arc.dest, target, self._edge(source.value, target.value, trigger)))
+        self._rows[source.value][trigger] = arcs, [*arcs], known, source
+        return True
+
+    def _reread(self, agent: Any, trigger: str, context: Any, is_same: bool) -> StateT | None:
+        """Fire after the transitions of the state have changed, or where leaving it calls code."""
+        if is_same:
+            return self._through(agent, trigger, context)
+        return self._missed(agent, trigger, context)
+
+    def _through(
+        self, agent: Any, trigger: str, context: Any, first: Any = None, *, has_passed: bool = False
+    ) -> StateT | None:
+        """Fire through the Machine itself, from one of the event's transitions on.
+
+        Args:
+            agent: The agent.
+            trigger: Name of the event.
+            context: What it is about.
+            first: The transition to begin with; None for all. The guards of those before it have
+                been asked.
+            has_passed: Whether the guard of the first has been asked, too, and passed.
+        """
+        state = self._require_known_state(agent)
+        self._require_trigger(trigger)
+        machine = cast(ChartMachine, self._machine)
+        event = machine.events.get(trigger)
+        if event is None:
+            return None
+        if first is not None:
+            event = machine.beginning_with(event, first, has_passed=has_passed)
+
+        data = EventData(None, event, machine, agent, (context,), {})
+        if not machine._process(partial(event._trigger, data)):
+            return None
+        state = agent.state
+        return self._members.get(state, state)
+
+    def _act(
+        self, agent: Any, arc: Any, edge: Edge, context: Any, state: Any
+    ) -> StateT | None:
+        """Make a transition during which code of the application's may run."""
+        if edge.from_state is not state:
+            # it may be text, but no other enum's member
+            self._require_known_state(agent)
+        if any(each.__class__ is not ActionCallback for each in arc.before):
+            return self._through(agent, edge.trigger, context, arc, has_passed=True)
+
+        # looked up before the action runs, since it refuses classes that the chart cannot drive
+        write = self._writer_of(agent)
+        self._complete(agent, self._make, agent, arc, edge, write, context)
+        state = agent.state
+        return self._members.get(state, state)
+
+    def _make(
+        self, firing: Run, agent: Any, arc: Any, edge: Edge, write: Writer, context: Any
+    ) -> None:
+        firing.event = None
+        for each in arc.before:
+            try:
+                each.func(agent, context)
+            except Exception as error:
+                self._reporter.action_failed(error, agent, edge)
+
+        if agent.state != edge.from_state:
+            edge = self._edge_after_action(agent, edge)
+        self._commit(agent, edge, write, context)
+
+    def _commit(self, agent: Any, edge: Edge, write: Writer, context: Any) -> None:
+        if edge.leaves is None:
+            restart_time(agent)
+            return
+
+        dwell = write(agent, edge, self._clock(), context)
+        if self._questions:
+            close_overtaken(self._questions, agent, edge)
+        if self._has_logger or somebody_listens():
+            self._reporter.moved(agent, edge, dwell, context)
+
+    def _edge_after_action(self, agent: Any, edge: Edge) -> Edge:
+        """Report code that moved the agent; the transition then starts from where it is."""
+        state = agent.state
+        if state == edge.from_state:
+            return edge
+
+        problem = (
+            f"a guard or the action of {edge.trigger!r} moved the agent to {state_text(state)!r} "
+            "itself: let it fire an event in its action instead, which runs right after this "
+            "transition"
+        )
+        self._reporter.action_failed(AgentError(problem), agent, edge)
+        return self._edge(self._members.get(state, state), edge.to_state, edge.trigger)
+
+    def _complete(self, agent: Any, make: Callable[..., Any], *arguments: Any) -> Any:
+        """Make a transition and everything that its actions queue, until the agent is at rest."""
+        key, own = id(agent), Run()
+        firing = self._firing.setdefault(key, own)
+        if firing is not own:
+            self._require_one_thread(agent, firing.thread)
+            firing.is_between = False
+            return make(firing, *arguments)
+
+        try:
+            made = make(own, *arguments)
+            if own.queue:
+                drain(self._definition.name, agent, own)
+            return made
+        except BaseException as error:
+            note_dropped(error, self._definition.name, agent, own.queue)
+            raise
+        finally:
+            del self._firing[key]
+
+    def _edge(self, source: Any, target: Any, trigger: str) -> Edge:
+        """Return the part that all records of a transition share."""
+        key = source, target, trigger
+        edge = self._edges.get(key)
+        if edge is None:
+            edge = self._edges[key] = Edge(source, target, trigger)
+        return edge
+
+    def _edge_of(self, arc: Any, trigger: str) -> Edge:
+        states = self.machine.states
+        source = states[arc.source].value
+        return self._edge(source, source if arc.dest is None else states[arc.dest].value, trigger)
+
+    def _writer_of(self, agent: Any) -> Writer:
+        cls = type(agent)
+        writer = self._writers.get(cls)
+        if writer is None:
+            self._require_own_state_type(agent)
+            writer = self._writers[cls] = writer_of(cls)
+            if writes_quietly(cls):
+                self._quiet_writers[cls] = writer
+
+        return writer
+
+    def _refuse(self, agent: Any, trigger: str, context: Any, arcs: Iterable[Any]) -> None:
+        """Log an event that made no transition, if anybody listens to details."""
+        logger = self._reporter.debug_logger()
+        if logger is not None and trigger in self._triggers:
+            guards = [callback_name(each.func) for arc in arcs for each in arc.conditions]
+            self._reporter.refused(logger, agent, trigger, guards, context)
+
+    def _report_guard(
+        self, verdict: Verdict, arc: Any, trigger: str, agent: Any, context: Any
+    ) -> None:
+        """Tell who observes guards about one, and report one that raised."""
+        number = getattr(arc, "number", None)
+        if engine_hooks and number is not None:
+            observe("guard", GuardEvaluated, self._definition, number, agent, context, *verdict)
+        if verdict.error is not None:
+            self._reporter.guard_failed(verdict.error, agent, self._edge_of(arc, trigger))
+
+    # Choosing
+
+    def enabled_targets(self, agent: Any, trigger: str, context: Any = None) -> list[StateT]:
+        """Return the distinct targets whose guards pass now, in definition order.
+
+        Nothing is changed.
+        """
+        return distinct(each.target for each in self._enabled(agent, trigger, context))
+
+    def enabled_triggers(self, agent: Any, context: Any = None) -> list[str]:
+        """Return the events that would cause a transition now, in definition order.
+
+        Nothing is changed. Guards are evaluated with this context, whatever the event.
+
+        Args:
+            agent: Anything with a ``state``.
+            context: What the event would be about.
+
+        Returns:
+            The triggers of the agent's state that have a candidate whose guard passes.
+        """
+        self._require_known_state(agent)
+        return [each for each in self._triggers if any(self._enabled(agent, each, context))]
+
+    def _enabled(self, agent: Any, trigger: str, context: Any) -> Iterator[Choice]:
+        """Yield the transitions whose guards pass now, in order."""
+        state = self._require_known_state(agent)
+        self._require_trigger(trigger)
+        if self._nested is not None:
+            yield from self._nested.enabled(agent, trigger, context)
+        elif self._row(state, trigger):
+            _, _, known, _ = self._rows[state][trigger]
+            for arc, _, _, edge in known:
+                if self._passes(arc, agent, trigger, context):
+                    yield Choice(edge.to_state, arc, edge)
+
+    def _passes(self, arc: Any, agent: Any, trigger: str, context: Any) -> bool:
+        """Evaluate the conditions of a transition; its ``prepare`` callbacks do not run."""
+        for condition in arc.conditions:
+            if type(condition) is GuardCondition:
+                verdict = evaluate(condition.func, agent, context)
+                if engine_hooks or verdict.error is not None:
+                    self._report_guard(verdict, arc, trigger, agent, context)
+                passes = verdict is PASSED
+            else:
+                machine = self.machine
+                event = machine.events[trigger]
+                state = machine.get_model_state(agent)
+                data = EventData(state, event, machine, agent, (context,), {})
+                data.transition = arc
+                passes = bool(condition.check(data))
+            if not passes:
+                return False
+        return True
+
+    def _decides(self, state: Any) -> bool:
+        """Return whether a reasoner chooses in a state, or in one of its leaves."""
+        deciding = self._definition.decision_states
+        return state in deciding or (
+            isinstance(state, Configuration) and not deciding.isdisjoint(state.leaves)
+        )
+
+    async def afire(
+        self, agent: Any, trigger: str, context: Any = None, *, reasoner: Decider
+    ) -> StateT | None:
+        """Make the transition that the event calls for; a reasoner decides if several are enabled.
+
+        In a decision state with more than one distinct enabled target the reasoner chooses among
+        them. Everywhere else, and inside an action, where nothing can wait for an answer, this is
+        exactly `fire`. When the answer arrives, the guard of the chosen transition is evaluated
+        again. If it fails now, or the agent has moved, even if it came back, the answer is
+        discarded and logged. In a chart with regions an answer is about the regions that react to
+        the event: it holds though others have moved. A cancelled call leaves the agent as it was.
+
+        The decision is announced as ``reasoner.decision``, by the reasoner or in its place.
+
+        Args:
+            agent: Anything with a writable ``state``.
+            trigger: Name of the event.
+            context: The event's context.
+            reasoner: Chooses among the enabled targets.
+
+        Returns:
+            As `fire`; None if the answer was discarded.
+
+        Raises:
+            ReasonerError: If the reasoner answers with something outside the options.
+        """
+        state = self._require_known_state(agent)
+        if not self._decides(state) or id(agent) in self._firing:
+            return self.fire(agent, trigger, context)
+
+        choices = [*self._enabled(agent, trigger, context)]
+        options = distinct(each.target for each in choices)
+        if not options:
+            return self._fire_nothing(agent, trigger, context)
+        if len(options) == 1:
+            return self._take(agent, choices[0], context)
+
+        chosen, has_left = await ask(
+            reasoner,
+            agent,
+            trigger,
+            options,
+            context,
+            about=self._leaves_asked(state, trigger),
+            chart=self._definition,
+            questions=self._questions,
+            reporter=self._reporter,
+        )
+        if has_left:
+            self._reporter.discarded(agent, trigger, state, chosen, "moved")
+            return None
+
+        choice = leading_to(chosen, choices)
+        return self._answer(agent, trigger, chosen, context, asked_in=state, choice=choice)
+
+    def _fire_nothing(self, agent: Any, trigger: str, context: Any) -> None:
+        """Say of an event that nothing enables what `fire` says."""
+        if self._nested is None:
+            state = agent.state
+            arcs = self._rows[state][trigger][0] if self._row(state, trigger) else ()
+            self._refuse(agent, trigger, context, arcs)
+            if not arcs and trigger in self._triggers:
+                self._require_reaction(state, trigger)
+
+    def fire_to(
+        self,
+        agent: Any,
+        trigger: str,
+        target: StateT,
+        context: Any = None,
+        *,
+        asked_in: StateT | None = None,
+        quiet: bool = False,
+    ) -> StateT | None:
+        """Make the transition to one given target, if the event enables it now.
+
+        A caller that asked a reasoner itself commits the answer this way: guards are evaluated
+        again. An answer that no longer applies is discarded and logged, as in `afire`.
+
+        Args:
+            agent: Anything with a writable ``state``.
+            trigger: Name of the event.
+            target: The target that was chosen.
+            context: The event's context.
+            asked_in: State in which the agent was asked; if it is in another one now, the answer no
+                longer applies. In a chart with regions, those that do not react to the event do not
+                count.
+            quiet: Log no discarded answer: the caller reports the result itself.
+
+        Returns:
+            As `fire`; None if no enabled transition leads to the target.
+        """
+        firing = self._firing.get(id(agent)) if self._firing else None
+        if firing is not None and not firing.is_between:
+            self._require_one_thread(agent, firing.thread)
+            self._require_trigger(trigger)
+            again = partial(
+                self.fire_to, agent, trigger, target, context, asked_in=asked_in, quiet=quiet
+            )
+            firing.add(f"{trigger!r} to {state_text(target)!r}", again)
+            return None
+
+        return self._answer(agent, trigger, target, context, asked_in=asked_in, quiet=quiet)
+
+    def _answer(
+        self,
+        agent: Any,
+        trigger: str,
+        target: Any,
+        context: Any,
+        *,
+        asked_in: Any,
+        quiet: bool = False,
+        choice: Choice | None = None,
+    ) -> StateT | None:
+        """Make the transition that carries out an answer, or discard the answer.
+
+        Args:
+            agent: Who was asked.
+            trigger: Name of the event.
+            target: The target that was chosen.
+            context: The event's context.
+            asked_in: State in which it was asked; None for the one that it is in.
+            quiet: Whether the caller says itself that the answer no longer applied.
+            choice: The transition that was chosen; None for any that leads to the target.
+        """
+        now = self._require_known_state(agent)
+        state = now if asked_in is None else asked_in
+        reason: Discarded = "moved"
+        if not self._is_overtaken(now, trigger, state):
+            reason = "not_enabled"
+            for each in self._carrying_out(agent, trigger, target, context, asked_in, choice):
+                return self._take(agent, each, context)
+
+        # of an event that the chart does not have there is a warning already
+        if not quiet and type(trigger) is str and trigger in self._triggers:
+            self._reporter.discarded(agent, trigger, state, target, reason)
+        return None
+
+    def _carrying_out(
+        self,
+        agent: Any,
+        trigger: str,
+        target: Any,
+        context: Any,
+        asked_in: Any,
+        choice: Choice | None,
+    ) -> Iterator[Choice]:
+        """Yield the transitions that carry out an answer and are enabled now."""
+        if self._nested is not None:
+            yield from self._nested.carrying_out(
+                agent, trigger, target, context, asked_in, choice and choice.made_by
+            )
+            return
+        if choice is not None:
+            if self._passes(choice.made_by, agent, trigger, context):
+                yield choice
+            return
+
+        self._require_trigger(trigger)
+        state = agent.state
+        if self._row(state, trigger):
+            for arc, _, _, edge in self._rows[state][trigger][2]:
+                if edge.to_state == target and self._passes(arc, agent, trigger, context):
+                    yield Choice(target, arc, edge)
+
+    def _take(self, agent: Any, choice: Choice, context: Any) -> StateT | None:
+        """Make a transition whose guard has passed."""
+        _, arc, edge = choice
+        if self._nested is not None:
+            return cast("StateT | None", self._nested.run(agent, arc, context))
+
+        machine = cast(ChartMachine, self._machine)
+        source, target = machine.values[edge.from_state], machine.values[edge.to_state]
+        is_plain = not (arc.prepare or arc.after or source.on_exit or target.on_enter)
+        if is_plain and not (engine_hooks or self._is_slow):
+            return self._act(agent, arc, edge, context, agent.state)
+        return self._through(agent, edge.trigger, context, arc, has_passed=True)
+
+    def _is_overtaken(self, now: Any, trigger: str, asked_in: Any) -> bool:
+        """Return whether an agent is no longer where it was asked about an event."""
+        return bool(
+            asked_in != now and not self._leaves_asked(asked_in, trigger) <= {*leaf_texts(now)}
+        )
+
+    def _has_moved(
+        self, agent: Any, asked_in: Any, trigger: str, history: Sequence[Any], record: Any
+    ) -> bool:
+        """Return whether an agent has moved since it was asked: see `has_moved`."""
+        about = self._leaves_asked(asked_in, trigger)
+        return has_moved(agent.state, asked_in, history, record, about)
+
+    def _leaves_asked(self, state: Any, trigger: str) -> Set[str]:
+        """Return the texts of the leaves that an answer about an event depends on."""
+        if self._nested is None or state not in self._nested:
+            return {*leaf_texts(state)}
+        return self._nested.leaves_asked(state, trigger)
+
+    # Beginning, and ticks
+
+    def begin(self, agent: Any, context: Any = None) -> StateT:
+        """Enter the initial state, as SCXML does: entry actions, outermost first, then settling.
+
+        What the chart remembered about the agent is forgotten. Only the transitions that
+        follow without an event are recorded. An agent whose ``state`` is merely assigned has run no
+        entry actions.
+
+        Args:
+            agent: Anything with a writable ``state``.
+            context: What entry actions get.
+
+        Returns:
+            The agent's state once it has settled.
+
+        Raises:
+            AgentError: As `fire`; also inside an action of the agent.
+        """
+        if id(agent) in self._firing:
+            raise AgentError(
+                f"chart {self._definition.name!r}: begin inside an action of the same agent would leave the "
+                "transition half made: fire an event there instead"
+            )
+        self._writer_of(agent)
+        set_state(agent, self._definition.initial)
+
+        return self._begin_where_it_is(agent, context)
+
+    def _begin_where_it_is(self, agent: Any, context: Any = None) -> StateT:
+        """Enter the current state of an agent, as `begin` enters the initial one."""
+        if self._nested is not None:
+            self._nested.begin(agent, context)
+        return cast(StateT, agent.state)
+
+    def tick(self, agent: Any, context: Any = None) -> StateT | None:
+        """Let one tick pass for an agent, and fire ``timeout`` if it has dwelt too long.
+
+        The limit is ``chart.timeouts[state]`` where set, else ``agent.timeout_threshold``; the
+        time-out fires when ``ticks_in_state`` is strictly greater (specification, FR-6.2). An
+        object without ``ticks_in_state`` never times out, nor does an agent in a final state or on
+        a chart without the trigger ``timeout``.
+
+        In a chart with timers, time-outs come first, then ``after`` (both outermost first), then
+        rates, each only if its state is still active. Then the agent settles, since guards may read
+        what other agents have changed.
+
+        Returns:
+            The new state if the tick moved the agent, else None.
+
+        Raises:
+            AgentError: Inside an action of the agent.
+        """
+        if id(agent) in self._firing:
+            raise AgentError(
+                f"chart {self._definition.name!r}: a tick inside an action of the same agent would count for "
+                "neither state: let it pass before or after the transition"
+            )
+        # the usual case, without the properties of `StatechartMixin`
+        if (
+            self._quiet_writers.get(type(agent)) is write_kept
+            and agent._prism_state in self._rows
+        ):
+            ticks = agent._prism_ticks = agent._prism_ticks + 1
+            limit = self._limits.get(agent._prism_state) or agent._prism_timeout
+        else:
+            ticks, limit = self._dwell(agent)
+
+        if limit is None or ticks <= limit:
+            return None
+        if self._schedule is not None:
+            # rates and composites need no count of the agent's
+            moved: StateT | None = self._schedule.tick(self, agent, ticks or 1, context)
+            return moved
+        return self.fire(agent, TIMEOUT, context) if self._times_out(agent.state) else None
+
+    def _times_out(self, state: Any) -> bool:
+        if TIMEOUT not in self._triggers:
+            return False
+        return self._nested is not None or TIMEOUT in self._rows[state] or self._row(state, TIMEOUT)
+
+    def _dwell(self, agent: Any) -> tuple[int, float | None]:
+        """Count one more tick in the state; return the ticks, 0 if none are kept, and the limit."""
+        state = self._require_known_state(agent)
+        ticks = count_of(agent, "ticks_in_state")
+        if ticks is not None:
+            self._writer_of(agent)
+            ticks = count_tick(agent, ticks)
+        elif self._definition.timeouts:
+            kind = type(agent).__name__
+            problem = f"agents of {kind} have no 'ticks_in_state', so they never time out"
+            adds = "give the class one that begins at 0"
+            self._warn_once(kind, f"chart {self._definition.name!r}: {problem}: {adds}")
+
+        own_limit = count_of(agent, "timeout_threshold")
+        return ticks or 0, self._limits.get(state) or own_limit
+
+
+def distinct(items: Iterable[Any]) -> list[Any]:
+    """Return items without repetitions, in their order."""
+    return list(dict.fromkeys(items))
+
+
+def leading_to(target: Any, choices: Iterable[Choice]) -> Choice:
+    """Return the first choice that leads to a target that a reasoner chose.
+
+    Raises:
+        ReasonerError: If there is none.
+    """
+    from prism.errors import ReasonerError
+
+    for each in choices:
+        if each.target == target:
+            return each
+
+    options = ", ".join(distinct(state_text(each.target) for each in choices))
+    raise ReasonerError(
+        f"the reasoner chose {target!r}, which is not among the options ({options})"
+    )
