@@ -49,7 +49,7 @@ def test_wrong_input_is_one_line_and_status_2(case: str, charts: Prism) -> None:
 def test_final_states_are_shown_and_are_no_finding(charts: Prism) -> None:
     """``show`` marks a final state, and ``check`` does not complain that it has no way out."""
     doors = {
-        "schema": 1,
+        "schema": 2,
         "states": ["shut", "open", "broken"],
         "initial": "shut",
         "final_states": ["broken"],

@@ -293,9 +293,8 @@ class Checks(Generic[StateT]):
             # no trigger is unhashable
             is_known = False
 
-        # a document's chart need not know the events of others beforehand
         tree = self._definition.tree
-        if is_known or (tree is not None and tree.is_document):
+        if is_known or (tree is not None and tree.reacts_to(trigger)):
             return
 
         problem = (

@@ -203,9 +203,8 @@ class Chooser(Checks[StateT]):
         if not edge.plan.is_open:
             return candidate
 
-        assert self._nested is not None
         found: Candidate[StateT] | None
-        if edge.plan.is_plain and not engine_hooks and self._nested.new_session is None:
+        if edge.plan.is_plain and not engine_hooks:
             arcs = self._first_passing(edge.plan.groups, edge, agent, context)
             found = edge.plan.together(arcs) if arcs else None
         else:
@@ -237,9 +236,6 @@ class Chooser(Checks[StateT]):
 
     def _asking(self, edge: Edge, agent: Any, context: Any) -> Callable[[Arc], bool]:
         """Return what evaluates guards, each once though several regions share a transition."""
-        assert self._nested is not None
-        if self._nested.new_session is not None:
-            context = self._nested.new_session.event_at(edge.trigger, context)
         answers: dict[Arc, bool] = {}
 
         def ask(arc: Arc) -> bool:

@@ -422,11 +422,7 @@ class Interpreter(Running[StateT]):
 
     def _fire_open(self, agent: Any, candidate: Candidate[StateT], context: Any) -> StateT | None:
         """Fire an event whose transitions depend on more than the agent's state."""
-        assert self._nested is not None
-        resolved: Candidate[StateT] | None = candidate
-        # guards of a document may raise events, which belong to the step
-        if self._nested.new_session is None:
-            resolved = self._resolved(candidate, agent, context)
+        resolved = self._resolved(candidate, agent, context)
         return None if resolved is None else self._commit_or_run(agent, resolved, context)
 
     # Committing
