@@ -15,12 +15,12 @@ from prism.statechart.transitions import shared_edge
 from prism.telemetry._loggers import warn_standard
 
 _STORED = (
-    "_state",
-    "_ticks_in_state",
-    "_state_history",
-    "_engagement_threshold",
-    "_timeout_threshold",
-    "_state_memory",
+    "_prism_state",
+    "_prism_ticks",
+    "_prism_history",
+    "_prism_engagement",
+    "_prism_timeout",
+    "_prism_memory",
 )
 _WRITTEN_BY_ENGINE = (
     "state",
@@ -73,7 +73,7 @@ class StatechartMixin:
         agent: Any = made
 
         try:
-            agent._state = next(iter(cls.state_type))
+            agent._prism_state = next(iter(cls.state_type))
         except AttributeError as error:
             if hasattr(cls, "__mapper__"):
                 raise AgentError(
@@ -85,10 +85,10 @@ class StatechartMixin:
                 "agent with StatechartMixin"
             ) from error
 
-        agent._ticks_in_state = FIELD_DEFAULTS["ticks_in_state"]
-        agent._state_history = deque(maxlen=FIELD_DEFAULTS["max_history_depth"])
-        agent._engagement_threshold = FIELD_DEFAULTS["engagement_threshold"]
-        agent._timeout_threshold = FIELD_DEFAULTS["timeout_threshold"]
+        agent._prism_ticks = FIELD_DEFAULTS["ticks_in_state"]
+        agent._prism_history = deque(maxlen=FIELD_DEFAULTS["max_history_depth"])
+        agent._prism_engagement = FIELD_DEFAULTS["engagement_threshold"]
+        agent._prism_timeout = FIELD_DEFAULTS["timeout_threshold"]
 
         return made
 
@@ -123,7 +123,7 @@ class StatechartMixin:
             return reduced
 
         make, args, *rest = reduced
-        if rest and isinstance(rest[0], dict) and "_state" in rest[0]:
+        if rest and isinstance(rest[0], dict) and "_prism_state" in rest[0]:
             return reduced
 
         fields = {name: value for name, value in vars(self).items() if name in _STORED}
@@ -133,7 +133,7 @@ class StatechartMixin:
     @property
     def state(self) -> Any:
         """Current behavioural state."""
-        return self._state
+        return self._prism_state
 
     @state.setter
     def state(self, value: Any) -> None:
@@ -146,14 +146,14 @@ class StatechartMixin:
                 f"use one of {members}"
             )
 
-        self._state = value
+        self._prism_state = value
 
     @property
     def state_memory(self) -> dict[str, Any] | None:
         """What a chart with histories or timers remembers about the agent, or None."""
         # past a ``__getattr__`` of the class, which might find another object's memory
         try:
-            memory: dict[str, Any] | None = object.__getattribute__(self, "_state_memory")
+            memory: dict[str, Any] | None = object.__getattribute__(self, "_prism_memory")
         except AttributeError:
             return None
 
@@ -165,43 +165,43 @@ class StatechartMixin:
             raise FieldTypeError(f"state_memory must be a dict or None, got {value!r}")
         # so that other agents have no such name in their ``vars``
         if value is not None:
-            self._state_memory = value
+            self._prism_memory = value
         elif self.state_memory is not None:
-            del self._state_memory
+            del self._prism_memory
 
     @property
     def ticks_in_state(self) -> int:
         """Ticks since the last transition."""
-        return self._ticks_in_state
+        return self._prism_ticks
 
     @ticks_in_state.setter
     def ticks_in_state(self, value: int) -> None:
-        self._ticks_in_state = _whole_number("ticks_in_state", value, least=0)
+        self._prism_ticks = _whole_number("ticks_in_state", value, least=0)
 
     @property
     def state_history(self) -> deque[StateTransition]:
         """The last transitions, oldest first."""
-        return self._state_history
+        return self._prism_history
 
     @state_history.setter
     def state_history(self, value: Iterable[StateTransition]) -> None:
-        self._state_history = deque(value, maxlen=self.max_history_depth)
+        self._prism_history = deque(value, maxlen=self.max_history_depth)
 
     @property
     def max_history_depth(self) -> int:
         """Maximum length of the history."""
-        return int(self._state_history.maxlen or 0)
+        return int(self._prism_history.maxlen or 0)
 
     @max_history_depth.setter
     def max_history_depth(self, value: int) -> None:
-        self._state_history = deque(
-            self._state_history, maxlen=_whole_number("max_history_depth", value, least=1)
+        self._prism_history = deque(
+            self._prism_history, maxlen=_whole_number("max_history_depth", value, least=1)
         )
 
     @property
     def engagement_threshold(self) -> float:
         """Relevance from which the agent engages."""
-        return self._engagement_threshold
+        return self._prism_engagement
 
     @engagement_threshold.setter
     def engagement_threshold(self, value: float) -> None:
@@ -214,16 +214,16 @@ class StatechartMixin:
                 f"engagement_threshold must be a number from 0.0 to 1.0, got {value!r}"
             )
 
-        self._engagement_threshold = float(value)
+        self._prism_engagement = float(value)
 
     @property
     def timeout_threshold(self) -> int:
         """Longest dwell time in one state, in ticks."""
-        return self._timeout_threshold
+        return self._prism_timeout
 
     @timeout_threshold.setter
     def timeout_threshold(self, value: int) -> None:
-        self._timeout_threshold = _whole_number("timeout_threshold", value, least=1)
+        self._prism_timeout = _whole_number("timeout_threshold", value, least=1)
 
     def tick(self) -> int:
         """Count one tick, without checking for a time-out; `Statechart.tick` does both.

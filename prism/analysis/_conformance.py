@@ -14,8 +14,7 @@ from prism.analysis._reading.logs import RunLogs
 from prism.analysis._reading.scanning import query_of
 from prism.statechart import Statechart, Transition
 from prism.statechart._definition import TIMEOUT
-from prism.statechart._engine.machine import EVENTLESS
-from prism.statechart._engine.rows import MOST_OUTCOMES
+from prism.statechart._engine.rows import EVENTLESS, MOST_OUTCOMES
 from prism.statechart._nesting import SEPARATOR
 from prism.statechart.states import state_text
 from prism.statechart.transitions import ALWAYS

@@ -8,26 +8,22 @@ that only runs charts needs none of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum, StrEnum
-from functools import cached_property
 from time import time
-from typing import TYPE_CHECKING, Any, Self, TypedDict, TypeVar, Unpack, cast, overload
+from typing import TYPE_CHECKING, Any, Self, TypedDict, TypeVar, Unpack, overload
 
-from prism.errors import DefinitionError
 from prism.statechart._definition import Definition, arguments_of
-from prism.statechart._engine.interpreter import Interpreter
-from prism.statechart._engine.machine import Candidate, build_machine, compile_rows
+from prism.statechart._engine.firing import Engine
+from prism.statechart._engine.machine import Machine, definition_of, snapshot_of
 from prism.statechart._engine.memory import FIELD
-from prism.statechart._engine.writing import Reporter, add_missing_fields
+from prism.statechart._engine.writing import Reporter, add_missing_fields, history_of
 from prism.statechart._nesting import State
-from prism.statechart.states import is_state, state_text
-from prism.statechart.transitions import Action, Guard, StateT, Transition
+from prism.statechart.states import state_text
+from prism.statechart.transitions import Action, Guard, StateT, StateTransition, Transition
 from prism.telemetry._loggers import EventLogger
 
 if TYPE_CHECKING:
-    from transitions import Machine
-
     from prism.files._source import Source
     from prism.statechart._extending import Others, TransitionName
     from prism.statechart.formats._names import Functions
@@ -47,7 +43,7 @@ _MOST_DRAWN = 500
 """Transitions up to which a notebook draws a chart; nobody can read a picture of more."""
 
 
-class Described(Interpreter[StateT]):
+class Described(Engine[StateT]):
     """The parts of a chart, read from its definition."""
 
     @property
@@ -118,18 +114,18 @@ class Described(Interpreter[StateT]):
 
     def valid_targets(self, state: StateT, trigger: str) -> list[StateT]:
         """Return the distinct targets of a state and an event, guards ignored."""
-        candidates: Iterable[Candidate[StateT]] = self._row(state).get(trigger, ())
+        row = self._row(state)
         if self._nested is not None:
-            candidates = self._nested.outcomes(state, trigger)
-        return list(dict.fromkeys(target for _, _, target, _ in candidates))
+            return list(dict.fromkeys(each[2] for each in self._nested.outcomes(state, trigger)))
+        known = row[trigger][2] if self._look_up(state, trigger) else ()
+        return list(dict.fromkeys(edge.to_state for _, _, _, edge in known))
 
     def valid_triggers(self, state: StateT) -> list[str]:
         """Return the events that a state reacts to, in definition order, guards ignored."""
         row = self._row(state)
         if self._nested is not None:
             return [trigger for trigger in self._triggers if row.get(trigger)]
-        leaving = (item for item in self.transitions if item.source == state)
-        return list(dict.fromkeys(item.trigger for item in leaving))
+        return [trigger for trigger in self._triggers if self._look_up(state, trigger)]
 
     def state_of(self, text: str) -> StateT:
         """Return the state of an agent that a text stands for: a member, or a `Configuration`.
@@ -164,7 +160,7 @@ class Written(Described[StateT]):
         """
         from prism.statechart.formats._document import to_data
 
-        return to_data(self.definition, guards, actions)
+        return to_data(self._as_it_runs, guards, actions)
 
     @overload
     @classmethod
@@ -256,7 +252,7 @@ class Written(Described[StateT]):
         """
         from prism.statechart.formats._scxml import to_scxml
 
-        return to_scxml(self.definition, guards, actions)
+        return to_scxml(self._as_it_runs, guards, actions)
 
     @classmethod
     def from_scxml(
@@ -316,7 +312,7 @@ class Written(Described[StateT]):
         from prism.drawing._svg import draw_svg
         from prism.statechart.formats._export import to_outline
 
-        return draw_svg(to_outline(self.definition), traffic)
+        return draw_svg(to_outline(self._as_it_runs), traffic)
 
     def __format__(self, spec: str) -> str:
         """Write the chart as ``mermaid``, ``dot``, ``scxml``, ``json`` or ``svg``, else as `str`.
@@ -328,7 +324,7 @@ class Written(Described[StateT]):
             return str(self)
         from prism.statechart.formats._export import as_text
 
-        return as_text(self.definition, spec)
+        return as_text(self._as_it_runs, spec)
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:  # noqa: ARG002
         """Offer a notebook a picture, unless too large to read, Mermaid and a line of text."""
@@ -362,6 +358,7 @@ class Statechart(Written[StateT]):
             is configured.
         clock: Returns the current time in seconds since the epoch, in a simulation the simulated
             time.
+        machine_class: The class of Machine of the transitions package that the chart runs on.
 
     Attributes:
         definition: The chart's definition.
@@ -385,6 +382,7 @@ class Statechart(Written[StateT]):
         description: str = "",
         logger: EventLogger | None = None,
         clock: Callable[[], float] = time,
+        machine_class: type[Machine] = Machine,
     ) -> None:
         definition = Definition(
             states,
@@ -398,37 +396,28 @@ class Statechart(Written[StateT]):
             needs,
             description,
         )
-        reporter = Reporter(name, logger, strict=strict)
-        if definition.tree is not None:
-            from prism.statechart._engine.rows import NestedRows
+        super().__init__(definition, Reporter(name, logger, strict=strict), clock, machine_class)
 
-            super().__init__(definition, NestedRows(definition.tree), reporter, clock)
-            return
+    @property
+    def _as_it_runs(self) -> Definition[StateT]:
+        """The definition; after changes of the Machine, the Machine as a definition."""
+        if self._machine is None or snapshot_of(self._machine) == self._built:
+            return self._definition
+        return definition_of(self._machine, self.name, self._definition)
 
-        machine = _machine_of(definition, reporter)
-        super().__init__(definition, compile_rows(machine), reporter, clock)
-        # not by `vars`: a chart whose `__dict__` has been asked for fires an eighth slower
-        object.__setattr__(self, "machine", machine)
+    def history(self, agent: Any) -> Sequence[StateTransition]:
+        """Return an agent's last transitions, oldest first, wherever they are kept.
 
-    @cached_property
-    def machine(self) -> Machine:
-        """The ``transitions`` Machine of this chart. Changes made to it do not reach the chart.
-
-        Raises:
-            DefinitionError: If the chart has composites, timers or anything else that a flat
-                Machine cannot do.
+        They are kept in ``agent.state_history``, unless the application has something else there.
+        Then they are kept beside the agent, at most 50, for as long as it lives.
         """
-        if self._nested is not None:
-            raise DefinitionError(
-                f"chart {self.name!r} has composites, timers or eventless transitions, which a "
-                "Machine of the package transitions does not support: use chart.fire"
-            )
-        return _machine_of(self._definition, self._reporter)
+        found: Sequence[StateTransition] = history_of(agent)
+        return found
 
     def adopt(self, agent: AgentT) -> AgentT:
         """Give an existing object the missing fields of an agent, and the initial state.
 
-        Existing fields stay as they are; a state given as plain text becomes the enum's member.
+        Existing fields stay as they are, and so does a state that is plain text.
 
         Args:
             agent: Any object that takes new attributes.
@@ -443,10 +432,7 @@ class Statechart(Written[StateT]):
         tree = self._definition.tree
         remembers = tree is not None and tree.remembers
         add_missing_fields(agent, self.initial, **{FIELD: None} if remembers else {})
-        state = self._require_known_state(agent)
-        if not is_state(state):
-            cast(Any, agent).state = self.state_of(state)
-
+        self._require_known_state(agent)
         return agent
 
     def extended(
@@ -523,7 +509,7 @@ class Statechart(Written[StateT]):
         """
         from prism.statechart.inspection._lint import find_flaws
 
-        return find_flaws(self.definition)
+        return find_flaws(self._as_it_runs)
 
     def fits(self, agent: object) -> list[str]:
         """Return the attributes that a class or an agent lacks: ``state``, and those in `needs`.
@@ -565,7 +551,7 @@ class Statechart(Written[StateT]):
         """
         from prism.statechart.inspection._explain import explain
 
-        return explain(self.definition, agent, trigger, context)
+        return explain(self._as_it_runs, agent, trigger, context)
 
     def __eq__(self, other: object) -> bool:
         """Compare definitions; logger and clock do not count."""
@@ -587,18 +573,17 @@ class Statechart(Written[StateT]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle by definition; guards, actions, logger and clock must be picklable themselves."""
+        if self._as_it_runs is not self._definition:
+            raise TypeError(
+                f"chart {self.name!r} cannot be pickled, because its Machine was changed: make the "
+                "changes again where it is read"
+            )
         return _remade, (type(self), self.definition, self._reporter.logger, self._clock)
 
     def __repr__(self) -> str:
         """Show name and size."""
         size = f"{len(self.states)} states, {len(self.transitions)} transitions"
         return f"Statechart({self.name!r}, {size}, initial={state_text(self.initial)!r})"
-
-
-def _machine_of(definition: Definition[Any], reporter: Reporter) -> Machine:
-    return build_machine(
-        definition, guard_failed=reporter.guard_failed, action_failed=reporter.action_failed
-    )
 
 
 def _remade(

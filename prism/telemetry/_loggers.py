@@ -223,6 +223,27 @@ def _own_logger() -> EventLogger | None:
     return _standard_logger if _standard.isEnabledFor(logging.INFO) else None
 
 
+def debug_logger(given: EventLogger | None) -> Any:
+    """Return the logger for details, or None if nobody listens to them.
+
+    Args:
+        given: The chart's own logger, if it has one.
+    """
+    logger: Any = given.opened if type(given) is LateLogger else given
+    if logger is None:
+        if (_is_configured or _look_for_structlog)():
+            logger = _configured_logger()
+        else:
+            return _standard_logger if _standard.isEnabledFor(logging.DEBUG) else None
+
+    # those of runs have no details
+    if not hasattr(logger, "debug"):
+        return None
+    # a logger of structlog's that filters says for which levels it does
+    is_enabled = getattr(logger, "is_enabled_for", None)
+    return None if is_enabled is not None and not is_enabled(logging.DEBUG) else logger
+
+
 def report(given: EventLogger | None, level: Level, event: str, /, **keys: Any) -> None:
     """Log an event.
 

@@ -4,6 +4,7 @@ SCHEMA_VERSION = 1
 """Version of the events and their keys; it rises when a reader would have to change."""
 
 TRANSITION = "statechart.transition"
+EVENT_REFUSED = "statechart.event_refused"
 GUARD_FAILED = "statechart.guard_failed"
 ACTION_FAILED = "statechart.action_failed"
 ANSWER_DISCARDED = "statechart.answer_discarded"

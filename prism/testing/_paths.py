@@ -12,8 +12,8 @@ from typing import Any
 
 from prism.errors import AgentError, FieldValueError
 from prism.statechart import Definition, Statechart
-from prism.statechart._engine.arguments import is_foreign
-from prism.statechart._engine.interpreter import living_charts
+from prism.statechart._engine.checks import is_foreign
+from prism.statechart._engine.firing import living_charts
 from prism.statechart._engine.writing import DEFAULT_MAX_HISTORY_DEPTH
 from prism.statechart._identity import agent_name
 from prism.statechart.inspection._explain import explain

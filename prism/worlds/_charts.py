@@ -7,7 +7,7 @@ from enum import Enum
 from typing import Any
 
 from prism.statechart._definition import Definition
-from prism.statechart._engine.arguments import unknown_trigger_problem
+from prism.statechart._engine.checks import unknown_trigger_problem
 from prism.statechart._nesting import EventDescriptor
 from prism.statechart.states import state_text
 

@@ -30,7 +30,7 @@ from weakref import WeakKeyDictionary
 from prism.errors import DefinitionError, FieldTypeError, FieldValueError
 from prism.files import parse_json
 from prism.randomness import RandomStream
-from prism.statechart._engine.arguments import did_you_mean
+from prism.statechart._engine.checks import did_you_mean
 
 ValueT = TypeVar("ValueT")
 

@@ -33,7 +33,7 @@ from prism.runlog._keys import WORLD_EVENTS
 from prism.runlog._writer import Moment
 from prism.statechart import Configuration, PolicyReasoner, Question, Wording
 from prism.statechart._definition import Definition
-from prism.statechart._engine.arguments import did_you_mean
+from prism.statechart._engine.checks import did_you_mean
 from prism.statechart._identity import identify
 from prism.statechart.reasoner._own_prompts import in_words
 from prism.statechart.reasoner._router import Router

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from prism.errors import DefinitionError, FieldValueError, InputError, PrismError
-from prism.statechart._engine.arguments import did_you_mean
+from prism.statechart._engine.checks import did_you_mean
 from prism.statechart._identity import identify
 from prism.worlds._fields import (
     MISSING,

@@ -117,4 +117,4 @@ def _faults_unheard() -> Iterator[None]:
 def no_other_charts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Hide the charts that fixtures of other tests keep, which a failed path could be by."""
     charts: WeakValueDictionary[int, Any] = WeakValueDictionary()
-    monkeypatch.setattr("prism.statechart._engine.interpreter._living", charts)
+    monkeypatch.setattr("prism.statechart._engine.firing._living", charts)

@@ -14,8 +14,8 @@ LOADED = """
     prism.randomness._stream prism.statechart prism.statechart._asking
     prism.statechart._definition
     prism.statechart._definition_problems prism.statechart._engine
-    prism.statechart._engine.arguments prism.statechart._engine.choosing
-    prism.statechart._engine.committing prism.statechart._engine.interpreter
+    prism.statechart._engine.checks prism.statechart._engine.choosing
+    prism.statechart._engine.committing prism.statechart._engine.firing
     prism.statechart._engine.machine prism.statechart._engine.memory
     prism.statechart._engine.pending prism.statechart._engine.running
     prism.statechart._engine.writing prism.statechart._identity

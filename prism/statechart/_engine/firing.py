@@ -30,6 +30,7 @@ from prism.statechart._engine.machine import (
     context_of,
     evaluate,
     is_usual,
+    snapshot_of,
 )
 from prism.statechart._engine.pending import (
     Decider,
@@ -66,7 +67,8 @@ from prism.telemetry._instrument import (
 from prism.telemetry._loggers import EventLogger, somebody_listens
 
 if TYPE_CHECKING:
-    from prism.statechart._engine.nested import Nested
+    from prism.statechart._engine.rows import NestedRows
+    from prism.statechart._engine.running import Steps
     from prism.statechart._engine.timing import Schedule
 
 _FAST: Any = object()
@@ -108,8 +110,9 @@ class Engine(Checks[StateT]):
     """
 
     _machine: ChartMachine | None
-    _nested: Nested | None = None
-    _schedule: Schedule | None = None
+    # the rows of a chart with composites, which are made on first use; None for a flat chart
+    _nested: NestedRows | None
+    _schedule: Schedule | None
 
     def __init__(
         self,
@@ -126,14 +129,18 @@ class Engine(Checks[StateT]):
             **dict.fromkeys(definition.final_states, inf),
         }
         self._edges: dict[tuple[Any, Any, str], Edge] = {}
+        # every chart sets the same attributes in the same order: see `bound`
+        self._machine = self._nested = self._schedule = None
+        self._built: list[Any] = []
         if definition.tree is None:
             self._machine = build_machine(definition, machine_class, ignores=not definition.strict)
+            self._built = snapshot_of(self._machine)
         else:
             # loaded only where there are composites
-            from prism.statechart._engine.nested import Nested
+            from prism.statechart._engine.rows import NestedRows
             from prism.statechart._engine.timing import Limits, Schedule
 
-            self._machine, self._nested = None, Nested(definition.tree)
+            self._nested = NestedRows(definition.tree)
             schedule = Schedule(definition.tree)
             if not schedule.is_empty:
                 self._schedule, self._limits = schedule, Limits(self._limits)
@@ -152,8 +159,12 @@ class Engine(Checks[StateT]):
         self._questions: OpenQuestions = {}
         self._is_slow = True
         self._rows: Any = self._nested
+        self._is_usual = False
+        self._steps: Steps | None = None
         if self._nested is not None:
-            self._nested = self._rows = self._nested.of(self)
+            from prism.statechart._engine.running import Steps
+
+            self._steps = Steps(self, self._nested)
         if self._machine is not None:
             self._is_usual = is_usual(self._machine)
             self._machine.serve(self)
@@ -201,8 +212,9 @@ class Engine(Checks[StateT]):
         """
         if self._machine is None:
             raise DefinitionError(
-                f"chart {self._definition.name!r} has no Machine, because it has composites, timers or "
-                "eventless transitions, which a Machine does not run as SCXML does: use chart.fire"
+                f"chart {self._definition.name!r} has no Machine, because it has composites, "
+                "timers or eventless transitions, which a Machine does not run as SCXML does: use "
+                "chart.fire"
             )
         return self._machine
 
@@ -267,9 +279,7 @@ class Engine(Checks[StateT]):
             observe(hook, TransitionDetails, self._definition, number, agent, context)
 
     def _tell_guard(self, verdict: Verdict, data: EventData) -> None:
-        self._report_guard(
-            verdict, data.transition, data.event.name, data.model, context_of(data)
-        )
+        self._report_guard(verdict, data.transition, data.event.name, data.model, context_of(data))
 
     def _tell_action(self, error: Exception, data: EventData) -> None:
         edge = self._edge_of(data.transition, data.event.name)
@@ -379,8 +389,8 @@ class Engine(Checks[StateT]):
             firing.add(repr(trigger), partial(self.fire, agent, trigger, context))
             return None
 
-        if self._nested is not None:
-            return self._nested.fire(agent, trigger, context)
+        if self._steps is not None:
+            return self._steps.fire(agent, trigger, context)
         if engine_hooks or self._is_slow:
             return self._through(agent, trigger, context)
         return _FAST
@@ -388,7 +398,7 @@ class Engine(Checks[StateT]):
     def _missed(self, agent: Any, trigger: str, context: Any) -> StateT | None:
         """Fire an event of which nothing has been read yet; mostly, one that does not apply."""
         state = self._require_known_state(agent)
-        if self._row(state, trigger):
+        if self._look_up(state, trigger):
             return self.fire(agent, trigger, context)
 
         self._require_trigger(trigger)
@@ -407,7 +417,7 @@ class Engine(Checks[StateT]):
                 f"{state_text(state)!r}"
             )
 
-    def _row(self, state: Any, trigger: Any) -> bool:
+    def _look_up(self, state: Any, trigger: Any) -> bool:
         """Read the transitions of a state and an event; return whether there are any."""
         assert self._machine is not None
         machine = self._machine
@@ -459,9 +469,7 @@ class Engine(Checks[StateT]):
         state = agent.state
         return self._members.get(state, state)
 
-    def _act(
-        self, agent: Any, arc: Any, edge: Edge, context: Any, state: Any
-    ) -> StateT | None:
+    def _act(self, agent: Any, arc: Any, edge: Edge, context: Any, state: Any) -> StateT | None:
         """Make a transition during which code of the application's may run."""
         if edge.from_state is not state:
             # it may be text, but no other enum's member
@@ -492,8 +500,10 @@ class Engine(Checks[StateT]):
     def _commit(self, agent: Any, edge: Edge, write: Writer, context: Any) -> None:
         if edge.leaves is None:
             restart_time(agent)
-            return
+        else:
+            self._record(agent, edge, write, context)
 
+    def _record(self, agent: Any, edge: Edge, write: Writer, context: Any) -> None:
         dwell = write(agent, edge, self._clock(), context)
         if self._questions:
             close_overtaken(self._questions, agent, edge)
@@ -508,8 +518,7 @@ class Engine(Checks[StateT]):
 
         problem = (
             f"a guard or the action of {edge.trigger!r} moved the agent to {state_text(state)!r} "
-            "itself: let it fire an event in its action instead, which runs right after this "
-            "transition"
+            "itself: let it fire an event instead, which runs right after this transition"
         )
         self._reporter.action_failed(AgentError(problem), agent, edge)
         return self._edge(self._members.get(state, state), edge.to_state, edge.trigger)
@@ -603,9 +612,9 @@ class Engine(Checks[StateT]):
         """Yield the transitions whose guards pass now, in order."""
         state = self._require_known_state(agent)
         self._require_trigger(trigger)
-        if self._nested is not None:
-            yield from self._nested.enabled(agent, trigger, context)
-        elif self._row(state, trigger):
+        if self._steps is not None:
+            yield from self._steps.enabled(agent, trigger, context)
+        elif self._look_up(state, trigger):
             _, _, known, _ = self._rows[state][trigger]
             for arc, _, _, edge in known:
                 if self._passes(arc, agent, trigger, context):
@@ -696,7 +705,7 @@ class Engine(Checks[StateT]):
         """Say of an event that nothing enables what `fire` says."""
         if self._nested is None:
             state = agent.state
-            arcs = self._rows[state][trigger][0] if self._row(state, trigger) else ()
+            arcs = self._rows[state][trigger][0] if self._look_up(state, trigger) else ()
             self._refuse(agent, trigger, context, arcs)
             if not arcs and trigger in self._triggers:
                 self._require_reaction(state, trigger)
@@ -786,8 +795,8 @@ class Engine(Checks[StateT]):
         choice: Choice | None,
     ) -> Iterator[Choice]:
         """Yield the transitions that carry out an answer and are enabled now."""
-        if self._nested is not None:
-            yield from self._nested.carrying_out(
+        if self._steps is not None:
+            yield from self._steps.carrying_out(
                 agent, trigger, target, context, asked_in, choice and choice.made_by
             )
             return
@@ -798,7 +807,7 @@ class Engine(Checks[StateT]):
 
         self._require_trigger(trigger)
         state = agent.state
-        if self._row(state, trigger):
+        if self._look_up(state, trigger):
             for arc, _, _, edge in self._rows[state][trigger][2]:
                 if edge.to_state == target and self._passes(arc, agent, trigger, context):
                     yield Choice(target, arc, edge)
@@ -806,8 +815,8 @@ class Engine(Checks[StateT]):
     def _take(self, agent: Any, choice: Choice, context: Any) -> StateT | None:
         """Make a transition whose guard has passed."""
         _, arc, edge = choice
-        if self._nested is not None:
-            return cast("StateT | None", self._nested.run(agent, arc, context))
+        if self._steps is not None:
+            return cast("StateT | None", self._steps.run(agent, arc, context))
 
         machine = cast(ChartMachine, self._machine)
         source, target = machine.values[edge.from_state], machine.values[edge.to_state]
@@ -815,6 +824,36 @@ class Engine(Checks[StateT]):
         if is_plain and not (engine_hooks or self._is_slow):
             return self._act(agent, arc, edge, context, agent.state)
         return self._through(agent, edge.trigger, context, arc, has_passed=True)
+
+    # Where agents are
+
+    def is_in(self, agent: Any, state: StateT) -> bool:
+        """Return whether a state is active: the agent's own, or one around it.
+
+        Inside entry and exit actions, these are the states that are active at that instant.
+        """
+        if self._nested is None:
+            # refuses what is no state
+            self._row(state)
+            return bool(self._require_known_state(agent) == state)
+
+        number = self._nested.tree.numbers.get(state_text(state))
+        if number is None:
+            raise self._unknown_state(f"state {state!r}")
+
+        firing = self._firing.get(id(agent))
+        if firing is not None and firing.active is not None:
+            return number in firing.active
+        return number in self._nested.place(self._require_known_state(agent)).active
+
+    def active(self, state: Any) -> tuple[StateT, ...]:
+        """Return an agent's state with all states around it, outermost first."""
+        self._row(state)
+        if self._nested is None:
+            return (self._members[state],)
+
+        nodes = self._nested.tree.nodes
+        return tuple(nodes[number].state for number in sorted(self._nested.place(state).active))
 
     def _is_overtaken(self, now: Any, trigger: str, asked_in: Any) -> bool:
         """Return whether an agent is no longer where it was asked about an event."""
@@ -856,8 +895,8 @@ class Engine(Checks[StateT]):
         """
         if id(agent) in self._firing:
             raise AgentError(
-                f"chart {self._definition.name!r}: begin inside an action of the same agent would leave the "
-                "transition half made: fire an event there instead"
+                f"chart {self._definition.name!r}: begin inside an action of the same agent would "
+                "leave the transition half made: fire an event there instead"
             )
         self._writer_of(agent)
         set_state(agent, self._definition.initial)
@@ -866,8 +905,8 @@ class Engine(Checks[StateT]):
 
     def _begin_where_it_is(self, agent: Any, context: Any = None) -> StateT:
         """Enter the current state of an agent, as `begin` enters the initial one."""
-        if self._nested is not None:
-            self._nested.begin(agent, context)
+        if self._steps is not None:
+            self._steps.begin(agent, context)
         return cast(StateT, agent.state)
 
     def tick(self, agent: Any, context: Any = None) -> StateT | None:
@@ -890,14 +929,11 @@ class Engine(Checks[StateT]):
         """
         if id(agent) in self._firing:
             raise AgentError(
-                f"chart {self._definition.name!r}: a tick inside an action of the same agent would count for "
-                "neither state: let it pass before or after the transition"
+                f"chart {self._definition.name!r}: a tick inside an action of the same agent would "
+                "count for neither state: let it pass before or after the transition"
             )
         # the usual case, without the properties of `StatechartMixin`
-        if (
-            self._quiet_writers.get(type(agent)) is write_kept
-            and agent._prism_state in self._rows
-        ):
+        if self._quiet_writers.get(type(agent)) is write_kept and agent._prism_state in self._rows:
             ticks = agent._prism_ticks = agent._prism_ticks + 1
             limit = self._limits.get(agent._prism_state) or agent._prism_timeout
         else:
@@ -914,7 +950,11 @@ class Engine(Checks[StateT]):
     def _times_out(self, state: Any) -> bool:
         if TIMEOUT not in self._triggers:
             return False
-        return self._nested is not None or TIMEOUT in self._rows[state] or self._row(state, TIMEOUT)
+        return (
+            self._nested is not None
+            or TIMEOUT in self._rows[state]
+            or self._look_up(state, TIMEOUT)
+        )
 
     def _dwell(self, agent: Any) -> tuple[int, float | None]:
         """Count one more tick in the state; return the ticks, 0 if none are kept, and the limit."""

@@ -183,6 +183,8 @@ class ChartMachine(Machine):  # type: ignore[misc]
     def _changed(self) -> None:
         self.values = {each.value: each for each in self.states.values()}
         if self.chart is not None:
+            for event in self.events.values():
+                self._watch_arcs(event)
             self.chart._machine_changed(any(getattr(self, name) for name in MACHINE_HOOKS))
 
     def get_model_state(self, model: Any) -> State:
@@ -255,13 +257,23 @@ class ChartMachine(Machine):  # type: ignore[misc]
         for name, event in self.events.items():
             own = twin.events[name] = copy(event)
             own.machine = twin
-            own.transitions = defaultdict(list, {at: [*arcs] for at, arcs in event.transitions.items()})
+            own.transitions = defaultdict(
+                list, {at: [*arcs] for at, arcs in event.transitions.items()}
+            )
         for name in MACHINE_HOOKS:
             setattr(twin, "_" + name, [*getattr(self, name)])
         return twin
 
+    def _watch_arcs(self, event: Event) -> None:
+        if type(event.transitions) is not _Arcs or event.transitions.machine is not self:
+            watched = _Arcs(list, event.transitions)
+            watched.machine = self
+            event.transitions = watched
+
     def _watch(self) -> None:
         events = _Events(self.events)
+        for event in events.values():
+            self._watch_arcs(event)
         events.machine = self
         self.events = events
         for name in MACHINE_HOOKS:
@@ -292,7 +304,7 @@ _READ_BY_FIRE = (
 
 
 def is_usual(machine: Machine) -> bool:
-    """Return whether a Machine's class runs events as `ChartMachine` does, so that fire may, too."""
+    """Return whether a Machine's class runs events as `ChartMachine` does, so fire may, too."""
     cls = type(machine)
     return all(getattr(cls, name) is getattr(ChartMachine, name) for name in _READ_BY_FIRE)
 
@@ -337,7 +349,9 @@ def _add(machine: ChartMachine, item: Written[Any], number: int) -> None:
         event = machine.events[item.trigger] = machine.event_cls(item.trigger, machine)
     action = told(item.action, item, item.source)
     arc = machine.transition_cls(
-        item.source.name, item.target.name, before=[] if action is None else [ActionCallback(action)]
+        item.source.name,
+        item.target.name,
+        before=[] if action is None else [ActionCallback(action)],
     )
     if item.guard is not None:
         arc.conditions.append(GuardCondition(told(item.guard, item, item.source)))
@@ -381,9 +395,7 @@ class Conditions:
         )
         event.transition = self._arc
         return all(
-            bool(each.func(agent, context))
-            if type(each) is GuardCondition
-            else each.check(event)
+            bool(each.func(agent, context)) if type(each) is GuardCondition else each.check(event)
             for each in self._arc.conditions
         )
 

@@ -16,14 +16,22 @@ from functools import lru_cache, partial
 from itertools import accumulate, chain, islice, product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from prism.statechart._engine.machine import EVENTLESS, OPEN, Candidate
 from prism.statechart._nesting import SEPARATOR, Configuration, EventDescriptor
 from prism.statechart._tree.numbers import CHART, Arc, Memory, Plan
 from prism.statechart.states import state_text
-from prism.statechart.transitions import ALWAYS, Edge
+from prism.statechart.transitions import ALWAYS, Action, Edge, Guard
 
 if TYPE_CHECKING:
     from prism.statechart._tree.hierarchy import Hierarchy
+
+Candidate = tuple[Guard | None, Action | None, Any, Edge]
+"""One transition of one state: guard, action, target, edge. A plain tuple unpacks fastest."""
+
+OPEN: Any = object()
+"""In place of an action: which transitions a candidate stands for is decided at its event."""
+
+EVENTLESS: Any = object()
+"""Key of the eventless transitions in a row, which no caller can name."""
 
 MOST_EVENTS = 1_000
 """Events whose candidates a row keeps in a chart that was read from SCXML."""
@@ -116,7 +124,7 @@ class NestedRows(Kept):
         except KeyError:
             return False
 
-    def open(self, place: Place, trigger: str, groups: Iterable[tuple[Arc, ...]]) -> Candidate[Any]:
+    def open(self, place: Place, trigger: str, groups: Iterable[tuple[Arc, ...]]) -> Candidate:
         """Return a candidate whose `Resolver` chooses among transitions when their event comes."""
         different = tuple(dict.fromkeys(groups))
         asks = any(map(self.tree.asks_history, chain(*different)))
@@ -145,19 +153,24 @@ class NestedRows(Kept):
 
         return frozenset(self.tree.texts[each] for each in own or reacting or leaves)
 
-    def about(self, state: Any, trigger: str, texts: Set[str]) -> Candidate[Any]:
+    def arcs(self, state: Any, trigger: str) -> list[Arc]:
+        """Return the transitions that may react to an event, each once."""
+        groups = self.groups(self.place(state).leaves, trigger).get(trigger, ())
+        return [*dict.fromkeys(chain(*groups))]
+
+    def about(self, state: Any, trigger: str, texts: Set[str]) -> Candidate:
         """Return the candidate, an open one, of an event to which only some leaves react."""
         place = self.place(state)
         leaves = [each for each in place.leaves if self.tree.texts[each] in texts]
         return self.open(place, trigger, self.groups(leaves, trigger).get(trigger, ()))
 
-    def outcomes(self, state: Any, trigger: str) -> Iterator[Candidate[Any]]:
+    def outcomes(self, state: Any, trigger: str) -> Iterator[Candidate]:
         """Yield the candidates of a state, guards and memory ignored, none of them open."""
         for candidate in self[state].get(trigger, ()):
             plan = candidate[3].plan
             yield from plan.enabled(lambda _: True, dict) if plan.is_open else (candidate,)
 
-    def beginning(self, state: Any = None) -> Candidate[Any]:
+    def beginning(self, state: Any = None) -> Candidate:
         """Return the candidate that enters a state, by default the initial one, and stays there."""
         plan = self.planner.beginning(() if state is None else self.place(state).leaves)
         return self._candidate(self._place_of(plan.leaves).state, "begin", plan)
@@ -205,7 +218,7 @@ class NestedRows(Kept):
 
     # Candidates
 
-    def _row(self, state: Any) -> dict[str, tuple[Candidate[Any], ...]]:
+    def _row(self, state: Any) -> dict[str, tuple[Candidate, ...]]:
         place = self.place(state)
         if self._matches_by_beginning:
             return Kept(partial(self._matching, place), MOST_EVENTS)
@@ -214,11 +227,11 @@ class NestedRows(Kept):
             for trigger, groups in self.groups(place.leaves).items()
         }
 
-    def _matching(self, place: Place, event: Any) -> tuple[Candidate[Any], ...]:
+    def _matching(self, place: Place, event: Any) -> tuple[Candidate, ...]:
         """Return the candidates of an event in a chart that was read from SCXML."""
         return self._candidates(place, _shown(event), self.groups(place.leaves, event)[event])
 
-    def _only(self, state: Any, arc: Arc) -> Candidate[Any] | None:
+    def _only(self, state: Any, arc: Arc) -> Candidate | None:
         place = self.place(state)
         if arc.source not in place.active:
             return None
@@ -226,7 +239,7 @@ class NestedRows(Kept):
 
     def _candidates(
         self, place: Place, trigger: str, groups: Iterable[tuple[Arc, ...]]
-    ) -> tuple[Candidate[Any], ...]:
+    ) -> tuple[Candidate, ...]:
         groups = tuple(dict.fromkeys(groups))
         firsts = dict.fromkeys(group[0] for group in groups)
         is_by_regions = len(groups) > 1 and (
@@ -247,11 +260,11 @@ class NestedRows(Kept):
 
     def _together(
         self, place: Place, trigger: str, arcs: Iterable[Arc], memory: Memory
-    ) -> Candidate[Any]:
+    ) -> Candidate:
         """Return the candidate of transitions that are enabled together."""
         return self._candidate(place.state, trigger, self.plan(place, arcs, memory))
 
-    def _candidate(self, state: Any, trigger: str, plan: Plan) -> Candidate[Any]:
+    def _candidate(self, state: Any, trigger: str, plan: Plan) -> Candidate:
         if not self.tree.is_configuration(plan.leaves):
             self._beyond.add(plan.leaves)
         edge = Edge(state, self._place_of(plan.leaves).state, trigger)
@@ -306,7 +319,7 @@ class Resolver:
     def __init__(
         self,
         groups: Sequence[Sequence[Arc]],
-        make: Callable[[Sequence[Arc], Memory], Candidate[Any]],
+        make: Callable[[Sequence[Arc], Memory], Candidate],
         kept: Iterable[int],
     ) -> None:
         arcs = [*chain(*groups)]
@@ -314,7 +327,7 @@ class Resolver:
         self._make = make
         self._kept = tuple(kept)
         self._is_by_chance = _has_share(arcs)
-        self._known: dict[Any, Candidate[Any]] = {}
+        self._known: dict[Any, Candidate] = {}
         # each of one region
         self.is_plain: bool = len({*arcs}) == len(arcs) and not (self._is_by_chance or self._kept)
 

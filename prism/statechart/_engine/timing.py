@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from prism.errors import FieldValueError
 from prism.statechart._definition import TIMEOUT
-from prism.statechart._engine.machine import EVENTLESS
 from prism.statechart._engine.memory import count, memory_of, random_of
 from prism.statechart.states import state_text
 
@@ -110,12 +109,7 @@ def fire_alone(chart: Any, agent: Any, arc: Arc, context: Any) -> Any:
 
     None is made where a rate's function has moved the agent away.
     """
-    alone = chart._nested.alone(agent.state, arc)
-    if alone is None:
-        return None
-
-    passing = next(chart._passing([alone], agent, context), None)
-    return None if passing is None else chart._run(agent, passing, context)
+    return chart._steps.alone(agent, arc, context)
 
 
 class _Tick:
@@ -191,8 +185,7 @@ class _Tick:
         """Settle once."""
         chart, agent, context = self._chart, self._agent, self._context
         if self._nested.planner.reacting:
-            following = chart._reacting(agent, EVENTLESS, context)
-            yield None if following is None else chart._run(agent, following, context)
+            yield chart._steps.settle(agent, context)
 
     def _is_active(self, number: int) -> bool:
         return number in self._nested.place(self._agent.state).active

@@ -1,14 +1,15 @@
-"""The traces of a transition: in its agent, in the history, and in the log.
+"""What a transition leaves behind: in its agent, in the history, and in the log.
 
 Any object with a writable ``state`` can be driven. The other fields (`FIELD_DEFAULTS`) are used
-where the object has them. There are four kinds of classes:
+where they are prism's: `history_of` and `count_of` tell. An agent's own things are never damaged.
+There are four kinds of classes:
 
 * **kept**: built on `prism.agents.StatechartMixin`. Such a class says ``_prism_kept = True`` and
-  promises that its fields live in ``_state``, ``_ticks_in_state`` and ``_state_history`` (a deque),
-  so the engine may write them without validating its own values.
+  promises that its fields live in ``_prism_state``, ``_prism_ticks`` and ``_prism_history`` (a
+  deque), so the engine may write them without validating its own values.
 * **agents of a world**: say by ``_prism_writer`` what writes them as the engine would.
 * **own**: has a ``transition_to(new_state, trigger, context)``, which alone writes its agents.
-* **plain**: everything else; the fields that exist are written.
+* **plain**: everything else; the fields that are prism's are written.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from collections import deque
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Literal
+from weakref import WeakSet, ref
 
 from prism.errors import AgentError, DefinitionError
 from prism.statechart._identity import (
@@ -38,11 +40,19 @@ from prism.telemetry._loggers import (
     EventLogger,
     Frame,
     active_logger,
+    debug_logger,
     pass_over,
     report_fault,
     report_warning,
+    warn_standard,
 )
-from prism.telemetry.events import ACTION_FAILED, ANSWER_DISCARDED, GUARD_FAILED, TRANSITION
+from prism.telemetry.events import (
+    ACTION_FAILED,
+    ANSWER_DISCARDED,
+    EVENT_REFUSED,
+    GUARD_FAILED,
+    TRANSITION,
+)
 
 DEFAULT_TIMEOUT_THRESHOLD = 5
 DEFAULT_MAX_HISTORY_DEPTH = 50
@@ -111,13 +121,91 @@ def make_record(edge: Edge, time: float, context: object) -> StateTransition:
     return record
 
 
+# Whose fields they are
+
+
+def count_of(agent: Any, name: str) -> int | None:
+    """Return a field that holds a whole number; a mock's, or anything else, is none."""
+    value = getattr(agent, name, None)
+    return value if type(value) is int else None
+
+
+def history_of(agent: Any) -> Any:
+    """Return an agent's records: where they are kept, or nothing if they are kept nowhere.
+
+    An agent's ``state_history`` is prism's if it begins and ends with a record of prism's, or if it
+    is empty and either a deque or beside a whole ``ticks_in_state`` or ``max_history_depth``.
+    Whatever else has that name is the application's, and is neither read nor written.
+    """
+    own = getattr(agent, "state_history", None)
+    if is_prisms(agent, own) or (isinstance(own, tuple) and _holds_records(own)):
+        return own
+    beside = _beside.get(id(agent))
+    return () if beside is None else beside[1]
+
+
+def is_prisms(agent: Any, history: Any) -> bool:
+    """Return whether an agent's ``state_history`` is prism's to write."""
+    if not isinstance(history, (list, deque)):
+        return False
+    if history:
+        return _holds_records(history)
+    return type(history) is deque or any(
+        count_of(agent, name) is not None for name in ("ticks_in_state", "max_history_depth")
+    )
+
+
+def _holds_records(history: Any) -> bool:
+    ends = (history[0], history[-1]) if history else ()
+    return bool(ends) and all(isinstance(each, StateTransition) for each in ends)
+
+
+_beside: dict[int, tuple[object, deque[StateTransition]]] = {}
+"""The records of agents whose ``state_history`` is the application's own, by their address."""
+
+
+def _kept_beside(agent: Any, history: Any) -> Any:
+    """Return where the records of an agent go whose own ``state_history`` is something else."""
+    if history is None:
+        return None
+    key, cls = id(agent), type(agent)
+    kept = _beside.get(key)
+    if kept is not None:
+        return kept[1]
+
+    try:
+        life: object = ref(agent, lambda _: _beside.pop(key, None))
+    except TypeError:
+        # what weak references cannot follow is kept alive, so that its address stays its own
+        life = agent
+        while len(_beside) >= _MOST_BESIDE:
+            del _beside[next(iter(_beside))]
+    if cls not in _told_of:
+        _told_of.add(cls)
+        warn_standard(
+            f"{cls.__name__}.state_history is the application's own, so chart.history(agent) has "
+            "the records"
+        )
+    records: deque[StateTransition] = deque(maxlen=DEFAULT_MAX_HISTORY_DEPTH)
+    _beside[key] = life, records
+    return records
+
+
+_MOST_BESIDE = 10_000
+
+_told_of: WeakSet[type] = WeakSet()
+
+
+# Writing
+
+
 def write_kept(agent: Any, edge: Edge, time: float, context: object) -> int | None:
     """Write an agent of a kept class."""
     record = make_record(edge, time, context)
-    dwell: int = agent._ticks_in_state
-    agent._state = edge.to_state
-    agent._ticks_in_state = 0
-    agent._state_history.append(record)
+    dwell: int = agent._prism_ticks
+    agent._prism_state = edge.to_state
+    agent._prism_ticks = 0
+    agent._prism_history.append(record)
 
     return dwell
 
@@ -128,7 +216,7 @@ def write_own(agent: Any, edge: Edge, _time: float, context: object) -> int | No
     Raises:
         AgentError: If it left the agent in another state.
     """
-    dwell = getattr(agent, "ticks_in_state", None)
+    dwell = count_of(agent, "ticks_in_state")
     agent.transition_to(edge.to_state, edge.trigger, unpack(*pack(context)))
     if agent.state != edge.to_state:
         raise AgentError(
@@ -141,41 +229,43 @@ def write_own(agent: Any, edge: Edge, _time: float, context: object) -> int | No
 
 
 def write_plain(agent: Any, edge: Edge, time: float, context: object) -> int | None:
-    """Write any other object, using the fields it has.
+    """Write any other object, using the fields that are prism's.
+
+    A state that is plain text stays plain text.
 
     Raises:
-        AgentError: If the object takes no new values, or its history no records. Nothing has
-            changed then, except that a full deque beside a wrong ``max_history_depth`` has lost its
-            oldest record.
+        AgentError: If the object takes no new values. Nothing has changed then.
         Exception: Whatever else a field's own code raises; nothing has changed then, either.
     """
     record = make_record(edge, time, context)
-    dwell: int | None = getattr(agent, "ticks_in_state", None)
+    before, dwell = agent.state, count_of(agent, "ticks_in_state")
     history = getattr(agent, "state_history", None)
+    if not is_prisms(agent, history):
+        history = _kept_beside(agent, history)
 
-    # the history comes last: what a full one drops cannot be brought back
     try:
-        agent.state = edge.to_state
+        agent.state = edge.to_text if type(before) is str else edge.to_state
     except Exception as error:
-        _undo(agent, "state", error, state=edge.from_state)
+        _undo(agent, "state", error, state=before)
         raise
 
     try:
         if dwell is not None:
             agent.ticks_in_state = 0
     except Exception as error:
-        _undo(agent, "ticks_in_state", error, ticks_in_state=dwell, state=edge.from_state)
+        _undo(agent, "ticks_in_state", error, ticks_in_state=dwell, state=before)
         raise
 
+    # the history comes last: what a full one drops cannot be brought back
     try:
         if history is not None:
-            append_record(
-                history, record, getattr(agent, "max_history_depth", DEFAULT_MAX_HISTORY_DEPTH)
-            )
+            depth = getattr(agent, "max_history_depth", DEFAULT_MAX_HISTORY_DEPTH)
+            is_limit = depth is None or type(depth) is int
+            append_record(history, record, depth if is_limit else DEFAULT_MAX_HISTORY_DEPTH)
     except Exception as error:
-        if isinstance(history, (list, deque)) and history and history[-1] is record:
+        if history and history[-1] is record:
             history.pop()
-        _undo(agent, "state_history", error, ticks_in_state=dwell, state=edge.from_state)
+        _undo(agent, "state_history", error, ticks_in_state=dwell, state=before)
         raise
 
     return dwell
@@ -188,18 +278,23 @@ def set_state(agent: Any, state: Any) -> None:
         AgentError: If the object takes no new values.
     """
     if getattr(type(agent), "_prism_kept", False):
-        agent._state, agent._ticks_in_state = state, 0
+        agent._prism_state, agent._prism_ticks = state, 0
         return
 
     try:
-        agent.state = state
-        if hasattr(agent, "ticks_in_state"):
-            agent.ticks_in_state = 0
+        agent.state = state_text(state) if type(getattr(agent, "state", None)) is str else state
+        restart_time(agent)
     except AttributeError as error:
         raise AgentError(
             f"{type(agent).__name__} rejects a new state ({error}), which begin sets without a "
             "transition: make it writable, or keep the frozen value in a field of an agent"
         ) from error
+
+
+def restart_time(agent: Any) -> None:
+    """Begin an agent's time in its state anew, where the agent keeps it."""
+    if count_of(agent, "ticks_in_state"):
+        agent.ticks_in_state = 0
 
 
 def append_record(history: Any, record: StateTransition, depth: int | None) -> None:
@@ -232,22 +327,17 @@ def _undo(agent: Any, refused: str, error: Exception, **before: Any) -> None:
         agent: The object.
         refused: The field that refused the new value.
         error: What the object raised; gets a note about the refusal.
-        before: Earlier values of the fields written so far; None for a field that it does not have.
+        before: Earlier values of the fields written so far.
 
     Raises:
-        AgentError: In place of an error that says only that the field, or the history, cannot be
-            written.
+        AgentError: In place of an error that says only that the field cannot be written.
     """
     for field, value in before.items():
         if value is not None and getattr(agent, field) != value:
             setattr(agent, field, value)
 
     kind = type(agent).__name__
-    if refused == "state_history" and isinstance(error, (AttributeError, TypeError)):
-        needs = "a list or a deque, with max_history_depth a number or None"
-        raise AgentError(f"{kind}.state_history must be {needs}: {error}") from error
-
-    if isinstance(error, AttributeError):
+    if refused in _WAYS_OUT and isinstance(error, AttributeError):
         raise AgentError(
             f"{kind} rejects a new {refused} ({error}): {_WAYS_OUT[refused]}"
         ) from error
@@ -455,6 +545,37 @@ class Reporter:
             chosen=state_text(chosen),
             reason=reason,
         )
+
+    def debug_logger(self) -> Any:
+        """Return the logger for details, or None if nobody listens to them."""
+        return debug_logger(self.logger)
+
+    def refused(
+        self, logger: Any, agent: Any, trigger: str, guards: list[str], context: Any
+    ) -> None:
+        """Report an event that made no transition, and the guards in its way.
+
+        Args:
+            logger: The logger for details.
+            agent: The agent.
+            trigger: Name of the event.
+            guards: The names of the guards that did not pass; none where nothing reacts to it.
+            context: The event's context.
+        """
+        try:
+            logger.debug(
+                EVENT_REFUSED,
+                chart=self._chart,
+                agent_id=agent_name(agent),
+                state=state_text(agent.state),
+                trigger=trigger,
+                reason="guards" if guards else "no_transition",
+                guards=guards,
+                ticks_in_state=count_of(agent, "ticks_in_state"),
+                context=identify(context),
+            )
+        except Exception as error:
+            pass_over(error, EVENT_REFUSED)
 
     def guard_failed(self, error: Exception, agent: Any, edge: Edge) -> None:
         """Report a guard that raised; it counts as failed."""

@@ -301,6 +301,7 @@ class Plan:
         after: Entry actions, outermost first.
         leaves: The active leaves afterwards.
         moves: Whether they are others than before.
+        exits: Whether any state is left, be it for the same one.
         notes: What the step changes in the agent's memory; None if nothing.
         raised: What is done now: triggers, in order.
         settles: Whether something may follow of itself: eventless transitions, or raised events.
@@ -311,6 +312,7 @@ class Plan:
     after: tuple[Call, ...]
     leaves: tuple[int, ...]
     moves: bool
+    exits: bool
     notes: Notes | None
     raised: tuple[str, ...]
     settles: bool
@@ -371,6 +373,7 @@ class Planner:
             after,
             entered,
             leaves not in ((), entered),
+            bool(gone),
             self._notes(left, gone, come),
             raised,
             bool(raised or now & self.reacting),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from prism.statechart._engine.arguments import unknown_trigger_problem
+from prism.statechart._engine.checks import unknown_trigger_problem
 from prism.statechart._identity import shown_name
 from prism.statechart.states import state_text
 from prism.statechart.transitions import Transition, target_text
