@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable
 from enum import Enum
+from operator import attrgetter
 from time import time
-from typing import Any, ClassVar, Self, SupportsIndex
+from typing import TYPE_CHECKING, Any, ClassVar, Self, SupportsIndex
 
 from prism.errors import AgentError, FieldTypeError, FieldValueError
 from prism.statechart import AgentState, Configuration, StateTransition
@@ -130,13 +131,7 @@ class StatechartMixin:
 
         return _restore, (make, args, fields), *rest
 
-    @property
-    def state(self) -> Any:
-        """Current behavioural state."""
-        return self._prism_state
-
-    @state.setter
-    def state(self, value: Any) -> None:
+    def _set_state(self, value: Any) -> None:
         if not _is_state_of(value, self.state_type):
             members = ", ".join(
                 f"{self.state_type.__name__}.{member.name}" for member in self.state_type
@@ -147,6 +142,19 @@ class StatechartMixin:
             )
 
         self._prism_state = value
+
+    if TYPE_CHECKING:
+
+        @property
+        def state(self) -> Any:
+            """Current behavioural state."""
+
+        @state.setter
+        def state(self, value: Any) -> None: ...
+
+    else:
+        # attrgetter runs in C: every fire reads the state
+        state = property(attrgetter("_prism_state"), _set_state, doc="Current behavioural state.")
 
     @property
     def state_memory(self) -> dict[str, Any] | None:

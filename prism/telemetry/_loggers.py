@@ -22,7 +22,7 @@ from prism.telemetry._instrument import Level, event_hooks, observe_event
 LOGGER_NAME = "prism.statechart"
 """Name of prism's logger, in structlog and in the standard library."""
 
-_INFO = logging.INFO
+_DEBUG, _INFO = logging.DEBUG, logging.INFO
 _standard = logging.getLogger(LOGGER_NAME)
 _is_configured: Callable[[], bool] | None = None
 _configured: tuple[dict[str, Any], EventLogger] | None = None
@@ -197,6 +197,11 @@ def somebody_listens() -> bool:
     if event_hooks or ("structlog" in modules and (_is_configured or _look_for_structlog)()):
         return True
     return _standard.isEnabledFor(_INFO)
+
+
+def somebody_wants_details() -> bool:
+    """Return True if anybody may listen to the details of charts without their own logger."""
+    return "structlog" in modules or _standard.isEnabledFor(_DEBUG)
 
 
 def active_logger(given: EventLogger | None) -> EventLogger | None:

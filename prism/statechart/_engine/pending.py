@@ -167,14 +167,14 @@ class Run:
         is_between: Whether one of the fires that waited is next, so that it need not wait.
     """
 
-    __slots__ = ("active", "event", "is_between", "queue", "thread")
+    # in the class, since most runs differ in nothing but their thread
+    queue: deque[tuple[str, Callable[[], object]]] | tuple[()] = ()
+    event: Any = None
+    active: frozenset[int] | None = None
+    is_between: bool = False
 
     def __init__(self) -> None:
         self.thread: int = get_ident()
-        self.queue: deque[tuple[str, Callable[[], object]]] | tuple[()] = ()
-        self.event: Any = None
-        self.active: frozenset[int] | None = None
-        self.is_between: bool = False
 
     def add(self, name: str, fire: Callable[[], object]) -> None:
         """Let a fire wait."""

@@ -199,8 +199,14 @@ _told_of: WeakSet[type] = WeakSet()
 # Writing
 
 
+class MovedError(Exception):
+    """The agent is not in the state that the transition leaves: a guard has moved it."""
+
+
 def write_kept(agent: Any, edge: Edge, time: float, context: object) -> int | None:
     """Write an agent of a kept class."""
+    if agent._prism_state is not edge.from_state and agent._prism_state != edge.from_state:
+        raise MovedError
     record = make_record(edge, time, context)
     dwell: int = agent._prism_ticks
     agent._prism_state = edge.to_state
@@ -235,12 +241,25 @@ def write_plain(agent: Any, edge: Edge, time: float, context: object) -> int | N
 
     Raises:
         AgentError: If the object takes no new values. Nothing has changed then.
+        MovedError: If it is in another state.
         Exception: Whatever else a field's own code raises; nothing has changed then, either.
     """
+    before = agent.state
+    if before is not edge.from_state and before != edge.from_state:
+        raise MovedError
     record = make_record(edge, time, context)
-    before, dwell = agent.state, count_of(agent, "ticks_in_state")
-    history = getattr(agent, "state_history", None)
-    if not is_prisms(agent, history):
+    try:
+        # the usual case, without the calls of `getattr`
+        dwell, history = agent.ticks_in_state, agent.state_history
+    except AttributeError:
+        dwell, history = (
+            getattr(agent, name, None) for name in ("ticks_in_state", "state_history")
+        )
+    if type(dwell) is not int:
+        dwell = None
+    # the usual case, without the calls of `is_prisms`
+    is_usual = type(history) is deque and history and type(history[-1]) is StateTransition
+    if not (is_usual or is_prisms(agent, history)):
         history = _kept_beside(agent, history)
 
     try:
@@ -259,9 +278,9 @@ def write_plain(agent: Any, edge: Edge, time: float, context: object) -> int | N
     # the history comes last: what a full one drops cannot be brought back
     try:
         if history is not None:
-            depth = getattr(agent, "max_history_depth", DEFAULT_MAX_HISTORY_DEPTH)
-            is_limit = depth is None or type(depth) is int
-            append_record(history, record, depth if is_limit else DEFAULT_MAX_HISTORY_DEPTH)
+            append_record(
+                history, record, getattr(agent, "max_history_depth", DEFAULT_MAX_HISTORY_DEPTH)
+            )
     except Exception as error:
         if history and history[-1] is record:
             history.pop()
@@ -300,6 +319,9 @@ def restart_time(agent: Any) -> None:
 def append_record(history: Any, record: StateTransition, depth: int | None) -> None:
     """Append a transition to a history, of which only the last ones stay if it has a depth."""
     history.append(record)
+    if type(depth) is not int:
+        # that of a mock, or whatever else is no number, is none of prism's
+        depth = None if depth is None else DEFAULT_MAX_HISTORY_DEPTH
     while depth is not None and len(history) > depth:
         del history[0]
 
