@@ -11,7 +11,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, SupportsIndex
 
 from prism.errors import AgentError, FieldTypeError, FieldValueError
 from prism.statechart import AgentState, Configuration, StateTransition
-from prism.statechart._engine.writing import FIELD_DEFAULTS, is_pydantic, write_plain
+from prism.statechart._engine.writing import (
+    FIELD_DEFAULTS,
+    append_record,
+    is_pydantic,
+    make_record,
+)
 from prism.statechart.transitions import shared_edge
 from prism.telemetry._loggers import warn_standard
 
@@ -264,8 +269,9 @@ class StatechartMixin:
         if new_state == previous and _is_state_of(new_state, self.state_type):
             return
 
-        self.state = new_state
-        write_plain(self, shared_edge(previous, new_state, trigger), time(), context)
+        record = make_record(shared_edge(previous, new_state, trigger), time(), context)
+        self.state, self.ticks_in_state = new_state, 0
+        append_record(self.state_history, record, self.max_history_depth)
 
 
 def _column_of(cls: type[StatechartMixin]) -> str:

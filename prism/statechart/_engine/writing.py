@@ -248,43 +248,30 @@ def write_plain(agent: Any, edge: Edge, time: float, context: object) -> int | N
     if before is not edge.from_state and before != edge.from_state:
         raise MovedError
     record = make_record(edge, time, context)
-    try:
-        # the usual case, without the calls of `getattr`
-        dwell, history = agent.ticks_in_state, agent.state_history
-    except AttributeError:
-        dwell, history = (
-            getattr(agent, name, None) for name in ("ticks_in_state", "state_history")
-        )
+    dwell = getattr(agent, "ticks_in_state", None)
     if type(dwell) is not int:
         dwell = None
+    history = getattr(agent, "state_history", None)
     # the usual case, without the calls of `is_prisms`
     is_usual = type(history) is deque and history and type(history[-1]) is StateTransition
     if not (is_usual or is_prisms(agent, history)):
         history = _kept_beside(agent, history)
 
+    field = "state"
     try:
         agent.state = edge.to_text if type(before) is str else edge.to_state
-    except Exception as error:
-        _undo(agent, "state", error, state=before)
-        raise
-
-    try:
+        field = "ticks_in_state"
         if dwell is not None:
             agent.ticks_in_state = 0
-    except Exception as error:
-        _undo(agent, "ticks_in_state", error, ticks_in_state=dwell, state=before)
-        raise
-
-    # the history comes last: what a full one drops cannot be brought back
-    try:
+        # the history comes last: what a full one drops cannot be brought back
+        field = "state_history"
         if history is not None:
-            append_record(
-                history, record, getattr(agent, "max_history_depth", DEFAULT_MAX_HISTORY_DEPTH)
-            )
+            depth = getattr(agent, "max_history_depth", DEFAULT_MAX_HISTORY_DEPTH)
+            append_record(history, record, depth)
     except Exception as error:
         if history and history[-1] is record:
             history.pop()
-        _undo(agent, "state_history", error, ticks_in_state=dwell, state=before)
+        _undo(agent, field, error, ticks_in_state=dwell, state=before)
         raise
 
     return dwell
