@@ -13,7 +13,7 @@ from enum import Enum, StrEnum
 from time import time
 from typing import TYPE_CHECKING, Any, Self, TypedDict, TypeVar, Unpack, overload
 
-from prism.statechart._definition import Definition, arguments_of
+from prism.statechart._definition import TIMEOUT, Definition, arguments_of
 from prism.statechart._engine.firing import Engine
 from prism.statechart._engine.machine import Machine, definition_of, snapshot_of
 from prism.statechart._engine.memory import FIELD
@@ -25,6 +25,7 @@ from prism.telemetry._loggers import EventLogger
 
 if TYPE_CHECKING:
     from prism.files._source import Source
+    from prism.statechart._engine.adopted import Adopted
     from prism.statechart._extending import Others, TransitionName
     from prism.statechart.formats._names import Functions
     from prism.statechart.inspection import Explanation, Finding
@@ -397,6 +398,51 @@ class Statechart(Written[StateT]):
             description,
         )
         super().__init__(definition, Reporter(name, logger, strict=strict), clock, machine_class)
+
+    @classmethod
+    def from_machine(
+        cls,
+        machine: Machine,
+        *,
+        name: str | None = None,
+        timeouts: Mapping[Any, int] | None = None,
+        timeout_trigger: str = TIMEOUT,
+        logger: EventLogger | None = None,
+        clock: Callable[[], float] = time,
+    ) -> Adopted:
+        """Adopt an application's own Machine of the transitions package.
+
+        Its models' own triggers work as before. With them, and with ``chart.fire``, come records in
+        ``state_history``, ticks and time-outs, the log of transitions and refused events,
+        `explain`, `check`, pictures and coverage. Of a `HierarchicalMachine` or an `AsyncMachine`
+        only records, ticks, time-outs and the log; the events of the latter are fired by ``await
+        chart.afire(model, trigger)``.
+
+        Three callbacks are added to the Machine. If its callbacks get plain arguments
+        (``send_event=False``), its attribute ``callback`` is replaced, too. ``chart.release()``
+        takes back both.
+
+        Args:
+            machine: The Machine.
+            name: Name of the chart in logs and messages; that of the Machine by default.
+            timeouts: Ticks after which `tick` fires the time-out, by state.
+            timeout_trigger: The event that is fired then.
+            logger: As for the chart itself.
+            clock: As for the chart itself.
+
+        Raises:
+            DefinitionError: If the Machine belongs to a chart already.
+        """
+        from prism.statechart._engine.adopted import adopted
+
+        return adopted(
+            machine,
+            name=name,
+            timeouts=timeouts,
+            timeout_trigger=timeout_trigger,
+            logger=logger,
+            clock=clock,
+        )
 
     @property
     def _as_it_runs(self) -> Definition[StateT]:

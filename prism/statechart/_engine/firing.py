@@ -122,17 +122,7 @@ class Engine(Checks[StateT]):
         clock: Callable[[], float],
         machine_class: type[Machine] = Machine,
     ) -> None:
-        super().__init__(definition)
-        self._members = {state: state for state in definition.states}
-        # no dwell time is too long in a final state
-        self._limits: dict[Any, float] = {
-            **definition.timeouts,
-            **dict.fromkeys(definition.final_states, inf),
-        }
-        self._edges: dict[tuple[Any, Any, str], Edge] = {}
-        # every chart sets the same attributes in the same order: see `bound`
-        self._machine = self._nested = self._schedule = None
-        self._built: list[Any] = []
+        self._set_up(definition)
         if definition.tree is None:
             self._machine = build_machine(definition, machine_class, ignores=not definition.strict)
             self._built = snapshot_of(self._machine)
@@ -148,8 +138,24 @@ class Engine(Checks[StateT]):
 
         self._bind(reporter, clock)
 
-    def _bind(self, reporter: Reporter, clock: Callable[[], float]) -> None:
-        """Set everything that changes while agents fire; there are no agents yet."""
+    def _set_up(self, definition: Definition[StateT]) -> None:
+        """Set what never changes; every chart sets the same attributes in the same order.
+
+        Python reads those of an object fastest that has no others than its class's first object.
+        """
+        super().__init__(definition)
+        self._members = {state: state for state in definition.states}
+        # no dwell time is too long in a final state
+        self._limits: dict[Any, float] = {
+            **definition.timeouts,
+            **dict.fromkeys(definition.final_states, inf),
+        }
+        self._edges: dict[tuple[Any, Any, str], Edge] = {}
+        self._machine = self._nested = self._schedule = None
+        self._built: list[Any] = []
+
+    def _begin_anew(self, reporter: Reporter, clock: Callable[[], float]) -> None:
+        """Set what changes while agents fire; there are no agents yet."""
         self._reporter = reporter
         self._has_logger = reporter.has_logger
         self._clock = clock
@@ -159,9 +165,14 @@ class Engine(Checks[StateT]):
         self._firing: dict[int, Run] = {}
         self._questions: OpenQuestions = {}
         self._is_slow = True
-        self._rows: Any = self._nested
         self._is_usual = False
+        self._rows: Any = self._nested
         self._steps: Steps | None = None
+        _living[id(self._definition)] = self._definition
+
+    def _bind(self, reporter: Reporter, clock: Callable[[], float]) -> None:
+        """Begin to run for agents, on the chart's own Machine."""
+        self._begin_anew(reporter, clock)
         if self._nested is not None:
             from prism.statechart._engine.running import Steps
 
@@ -170,7 +181,6 @@ class Engine(Checks[StateT]):
             self._is_usual = is_usual(self._machine)
             self._machine.serve(self)
 
-        _living[id(self._definition)] = self._definition
         if engine_hooks:
             observe("chart_built", ChartBuilt, self._definition)
 
@@ -417,7 +427,10 @@ class Engine(Checks[StateT]):
         assert self._machine is not None
         source = self._machine.values[state]
         ignores = source.ignore_invalid_triggers
-        if not (self._machine.ignore_invalid_triggers if ignores is None else ignores):
+        # a list of transitions that has become empty counts, as in the package
+        if source.name not in self._machine.events[trigger].transitions and not (
+            self._machine.ignore_invalid_triggers if ignores is None else ignores
+        ):
             raise MachineError(
                 f"chart {self._definition.name!r}: can't trigger event {trigger!r} from state "
                 f"{state_text(state)!r}"
@@ -518,7 +531,9 @@ class Engine(Checks[StateT]):
 
         if agent.state is not edge.from_state:
             edge = self._edge_after_action(agent, edge)
-        self._commit(agent, edge, write, context)
+        # an internal transition leaves no state
+        if arc.dest is not None:
+            self._commit(agent, edge, write, context)
 
     def _commit(self, agent: Any, edge: Edge, write: Writer, context: Any) -> None:
         if edge.leaves is None:

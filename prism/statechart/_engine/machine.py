@@ -419,6 +419,23 @@ def callback_name(func: Any) -> str:
     return func if isinstance(func, str) else own_name(func) or type(func).__name__
 
 
+def is_async(machine: Machine) -> bool:
+    """Return whether the callbacks of a Machine are awaited."""
+    return any(each.__name__ == "AsyncMachine" for each in type(machine).__mro__)
+
+
+def is_hierarchical(machine: Machine) -> bool:
+    """Return whether the states of a Machine lie inside each other."""
+    return any(each.__name__ == "HierarchicalMachine" for each in type(machine).__mro__)
+
+
+def value_text(value: Any) -> str:
+    """Return the text of a state's value, which Machines may have of any kind."""
+    if isinstance(value, (list, tuple)):
+        return "+".join(map(value_text, value))
+    return state_text(value) if isinstance(value, str) else str(getattr(value, "name", value))
+
+
 def arcs_of(machine: Machine) -> Iterator[tuple[str, Any]]:
     """Yield triggers and transitions, without the ``to_x`` that a Machine adds by itself.
 
@@ -461,7 +478,7 @@ def definition_of(machine: Machine, name: str, written: Definition[Any] | None) 
     values = [each.value for each in machine.states.values()]
     members = dict(zip(machine.states, values, strict=True))
     if not all(map(is_state, values)) or len({*map(type, values)}) > 1:
-        texts = [state_text(each) if isinstance(each, str) else each.name for each in values]
+        texts = [*map(value_text, values)]
         members = dict(zip(machine.states, state_enum(name, texts), strict=True))
 
     made: list[Written[Any]] = []
@@ -509,11 +526,15 @@ __all__ = [
     "Machine",
     "MachineError",
     "Verdict",
+    "arcs_of",
     "build_machine",
     "callback_name",
     "context_of",
     "definition_of",
     "evaluate",
+    "is_async",
+    "is_hierarchical",
     "is_usual",
     "snapshot_of",
+    "value_text",
 ]

@@ -124,9 +124,17 @@ def make_record(edge: Edge, time: float, context: object) -> StateTransition:
 # Whose fields they are
 
 
+def field_of(agent: Any, name: str) -> Any:
+    """Return a field; None if the object has none, or cannot be asked for what it lacks."""
+    try:
+        return getattr(agent, name, None)
+    except Exception:
+        return None
+
+
 def count_of(agent: Any, name: str) -> int | None:
     """Return a field that holds a whole number; a mock's, or anything else, is none."""
-    value = getattr(agent, name, None)
+    value = field_of(agent, name)
     return value if type(value) is int else None
 
 
@@ -137,7 +145,7 @@ def history_of(agent: Any) -> Any:
     is empty and either a deque or beside a whole ``ticks_in_state`` or ``max_history_depth``.
     Whatever else has that name is the application's, and is neither read nor written.
     """
-    own = getattr(agent, "state_history", None)
+    own = field_of(agent, "state_history")
     if is_prisms(agent, own) or (isinstance(own, tuple) and _holds_records(own)):
         return own
     beside = _beside.get(id(agent))
@@ -180,7 +188,7 @@ def _kept_beside(agent: Any, history: Any) -> Any:
         life = agent
         while len(_beside) >= _MOST_BESIDE:
             del _beside[next(iter(_beside))]
-    if cls not in _told_of:
+    if cls not in _told_of and hasattr(agent, "state_history"):
         _told_of.add(cls)
         warn_standard(
             f"{cls.__name__}.state_history is the application's own, so chart.history(agent) has "
@@ -192,6 +200,13 @@ def _kept_beside(agent: Any, history: Any) -> Any:
 
 
 _MOST_BESIDE = 10_000
+
+
+def records_for(agent: Any) -> Any:
+    """Return where the records of an agent are to be written, beside it if there is no room."""
+    history = field_of(agent, "state_history")
+    return history if is_prisms(agent, history) else _kept_beside(agent, history or ())
+
 
 _told_of: WeakSet[type] = WeakSet()
 
@@ -248,10 +263,12 @@ def write_plain(agent: Any, edge: Edge, time: float, context: object) -> int | N
     if before is not edge.from_state and before != edge.from_state:
         raise MovedError
     record = make_record(edge, time, context)
-    dwell = getattr(agent, "ticks_in_state", None)
+    try:
+        dwell, history = agent.ticks_in_state, agent.state_history
+    except Exception:
+        dwell, history = field_of(agent, "ticks_in_state"), field_of(agent, "state_history")
     if type(dwell) is not int:
         dwell = None
-    history = getattr(agent, "state_history", None)
     # the usual case, without the calls of `is_prisms`
     is_usual = type(history) is deque and history and type(history[-1]) is StateTransition
     if not (is_usual or is_prisms(agent, history)):
@@ -266,8 +283,7 @@ def write_plain(agent: Any, edge: Edge, time: float, context: object) -> int | N
         # the history comes last: what a full one drops cannot be brought back
         field = "state_history"
         if history is not None:
-            depth = getattr(agent, "max_history_depth", DEFAULT_MAX_HISTORY_DEPTH)
-            append_record(history, record, depth)
+            append_record(history, record, depth_of(agent))
     except Exception as error:
         if history and history[-1] is record:
             history.pop()
@@ -303,12 +319,19 @@ def restart_time(agent: Any) -> None:
         agent.ticks_in_state = 0
 
 
+def depth_of(agent: Any) -> int | None:
+    """Return how many records an agent keeps; None for all of them."""
+    try:
+        depth = getattr(agent, "max_history_depth", DEFAULT_MAX_HISTORY_DEPTH)
+    except Exception:
+        return DEFAULT_MAX_HISTORY_DEPTH
+    # that of a mock, or whatever else is no number, is none of prism's
+    return depth if type(depth) is int or depth is None else DEFAULT_MAX_HISTORY_DEPTH
+
+
 def append_record(history: Any, record: StateTransition, depth: int | None) -> None:
     """Append a transition to a history, of which only the last ones stay if it has a depth."""
     history.append(record)
-    if type(depth) is not int:
-        # that of a mock, or whatever else is no number, is none of prism's
-        depth = None if depth is None else DEFAULT_MAX_HISTORY_DEPTH
     while depth is not None and len(history) > depth:
         del history[0]
 
@@ -560,7 +583,13 @@ class Reporter:
         return debug_logger(self.logger)
 
     def refused(
-        self, logger: Any, agent: Any, trigger: str, guards: list[str], context: Any
+        self,
+        logger: Any,
+        agent: Any,
+        trigger: str,
+        guards: list[str],
+        context: Any,
+        state: str | None = None,
     ) -> None:
         """Report an event that made no transition, and the guards in its way.
 
@@ -570,13 +599,14 @@ class Reporter:
             trigger: Name of the event.
             guards: The names of the guards that did not pass; none where nothing reacts to it.
             context: The event's context.
+            state: The text of its state, where it is not in ``agent.state``.
         """
         try:
             logger.debug(
                 EVENT_REFUSED,
                 chart=self._chart,
                 agent_id=agent_name(agent),
-                state=state_text(agent.state),
+                state=state_text(agent.state) if state is None else state,
                 trigger=trigger,
                 reason="guards" if guards else "no_transition",
                 guards=guards,

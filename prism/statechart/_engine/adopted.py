@@ -1,0 +1,432 @@
+"""An application's own Machine as a chart: its models keep records, ticks and a log.
+
+Nothing about the Machine changes but three callbacks that are added to it, first of their lists.
+Any two of them suffice, so that a list which the application assigns anew loses no record.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from time import time
+from typing import Any
+
+from prism.errors import AgentError, DefinitionError
+from prism.statechart._definition import TIMEOUT
+from prism.statechart._engine.firing import Choice
+from prism.statechart._engine.machine import (
+    EventData,
+    Machine,
+    MachineError,
+    arcs_of,
+    callback_name,
+    context_of,
+    definition_of,
+    is_async,
+    is_hierarchical,
+    snapshot_of,
+    value_text,
+)
+from prism.statechart._engine.writing import (
+    DEFAULT_MAX_HISTORY_DEPTH,
+    Reporter,
+    append_record,
+    count_of,
+    count_tick,
+    depth_of,
+    make_record,
+    records_for,
+    restart_time,
+)
+from prism.statechart.inspection._explain import explain
+from prism.statechart.inspection._explanation import Explanation
+from prism.statechart.statechart import Statechart
+from prism.statechart.transitions import Edge
+from prism.telemetry._instrument import (
+    ChartBuilt,
+    GuardEvaluated,
+    TransitionDetails,
+    engine_hooks,
+    observe,
+)
+from prism.telemetry._loggers import EventLogger, somebody_listens
+
+DEFAULT_TIMEOUT = 5
+
+
+class _Note:
+    """What is known of an event of a Machine while it is under way.
+
+    Attributes:
+        source: The value of the state that the agent leaves.
+        ticks: The ticks that it has been there.
+        is_done: Whether its record is written.
+    """
+
+    __slots__ = ("is_done", "source", "ticks")
+
+    def __init__(self, source: Any, ticks: int | None) -> None:
+        self.source, self.ticks, self.is_done = source, ticks, False
+
+
+class _Callback:
+    """A callback of an adopted Machine that belongs to its chart."""
+
+    def __init__(self, chart: Adopted) -> None:
+        self.chart = chart
+
+
+class _Before(_Callback):
+    def __call__(self, event: EventData) -> None:
+        """Note where the agent is, and close what an event around this one has already done."""
+        self.chart._begin_event(event)
+
+
+class _After(_Callback):
+    def __call__(self, event: EventData) -> None:
+        """Write what the transition leaves behind."""
+        self.chart._end_event(event)
+
+
+class _Final(_Callback):
+    def __call__(self, event: EventData) -> None:
+        """Write what failed after its state had changed, and tell of an event that was refused."""
+        self.chart._close_event(event)
+
+
+_CALLBACKS: dict[str, type[_Callback]] = {
+    "before_state_change": _Before,
+    "after_state_change": _After,
+    "finalize_event": _Final,
+}
+
+
+class _CallbackWithEvent:
+    """In place of the ``callback`` of a Machine whose callbacks get plain arguments.
+
+    The chart's own still need the event.
+    """
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+
+    def __call__(self, func: Any, event_data: EventData) -> Any:
+        """Call one callback; that of an `AsyncMachine` is awaited by who calls this."""
+        if isinstance(func, _Callback):
+            func(event_data)
+            return _nothing() if is_async(self.machine) else None
+        return type(self.machine).callback(self.machine, func, event_data)
+
+
+async def _nothing() -> None:
+    pass
+
+
+class Adopted(Statechart[Any]):
+    """A chart that `Statechart.from_machine` made."""
+
+    _machine: Any
+
+    def __init__(
+        self,
+        machine: Machine,
+        name: str | None,
+        timeouts: Mapping[Any, int],
+        timeout_trigger: str,
+        logger: EventLogger | None,
+        clock: Callable[[], float],
+    ) -> None:
+        if any(isinstance(each, _Callback) for each in machine.after_state_change):
+            raise DefinitionError("the Machine belongs to a chart already: use that one")
+
+        title = name or (machine.name or "").removesuffix(": ") or "machine"
+        definition = definition_of(machine, title, None)
+        limits = {value_text(state): ticks for state, ticks in timeouts.items()}
+        # past the constructor of a chart, which would make a Machine of its own
+        self._set_up(definition)
+        self._begin_anew(Reporter(title, logger, strict=False), clock)
+        self._machine = machine
+        self._attribute: str = machine.model_attribute
+        self._built = snapshot_of(machine)
+        self._state_limits = limits
+        self._timeout_trigger = timeout_trigger
+        self._under_way: dict[int, list[Any]] = {}
+        self._made = 0
+        self._callbacks = {name: kind(self) for name, kind in _CALLBACKS.items()}
+        self._attach()
+        if not machine.send_event:
+            machine.callback = _CallbackWithEvent(machine)
+        for model in machine.models:
+            self.adopt(model)
+        if engine_hooks:
+            observe("chart_built", ChartBuilt, self._definition)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle with the Machine."""
+        return object.__new__, (type(self),), vars(self) | {"_under_way": {}}
+
+    def _attach(self) -> None:
+        for name, callback in self._callbacks.items():
+            hooks = getattr(self._machine, name)
+            if callback not in hooks:
+                hooks.insert(0, callback)
+
+    def release(self) -> None:
+        """Take the chart's callbacks off the Machine again."""
+        for name, callback in self._callbacks.items():
+            hooks = getattr(self._machine, name)
+            hooks[:] = [each for each in hooks if each is not callback]
+        if isinstance(vars(self._machine).get("callback"), _CallbackWithEvent):
+            del self._machine.callback
+
+    def adopt(self, agent: Any) -> Any:
+        """Give a model the fields of an agent that it lacks."""
+        fields: dict[str, Any] = {
+            "ticks_in_state": 0,
+            "state_history": deque(maxlen=DEFAULT_MAX_HISTORY_DEPTH),
+        }
+        for field, value in fields.items():
+            # classes with slots, and strict models, have no room: their records are kept beside
+            if getattr(agent, field, None) is None:
+                with suppress(Exception):
+                    setattr(agent, field, value)
+        return agent
+
+    # What the Machine tells
+
+    def _begin_event(self, event: EventData) -> None:
+        agent = event.model
+        around = self._under_way.setdefault(id(agent), [])
+        for each in around:
+            self._commit_event(each)
+        event.note = _Note(self._value(agent), count_of(agent, "ticks_in_state"))
+        around.append(event)
+
+    def _end_event(self, event: EventData) -> None:
+        self._made += 1
+        if not hasattr(event, "note"):  # the first callback was replaced
+            source = event.machine.get_state(event.transition.source).value
+            event.note = _Note(source, count_of(event.model, "ticks_in_state"))
+        self._finish_event(event)
+        if engine_hooks:
+            self._observe_made(event)
+
+    def _close_event(self, event: EventData) -> None:
+        if hasattr(event, "note"):
+            self._finish_event(event)
+        elif event.error is None or isinstance(event.error, MachineError):
+            self._tell_refused(event)
+
+    def _finish_event(self, event: EventData) -> None:
+        self._commit_event(event)
+        key = id(event.model)
+        under_way = self._under_way.get(key, [])
+        if event in under_way:
+            under_way.remove(event)
+        if not under_way:
+            self._under_way.pop(key, None)
+
+    def _commit_event(self, event: EventData) -> None:
+        """Write the record of a transition whose state has changed, once."""
+        agent, note = event.model, event.note
+        now = self._value(agent)
+        if note.is_done:
+            return
+        if now == note.source:
+            if event.transition is not None and event.transition.dest is not None:
+                restart_time(agent)
+            return
+
+        note.is_done = True
+        for other in self._under_way.get(id(agent), ()):
+            if not other.note.is_done:
+                # it has not moved yet: it will leave from here
+                other.note.source = now
+        trigger = getattr(event.event, "name", None) or "?"
+        edge = self._edge(_recorded(note.source), _recorded(now), trigger)
+        self._write(agent, edge, context_of(event), note.ticks)
+
+    def _write(self, agent: Any, edge: Edge, context: Any, dwell: int | None) -> None:
+        record = make_record(edge, self._clock(), context)
+        if dwell is not None:
+            agent.ticks_in_state = 0
+        history = records_for(agent)
+        append_record(history, record, depth_of(agent))
+        if self._has_logger or somebody_listens():
+            self._reporter.moved(agent, edge, dwell, context)
+
+    def _tell_refused(self, event: EventData) -> None:
+        arcs = _arcs_from(event)
+        if engine_hooks:
+            self._observe_guards(event, arcs, "failed")
+        logger = self._reporter.debug_logger()
+        if logger is not None:
+            guards = [callback_name(each.func) for arc in arcs for each in arc.conditions]
+            trigger = getattr(event.event, "name", None) or "?"
+            state = value_text(self._value(event.model))
+            self._reporter.refused(logger, event.model, trigger, guards, context_of(event), state)
+
+    # Observing
+
+    def _observe_made(self, event: EventData) -> None:
+        arcs = _arcs_from(event, note=True)
+        if event.transition not in arcs:
+            return
+        at = arcs.index(event.transition)
+        self._observe_guards(event, arcs[:at], "failed")
+        self._observe_guards(event, arcs[at : at + 1], "passed")
+        number = self._number_of(event.transition)
+        for hook in ("transition_began", "transition"):
+            observe(
+                hook, TransitionDetails, self._definition, number, event.model, context_of(event)
+            )
+
+    def _observe_guards(self, event: EventData, arcs: Any, outcome: Any) -> None:
+        for arc in arcs:
+            number = self._number_of(arc)
+            if arc.conditions and number is not None:
+                details = self._definition, number, event.model, context_of(event), outcome
+                observe("guard", GuardEvaluated, *details)
+
+    def _number_of(self, wanted: Any) -> int | None:
+        """Return the place of a transition in the definition."""
+        every = (arc for _, arc in arcs_of(self._machine))
+        return next((number for number, arc in enumerate(every) if arc is wanted), None)
+
+    # Firing
+
+    def fire(self, agent: Any, trigger: str, *args: Any, **kwargs: Any) -> Any:  # type: ignore[override]
+        """Trigger an event, as ``agent.trigger`` does, with the arguments that callbacks take.
+
+        Returns:
+            The agent's state if a transition was made, else None.
+
+        Raises:
+            MachineError: Where ``agent.trigger`` raises it.
+        """
+        if is_async(self._machine):
+            raise AgentError(
+                f"chart {self.name!r} runs an AsyncMachine: await chart.afire(agent, trigger)"
+            )
+        before, made = self._value(agent), self._made
+        self._run()(agent, trigger, *args, **kwargs)
+        return self._moved(agent, before, made)
+
+    async def afire(self, agent: Any, trigger: str, *args: Any, **kwargs: Any) -> Any:  # type: ignore[override]
+        """Trigger an event of an `AsyncMachine`, as `fire` of any other."""
+        if not is_async(self._machine):
+            return self.fire(agent, trigger, *args, **kwargs)
+        before, made = self._value(agent), self._made
+        await self._run()(agent, trigger, *args, **kwargs)
+        return self._moved(agent, before, made)
+
+    def _run(self) -> Callable[..., Any]:
+        self._attach()
+        machine = self._machine
+        run: Callable[..., Any] = (
+            machine.trigger_event if is_hierarchical(machine) else machine._get_trigger
+        )
+        return run
+
+    def _moved(self, agent: Any, before: Any, made: int) -> Any:
+        # a queued Machine always answers that it has made a transition
+        now = self._value(agent)
+        return now if now != before or self._made != made else None
+
+    def _value(self, agent: Any) -> Any:
+        try:
+            return getattr(agent, self._attribute)
+        except AttributeError:
+            raise AgentError(
+                f"chart {self.name!r} cannot drive {type(agent).__name__!r}: it has no "
+                f"{self._attribute!r}"
+            ) from None
+
+    def tick(self, agent: Any, context: Any = None) -> Any:
+        """Let one tick pass, and fire the time-out if the agent has dwelt too long."""
+        state = value_text(self._value(agent))
+        ticks = count_of(agent, "ticks_in_state")
+        if ticks is None:
+            return None
+        ticks = count_tick(agent, ticks)
+        limit = self._state_limits.get(state) or count_of(agent, "timeout_threshold")
+        if limit is None and not self._state_limits:
+            limit = DEFAULT_TIMEOUT
+        event = self._machine.events.get(self._timeout_trigger)
+        if limit is None or ticks <= limit or event is None:
+            return None
+        if not is_hierarchical(self._machine):
+            source = self._machine.get_model_state(agent)
+            if not event.transitions.get(source.name):
+                return None
+        return self.fire(agent, self._timeout_trigger, *(() if context is None else (context,)))
+
+    # Looking
+
+    def _enabled(self, agent: Any, trigger: str, context: Any) -> Iterator[Choice]:
+        self._require_flat("enabled transitions")
+        machine = self._machine
+        source = machine.get_model_state(agent)
+        event = machine.events.get(trigger)
+        for arc in () if event is None else event.transitions.get(source.name, ()):
+            args = () if context is None else (context,)
+            data = EventData(source, event, machine, agent, args, {})
+            data.transition = arc
+            if all(each.check(data) for each in arc.conditions):
+                target = source.value if arc.dest is None else machine.states[arc.dest].value
+                yield Choice(target, arc, self._edge(source.value, target, trigger))
+
+    def enabled_triggers(self, agent: Any, context: Any = None) -> list[str]:
+        """Return the events that would cause a transition now."""
+        return [each for each in self._machine.events if any(self._enabled(agent, each, context))]
+
+    def explain(self, agent: Any, trigger: str, context: Any = None) -> Explanation:
+        """Explain what an event would do to an agent: see `Statechart.explain`."""
+        self._require_flat("explanation")
+        member = self._members_by_name[self._machine.get_model_state(agent).name]
+        return explain(self._as_it_runs, agent, trigger, context, state=member)
+
+    @property
+    def _members_by_name(self) -> dict[str, Any]:
+        return dict(zip(self._machine.states, self._as_it_runs.states, strict=True))
+
+    def check(self) -> Any:
+        """Return all probable mistakes of the Machine: see `Statechart.check`."""
+        self._require_flat("check")
+        return super().check()
+
+    def _require_flat(self, what: str) -> None:
+        if is_hierarchical(self._machine) or is_async(self._machine):
+            kind = type(self._machine).__name__
+            raise DefinitionError(
+                f"chart {self.name!r} runs a {kind}, which has no {what}: history, ticks and log "
+                "work; write it as a chart of State(...) for the rest"
+            )
+
+
+def _recorded(value: Any) -> Any:
+    """Return a state's value as records have it: that of parallel states as text."""
+    return value_text(value) if isinstance(value, (list, tuple)) else value
+
+
+def _arcs_from(event: EventData, *, note: bool = False) -> list[Any]:
+    """Return the transitions that an event has tried."""
+    if note and event.transition is not None:
+        name = event.transition.source
+    else:
+        name = getattr(event.state, "name", None)
+    return list(getattr(event.event, "transitions", {}).get(name, ()))
+
+
+def adopted(
+    machine: Machine,
+    *,
+    name: str | None = None,
+    timeouts: Mapping[Any, int] | None = None,
+    timeout_trigger: str = TIMEOUT,
+    logger: EventLogger | None = None,
+    clock: Callable[[], float] = time,
+) -> Adopted:
+    """Adopt an application's own Machine: see `Statechart.from_machine`."""
+    return Adopted(machine, name, timeouts or {}, timeout_trigger, logger, clock)
