@@ -13,7 +13,7 @@ from prism.cli._options import model_panel
 from prism.cli._screen import damage_noted, say
 from prism.errors import InputError
 
-_MODEL = model_panel(without=("concurrency", "hedge", "record_prompts"), decides=False)
+_MODEL = model_panel(without=("concurrency", "record_prompts"), decides=False)
 
 
 def ask(

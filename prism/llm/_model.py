@@ -46,7 +46,7 @@ _OUTSIDE_OF_A_RUN = {
 """What stands for a setting of a run where its name is another one."""
 
 _OF_A_SERVER = (
-    *("hosts", "key", "think", "temperature", "hedge", "load_timeout", "keep_alive"),
+    *("hosts", "key", "think", "temperature", "load_timeout", "keep_alive"),
     *("max_reply_bytes", "window", "reply_tokens"),
 )
 """Settings without a meaning for the client of another library, which has its own."""
@@ -106,8 +106,6 @@ class Model(RunSettings):
             with its own seed. The probabilities of decision models do not depend on it.
         seed: Seed of its sampling; None for the run's seed, and 0 elsewhere.
         think: Whether the model may think before it answers, or how much (``"low"``, ...).
-        hedge: Whether a question that takes longer than 95 % of recent ones is sent a second time,
-            on an idle slot. The first answer counts, and both requests cost.
         window: Tokens of prompt and reply together; None for the server's own.
         reply_tokens: Tokens that a reply may have; None for a quarter of ``window``, or any number
             without a ``window``.

@@ -58,7 +58,6 @@ class ModelPool(Pool[Host]):
         seed: Seed of the sampling.
         think: Whether the model may think first.
         concurrency: Simultaneous questions on all hosts together.
-        hedge: Whether slow questions are sent a second time.
     """
 
     reopens: ClassVar[bool] = True
@@ -101,7 +100,6 @@ class ModelPool(Pool[Host]):
             model,
             slots=slots,
             attempts=settings["attempts"],
-            hedge=settings["hedge"],
         )
 
     @property
@@ -158,8 +156,7 @@ class OllamaChatClient(ModelPool):
             in case of temporary failures (3). ``temperature`` (0), ``seed`` (0), ``think`` (False)
             and ``keep_alive`` (``"30m"``), as Ollama takes them. ``patience``, seconds that a
             server may fail before its questions fail at once (None means 0; 60 in a run).
-            ``hedge``, whether to send a slow question a second time (False). ``window`` and
-            ``reply_tokens``, tokens of prompt and reply together, and of the reply, which are sent
+            ``window`` and ``reply_tokens``, tokens of prompt and reply together, and of the reply, which are sent
             to the server. ``max_reply_bytes``, the maximum size of a reply (1 MiB). ``slots``,
             which other clients may share. ``key``, the environment variable with the key
             (``OLLAMA_API_KEY``).

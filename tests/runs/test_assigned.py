@@ -89,14 +89,12 @@ def test_options_are_read_as_they_were_kept() -> None:
         "tiny",
         hosts=("http://one",),
         temperature=0.5,
-        assigned=(ModelAssignment("kind", "Lamp", hosts=(secret,), server="openai", hedge=True),),
+        assigned=(ModelAssignment("kind", "Lamp", hosts=(secret,), server="openai"),),
         models_file=("models.toml", "0f" * 32),
     )
     config = options.to_config()
     assert config["models"] == {
-        "assigned": [
-            {"by": "kind", "name": "Lamp", "host": [bare], "server": "openai", "hedge": True}
-        ],
+        "assigned": [{"by": "kind", "name": "Lamp", "host": [bare], "server": "openai"}],
         "file": "models.toml",
         "sha256": "0f" * 32,
     }
@@ -109,9 +107,7 @@ def test_options_are_read_as_they_were_kept() -> None:
         "tiny",
         hosts=("http://one",),
         temperature=0.5,
-        assigned=(
-            ModelAssignment("kind", "Lamp", hosts=(f"{secret}/v1",), server="openai", hedge=True),
-        ),
+        assigned=(ModelAssignment("kind", "Lamp", hosts=(f"{secret}/v1",), server="openai"),),
         models_file=("models.toml", "0f" * 32),
     )
     with pytest.raises(InputError, match="field 'models': cannot be"):

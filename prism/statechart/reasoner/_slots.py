@@ -391,15 +391,10 @@ class _Waiter:
 
 
 class Rank(IntEnum):
-    """The priority for free slots.
-
-    A question that settles a doubt comes first, even on a doubted host. The repetition of a slow
-    question comes last.
-    """
+    """The priority for free slots: a question that settles a doubt comes first, on any host."""
 
     URGENT = 0
     USUAL = 1
-    SPARE = 2
 
 
 class _Wish(NamedTuple):
@@ -445,8 +440,8 @@ class Slots:
 
     @property
     def waiting(self) -> int:
-        """Number of questions that wait for a slot, without those of lowest priority."""
-        return sum(len(queue) for wish, queue in self._queues.items() if wish.rank < Rank.SPARE)
+        """Number of questions that wait for a slot."""
+        return sum(map(len, self._queues.values()))
 
     def traffic_of(self, key: object, limit: int, shown: str) -> Traffic:
         """Return the traffic of a server, the same for all who ask it.

@@ -63,9 +63,9 @@ class Allowance:
         self._admissions = 0
         self._is_by_budget = False
 
-    def allows(self, attempts: int, more: int = 1) -> bool:
-        """Return True if this many further requests may be sent."""
-        return self.most_attempts is None or attempts + more <= self.most_attempts
+    def allows(self, attempts: int) -> bool:
+        """Return True if a further request may be sent."""
+        return self.most_attempts is None or attempts < self.most_attempts
 
     def admitted(self) -> None:
         """Record that the question has a slot, or uses it for another request.
@@ -434,7 +434,7 @@ def loop_time() -> float:
     """Return the time of the running event loop in seconds; outside a loop, that of the machine.
 
     All waiting uses this clock, as asyncio's own timers do, so a test that sets the time of its
-    loop moves time-outs, pauses, circuit breakers and hedges together.
+    loop moves time-outs, pauses and circuit breakers together.
     """
     # costs a third of importing the engine, and is loaded already where something is waited for
     import asyncio
@@ -461,7 +461,7 @@ def require_one_of(name: str, value: str, known: Sequence[str]) -> None:
 
 
 GIVEN_UP = "cancelled before an answer came"
-"""The fault of a cancelled request: time was up, or another one answered first."""
+"""The fault of a cancelled request, such as one whose time was up."""
 
 
 @dataclass(slots=True)
@@ -528,10 +528,10 @@ class Cost:
         input_tokens: Tokens that the model read, if known.
         output_tokens: Tokens that it wrote, if known.
         queue_seconds: Seconds of the latency before and after the last request: waiting for a slot
-            and for the budget, pauses between attempts, earlier requests that failed, and a
-            straggler that lost to its hedge. None if no question was asked.
-        request_seconds: Seconds of the last request (of a straggler and its hedge, the one that
-            answered); 0 if none was sent, None if no question was asked.
+            and for the budget, pauses between attempts, and earlier requests that failed. None if
+            no question was asked.
+        request_seconds: Seconds of the last request; 0 if none was sent, None if no question was
+            asked.
         total_duration: Nanoseconds of the last reply, as reported by the server.
         load_duration: Nanoseconds of these for loading the model.
         eval_duration: Nanoseconds of these for writing the reply.

@@ -17,9 +17,9 @@ from prism.statechart.reasoner._foreign import adapt
 from prism.testing import FakeOllama, Fault
 from tests.kit.clients import Model
 from tests.kit.clocks import Clock
-from tests.kit.pools import at_rest, impatient, open_at_once, paced, unpaused
+from tests.kit.pools import impatient, open_at_once, unpaused
 from tests.kit.reasoners import answer, ask, crowd
-from tests.kit.servers import Connect, Gate, Serve
+from tests.kit.servers import Connect, Gate
 from tests.kit.waiting import until
 
 LOGGER = "prism.statechart.budget"
@@ -67,25 +67,6 @@ async def test_no_request_of_a_client_without_retries_is_sent_beyond_the_budget(
     decisions = await reasoner.answer(crowd(30))
     assert server.asked == budget.calls == max_calls
     assert sum(one.cost.attempts for one in decisions if one.cost) == max_calls
-
-
-@pytest.mark.parametrize("max_calls", [30, 37])
-@pytest.mark.slow
-async def test_no_hedge_is_sent_beyond_the_budget(
-    max_calls: int, serve: Serve, connect: Connect, loop_clock: Clock
-) -> None:
-    """Stragglers are put twice only while the budget allows it, and answered all the same."""
-    gate = Gate()
-    servers = [serve(latency=gate) for _ in range(2)]
-    pool = paced(connect(*servers, hedge=True, concurrency=20), 0.5)
-    reasoner = Reasoner(pool, mode="chat", budget=Budget(max_calls=max_calls))
-    deciding = asyncio.create_task(reasoner.answer(crowd(30)))
-    await loop_clock.passes(0.5, when=lambda: sum(server.asked for server in servers) == 30)
-    await until(lambda: sum(server.asked for server in servers) == max_calls)
-    gate.is_open = True
-    assert {one.source for one in await deciding} == {"model"}
-    assert reasoner.budget.calls == sum(server.asked for server in servers) == max_calls
-    assert at_rest(pool)
 
 
 @pytest.mark.parametrize("concurrency", [1, 8, 64])
