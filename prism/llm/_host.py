@@ -43,7 +43,7 @@ from prism.statechart.reasoner._model_client import (
     Choices,
     DecisionReply,
 )
-from prism.statechart.reasoner._slots import LOGGER, Traffic
+from prism.statechart.reasoner._slots import LOGGER
 from prism.statechart.reasoner._slots import Host as BaseHost
 from prism.statechart.reasoner._spending import Cost, choice_in, first
 
@@ -60,7 +60,6 @@ class Host(BaseHost):
         model: Name of the model, as the server lists it.
         settings: The settings for requests.
         dialect: Its dialect.
-        traffic: The server's open requests, shared with others who ask it.
 
     Raises:
         FieldValueError: If the key in the environment cannot be sent in a header.
@@ -77,9 +76,10 @@ class Host(BaseHost):
         model: str,
         settings: RequestSettings,
         dialect: Dialect,
-        traffic: Traffic | None = None,
     ) -> None:
-        super().__init__(shown_address(address), model, settings["patience"] or 0.0, traffic)
+        super().__init__(
+            shown_address(address), model, settings["concurrency"], settings["patience"] or 0.0
+        )
         self.settings: RequestSettings = settings
         self.dialect: Dialect = dialect
         self.window: Window = Window(

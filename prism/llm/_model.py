@@ -25,7 +25,6 @@ from prism.statechart.reasoner._foreign import check_client, check_model
 if TYPE_CHECKING:
     from prism.llm._doctor import Check
     from prism.llm._pool import ModelPool
-    from prism.statechart.reasoner._slots import Slots
 
 ONLY_DECIDES = names_of(RunSettings, "decision")
 """Settings without a meaning for a model that writes."""
@@ -452,20 +451,16 @@ def type_of(client: Any) -> str:
     return ".".join((*public, kind.__qualname__.rpartition(".")[2]))
 
 
-def pool_of(
-    model: Model, *, slots: Slots | None = None, seed: int = 0, patience: float = 0.0
-) -> ModelPool:
+def pool_of(model: Model, *, seed: int = 0, patience: float = 0.0) -> ModelPool:
     """Return the servers of a model, for asking them.
 
     Args:
         model: The model.
-        slots: The slots on the servers, if others share them.
         seed: Seed of the sampling, if the model has none of its own.
         patience: Seconds to wait for a failing server, if the model sets none.
 
     Raises:
-        FieldValueError: If pools that share a server give it different limits, or the key cannot be
-            sent in a header.
+        FieldValueError: If the key cannot be sent in a header.
         InputError: If the variable that holds the key is not set.
     """
     # the code that talks to servers is loaded only if one is asked
@@ -480,4 +475,4 @@ def pool_of(
     hosts = tuple(map(full_address, model.hosts or (DEFAULT_HOST,)))
     own = seed if model.seed is None else model.seed
 
-    return ModelPool(hosts, model.model, model.server, seed=own, slots=slots, **settings)
+    return ModelPool(hosts, model.model, model.server, seed=own, **settings)

@@ -7,15 +7,13 @@ from typing import Any
 import pytest
 
 from prism.agents import SocialAgent
-from prism.errors import FieldValueError, InputError
+from prism.errors import InputError
 from prism.llm import Model
 from prism.llm._assignments import ModelAssignment
 from prism.llm._credentials import with_credentials
 from prism.runs._assigned import ALL_OTHERS, Assigned
 from prism.runs._config import check_config, read_reasoner
-from prism.runs._makers import make_reasoner
 from prism.statechart import Statechart, Transition
-from prism.statechart.reasoner import Router
 
 Light = StrEnum("Light", ["OFF", "ON"])
 
@@ -112,17 +110,3 @@ def test_options_are_read_as_they_were_kept() -> None:
     )
     with pytest.raises(InputError, match="field 'models': cannot be"):
         read_reasoner({**config, "models": {"assigned": [{"for": "Lamp"}]}})
-
-
-def test_one_server_has_one_limit() -> None:
-    """Models on one server share its slots, whatever dialect they are asked in."""
-    one = Model("tiny", concurrency=2, assigned=assigned("kind Lamp"))
-    reasoner = make_reasoner(one, 0, None)
-    assert isinstance(reasoner, Router)
-    hosts = [part.client.servers[0] for part in reasoner.parts.values()]
-    assert hosts[0].traffic is hosts[1].traffic
-    other = ModelAssignment(
-        "kind", "Lamp", server="openai", hosts=("http://127.0.0.1:11434/v1",), concurrency=3
-    )
-    with pytest.raises(FieldValueError, match=r"one server: got 2 and 3"):
-        make_reasoner(Model("tiny", concurrency=2, assigned=(other,)), 0, None)

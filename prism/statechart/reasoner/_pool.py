@@ -134,14 +134,13 @@ class Pool(Generic[HostT]):
     Args:
         hosts: The hosts to ask.
         model: Name of the model.
-        slots: Slots on the hosts.
         attempts: Maximum number of requests for one question after temporary failures.
 
     Attributes:
         model: Name of the model.
         concurrency: Simultaneous questions on all hosts together.
         servers: The hosts themselves, for direct use without retries.
-        slots: The slots on the hosts, which other pools may share.
+        slots: The slots on the hosts.
     """
 
     def __init__(
@@ -149,7 +148,6 @@ class Pool(Generic[HostT]):
         hosts: Sequence[HostT],
         model: str,
         *,
-        slots: Slots,
         attempts: int,
     ) -> None:
         self.model: str = model
@@ -157,7 +155,7 @@ class Pool(Generic[HostT]):
         # a test may set another
         self.backoff: Backoff = random_backoff
         self.servers: tuple[HostT, ...] = tuple(hosts)
-        self.slots: Slots = slots
+        self.slots: Slots = Slots()
         self._attempts = attempts
 
     @property
