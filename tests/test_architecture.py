@@ -261,10 +261,9 @@ def test_one_module_knows_the_transitions_package() -> None:
 
 
 def test_servers_are_asked_over_one_wire() -> None:
-    """No module imports a client of model servers; two carriers do HTTP."""
+    """No module imports a client of model servers; one module does HTTP."""
     assert importers_of("ollama") == importers_of("openai") == set()
     assert importers_of("httpx") == {"prism.llm._wire"}
-    assert importers_of("aiohttp") == {"prism.llm._wire"}
 
 
 def test_the_picture_of_the_house_is_drawn_from_its_imports() -> None:

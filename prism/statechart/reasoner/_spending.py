@@ -500,15 +500,13 @@ Trail = list[Attempt]
 """The requests of one question in order; simultaneous ones by when they ended."""
 
 
-MOST_TOKENS = 10_000_000
-"""Larger token counts are ignored, since no model reads or writes so many at once."""
-
 _MOST_NANOSECONDS = 10**16
 """Longer durations, above four months, are ignored."""
 
+MOST_TOKENS = 10_000_000
+"""Larger token counts are ignored, since no model reads or writes so many at once."""
+
 _MOST_REASON = 40
-_DURATIONS = ("total_duration", "load_duration", "eval_duration")
-_SAID_OF_THE_LAST = (*_DURATIONS, "done_reason")
 
 
 @dataclass(slots=True)
@@ -517,8 +515,8 @@ class Cost:
 
     A `Reasoner` makes one for each request and passes it to the client, which adds to it as it
     sends requests, so the cost is known however the call ends. One decision has the cost of a
-    request. Other decisions that used the same answer have no attempts, no tokens and no durations
-    of the server, so that costs can be added up.
+    request. Other decisions that used the same answer have no attempts and no tokens, so that costs
+    can be added up.
 
     Args:
         latency: Seconds from question to answer: ``queue_seconds`` plus ``request_seconds``.
@@ -532,9 +530,7 @@ class Cost:
             no question was asked.
         request_seconds: Seconds of the last request; 0 if none was sent, None if no question was
             asked.
-        total_duration: Nanoseconds of the last reply, as reported by the server.
-        load_duration: Nanoseconds of these for loading the model.
-        eval_duration: Nanoseconds of these for writing the reply.
+        total_duration: Nanoseconds of the last reply, as reported by Ollama.
         done_reason: Why the model ended its last reply, such as ``"stop"``, or ``"length"`` if it
             ran out of tokens.
         repaired: True if the question was asked again in other words because its reply was useless;
@@ -554,8 +550,6 @@ class Cost:
     queue_seconds: float | None = None
     request_seconds: float | None = None
     total_duration: int | None = None
-    load_duration: int | None = None
-    eval_duration: int | None = None
     done_reason: str | None = None
     repaired: bool | None = None
     allowance: Allowance = field(default_factory=Allowance, repr=False, compare=False)
@@ -643,7 +637,7 @@ class Cost:
             _count(self.trail[-1], read, written)
 
     def note_reply(self, reply: Any, counts: Iterable[Sequence[str]] = ((), ())) -> None:
-        """Note what a reply of any kind tells of its tokens, durations and end.
+        """Note what a reply of any kind tells of its tokens and its end.
 
         Args:
             reply: The reply.
@@ -652,8 +646,7 @@ class Cost:
         usage = first(reply, "usage_details", "usage")
         told = ((first(usage, *names), first(reply, *names)) for names in counts)
         self.add_tokens(*(own if count is None else count for count, own in told))
-        for name in _DURATIONS:
-            setattr(self, name, duration_of(first(reply, name)))
+        self.total_duration = _whole_number(first(reply, "total_duration"), _MOST_NANOSECONDS)
         reason = first(choice_in(reply), "done_reason", "finish_reason")
         self.done_reason = reason[:_MOST_REASON] if isinstance(reason, str) else None
 
@@ -668,8 +661,8 @@ class Cost:
             self.trail.extend(request.trail or ())
 
         self.model, self.host = request.model or self.model, request.host or self.host
-        for name in ("request_seconds", *_SAID_OF_THE_LAST):
-            setattr(self, name, getattr(request, name))
+        self.request_seconds, self.done_reason = request.request_seconds, request.done_reason
+        self.total_duration = request.total_duration
 
     def follow(self, request: Cost) -> None:
         """Add a further request for the same question, sent after the first had ended."""
@@ -752,18 +745,13 @@ def choice_in(reply: Any) -> Any:
 COST_KEYS = ("latency", "model", "host", "attempts", "input_tokens", "output_tokens")
 """Keys of the cost that a decision's event always has."""
 
-KNOWN_COST_KEYS = ("queue_seconds", "request_seconds", *_SAID_OF_THE_LAST, "repaired")
-"""Keys of the cost that it has if known; logs of earlier versions lack them."""
+KNOWN_COST_KEYS = ("queue_seconds", "request_seconds", "total_duration", "done_reason", "repaired")
+"""Keys of the cost that it has if known."""
 
 
 def count_of(value: Any) -> int | None:
     """Return a token count that a server reports, or None if it is impossible."""
     return _whole_number(value, MOST_TOKENS)
-
-
-def duration_of(value: Any) -> int | None:
-    """Return a number of nanoseconds that a server reports, or None if it is impossible."""
-    return _whole_number(value, _MOST_NANOSECONDS)
 
 
 def _whole_number(value: Any, most: int) -> int | None:

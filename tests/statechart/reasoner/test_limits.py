@@ -351,15 +351,15 @@ async def test_a_question_that_is_not_sent_has_only_waited(connect: Connect) -> 
 async def test_what_the_server_did_is_logged(
     kind: str, mode: Any, model: str, connect: Connect, events: Any
 ) -> None:
-    """A decision's event has the server's durations and why the reply ended, where it says so."""
+    """A decision's event has the server's time and why the reply ended, where it says so."""
     client = connect(kind=kind, **({"model": model} if kind == "pool" else {}))
     await Reasoner(client, mode=mode, model=model).decide_many([ask()])
     (event,) = events
-    said = {"total_duration", "load_duration", "eval_duration", "done_reason"}
+    said = {"total_duration", "done_reason"}
     if mode == "decision":
         assert not said & event.keys()
     else:
-        assert event["total_duration"] > event["eval_duration"] > event["load_duration"] == 0
+        assert event["total_duration"] > 0
         assert event["done_reason"] == "stop"
 
 
