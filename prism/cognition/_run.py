@@ -437,7 +437,7 @@ def _bytes(text: str) -> int:
     return len(text.encode("utf-8", "surrogatepass")) + 1
 
 
-# an estimate that is rarely too small, and a count that no tokenizer exceeds
+# an estimate, and a count that no tokenizer exceeds
 _COUNTERS: Mapping[str, TokenCounter] = {_ESTIMATE: count_tokens, "bytes": _bytes}
 
 
