@@ -148,4 +148,3 @@ def _copy(part: BatchFolder, merged: BatchFolder) -> None:
         with Ledger(merged.path / LEDGER_NAME).changing() as page:
             page.calls += spent.calls
             page.tokens += spent.tokens
-            page.replies += spent.replies

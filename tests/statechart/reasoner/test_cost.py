@@ -143,7 +143,7 @@ async def test_a_lease_counts_what_was_sent_whatever_ends_it() -> None:
     for sent in (0, 1, 3):
         allowance = Allowance(budget)
         with suppress(KeyError):
-            async with allowance.lease(10, lambda sent=sent: (sent, 2 * sent)):
+            async with allowance.lease(lambda sent=sent: (sent, 2 * sent)):
                 allowance.admitted()
                 raise KeyError
     assert (budget.calls, budget.tokens) == (4, 8)
