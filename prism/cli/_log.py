@@ -458,42 +458,6 @@ def run_measures(
     """
 
 
-@_table(
-    _WHOLE,
-    "science:steady_state",
-    shown="measure observations burn_in mean adf_p kpss_p verdict",
-)
-def steady(by: Literal["round", "tick"] = "round") -> None:
-    """Find when each measure stops drifting: burn-in by MSER, and tests of the rest.
-
-    Needs the extra science. With --by ticks, the series are acts and agents in each state.
-
-    Options:
-        by: Time unit of the series.
-    """
-
-
-@_table(_FEED, "science:tails", shown_by="columns_of_tails")
-def tails(
-    by_round: ByRound = False,
-    bootstrap: Annotated[int, typer.Option(metavar="N", min=0)] = 0,
-    seed: Annotated[int, typer.Option(min=0)] = 0,
-) -> None:
-    """Fit power laws to the tails of a run: cascades, posts, likes, views and followers.
-
-    Needs the extra science.
-
-    Options:
-        bootstrap: Bootstrap samples for the p-value of each power law; 2,500 give a precision of
-            .01.
-        seed: Seed of the bootstrap.
-
-    [bold]Example[/bold]
-
-    prism log tails runs/first --bootstrap 100
-    """
-
-
 @logs.command(rich_help_panel=_WHOLE)
 def check(
     runs: Runs,
