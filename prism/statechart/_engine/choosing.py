@@ -62,7 +62,7 @@ class Chooser(Checks[StateT]):
     def _first_enabled(
         self, agent: Any, trigger: str, context: Any, answer: Answer | None
     ) -> Candidate[StateT] | None:
-        candidates = self._candidates(agent, trigger, context)
+        candidates = self._candidates(agent, trigger)
         if answer is None:
             return next(self._passing(candidates, agent, context), None)
 
@@ -164,7 +164,7 @@ class Chooser(Checks[StateT]):
             self._reporter.discarded(agent, trigger, state, target, reason)
 
     def _enabled(self, agent: Any, trigger: str, context: Any) -> list[Candidate[StateT]]:
-        candidates = self._candidates(agent, trigger, context)
+        candidates = self._candidates(agent, trigger)
         if self._nested is not None:
             return list(self._opened(candidates, agent, context))
         if engine_hooks:
@@ -286,13 +286,13 @@ class Chooser(Checks[StateT]):
             if verdict is PASSED:
                 yield candidate
 
-    def _candidates(self, agent: Any, trigger: str, context: Any) -> tuple[Candidate[StateT], ...]:
+    def _candidates(self, agent: Any, trigger: str) -> tuple[Candidate[StateT], ...]:
         row = self._rows[self._require_known_state(agent)]
         try:
             return row[trigger]
         except (KeyError, TypeError):
             # nothing is wrong with an event that does not apply
-            self._require_trigger(trigger, context)
+            self._require_trigger(trigger)
             return ()
 
     def _number_of(self, edge: Edge) -> int | tuple[int, ...]:

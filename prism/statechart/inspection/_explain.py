@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from prism.statechart._asking import told
 from prism.statechart._definition import Definition
-from prism.statechart._engine.arguments import cannot_drive, is_foreign, require_trigger
+from prism.statechart._engine.arguments import cannot_drive, is_foreign
 from prism.statechart._engine.machine import evaluate
 from prism.statechart._engine.memory import histories
 from prism.statechart._identity import agent_name
@@ -105,7 +105,6 @@ def explain(
 
     Raises:
         AgentError: If the object has no ``state``.
-        TypeError: If the arguments are in another order.
     """
     where, name = _state_of(chart, agent, state), agent_name(agent)
     found = None if is_foreign(where, chart) else _found(chart, where, trigger)
@@ -114,7 +113,6 @@ def explain(
             chart.name, name, where, trigger, (), "unknown state", known=chart.states
         )
 
-    require_trigger(trigger, context, found.triggers, chart.states[0])
     groups = found.reactions.get(trigger, [])
     decides = not chart.decision_states.isdisjoint(found.leaves)
     tried = _tried(groups, agent, context, strict=chart.strict, all_of_them=decides)
