@@ -272,7 +272,7 @@ def agents(
 def interactions() -> None:
     """Count how often each agent replied to, reshared and liked another's posts.
 
-    GraphML needs the extra networks.
+    GraphML needs the extra science.
 
     [bold]Examples[/bold]
 

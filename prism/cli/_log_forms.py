@@ -244,7 +244,7 @@ def graphml(opened: RunLogs) -> bytes:
 
     Raises:
         InputError: If two agents have names that XML cannot tell apart.
-        MissingExtraError: If the extra ``networks`` is not installed.
+        MissingExtraError: If the extra ``science`` is not installed.
     """
     from prism.analysis import interaction_graph
 
