@@ -68,7 +68,6 @@ SUB_ROOMS = {
         "_paging",
         "_cycle",
         "_agent",
-        "_questions",
         "_run",
     ),
     "prism.worlds": (
