@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("statsmodels")
 
-from prism.testing import FakeOllama, FakeOpenAI, ReadingModel
+from prism.testing import FakeOllama, FakeOpenAI, Fault
 from tests.kit.choosing import by_shares, logged
 from tests.kit.commands import Prism
 
@@ -39,7 +39,9 @@ def test_a_policy_takes_the_place_of_who_decided(prism: Prism) -> None:
 @pytest.mark.parametrize(("mass", "told"), [(1.0, False), (0.2, True)])
 def test_choices_without_probabilities_are_counted(prism: Prism, mass: float, told: bool) -> None:
     """A model that meant to say something else is told of: its choices were forced."""
-    with FakeOpenAI(reader=ReadingModel(option_mass=mass)) as server:
+    with FakeOpenAI() as server:
+        weights = dict.fromkeys("ABCD", mass / 4)
+        server.fail_always(Fault.weighs({**weights, "Sure": 1 - mass}))
         asked = ("--reasoner", "openai", "--mode", "decision", "--model", "llama3.2")
         asked = (*asked, "--host", server.host)
         prism("simulate", "--agents", 40, "--rounds", 2, "--seed", 7, *asked, "--out", "model")
