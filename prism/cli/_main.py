@@ -43,7 +43,6 @@ _GROUPS: Mapping[str, Mapping[str, str]] = {
         "report": "_report:report",
         "log": "_log:logs",
         "memory": "_memory:memories",
-        "ask": "_ask:ask",
     },
     "Experiment": {
         "batch": "_batch:batch",

@@ -17,8 +17,6 @@ _NEXT = {
     "status": "prism resume RUN continues a run that was stopped",
     "report": "prism compare RUN OTHER compares it with other runs",
     "log": "prism log --help lists all tables; prism report RUN makes one page of them",
-    "memory": "prism ask MEMORY QUESTION asks the agent what it remembers",
-    "ask": "prism memory show MEMORY shows the memory behind the answer",
     "batch": "prism compare {run} compares its arms",
     "compare": "prism compare --help explains how to write figures and tables for a paper",
     "rerun": "prism compare RUN {run} shows what the change did",
