@@ -8,13 +8,12 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Se
 from contextlib import contextmanager
 from dataclasses import asdict
 from functools import cached_property, partial
-from importlib import import_module
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 from prism._faults import place_of_method, shortened
-from prism.errors import InputError, MissingExtraError, SimulationError
+from prism.errors import InputError, SimulationError
 from prism.runlog import SimulatedClock
 from prism.runlog._keys import WORLD_EVENTS
 from prism.runs._running import run_to_end
@@ -34,7 +33,6 @@ from prism.telemetry.events import (
 )
 from prism.worlds._agent_measures import AgentMeasures, require_number
 from prism.worlds._asking import Answerers, Decider, Event, Remembering
-from prism.worlds._host import drawing_nowhere_else
 from prism.worlds._kinds import measures_of, parts_of
 from prism.worlds._networks import Network
 from prism.worlds._overlap import OverlapTicks
@@ -55,8 +53,6 @@ _MANY_OBJECTS = 100_000
 
 _SECONDS_BETWEEN_COLLECTIONS = 0.5
 """After so long, garbage is collected even if it is few objects, since these may be large."""
-
-COLUMNS = "prism.columns"
 
 _ONLY_LOOKS = "a measure must not change anything: use a hook, such as round_ends"
 
@@ -88,7 +84,6 @@ class Loop:
         logger: Where to write the run's events, or None for structlog's own logger, once it is
             configured.
         clock: The run's clock.
-        columns: Whether agents are stored as columns, with compiled steps.
         log_agents: How many agents the log covers, if specified.
 
     Attributes:
@@ -116,7 +111,6 @@ class Loop:
         treatments: Sequence[str | Treatment] = (),
         logger: EventLogger | None = None,
         clock: SimulatedClock | None = None,
-        columns: bool = False,
         log_agents: int | None = None,
     ) -> None:
         if world._host is not None:
@@ -145,11 +139,10 @@ class Loop:
         setting = Setting(
             world, self._parts, seed, ticks, self.clock, logger, self._answerers, sampling
         )
-        make: Any = column_stage() if columns else AgentStage
         # a policy never waits, so yield to interruptions and to other tasks in the event loop
         self.pace: Callable[[], Awaitable[object]] = partial(asyncio.sleep, 0)
         try:
-            self._stage: AgentStage = make(setting)
+            self._stage = AgentStage(setting)
             self._prepare(agents)
         except Exception as error:
             error.__traceback__ = shortened(error)
@@ -304,7 +297,7 @@ class Loop:
         """Prepare world and agents for the first tick."""
         world, stage = self.world, self._stage
         object.__setattr__(world, "_host", stage.host)
-        with stage.host.explaining(), drawing_nowhere_else():
+        with stage.host.explaining():
             stage.populate(agents)
             world.setup()
             self._treating.check()
@@ -345,7 +338,7 @@ class Loop:
         self._host.emit(ROUND_STARTED, round=number)
         stage.begin_round()
         if self._has_beginning or self._treating.is_due(number):
-            with host.explaining(), host.guarding():
+            with host.explaining():
                 self._treating.apply(number, host)
                 world.round_begins()
 
@@ -368,7 +361,7 @@ class Loop:
         picture = self._picture()
         await stage.end_round()
         if self._has_end:
-            with host.explaining(), host.guarding():
+            with host.explaining():
                 world.round_ends()
 
         for told in of_agents:
@@ -387,7 +380,7 @@ class Loop:
             return self._stage.picture(first=first)
 
         reason = "a picture must not change anything: use a hook, such as round_ends"
-        with self._host.only_looking(reason), self._host.explaining(), self._host.guarding():
+        with self._host.only_looking(reason), self._host.explaining():
             return self._stage.picture(first=first)
 
     def _tell_picture(self, told: Mapping[str, Any]) -> None:
@@ -417,7 +410,7 @@ class Loop:
             return {}, []
 
         looking = self._host.only_looking(_ONLY_LOOKS)
-        with looking, self._host.explaining(), self._host.guarding():
+        with looking, self._host.explaining():
             found = {
                 name: require_number(getattr(self.world, name)(), what)
                 for name, what in self._measured.items()
@@ -514,18 +507,6 @@ def _differing(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]
     names += [name for name in before["world"] if before["world"][name] != after["world"][name]]
 
     return names or [name for name in before if before[name] != after[name]]
-
-
-def column_stage() -> Any:
-    """Return the stage for agents in columns, which imports this room and is loaded on demand.
-
-    Raises:
-        MissingExtraError: If numba is not installed, which the extra ``columns`` provides.
-    """
-    try:
-        return import_module(f"{COLUMNS}._stage").ColumnStage
-    except ModuleNotFoundError as error:
-        raise MissingExtraError("columns", str(error.name)) from error
 
 
 def sampling_of(agents: Any, asked: int | None) -> Sampling | None:

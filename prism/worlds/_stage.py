@@ -154,13 +154,11 @@ class AgentStage:
     Attributes:
         host: The run, as its agents and its world see it.
         has_fields: True, since agents have the fields that their class declares.
-        host_class: The class of the run.
         logger: Where events currently go.
         ticks: What runs the ticks, from the end of `setup` on.
     """
 
     has_fields: bool = True
-    host_class: type[RunHost] = RunHost
 
     def __init__(self, setting: Setting) -> None:
         world = setting.world
@@ -183,7 +181,7 @@ class AgentStage:
             self._asking = AsTheyCome(setting.answerers, given, setting.clock)
         # with open ticks, events wait there for those of earlier decisions
         self.logger: EventLogger | None = given if self._asking is None else self._asking.logger
-        self.host: RunHost = self.host_class(
+        self.host: RunHost = RunHost(
             world,
             setting.seed,
             setting.ticks_per_round,
@@ -285,11 +283,6 @@ class AgentStage:
             agent._notes = agent._chart_random = None
             agent.neighbours, agent._inbox = NOBODY, None
             self._fill_in(agent)
-
-        # ids of one kind that are made by rule are in order
-        is_named = host.has_guests or any("agent_id" in agent._given for agent in host.agents)
-        if is_named or len(kinds) > 1:
-            host.look_at_order()
 
     def _fill_in(self, agent: Any) -> None:
         for name, field in type(agent).fields.items():
@@ -408,7 +401,7 @@ class AgentStage:
         everybody = host.agents if self._world.order == "listed" else host.canonical()
         entering = [agent for agent in everybody if agent._kind in kinds]
         try:
-            with host.explaining(), host.guarding():
+            with host.explaining():
                 for host.acting in entering:
                     host.acting._chart._begin_where_it_is(host.acting)
         finally:

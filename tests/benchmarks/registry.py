@@ -22,7 +22,6 @@ MODULES = {
     "workflow": "tests.benchmarks.workflow",
     "agent_memory": "tests.benchmarks.agent_memory",
     "worlds": "tests.benchmarks.worlds",
-    "columns": "tests.benchmarks.columns",
 }
 
 Run = Callable[[Effort], Sequence[Table]]
