@@ -379,7 +379,7 @@ class CognitiveRun(AloneRun):
             )
 
         self._require_memory()
-        model = with_window(self.reasoner, config, _counter_of(self.count))
+        model = with_window(self.reasoner, config)
         return make_writer(model, self.seed, chart=CHART_NAME)
 
     @cached_property
