@@ -34,7 +34,7 @@ from prism.statechart.reasoner._texts import BaseWriter
 from prism.statechart.reasoner._tokens import TokenCounter, count_tokens
 from prism.telemetry import events
 from prism.telemetry._loggers import EventLogger, describe, report_warning
-from prism.worlds._addresses import address_of, code_of, found_at, function_at
+from prism.worlds._addresses import address_of, file_of, found_at, function_at
 from prism.worlds._alone import Alone, AloneRun, Event, told_by
 from prism.worlds._loop import Loop
 
@@ -352,8 +352,7 @@ class CognitiveRun(AloneRun):
             return
 
         place = str(self.file).rpartition(":")[0]
-        for name, path in code_of(own, place).items():
-            yield Path(name) if place.endswith(".py") else path
+        yield Path(place if place.endswith(".py") else file_of(own))
 
     def _number_of_cycles(self, config: Config) -> int:
         try:
