@@ -243,7 +243,7 @@ def test_a_run_is_repeated_and_resumed_with_its_acts(tmp_path: Path, preset: str
 def test_a_calibrated_policy_has_the_options_of_its_runs(options: list[AgentState]) -> None:
     """What was fitted to decisions of a model is offered what the model was offered."""
     cell = Cell("evaluating", "decides", tuple(options), "lurker", tuple(1 for _ in options))
-    policy = Policy("markov", "archetype", 1, (cell,))
+    policy = Policy("archetype", 1, (cell,))
     assert policy.reasoner().chooses_acts == (REPLY in options)
 
 
