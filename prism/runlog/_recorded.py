@@ -55,7 +55,7 @@ class RecordedAnswers(EarlierAnswers):
     model), all questions are left to the router.
 
     Args:
-        log: The log, plain or compressed with gzip or zstd, or the folder of the run.
+        log: The log, plain or compressed with gzip, or the folder of the run.
         verbatim: Report answers exactly as in the log; by default their source is ``replay``.
         of: The events to keep.
 

@@ -139,7 +139,6 @@ class RunFolder:
         self._config, self._charts = config, charts
         self._is_repeatable = is_repeatable
         self._keeps_prompts = keeps_prompts
-        self._checkpoints.log = self.path / log_name(config)
         self._log = self._open_log(clock)
         try:
             with self._log, self._recording(clock):
@@ -309,11 +308,6 @@ class RunFolder:
         told = describe_run(self._config, outcome, self._charts)
         text = json.dumps(told, indent=2, allow_nan=False) + "\n"
         write_durably(self.path / SUMMARY_NAME, text.encode())
-
-
-def log_name(config: Mapping[str, Any]) -> str:
-    """Return the name of the log of a run."""
-    return f"{LOG_NAME}.zst" if config.get("log") == "zstd" else LOG_NAME
 
 
 def problem_of_version(summary: Mapping[str, Any]) -> str | None:
