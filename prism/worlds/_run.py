@@ -55,10 +55,10 @@ from prism.runs._runnable import RunResults
 from prism.runs._running import carry_out, go_on, repeat
 from prism.statechart import BaseWriter, Wording
 from prism.telemetry._loggers import EventLogger, LateLogger
-from prism.worlds._addresses import FEED, address_of, code_of, found_at, load_world
+from prism.worlds._addresses import address_of, code_of, found_at, load_world
 from prism.worlds._asking import Decider
 from prism.worlds._fields import hints_of, plain_value
-from prism.worlds._loop import BEGUN_IN_ANOTHER_FORMAT, Loop
+from prism.worlds._loop import Loop
 from prism.worlds._parameters import (
     groups_of,
     parameter_values,
@@ -466,10 +466,6 @@ class Run(Generic[WorldT_co]):
             InputError: If it is not such data, or a file that the run reads, such as the world's
                 code, has changed.
         """
-        is_old = "world" not in config
-        if is_old:
-            config = _of_the_feed(config, path)
-
         optional = {"keep": list, "writer": dict, "log_agents": int, "log": str}
         check_config(config, path, _KINDS, optional)
         with naming(path):
@@ -489,11 +485,7 @@ class Run(Generic[WorldT_co]):
                 log=config.get("log", "plain"),
             )
 
-        began, now = config["inputs"], run._digests()
-        # runs of the feed are kept without its code
-        known = {name: each for name, each in now.items() if not is_old or name in began}
-        require_unchanged(began, known, path)
-
+        require_unchanged(config["inputs"], run._digests(), path)
         return run
 
     @property
@@ -675,14 +667,9 @@ def resume(
         OSError: If it cannot be written. It can be resumed again.
     """
     path = Path(folder)
-    config = read_summary(path)["config"]
-    kind = _kind(config)
-    if kind is Run and "world" not in config:
-        raise InputError(BEGUN_IN_ANOTHER_FORMAT, path=path)
-
     return go_on(
         path,
-        kind,
+        _kind(read_summary(path)["config"]),
         hosts=hosts,
         model=model,
         application=application,
@@ -764,24 +751,6 @@ def _kind(config: Mapping[str, Any]) -> Any:
 def _alone(key: str) -> Any:
     module, name = _ALONE[key]
     return getattr(import_module(module), name)
-
-
-def _of_the_feed(config: Mapping[str, Any], path: Path) -> dict[str, Any]:
-    """Convert what earlier versions kept of a run of the feed to the current form.
-
-    Raises:
-        InputError: If it is something else.
-    """
-    if not {"agents", "ticks_per_round"} <= config.keys():
-        raise InputError("does not hold a run of a world", path=path)
-
-    given = {"preset": "classic", **config.get("parameters", {})}
-    if config.get("posts") is not None:
-        given["first_posts"] = config["posts"]
-    given["model_acts"] = config.get("model_acts", False)
-    others = {name: each for name, each in config.items() if name not in ("posts", "model_acts")}
-
-    return {"treatments": [], **others, "world": FEED, "parameters": given}
 
 
 def _found(world: Any) -> tuple[World[Any] | None, type[World[Any]], str | None]:
