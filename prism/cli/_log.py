@@ -272,7 +272,7 @@ def agents(
 def interactions() -> None:
     """Count how often each agent replied to, reshared and liked another's posts.
 
-    GraphML needs the extra networks.
+    GraphML needs the extra science.
 
     [bold]Examples[/bold]
 
@@ -455,42 +455,6 @@ def run_measures(
     [bold]Example[/bold]
 
     prism log run-measures runs/first runs/second --from-round 5
-    """
-
-
-@_table(
-    _WHOLE,
-    "science:steady_state",
-    shown="measure observations burn_in mean adf_p kpss_p verdict",
-)
-def steady(by: Literal["round", "tick"] = "round") -> None:
-    """Find when each measure stops drifting: burn-in by MSER, and tests of the rest.
-
-    Needs the extra science. With --by ticks, the series are acts and agents in each state.
-
-    Options:
-        by: Time unit of the series.
-    """
-
-
-@_table(_FEED, "science:tails", shown_by="columns_of_tails")
-def tails(
-    by_round: ByRound = False,
-    bootstrap: Annotated[int, typer.Option(metavar="N", min=0)] = 0,
-    seed: Annotated[int, typer.Option(min=0)] = 0,
-) -> None:
-    """Fit power laws to the tails of a run: cascades, posts, likes, views and followers.
-
-    Needs the extra science.
-
-    Options:
-        bootstrap: Bootstrap samples for the p-value of each power law; 2,500 give a precision of
-            .01.
-        seed: Seed of the bootstrap.
-
-    [bold]Example[/bold]
-
-    prism log tails runs/first --bootstrap 100
     """
 
 

@@ -201,13 +201,6 @@ def columns_of_decisions(_table: Any, given: Mapping[str, Any]) -> Sequence[str]
     return (*given["by"], *figures)
 
 
-def columns_of_tails(_table: Any, given: Mapping[str, Any]) -> Sequence[str]:
-    """Return the columns of tails to draw, with the p-value of a power law if it was computed."""
-    p_value = ("ks_p",) if given["bootstrap"] else ()
-    fitted = ("round", "what", "values", "xmin", "in_tail", "exponent")
-    return (*fitted, *p_value, "lognormal_p", "verdict")
-
-
 def columns_of_posts(table: pl.DataFrame, _given: Mapping[str, Any]) -> Sequence[str]:
     """Return the columns of an agent's posts, with its decisions if they have IDs.
 
@@ -251,7 +244,7 @@ def graphml(opened: RunLogs) -> bytes:
 
     Raises:
         InputError: If two agents have names that XML cannot tell apart.
-        MissingExtraError: If the extra ``networks`` is not installed.
+        MissingExtraError: If the extra ``science`` is not installed.
     """
     from prism.analysis import interaction_graph
 

@@ -45,17 +45,3 @@ def test_a_run_is_read_from_top_to_bottom(folder: Path, log: Prism) -> None:
     lines = {line.split()[0]: line.split()[1] for line in said.out.splitlines() if line.split()[1:]}
     assert lines["posts"] == str(row["posts"])
     assert lines["browsing"] == f"{row['browsing']:.4g}"
-
-
-@pytest.mark.slow
-def test_tables_of_the_extra_science(folder: Path, log: Prism) -> None:
-    """Steady states and tails are told in words, also that a run is too short."""
-    pytest.importorskip("statsmodels")
-    pytest.importorskip("powerlaw")
-    said = log("steady", folder)
-    assert said.status == 0
-    assert "too short" in said.out
-    said = log("tails", folder, "--by-round")
-    assert (said.status, said.err) == (0, "")
-    assert max(len(line.rstrip()) for line in said.out.splitlines()) <= 80
-    assert "cascades" in said.out

@@ -43,7 +43,7 @@ def interactions(logs: RunLogs) -> pl.DataFrame:
 def interaction_graph(logs: RunLogs) -> Any:
     """Return the interactions of one run as a directed graph of networkx.
 
-    Needs the extra ``networks``.
+    Needs the extra ``science``.
 
     Args:
         logs: The log of one run, from `read_log`.
@@ -58,7 +58,7 @@ def interaction_graph(logs: RunLogs) -> Any:
         InputError: If there are several runs, which would be mixed.
         MissingExtraError: If networkx is not installed.
     """
-    networkx = import_extra("networkx", "analysis", extra="networks")
+    networkx = import_extra("networkx", "analysis", extra="science")
     if len(logs.runs) > 1:
         raise InputError(f"a graph shows one run, but there are {len(logs.runs)}: name one of them")
 

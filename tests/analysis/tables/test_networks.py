@@ -107,7 +107,7 @@ def test_without_networkx_the_extra_is_named(
     """Where networkx is missing the error carries the command that installs it."""
     logs = read_log(write_log([make.move("x", "a", "b")]))
     monkeypatch.setitem(sys.modules, "networkx", None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'prism-statecharts\[networks\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install 'prism-statecharts\[science\]'"):
         interaction_graph(logs)
 
 
