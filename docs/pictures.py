@@ -57,17 +57,6 @@ from prism.workflow import Workflow
 DOCS = Path(__file__).parent
 
 
-def rooms(_folder: Path) -> str:
-    """Draw the rooms of prism and what they import."""
-    sys.path.insert(0, str(DOCS))
-    try:
-        from house import picture
-    finally:
-        sys.path.pop(0)
-
-    return picture()
-
-
 def tour(folder: Path) -> str:
     """Draw what ``prism tour`` draws."""
     command = [sys.executable, "-c", "from prism.cli import main; main()", "tour"]
@@ -390,7 +379,6 @@ def _shots(folder: Path) -> dict[str, bytes]:
 
 
 PICTURES: dict[str, Callable[[Path], str]] = {
-    "house.svg": rooms,
     "pictures/bazaar.svg": bazaar,
     "pictures/chart.svg": chart,
     "pictures/cognition.svg": thinking,

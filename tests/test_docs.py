@@ -5,43 +5,18 @@ import importlib.util
 import re
 import subprocess
 import sys
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 import typer
 
-from prism import statechart
-from prism.agents import SocialAgent
 from prism.cli._main import app
-from prism.runlog._events import EVENTS
-from tests.kit.pages import blocks_of
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
 LINKING = [ROOT / "README.md", ROOT / "CHANGELOG.md", *PAGES]
-WORDS = {
-    "trigger",
-    "source",
-    "target",
-    "guard",
-    "action",
-    "state",
-    "statechart",
-    "context",
-    "tick",
-    "round",
-    "enabled",
-    "ambiguous",
-    "decision",
-    "dwell-time",
-    "cascade",
-    "depth",
-    "breadth",
-}
-
 _FENCED = re.compile(r"^(`{3,})(\S*)[^\n]*\n(.*?)^\1$", re.DOTALL | re.MULTILINE)
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 
@@ -101,33 +76,6 @@ def test_links_lead_somewhere() -> None:
             assert is_there, f"{page}: {link} leads to no heading"
 
 
-def test_links_are_read_at_all() -> None:
-    """The reader of links sees those that are there, with their anchors."""
-    assert "glossary.md#statechart" in links_of(DOCS / "tutorial.md")
-    assert "three-walks" in anchors_of(DOCS / "architecture.md")
-    assert "runstarted" in anchors_of(DOCS / "reference" / "events.md")
-
-
-def test_every_term_of_the_glossary_is_linked() -> None:
-    """The terms are in alphabetical order without duplicates, and each is linked."""
-    title, *terms = anchors_of(DOCS / "glossary.md")
-    linked = {
-        link.partition("#")[2]
-        for page in PAGES
-        for link in links_of(page)
-        if "glossary.md#" in link
-    }
-    within = {link[1:] for link in links_of(DOCS / "glossary.md") if link.startswith("#")}
-    assert title == "glossary"
-    assert terms == sorted(set(terms))
-    assert set(terms) - linked - within == set()
-
-
-def test_the_words_of_the_field_are_in_the_glossary() -> None:
-    """Every word that code and pages use in a sense of their own is explained."""
-    assert set(anchors_of(DOCS / "glossary.md")) >= WORDS
-
-
 def commands_of(command: Any, path: str = "prism") -> list[tuple[str, Any]]:
     """Return every command below one, with the words that call it."""
     found = [
@@ -166,19 +114,6 @@ def test_the_reference_of_the_command_line_equals_its_help() -> None:
         ] == [], path
 
 
-def test_modules_with_names_of_their_own_are_documented() -> None:
-    """The engine names the modules with public names of their own, and the reference has them."""
-    reference = (DOCS / "reference" / "statechart.md").read_text(encoding="utf-8")
-    apart = set(re.findall(r"`(prism\.statechart\.[a-z]+)`", statechart.__doc__ or ""))
-    assert set(re.findall(r"^## (prism\.[\w.]+)$", reference, re.MULTILINE)) == apart
-    explanation = statechart.social_media_chart().explain(SocialAgent("ada"), "feed_ready")
-    assert any(type(explanation).__name__ in import_module(name).__all__ for name in apart)
-
-
-PICTURE = r"!\[[^\]]+\]\((?:docs/)?pictures/tour(?:-chart|-curves)?\.svg\)"
-OPENINGS = [ROOT / "README.md", DOCS / "index.md"]
-
-
 def pictures_script() -> Any:
     spec = importlib.util.spec_from_file_location("pictures", DOCS / "pictures.py")
     assert spec is not None
@@ -189,24 +124,6 @@ def pictures_script() -> Any:
 
 
 PICTURES = pictures_script()
-
-
-@pytest.mark.parametrize("page", OPENINGS, ids=name_of)
-def test_first_pages_say_what_prism_is_show_it_and_answer_a_question(page: Path) -> None:
-    """After two sentences come the pictures, then the line that installs and the one that runs."""
-    text = page.read_text(encoding="utf-8")
-    opening = re.match(rf"# prism\n\n([^!]+)\n\n(?:{PICTURE}\n)+\n", text)
-    assert opening is not None
-    assert len(re.findall(r"\.(?=\s|$)", opening[1])) == 2
-    install, first = (block.code for block in blocks_of(text)[:2])
-    assert install == "python3 -m venv .venv && . .venv/bin/activate && pip install .\n"
-    assert first.startswith("$ prism tour\n")
-
-
-def test_first_pages_show_the_same_lines() -> None:
-    """The README and the documentation's first page begin with the same commands."""
-    first, second = (blocks_of(page.read_text(encoding="utf-8"))[:2] for page in OPENINGS)
-    assert first == second
 
 
 @pytest.mark.parametrize("name", PICTURES.PICTURES)
@@ -245,32 +162,6 @@ def test_an_older_picture_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert PICTURES.is_stale("a.svg")
 
 
-def test_pictures_have_a_text_for_those_who_do_not_see_them() -> None:
-    """Every picture has an alternative text that says what it shows."""
-    for page in LINKING:
-        for text, link in re.findall(r"!\[([^\]]*)\]\(([^)]+)\)", prose_of(page)):
-            assert len(text.split()) >= 5, f"{name_of(page)}: {link}"
-
-
-MOST_WORDS, MOST_PAGES, MOST_ON_A_PAGE = 30_000, 40, 1_500
-FOR_DEVELOPERS = ("architecture.md", "contributing.md", "specification.md")
-GENERATED = ("changelog.md",)
-
-
-def words_of(page: Path) -> int:
-    return len(prose_of(page).split())
-
-
-def test_the_documentation_stays_short_enough_to_be_read() -> None:
-    """Pages for users have bounds together, and every page has one; the reference has none."""
-    pages = [page for page in PAGES if page.parent.name != "reference"]
-    long = {name_of(page): words_of(page) for page in pages if words_of(page) > MOST_ON_A_PAGE}
-    assert long == {}
-    for_users = [page for page in pages if page.name not in (*FOR_DEVELOPERS, *GENERATED)]
-    assert len(for_users) <= MOST_PAGES
-    assert sum(map(words_of, for_users)) <= MOST_WORDS
-
-
 @pytest.mark.parametrize("page", ["contributing.md"])
 def test_every_file_that_a_guide_names_exists(page: str) -> None:
     """What somebody is told to edit is there; a new file is not, but its folder is."""
@@ -283,30 +174,10 @@ def test_every_file_that_a_guide_names_exists(page: str) -> None:
         assert place.exists() != bool(is_new), path
 
 
-def test_the_event_of_the_guide_is_a_new_one() -> None:
-    """The event that a contributor is to add is none that there is already."""
-    text = (DOCS / "contributing.md").read_text(encoding="utf-8")
-    (name,) = re.findall(r'`[A-Z_]+ = "([a-z_]+\.[a-z_]+)"`', text)
-    assert name not in {event.name for event in EVENTS}
-
-
-@pytest.mark.slow  # ruff comes with the extra dev alone
-def test_the_module_in_the_guide_can_be_taken_as_it_is() -> None:
-    """What a contributor copies has nothing to mend, and imports its room's parts, not the room."""
-    text = (DOCS / "contributing.md").read_text(encoding="utf-8")
-    (block,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    assert "from prism.analysis import" not in block
-    place = re.search(r"new `(prism/[\w/]+\.py)`", text)
-    assert place is not None
-    command = [sys.executable, "-m", "ruff", "check", "--stdin-filename", place[1], "-"]
-    done = subprocess.run(command, cwd=DOCS.parent, input=block, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout
-
-
 @pytest.mark.slow
 def test_the_site_has_sources_copy_buttons_and_an_icon(tmp_path: Path) -> None:
     """Names of the reference link to their source; blocks can be copied; pages have an icon."""
-    pytest.importorskip("sphinx", reason="needs the extra docs")
+    pytest.importorskip("sphinx", reason="needs the group docs")
     command = [sys.executable, "-m", "sphinx", "-q", "-W", "-d", str(tmp_path / "trees")]
     subprocess.run([*command, str(DOCS), str(tmp_path / "site")], check=True)
 

@@ -7,9 +7,7 @@ in a heading, by ``automodule`` or ``currentmodule``, or among the contract path
 import ast
 import inspect
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from enum import Enum
 from functools import cache
 from importlib import import_module
 from itertools import pairwise
@@ -94,11 +92,6 @@ def is_code(value: Any) -> bool:
     return inspect.isclass(value) or inspect.isroutine(value)
 
 
-def is_enum(value: Any) -> bool:
-    """Return True for a class of enums."""
-    return inspect.isclass(value) and issubclass(value, Enum)
-
-
 def described_data(module: ModuleType) -> set[str]:
     """Return the names of a module's data that have a docstring below them."""
     body = ast.parse(inspect.getsource(module)).body
@@ -149,20 +142,8 @@ def offered_names(module: ModuleType) -> list[str]:
     ]
 
 
-def public_methods(value: Any) -> Iterator[tuple[str, Any]]:
-    """Return the public methods and properties that a class of prism defines, with their names."""
-    for name, member in inspect.getmembers(value) if inspect.isclass(value) else []:
-        home = getattr(member, "__module__", None) or getattr(
-            getattr(member, "fget", None), "__module__", ""
-        )
-        is_code = inspect.isroutine(member) or isinstance(member, property)
-        if is_code and not name.startswith("_") and home.partition(".")[0] == "prism":
-            yield name, member
-
-
 MODULES = public_modules()
 DOCUMENTED = sorted(set(MODULES) & set(reference()))
-PACKAGES = [name for name in MODULES if hasattr(import_module(name), "__path__")]
 
 
 def test_public_modules_are_those_of_the_reference() -> None:
@@ -182,63 +163,12 @@ def test_every_room_has_a_page_of_the_reference() -> None:
     assert {page.stem for page in REFERENCE.glob("*.md")} == rooms | MADE
 
 
-def test_public_packages_say_what_they_offer() -> None:
-    """Every public package and the pytest plugin have an ``__all__`` without duplicates."""
-    for name in (*PACKAGES, "prism.pytest_plugin"):
-        offered = import_module(name).__all__
-        assert len(offered) == len(set(offered)) > 0, name
-
-
 def test_the_reference_documents_exactly_the_public_names() -> None:
     """What a module offers is what the reference documents, in both directions."""
     for name in DOCUMENTED:
         offered, documented = set(offered_names(import_module(name))), documented_names(name)
         assert sorted(offered - documented) == [], f"public in {name}, and not in the reference"
         assert sorted(documented - offered) == [], f"in the reference, and not public in {name}"
-
-
-@pytest.mark.parametrize("name", PACKAGES)
-def test_a_package_imports_no_public_name_that_it_does_not_offer(name: str) -> None:
-    """What a package's ``__init__`` imports from its own modules is in its ``__all__``."""
-    module = import_module(name)
-    imported = {
-        alias.asname or alias.name
-        for node in ast.walk(ast.parse(inspect.getsource(module)))
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(f"{name}.")
-        for alias in node.names
-    }
-    assert {each for each in imported if not each.startswith("_")} <= set(module.__all__)
-
-
-@pytest.mark.parametrize("name", DOCUMENTED)
-def test_every_public_class_and_function_has_a_docstring(name: str) -> None:
-    """Classes, functions, and the methods and properties that prism gives them are documented."""
-    module = import_module(name)
-    offered = [(each, getattr(module, each)) for each in offered_names(module)]
-    # an enum that is made in one line says all by the names of its members
-    bare = [
-        each
-        for each, value in offered
-        if is_code(value) and not value.__doc__ and not is_enum(value)
-    ]
-    bare += [
-        f"{each}.{method}"
-        for each, value in offered
-        for method, code in public_methods(value)
-        if not inspect.getdoc(code)
-    ]
-    assert bare == []
-
-
-def test_the_plugin_offers_its_fixtures() -> None:
-    """The fixtures of the pytest plugin are exactly the names of its ``__all__``."""
-    fixtures = [
-        node.name
-        for node in ast.walk(ast.parse(inspect.getsource(pytest_plugin)))
-        if isinstance(node, ast.FunctionDef)
-        and "pytest.fixture" in map(ast.unparse, node.decorator_list)
-    ]
-    assert sorted(fixtures) == pytest_plugin.__all__
 
 
 def test_the_options_of_the_plugin_are_in_the_reference() -> None:
@@ -257,63 +187,6 @@ def test_the_options_of_the_plugin_are_in_the_reference() -> None:
     pytest_plugin.pytest_addoption(Parser())  # type: ignore[arg-type]
     page = (REFERENCE / "testing.md").read_text(encoding="utf-8")
     assert sorted(_OPTION.findall(page)) == sorted(added)
-
-
-def test_the_reference_is_read_at_all() -> None:
-    """The reader of the reference sees modules, single names and members."""
-    statechart, errors = reference()["prism.statechart"], reference()["prism.errors"]
-    assert {"Statechart", "STATE_DESCRIPTIONS"} <= statechart.names
-    assert errors.members
-    assert "SCHEMA_VERSION" in described_data(import_module("prism.telemetry.events"))
-
-
-_REACHES_IN = re.compile(
-    r"^ *(from prism\.(?:\w+\.)*_\w+(?:\.\w+)* import (?:\([^)]*\)|[^\n]+))", re.MULTILINE
-)
-
-
-def names_reached_for(source: str) -> Iterator[tuple[str, str]]:
-    """Return what a file imports from private modules: each module and name."""
-    for statement in _REACHES_IN.findall(source):
-        (imported,) = ast.parse(statement).body
-        assert isinstance(imported, ast.ImportFrom)
-        yield from ((str(imported.module), alias.name) for alias in imported.names)
-
-
-def test_tests_enter_by_public_doors() -> None:
-    """No test imports a name from a private module that a public one offers, too."""
-    offered: dict[str, dict[str, Any]] = {}
-    for module in map(import_module, public_modules()):
-        for name in getattr(module, "__all__", ()):
-            offered.setdefault(name, {})[module.__name__] = getattr(module, name)
-
-    passed_by = {
-        (str(path), name): [door for door, thing in offered[name].items() if thing is reached]
-        for path in sorted(Path(__file__).parent.rglob("*.py"))
-        for module, name in names_reached_for(path.read_text(encoding="utf-8"))
-        if name in offered
-        for reached in [getattr(import_module(module), name, None)]
-    }
-    assert {where: doors for where, doors in passed_by.items() if doors} == {}
-
-
-def test_names_of_private_modules_are_found() -> None:
-    """The reader of imports sees private modules on any level, on several lines, in functions."""
-    source = """
-from prism.statechart.reasoner._slots import Nothing as Slots
-from prism.report._facts.counts import (
-    MISSING,
-    TreePost,
-)
-def late():
-    from prism._lazy import get
-"""
-    assert [*names_reached_for(source)] == [
-        ("prism.statechart.reasoner._slots", "Nothing"),
-        ("prism.report._facts.counts", "MISSING"),
-        ("prism.report._facts.counts", "TreePost"),
-        ("prism._lazy", "get"),
-    ]
 
 
 def test_only_the_package_of_an_extra_is_missed_by_its_name(

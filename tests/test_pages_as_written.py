@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.how_to.conftest import ADOPTING, GUIDES, SECTIONS, code_of, text_of
+from tests.how_to.conftest import ADOPTING, GUIDES, SECTIONS, code_of
 from tests.kit.pages import ROOT, Block, Reader, blocks_of
 
 DOCS = ROOT / "docs"
@@ -95,55 +95,13 @@ def checkout(tmp_path: Path) -> Path:
     return folder
 
 
-def test_one_page_says_how_to_install() -> None:
-    """The opening pages and one other have the line that installs; each extra is on that page."""
-    carrying = [
-        page
-        for page in [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
-        if any(
-            "pip install" in block.code and ".venv" in block.code
-            for block in blocks_of(page.read_text(encoding="utf-8"))
-            if not block.note
-        )
-    ]
-    assert {page.name for page in carrying} == {page.name for page in OPENINGS}
-    for page in OPENINGS:
-        first = blocks_of(page.read_text(encoding="utf-8"))[0]
-        assert first.code == f"{_FROM_CHECKOUT}\n"
-
+def test_the_page_lists_every_extra() -> None:
+    """The table of the page about installing has the extras that there are."""
     rows = re.findall(r"^\| (`[^|]*) \|", INSTALL.read_text(encoding="utf-8"), re.MULTILINE)
     known = [name for row in rows for name in re.findall(r"`([\w-]+)`", row)]
     declared = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     extras = declared["project"]["optional-dependencies"]
-    assert {*known} == {*extras} - {"bench", "dev", "docs", "test"}
-
-
-def test_pages_link_the_way_to_install_what_they_need() -> None:
-    """A page that needs an extra says so above its first block, with a link to the one page."""
-    for page in PAGES:
-        text = page.read_text(encoding="utf-8")
-        needed = _NEEDED.search(text)
-        assert bool(re.search(_NEEDS, text)) == (needed is not None), page
-        if needed is not None:
-            assert (page.parent / needed[2]).resolve() == INSTALL, page
-            assert needed.start() < text.index("\n```"), page
-
-
-def test_pages_whose_commands_make_tables_need_the_extra_for_them() -> None:
-    """A page that is followed and has a command of `prism log` needs an extra that makes tables."""
-    for page in PAGES:
-        if page in OPENINGS or is_contributing(page):
-            continue
-        blocks = blocks_of(page.read_text(encoding="utf-8"))
-        runs = [block.code for block in blocks if block.language in RUN and not block.note]
-        if any("$ prism log " in code for code in runs):
-            assert {*extras_of(page)} & {"analysis", "report", "science"}, page
-
-
-def test_guides_install_what_a_section_imports() -> None:
-    """A section on a package of somebody else has the line that installs it."""
-    for package in ("attrs", "sqlalchemy"):
-        assert f"```sh\npip install {package}\n```" in text_of(package)
+    assert {*known} == {*extras} - {"test"}
 
 
 @pytest.mark.long

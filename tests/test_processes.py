@@ -50,16 +50,3 @@ def test_a_process_has_imported_prism_and_has_one_thread() -> None:
         pytest.skip("needs a list of threads")
     done = processes.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout == "True 1\n"
-
-
-def test_a_process_that_takes_too_long_is_killed() -> None:
-    """A time limit ends it, as that of `subprocess.run` does."""
-    line = [sys.executable, "-c", "import time; time.sleep(60)"]
-    with pytest.raises(subprocess.TimeoutExpired):
-        processes.run(line, timeout=0.01)
-
-
-def test_options_of_the_interpreter_are_refused() -> None:
-    """A fork cannot begin with other options than its server."""
-    with pytest.raises(ValueError, match="not a line that a fork can carry out"):
-        processes.start([sys.executable, "-O", "-c", "pass"])

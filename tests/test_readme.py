@@ -139,17 +139,3 @@ def test_json_example_is_a_valid_population_line(tmp_path: Path) -> None:
         "ada",
         "bo",
     ]
-
-
-def test_one_line_commands_need_only_python() -> None:
-    """One line runs the simulation and one runs the tests; each needs only Python and pip."""
-    lines = [
-        line
-        for block in blocks("sh")
-        for line in block.code.splitlines()
-        if line.startswith("python3 -m venv --without-pip")
-    ]
-    assert [line.rsplit("/", 1)[-1] for line in lines] == [
-        "prism simulate --agents 100 --rounds 10",
-        "python -m pytest -n auto --dist worksteal",
-    ]

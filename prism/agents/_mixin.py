@@ -12,7 +12,6 @@ from prism.errors import AgentError, FieldTypeError, FieldValueError
 from prism.statechart import AgentState, Configuration, StateTransition
 from prism.statechart._engine.writing import FIELD_DEFAULTS, is_pydantic, write_plain
 from prism.statechart.transitions import shared_edge
-from prism.telemetry._loggers import warn_standard
 
 _STORED = (
     "_state",
@@ -75,11 +74,6 @@ class StatechartMixin:
         try:
             agent._state = next(iter(cls.state_type))
         except AttributeError as error:
-            if hasattr(cls, "__mapper__"):
-                raise AgentError(
-                    f"{cls.__name__} maps '_state', which is the mixin's own: map 'state' instead, "
-                    f"such as {_column_of(cls)}"
-                ) from error
             raise AgentError(
                 f"{cls.__name__} is frozen ({error}): put the frozen value into a field of an "
                 "agent with StatechartMixin"
@@ -100,13 +94,6 @@ class StatechartMixin:
                 f"{cls.__name__} is a pydantic model, which keeps only declared fields: leave "
                 "StatechartMixin out and declare 'state', and 'ticks_in_state' and 'state_history' "
                 "as needed, as fields of the model"
-            )
-
-        # SQLAlchemy has mapped its declarative classes by now
-        if hasattr(cls, "__mapper__") and isinstance(cls.state, property):
-            warn_standard(
-                f"{cls.__name__} is mapped by SQLAlchemy, but its state is no column, so it is not "
-                f"saved: declare {_column_of(cls)}"
             )
 
         cls._prism_kept = all(
@@ -258,11 +245,6 @@ class StatechartMixin:
 
         self.state = new_state
         write_plain(self, shared_edge(previous, new_state, trigger), time(), context)
-
-
-def _column_of(cls: type[StatechartMixin]) -> str:
-    kind = cls.state_type.__name__
-    return f"state: Mapped[{kind}] = mapped_column(Enum({kind}))"
 
 
 def _is_state_of(value: object, state_type: type[Enum]) -> bool:

@@ -16,7 +16,6 @@ from prism.agents._mixin import StatechartMixin
 from prism.agents._relevance import Terms, overlap, relevance, terms_of
 from prism.errors import FieldValueError
 from prism.statechart import AgentState, Decider, RandomStream, Statechart, StateTransition
-from prism.statechart._engine.arguments import NOT_GIVEN
 from prism.statechart._engine.writing import DEFAULT_MAX_HISTORY_DEPTH
 from prism.statechart.social import DECIDES
 from prism.statechart.states import state_text
@@ -69,7 +68,7 @@ class SocialAgent(StatechartMixin):
         *,
         archetype: Archetype | str | None = None,
         following: Iterable[str] = (),
-        state: Enum = NOT_GIVEN,
+        state: Enum | None = None,
         state_history: Iterable[StateTransition] = (),
         ticks_in_state: int = 0,
         engagement_threshold: float | None = None,
@@ -90,7 +89,7 @@ class SocialAgent(StatechartMixin):
         self.following: tuple[str, ...] = tuple(_texts("following", following))
         self.pending_action: PendingAction | None = None
         self.random: RandomStream | None = None
-        if state is not NOT_GIVEN:
+        if state is not None:
             self.state = cast(Any, state)
 
         self.max_history_depth = max_history_depth

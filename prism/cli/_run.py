@@ -50,8 +50,6 @@ class _Asked:
         rounds: Number of rounds; by default the world's own.
         ticks: Number of ticks in a round; by default the world's own.
         seed: Seed of every random number; the same seed gives the same run.
-        columns: Compile the world's steps and hold its agents in arrays: the same run, for up to
-            millions of agents. See prism world check WORLD --columns.
         log_agents: Number of agents to log, a sample drawn by the seed. By default all, or 1000 if
             there are more than 100000. Counts and measures always cover all agents.
         log: How to write the log: plain (the default), zstd for events.jsonl.zst, or rounds, which
@@ -73,7 +71,6 @@ class _Asked:
     rounds: Annotated[int | None, typer.Option(min=1)] = None
     ticks: Annotated[int | None, typer.Option(min=1)] = None
     seed: int = 0
-    columns: Annotated[bool, typer.Option("--columns")] = False
     log_agents: Annotated[int | None, typer.Option(min=1, metavar="N")] = None
     log: Literal["plain", "zstd", "rounds"] | None = None
     parameters: Parameters = None
@@ -369,7 +366,7 @@ def _made(new: NewRun, world: Any, given: Given) -> Any:
     asked = new.asked
     _refuse(new.alone, "is for single agents, in YAML or thinking: leave it out")
     decides, writes = _who_answers(new)
-    plain = ("agents", "rounds", "ticks", "seed", "columns", "log_agents", "log")
+    plain = ("agents", "rounds", "ticks", "seed", "log_agents", "log")
 
     return Run(
         world,

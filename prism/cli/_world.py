@@ -167,8 +167,7 @@ def _indented(lines: Iterable[str]) -> Iterable[str]:
 @worlds.command()
 def check(
     world: WorldArgument,
-    agents: Annotated[str | None, typer.Option(metavar="N|FILE")] = None,
-    columns: Annotated[bool, typer.Option("--columns")] = False,
+    agents: Annotated[str, typer.Option(metavar="N|FILE")] = "100",
     keep: Annotated[list[str] | None, typer.Option(metavar="COLUMNS")] = None,
     parameters: Parameters = None,
     treatments: Treatments = None,
@@ -181,16 +180,12 @@ def check(
 
     Report state that is kept outside fields, random numbers from elsewhere, and results that depend
     on an accidental order, with the remedy for each. Without --treat, every treatment is applied
-    once. With --columns, report what cannot be compiled; if everything can, run the world with
-    objects and in columns, and compare them. Notes name probable mistakes in the charts, as prism
-    chart check does.
+    once. Notes name probable mistakes in the charts, as prism chart check does.
 
     The exit status is 0 if nothing is found, 1 if something is, and 2 if the input is wrong.
 
     Options:
-        agents: Number of agents, or a table of them; 100 by default, and 300 with --columns.
-        columns: Check whether the world can be compiled, and gives the same run in columns as with
-            objects.
+        agents: Number of agents, or a table of them.
         keep: Columns of the table to keep, separated by commas.
         rounds: Number of rounds; by default the world's own, but at most 20.
         ticks: Ticks in a round; by default the world's own.
@@ -206,14 +201,12 @@ def check(
     from prism.worlds import rehearse
 
     import_from_here()
-    look = _in_both_engines if columns else rehearse
     if sys.stderr.isatty():  # it takes a while, without anything to show
-        how = "with objects and in columns" if columns else "in fresh processes, and resumed"
-        note(f"running the world {how}, to compare the runs")
+        note("running the world in fresh processes, and resumed, to compare the runs")
     with naming_options(_ARGUMENTS):
-        found = look(
+        found = rehearse(
             world,
-            agents or ("300" if columns else "100"),
+            agents,
             rounds=rounds,
             ticks=ticks,
             seed=seed,
@@ -224,26 +217,10 @@ def check(
 
     print_findings(list(map(str, found)), list(map(asdict, found)), as_json=as_json)
     if not as_json:
-        _note_what_was_rehearsed(world, rounds, columns=columns)
+        _note_what_was_rehearsed(world, rounds)
 
 
-def _in_both_engines(
-    world: str, agents: str, *, rounds: int | None, treatments: list[str] | None, **options: Any
-) -> list[Any]:
-    """Compare a run of objects with one of columns, with every treatment in the middle."""
-    from prism.columns import compare_engines
-    from prism.worlds import Run
-    from prism.worlds._rehearse import MOST_ROUNDS, in_the_middle
-
-    run = Run(world, agents, **options)
-    run = run.replace(rounds=min(run.rounds, MOST_ROUNDS) if rounds is None else rounds)
-
-    return compare_engines(
-        run.replace(treatments=in_the_middle(run) if treatments is None else tuple(treatments))
-    )
-
-
-def _note_what_was_rehearsed(world: str, rounds: int | None, *, columns: bool) -> None:
+def _note_what_was_rehearsed(world: str, rounds: int | None) -> None:
     """Say what agreed and was left out, and the probable mistakes in the charts of a world."""
     from prism.statechart import Statechart
     from prism.worlds._addresses import address_of, load_world
@@ -256,8 +233,7 @@ def _note_what_was_rehearsed(world: str, rounds: int | None, *, columns: bool) -
         chart = getattr(kind, "chart", None)
         for each in chart.check() if isinstance(chart, Statechart) else ():
             note(f"chart of {kind.__name__}: {each.message}")
-    same = "same bytes in columns as with objects" if columns else "same run in every process"
-    note(f"the world gave the {same}" + ", and when resumed at each round" * (not columns))
+    note("the world gave the same run in every process, and when resumed at each round")
     if rounds is None and cls.rounds > MOST_ROUNDS:
         note(
             f"only the first {MOST_ROUNDS} of {cls.rounds} rounds were rehearsed; --rounds "

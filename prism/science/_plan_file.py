@@ -217,7 +217,6 @@ class PlanFile(Sizes):
         None, description="File of posts with which the social feed begins."
     )
     keep: Listed[str] = Field((), description="Columns of the file of agents to keep.")
-    columns: bool = Field(False, description="Compile the steps, and hold agents as columns.")
     log_agents: Optionally[Count] = Field(
         None, description="Number of agents that the logs cover, a sample drawn by each seed."
     )

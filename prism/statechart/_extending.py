@@ -60,6 +60,14 @@ class Changes:
 
 def extended(base: Definition[Any], changes: Changes) -> Definition[Any]:
     """Derive a definition: see `Statechart.extended`."""
+    if base.tree is not None:
+        raise _refused(
+            base,
+            [
+                "it has composites, timers, eventless transitions or guards on states, which would "
+                "be lost: define another chart"
+            ],
+        )
     added = listed(cast("Iterable[Any]", changes.states))
     members = _members(base, added)
     kept = _kept(base, changes)

@@ -8,14 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, ClassVar, Generic, Self
+from typing import Any, Generic, Self
 
 from prism.errors import DefinitionError
 from prism.statechart.states import is_state, state_text
 from prism.statechart.transitions import (
     Action,
-    DocumentPart,
-    History,
     StateT_co,
     Transition,
     as_tuple,
@@ -74,9 +72,6 @@ class State(Generic[StateT_co]):
     entry: tuple[Action, ...]
     exit: tuple[Action, ...]
 
-    start: ClassVar[tuple[Action, ...]] = ()
-    """The content that a document runs when the state's initial state is entered by default."""
-
     def __init__(
         self,
         state: StateT_co,
@@ -118,10 +113,6 @@ class State(Generic[StateT_co]):
         problems = []
         if not self.states and (self.parallel or self.initial):
             problems.append("has no substates: give it some, or leave out parallel and initial")
-        elif self.parallel and len(self.states) == 1:
-            problems.append(
-                "is parallel with only one region: give it another, or leave out parallel"
-            )
         if self.parallel and self.initial:
             problems.append("is parallel, so all its regions are entered: leave out initial")
 
@@ -132,20 +123,6 @@ def _functions(given: Any) -> tuple[Any, ...]:
     if given is None:
         return ()
     return tuple(given) if isinstance(given, (list, tuple)) else (given,)
-
-
-@dataclass(frozen=True, slots=True)
-class DocumentState(State[StateT_co]):
-    """A state of an SCXML document, which may have an ``<initial>`` with content."""
-
-    start: tuple[Action, ...] = ()  # type: ignore[misc]
-
-
-@dataclass(frozen=True, slots=True)
-class DocumentHistory(History[StateT_co]):
-    """A history of an SCXML document, whose default transition may have content."""
-
-    content: Action | None = None  # type: ignore[misc]
 
 
 class In:
@@ -252,14 +229,10 @@ def is_nested(states: Iterable[Any], transitions: Iterable[Any]) -> bool:
     """Return whether a chart says something that a flat one cannot."""
     return any(isinstance(state, State) for state in states) or any(
         isinstance(item, Transition)
-        and (not item.is_plain or isinstance(item.guard, In) or is_of_document(item))
+        and (
+            not item.is_plain
+            or isinstance(item.guard, In)
+            or isinstance(item.trigger, EventDescriptor)
+        )
         for item in transitions
-    )
-
-
-def is_of_document(item: Transition[Any]) -> bool:
-    """Return whether a transition says what only SCXML documents do."""
-    return any(
-        isinstance(each, (EventDescriptor, DocumentPart))
-        for each in (item.trigger, item.guard, item.action)
     )

@@ -14,9 +14,10 @@ from functools import cached_property
 from time import time
 from typing import TYPE_CHECKING, Any, Self, TypedDict, TypeVar, Unpack, cast, overload
 
+from prism.errors import DefinitionError
 from prism.statechart._definition import Definition, arguments_of
 from prism.statechart._engine.interpreter import Interpreter
-from prism.statechart._engine.machine import Candidate, build_machine, compile_rows, nested_machine
+from prism.statechart._engine.machine import Candidate, build_machine, compile_rows
 from prism.statechart._engine.memory import FIELD
 from prism.statechart._engine.writing import Reporter, add_missing_fields
 from prism.statechart._nesting import State
@@ -252,9 +253,6 @@ class Written(Described[StateT]):
         Args:
             guards: Guards by name, for those without a name of their own, such as lambdas.
             actions: Actions by name.
-
-        Raises:
-            DefinitionError: If the chart was read from a document with content of its own.
         """
         from prism.statechart.formats._scxml import to_scxml
 
@@ -268,22 +266,19 @@ class Written(Described[StateT]):
         guards: Functions | None = None,
         actions: Functions | None = None,
         states: type[Enum] | None = None,
-        tick: str = "1s",
         logger: EventLogger | None = None,
         clock: Callable[[], float] = time,
     ) -> Statechart[Any]:
         """Make a chart from an SCXML document; ``docs/scxml.md`` says what is read.
 
-        Nothing in the document is imported or fetched, and its expressions are evaluated within
-        bounds.
+        Nothing in the document is imported, fetched or evaluated.
 
         Args:
             text: The document.
-            guards: The functions for the names of guards, in documents that prism has written.
-            actions: The functions for the names of actions, in the same way.
+            guards: The functions for the conditions, by their names or texts.
+            actions: The functions for the names of actions.
             states: A ``str``-based Enum whose members the states are; without it one is made by
                 `state_enum`.
-            tick: What one tick stands for, for delays of events: a duration such as ``500ms``.
             logger: As for the chart itself.
             clock: As for the chart itself.
 
@@ -294,7 +289,7 @@ class Written(Described[StateT]):
         from prism.statechart.formats._scxml_reading import read_scxml
 
         make: Any = cls
-        return _remade(make, read_scxml(text, guards, actions, states, tick), logger, clock)
+        return _remade(make, read_scxml(text, guards, actions, states), logger, clock)
 
     @classmethod
     def _read(
@@ -419,17 +414,14 @@ class Statechart(Written[StateT]):
     def machine(self) -> Machine:
         """The ``transitions`` Machine of this chart. Changes made to it do not reach the chart.
 
-        For a chart with composites, its states are the leaves. Exit actions run before a
-        transition's own, entry actions after it.
-
         Raises:
-            DefinitionError: If the chart has something that a flat Machine cannot do: regions,
-                histories, eventless transitions, transitions on `done`, or probabilities.
+            DefinitionError: If the chart has composites, timers or anything else that a flat
+                Machine cannot do.
         """
         if self._nested is not None:
-            report = self._reporter
-            return nested_machine(
-                self._definition, self._nested, report.guard_failed, report.action_failed
+            raise DefinitionError(
+                f"chart {self.name!r} has composites, timers or eventless transitions, which a "
+                "Machine of the package transitions does not support: use chart.fire"
             )
         return _machine_of(self._definition, self._reporter)
 
@@ -497,7 +489,7 @@ class Statechart(Written[StateT]):
 
         Raises:
             DefinitionError: Listing every name without a transition, or all problems of the new
-                chart.
+                chart; or if this chart has composites or timers.
         """
         from prism.statechart._extending import Changes, extended
 
@@ -534,19 +526,18 @@ class Statechart(Written[StateT]):
         return find_flaws(self.definition)
 
     def fits(self, agent: object) -> list[str]:
-        """Return the attributes that a class or an agent lacks: ``state``, and those in `needs`.
+        """Return the attributes that an agent lacks: ``state``, and those in `needs`.
 
         A chart that remembers histories or times needs ``state_memory``, too, which `adopt` adds.
 
-        For a class, only its code counts: what it and its bases define, declare as fields, or
-        assign to ``self`` in a method. For an agent, the object itself counts; its properties are
-        read.
-
         Args:
-            agent: A class, or an agent.
+            agent: An agent; its properties are read.
 
         Returns:
             The missing names, in the order of ``needs``; an empty list if it fits.
+
+        Raises:
+            AgentError: If it is a class.
         """
         from prism.statechart.inspection._lint import missing, needed
 
@@ -569,7 +560,6 @@ class Statechart(Written[StateT]):
 
         Raises:
             AgentError: If the object has no ``state``.
-            TypeError: If the arguments are in another order.
         """
         from prism.statechart.inspection._explain import explain
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from enum import Enum
 from functools import lru_cache, partial
 from math import inf
-from typing import Any, ClassVar, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from prism.errors import DefinitionError, FieldValueError
 from prism.statechart._asking import Asking, asked_of
@@ -43,17 +43,6 @@ _MOST_VARIANTS = 64
 """Variants of one edge; contexts whose keys are data would make it grow without bound."""
 
 
-class DocumentPart:
-    """A guard or an action that an SCXML document has; it is called with an event as context."""
-
-    label: ClassVar[str] = "content"
-
-    @property
-    def __name__(self) -> str:
-        """Its name in logs, pictures and explanations."""
-        return self.label
-
-
 @dataclass(frozen=True, slots=True)
 class History(Generic[StateT_co]):
     """A target: the states inside a composite that were active when it was last left.
@@ -68,9 +57,6 @@ class History(Generic[StateT_co]):
     state: StateT_co
     deep: bool = False
     default: StateT_co | tuple[StateT_co, ...] | None = None
-
-    content: ClassVar[Any] = None
-    """The content that a document runs when the default is entered."""
 
     def __str__(self) -> str:
         """Return the composite with SCXML's and UML's mark of a history."""
@@ -523,7 +509,7 @@ def callable_problems(kind: str, value: object) -> list[str]:
         kind: ``guard`` or ``action``.
         value: What was given.
     """
-    if value is None or isinstance(value, DocumentPart):
+    if value is None:
         return []
     if not callable(value):
         return [f"{kind} must be callable as {kind}(agent, context), got {value!r}"]

@@ -328,7 +328,7 @@ def triggers_of(charts: Iterable[Definition[Any]]) -> frozenset[str] | None:
     """Return the triggers that any of several charts has; None if one need not name them all."""
     found: set[str] = set()
     for chart in charts:
-        if chart.tree is not None and chart.tree.is_document:
+        if chart.tree is not None and chart.tree.descriptors:
             return None
         found.update(each.trigger for each in chart.transitions)
         found.update(() if chart.tree is None else chart.tree.triggers)

@@ -8,13 +8,12 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Se
 from contextlib import contextmanager
 from dataclasses import asdict
 from functools import cached_property, partial
-from importlib import import_module
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 from prism._faults import place_of_method, shortened
-from prism.errors import InputError, MissingExtraError, SimulationError
+from prism.errors import InputError, SimulationError
 from prism.runlog import SimulatedClock
 from prism.runlog._keys import WORLD_EVENTS
 from prism.runs._running import run_to_end
@@ -56,8 +55,6 @@ _MANY_OBJECTS = 100_000
 _SECONDS_BETWEEN_COLLECTIONS = 0.5
 """After so long, garbage is collected even if it is few objects, since these may be large."""
 
-COLUMNS = "prism.columns"
-
 _ONLY_LOOKS = "a measure must not change anything: use a hook, such as round_ends"
 
 BEGUN_IN_ANOTHER_FORMAT = (
@@ -88,7 +85,6 @@ class Loop:
         logger: Where to write the run's events, or None for structlog's own logger, once it is
             configured.
         clock: The run's clock.
-        columns: Whether agents are stored as columns, with compiled steps.
         log_agents: How many agents the log covers, if specified.
 
     Attributes:
@@ -116,7 +112,6 @@ class Loop:
         treatments: Sequence[str | Treatment] = (),
         logger: EventLogger | None = None,
         clock: SimulatedClock | None = None,
-        columns: bool = False,
         log_agents: int | None = None,
     ) -> None:
         if world._host is not None:
@@ -145,11 +140,10 @@ class Loop:
         setting = Setting(
             world, self._parts, seed, ticks, self.clock, logger, self._answerers, sampling
         )
-        make: Any = column_stage() if columns else AgentStage
         # a policy never waits, so yield to interruptions and to other tasks in the event loop
         self.pace: Callable[[], Awaitable[object]] = partial(asyncio.sleep, 0)
         try:
-            self._stage: AgentStage = make(setting)
+            self._stage = AgentStage(setting)
             self._prepare(agents)
         except Exception as error:
             error.__traceback__ = shortened(error)
@@ -514,18 +508,6 @@ def _differing(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]
     names += [name for name in before["world"] if before["world"][name] != after["world"][name]]
 
     return names or [name for name in before if before[name] != after[name]]
-
-
-def column_stage() -> Any:
-    """Return the stage for agents in columns, which imports this room and is loaded on demand.
-
-    Raises:
-        MissingExtraError: If numba is not installed, which the extra ``columns`` provides.
-    """
-    try:
-        return import_module(f"{COLUMNS}._stage").ColumnStage
-    except ModuleNotFoundError as error:
-        raise MissingExtraError("columns", str(error.name)) from error
 
 
 def sampling_of(agents: Any, asked: int | None) -> Sampling | None:

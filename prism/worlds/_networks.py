@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import ceil, isqrt
 from operator import index
-from typing import Any, Generic, Protocol, Self, SupportsIndex, TypeVar, cast
+from typing import Any, Generic, Protocol, SupportsIndex, TypeVar, cast
 
 from prism.errors import FieldValueError, SimulationError
 from prism.randomness import RandomStream
@@ -42,10 +42,6 @@ class Network(Generic[AgentT]):
         has_changed: Whether connections were added or removed since it was made.
         width: Agents per row, on a grid or lattice.
     """
-
-    def __new__(cls, agents: Sequence[AgentT], *_pairs: Any, **_options: Any) -> Self:
-        """Make a network of agents, of a class of its own if they are columns."""
-        return cast(Self, object.__new__(getattr(agents, "network_class", cls)))
 
     def __init__(
         self, agents: Sequence[AgentT], pairs: Iterable[Pair], *, directed: bool = False
@@ -169,7 +165,7 @@ def ring(world: Populated[AgentT], neighbours: int) -> Network[AgentT]:
     Raises:
         FieldValueError: If it is odd, or too large.
     """
-    return Network(world.agents, _pairs_by(ring_pairs, world)(len(world.agents), neighbours))
+    return Network(world.agents, ring_pairs(len(world.agents), neighbours))
 
 
 def small_world(world: Populated[AgentT], neighbours: int, rewired: float) -> Network[AgentT]:
@@ -188,7 +184,7 @@ def small_world(world: Populated[AgentT], neighbours: int, rewired: float) -> Ne
     links = size * neighbours // 2
     _require_share("rewired", rewired)
 
-    pairs = _pairs_by(small_world_pairs, world)(size, links, rewired, _stream(world))
+    pairs = small_world_pairs(size, links, rewired, _stream(world))
 
     return Network(world.agents, pairs)
 
@@ -362,12 +358,6 @@ def _find_place(end: Any, places: dict[Any, int], size: int) -> int:
         raise FieldValueError(f"{end!r} is not an agent: name agents by id, or by position from 0")
 
     return place
-
-
-def _pairs_by(function: Callable[..., list[Pair]], world: Populated[Any]) -> Callable[..., Any]:
-    """Return a faster function that makes the same connections, if the agents have one."""
-    twins: Mapping[Any, Callable[..., Any]] = getattr(world.agents, "twins", {})
-    return twins.get(function, function)
 
 
 def _require_share(name: str, value: float) -> None:

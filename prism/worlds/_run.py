@@ -58,7 +58,7 @@ from prism.telemetry._loggers import EventLogger, LateLogger
 from prism.worlds._addresses import FEED, address_of, code_of, found_at, load_world
 from prism.worlds._asking import Decider
 from prism.worlds._fields import hints_of, plain_value
-from prism.worlds._loop import BEGUN_IN_ANOTHER_FORMAT, COLUMNS, Loop
+from prism.worlds._loop import BEGUN_IN_ANOTHER_FORMAT, Loop
 from prism.worlds._parameters import (
     groups_of,
     parameter_values,
@@ -110,7 +110,6 @@ class Arguments(TypedDict, total=False):
     wording: Wording | None
     logger: EventLogger | None
     clock: SimulatedClock | None
-    columns: bool
     log_agents: int | None
     log: LogForm
 
@@ -166,9 +165,6 @@ class Run(Generic[WorldT_co]):
         logger: Where to write the events of a run that is not kept, or None for structlog's own
             logger, once it is configured.
         clock: The run's clock.
-        columns: Whether agents are stored as columns, with compiled steps. The run is the same, but
-            fast enough for a million agents. Check the world with ``prism world check WORLD
-            --columns``.
         log_agents: How many agents the log covers, a sample drawn by the seed. By default all, or
             1,000 if there are more than 100,000. Counts and measures cover all agents.
         log: How the log of a kept run is written: ``plain``, compressed with ``zstd`` as
@@ -200,7 +196,6 @@ class Run(Generic[WorldT_co]):
         rounds: Number of rounds.
         ticks: Ticks in a round.
         treatments: The treatments.
-        columns: Whether agents are stored as columns.
         log_agents: How many agents the log covers, as given.
         log: How the log is written.
         reasoner: What decides, as given, or the model.
@@ -248,7 +243,6 @@ class Run(Generic[WorldT_co]):
         wording: Wording | None = None,
         logger: EventLogger | None = None,
         clock: SimulatedClock | None = None,
-        columns: bool = False,
         log_agents: int | None = None,
         log: LogForm = "plain",
     ) -> None:
@@ -256,11 +250,8 @@ class Run(Generic[WorldT_co]):
             name: value for name, value in locals().items() if name not in ("self", "__class__")
         }
         made, self._class, self._address = _found(world)
-        self.columns: bool = columns
         self.log_agents: int | None = log_agents
         self.log: LogForm = _log_form(log, log_agents)
-        if columns:
-            _require_columns(self._class)
         if log_agents is not None:
             require_count("log_agents", log_agents)
         self._is_class = made is None
@@ -446,7 +437,6 @@ class Run(Generic[WorldT_co]):
             **({} if self.writer is None else {"writer": self.writer.to_config()}),
             # written only if given, so other runs are described as before
             **({"keep": list(columns)} if columns else {}),
-            **({"columns": True} if self.columns else {}),
             **({} if self.log_agents is None else {"log_agents": self.log_agents}),
             **({} if self.log == "plain" else {"log": self.log}),
             "inputs": self._digests(),
@@ -481,7 +471,7 @@ class Run(Generic[WorldT_co]):
         if is_old:
             config = _of_the_feed(config, path)
 
-        optional = {"keep": list, "writer": dict, "columns": bool, "log_agents": int, "log": str}
+        optional = {"keep": list, "writer": dict, "log_agents": int, "log": str}
         check_config(config, path, _KINDS, optional)
         with naming(path):
             world = load_world(config["world"])
@@ -496,7 +486,6 @@ class Run(Generic[WorldT_co]):
                 reasoner=read_decider(config),
                 writer=read_writer(config, path),
                 keep=tuple(config.get("keep", ())),
-                columns=config.get("columns", False),
                 log_agents=config.get("log_agents"),
                 log=config.get("log", "plain"),
             )
@@ -603,7 +592,6 @@ class Run(Generic[WorldT_co]):
             treatments=self.treatments,
             logger=self._logger if logger is None else logger,
             clock=self._clock,
-            columns=self.columns,
             log_agents=0 if self.log == "rounds" else self.log_agents,
         )
 
@@ -840,16 +828,6 @@ def _as_group(cls: type[World[Any]], given: Any) -> dict[str, Any]:
         raise InputError(f"must be by name, got a {type(given).__name__}", field="parameters")
 
     return dict.fromkeys(groups, given)
-
-
-def _require_columns(cls: type[World[Any]]) -> None:
-    """Refuse a world that cannot be compiled.
-
-    Raises:
-        DefinitionError: If it cannot be compiled; the message lists all reasons by file and line.
-    """
-    if problems := import_module(COLUMNS).problems_of(cls):
-        raise DefinitionError("\n".join(problems))
 
 
 def _made(cls: type[World[Any]], parameters: Mapping[str, Any]) -> World[Any]:

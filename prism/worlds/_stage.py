@@ -154,13 +154,11 @@ class AgentStage:
     Attributes:
         host: The run, as its agents and its world see it.
         has_fields: True, since agents have the fields that their class declares.
-        host_class: The class of the run.
         logger: Where events currently go.
         ticks: What runs the ticks, from the end of `setup` on.
     """
 
     has_fields: bool = True
-    host_class: type[RunHost] = RunHost
 
     def __init__(self, setting: Setting) -> None:
         world = setting.world
@@ -183,7 +181,7 @@ class AgentStage:
             self._asking = AsTheyCome(setting.answerers, given, setting.clock)
         # with open ticks, events wait there for those of earlier decisions
         self.logger: EventLogger | None = given if self._asking is None else self._asking.logger
-        self.host: RunHost = self.host_class(
+        self.host: RunHost = RunHost(
             world,
             setting.seed,
             setting.ticks_per_round,

@@ -23,7 +23,6 @@ MODULES = {
     "agent_memory": "tests.benchmarks.agent_memory",
     "worlds": "tests.benchmarks.worlds",
     "tokens": "tests.benchmarks.tokens",
-    "columns": "tests.benchmarks.columns",
 }
 
 Run = Callable[[Effort], Sequence[Table]]

@@ -136,7 +136,7 @@ def test_guards_of_a_file_are_known_by_name_only(explain: Explain, prism: Prism)
     """The guards of a file are unknown, apart from those of built-in charts."""
     transition = {"trigger": "push", "source": "shut", "target": "open", "guard": "is_strong"}
     document = {
-        "schema": 1,
+        "schema": 2,
         "states": ["open", "shut"],
         "initial": "shut",
         "transitions": [transition],

@@ -114,7 +114,7 @@ def test_charts_with_hostile_names_are_drawn(kind: str, tidy: Prism) -> None:
     """A chart and a workflow of hostile states are exported, from files of such names."""
     states = [name for name in NAMES if name.strip()]
     chart = {
-        "schema": 1,
+        "schema": 2,
         "name": HOSTILE,
         "states": states,
         "initial": states[0],

@@ -13,7 +13,7 @@ from tests.cli.test_log import simulated
 from tests.kit.commands import Prism
 
 TINY = {
-    "schema": 1,
+    "schema": 2,
     "name": "social_feed",
     "states": ["idle"],
     "initial": "idle",

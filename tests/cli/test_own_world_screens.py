@@ -118,12 +118,6 @@ def test_a_chart_may_have_no_time_outs(game: tuple[Prism, str]) -> None:
     assert "cooperating" in ended.out
 
 
-def test_a_class_of_a_file_is_held_against_a_chart(game: tuple[Prism, str]) -> None:
-    """``chart fits`` takes a file for the class, as for the chart."""
-    assert game[0]("chart", "fits", "social_media", "own_game.py:Player").status == 1
-    assert game[0]("chart", "fits", "own_game.py:Player", "own_game.py:Player").status == 0
-
-
 def test_states_of_texts_are_members_of_their_names() -> None:
     """A member is called as its text; what makes no name, or the same twice, is numbered."""
     mood = state_enum("Mood", ["calm", "very angry", "7", "a b", "a-b", "S1"])

@@ -40,7 +40,7 @@ number = 3
 """
 
 DOCUMENT = {
-    "schema": 1,
+    "schema": 2,
     "name": "doors",
     "states": ["open", "shut"],
     "initial": "shut",
@@ -62,8 +62,8 @@ FILES = {
     "newer.json": json.dumps({**DOCUMENT, "schema": 9}),
     "unknown.json": json.dumps({**DOCUMENT, "stats": []}),
     "list.json": "[]",
-    "truncated.json": '{\n"schema": 1,\n"states": [',
-    "twice.json": '{"schema": 1, "schema": 1}',
+    "truncated.json": '{\n"schema": 2,\n"states": [',
+    "twice.json": '{"schema": 2, "schema": 1}',
     "empty.json": "",
     "latin.json": "é",
     "deep.json": "[" * 100_000,

@@ -44,7 +44,7 @@ ROOT = Path(__file__).parents[2]
 
 REASONS = ("needs a model", "needs a browser", "needs a cluster", "takes minutes")
 DIRECTIVES = ("{eval-rst}", "{include}", "{toctree}")
-OTHER_PROGRAMS = (".", "cmp", "ollama", "pip", "pytest")
+OTHER_PROGRAMS = (".", "cmp", "ollama", "pip", "pytest", "uv")
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 _BLOCK = re.compile(r"(?:^<!-- test: (.*) -->\n)?^```(\S+).*\n((?s:.*?))^```$", re.MULTILINE)

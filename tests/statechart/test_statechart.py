@@ -304,7 +304,7 @@ def test_an_empty_format_is_the_plain_text() -> None:
         ("mermaid", "stateDiagram-v2\n"),
         ("dot", 'digraph "moods" {\n'),
         ("scxml", "<?xml "),
-        ("json", '{\n  "schema": 1,'),
+        ("json", '{\n  "schema": 2,'),
         ("svg", "<svg "),
     ],
 )

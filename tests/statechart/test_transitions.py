@@ -428,7 +428,7 @@ def test_what_does_not_run_when_it_is_called_is_refused_at_definition(
 def test_a_document_with_such_a_function_is_refused() -> None:
     """A chart that is read gets its functions checked, too."""
     data = {
-        "schema": 1,
+        "schema": 2,
         "states": ["a"],
         "initial": "a",
         "transitions": [{"trigger": "go", "source": "a", "target": "a", "guard": "short"}],

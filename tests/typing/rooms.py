@@ -13,7 +13,6 @@ from prism.cognition import (
     Match,
     Memory,
 )
-from prism.columns import problems_of
 from prism.drawing import Arrow, Diagram, draw_svg, to_mermaid
 from prism.expressions import Expression
 from prism.files import write_durably
@@ -42,8 +41,6 @@ Run(Feed, reasoner=Model("llama3.2", mode="loud"))  # type: ignore[arg-type]  # 
 assert_type(Expression("tick > 2").holds({"tick": 3}), bool)
 Expression(3)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 
-assert_type(problems_of(Feed), list[str])
-problems_of(Feed())  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 
 write_durably("note.txt", b"")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 

@@ -3,16 +3,18 @@
 import sys
 import tracemalloc
 from itertools import product
+from pathlib import Path
 from types import FrameType
 
 import pytest
 
+import prism
 from prism.runlog import SimulatedClock
 from prism.testing import ScriptedWriter
 from prism.workflow import Workflow, WorkflowAgent
-from tests.kit.ways import ROOT
 
 STATES = [f"s{number}" for number in range(200)]
+ROOT = f"{Path(prism.__file__).parent}/"
 
 
 def written(transitions: list[str] | None, states: list[str] = STATES) -> str:

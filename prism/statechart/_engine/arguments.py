@@ -1,18 +1,12 @@
-"""Checks of a call, its agent and its event before a transition is chosen.
-
-A call that must be a mistake, such as one in the argument order of another engine, gets a TypeError
-that shows the right one. It must not pass for an event that does not apply.
-"""
+"""Checks of an agent and an event before a transition is chosen."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from enum import Enum
-from inspect import signature
 from threading import get_ident
-from types import FunctionType
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic
 
 from prism.errors import AgentError, UnknownStateError, UnknownTriggerError
 from prism.statechart._definition import Definition
@@ -24,88 +18,7 @@ from prism.statechart.states import state_text
 from prism.statechart.transitions import StateT
 from prism.telemetry._loggers import warn_standard
 
-AfireT = TypeVar("AfireT", bound=Callable[..., Any])
-
-NOT_GIVEN: Any = object()
-"""Default of arguments that are refused (``current_state``) or missed (``reasoner``) by name."""
-
 _MOST_LISTED = 20
-
-_ORDER = "the agent comes first, then the trigger, then the context"
-
-
-def refuse_state(method: str, agent: object, trigger: object, current_state: object) -> None:
-    """Refuse a call that gives the agent's state, as a fourth argument or by name.
-
-    Args:
-        method: ``fire`` or ``afire``.
-        agent: What was given as the agent.
-        trigger: What was given as the trigger.
-        current_state: What was given, or `NOT_GIVEN`.
-
-    Raises:
-        TypeError: If a state, or anything else, was given.
-    """
-    if current_state is NOT_GIVEN:
-        return
-
-    call = _right_call(method, agent, trigger)
-    raise TypeError(
-        f"{method} takes no current state: the agent knows its own; {_ORDER}: write {call}"
-    )
-
-
-def checks_reasoner_itself(afire: AfireT) -> AfireT:
-    """Let `Statechart.afire` complain of a missing reasoner itself, with the right call."""
-    # type checkers and readers of the signature go on seeing a required argument
-    vars(afire)["__signature__"] = signature(afire)
-    cast(FunctionType, afire).__kwdefaults__ = {"reasoner": NOT_GIVEN}
-    return afire
-
-
-def require_reasoner(
-    agent: object, trigger: object, current_state: object, reasoner: object
-) -> None:
-    """Refuse a call of `Statechart.afire` with a state or without a reasoner.
-
-    Raises:
-        TypeError: If a state was given, or no reasoner.
-    """
-    refuse_state("afire", agent, trigger, current_state)
-    if reasoner is NOT_GIVEN:
-        raise TypeError(
-            f"afire needs a reasoner; {_ORDER}: write {_right_call('afire', agent, trigger)}"
-        )
-
-
-def require_trigger(
-    trigger: object, context: object, triggers: Container[object], some_state: Enum
-) -> None:
-    """Refuse a state in the trigger's place, or a context before the trigger.
-
-    Args:
-        trigger: What was given as the trigger.
-        context: What was given as the context.
-        triggers: The triggers of the chart.
-        some_state: Any state of the chart; its class tells states from other texts.
-
-    Raises:
-        TypeError: If it is not a trigger.
-    """
-    if type(trigger) is str:
-        # the text of a state may be a trigger, too, so both must be out of place
-        comes_late = isinstance(context, str) and trigger not in triggers and context in triggers
-        misplaced = comes_late and trigger in map(state_text, type(some_state))
-    elif isinstance(trigger, str):
-        misplaced = isinstance(trigger, type(some_state)) and trigger not in triggers
-    else:
-        misplaced = isinstance(context, str)
-
-    if misplaced:
-        call = _right_call("fire", context)
-        raise TypeError(
-            f"the trigger must be the name of an event, got {trigger!r}; {_ORDER}: write {call}"
-        )
 
 
 def cannot_drive(chart: str, agent: object, error: AttributeError) -> AgentError:
@@ -117,9 +30,7 @@ def cannot_drive(chart: str, agent: object, error: AttributeError) -> AgentError
         error: What reading its state raised.
     """
     kind = type(agent)
-    if isinstance(agent, str):
-        problem = f"the text {agent!r}: {_ORDER}: write {_right_call('fire', agent)}"
-    elif hasattr(kind, "state"):
+    if hasattr(kind, "state"):
         problem = (
             f"{kind.__name__!r}: its 'state' cannot be read ({error}); make sure that its "
             "constructor sets it"
@@ -222,18 +133,6 @@ def did_you_mean(text: object, known: Sequence[str]) -> str:
     return f": known are {listing}" + (f" and {more} more" if more > 0 else "")
 
 
-def _right_call(method: str, *given: Any) -> str:
-    """Return a call with the trigger that is among the arguments, wherever it stands."""
-    trigger = next(
-        (text for text in given if isinstance(text, str) and not isinstance(text, Enum)),
-        "feed_ready",
-    )
-    if method == "afire":
-        return f"await chart.afire(agent, {trigger!r}, context, reasoner=reasoner)"
-
-    return f"chart.{method}(agent, {trigger!r}, context)"
-
-
 MOST_UNKNOWN_TRIGGERS = 100
 """Unknown triggers of which a chart warns; where events are data there is no end of them."""
 
@@ -280,22 +179,16 @@ class Checks(Generic[StateT]):
 
     # Triggers
 
-    def _require_trigger(self, trigger: Any, context: Any) -> None:
-        """Refuse what stands in the wrong place, and say if no transition has the trigger."""
-        if type(trigger) is str and trigger in self._triggers:
-            return
-
-        require_trigger(trigger, context, self._triggers, self._definition.states[0])
-
+    def _require_trigger(self, trigger: Any) -> None:
+        """Say if no transition has a trigger."""
         try:
             is_known = trigger in self._triggers
         except TypeError:
             # no trigger is unhashable
             is_known = False
 
-        # a document's chart need not know the events of others beforehand
         tree = self._definition.tree
-        if is_known or (tree is not None and tree.is_document):
+        if is_known or (tree is not None and tree.reacts_to(trigger)):
             return
 
         problem = (

@@ -62,7 +62,7 @@ class Chooser(Checks[StateT]):
     def _first_enabled(
         self, agent: Any, trigger: str, context: Any, answer: Answer | None
     ) -> Candidate[StateT] | None:
-        candidates = self._candidates(agent, trigger, context)
+        candidates = self._candidates(agent, trigger)
         if answer is None:
             return next(self._passing(candidates, agent, context), None)
 
@@ -164,7 +164,7 @@ class Chooser(Checks[StateT]):
             self._reporter.discarded(agent, trigger, state, target, reason)
 
     def _enabled(self, agent: Any, trigger: str, context: Any) -> list[Candidate[StateT]]:
-        candidates = self._candidates(agent, trigger, context)
+        candidates = self._candidates(agent, trigger)
         if self._nested is not None:
             return list(self._opened(candidates, agent, context))
         if engine_hooks:
@@ -203,9 +203,8 @@ class Chooser(Checks[StateT]):
         if not edge.plan.is_open:
             return candidate
 
-        assert self._nested is not None
         found: Candidate[StateT] | None
-        if edge.plan.is_plain and not engine_hooks and self._nested.new_session is None:
+        if edge.plan.is_plain and not engine_hooks:
             arcs = self._first_passing(edge.plan.groups, edge, agent, context)
             found = edge.plan.together(arcs) if arcs else None
         else:
@@ -237,9 +236,6 @@ class Chooser(Checks[StateT]):
 
     def _asking(self, edge: Edge, agent: Any, context: Any) -> Callable[[Arc], bool]:
         """Return what evaluates guards, each once though several regions share a transition."""
-        assert self._nested is not None
-        if self._nested.new_session is not None:
-            context = self._nested.new_session.event_at(edge.trigger, context)
         answers: dict[Arc, bool] = {}
 
         def ask(arc: Arc) -> bool:
@@ -290,13 +286,13 @@ class Chooser(Checks[StateT]):
             if verdict is PASSED:
                 yield candidate
 
-    def _candidates(self, agent: Any, trigger: str, context: Any) -> tuple[Candidate[StateT], ...]:
+    def _candidates(self, agent: Any, trigger: str) -> tuple[Candidate[StateT], ...]:
         row = self._rows[self._require_known_state(agent)]
         try:
             return row[trigger]
         except (KeyError, TypeError):
             # nothing is wrong with an event that does not apply
-            self._require_trigger(trigger, context)
+            self._require_trigger(trigger)
             return ()
 
     def _number_of(self, edge: Edge) -> int | tuple[int, ...]:

@@ -10,16 +10,10 @@ from collections import deque
 from collections.abc import Callable
 from math import inf
 from threading import get_ident
-from typing import TYPE_CHECKING, Any, Never, Self, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 from weakref import WeakValueDictionary
 
 from prism.statechart._definition import TIMEOUT, Definition, arguments_of
-from prism.statechart._engine.arguments import (
-    NOT_GIVEN,
-    checks_reasoner_itself,
-    refuse_state,
-    require_reasoner,
-)
 from prism.statechart._engine.machine import OPEN, Candidate, Rows, distinct, leading_to
 from prism.statechart._engine.memory import memory_of
 from prism.statechart._engine.pending import (
@@ -133,7 +127,7 @@ class Interpreter(Running[StateT]):
         return chart
 
     def fire(  # noqa: C901 - written out for speed, as it says below
-        self, agent: Any, trigger: str, context: Any = None, current_state: Never = NOT_GIVEN
+        self, agent: Any, trigger: str, context: Any = None
     ) -> StateT | None:
         """Make the first transition that the event enables.
 
@@ -155,8 +149,6 @@ class Interpreter(Running[StateT]):
             trigger: Name of the event.
             context: What the event is about; passed to guards and actions, recorded by its
                 identifying fields.
-            current_state: Never given. Calls written for engines that take it get an error that
-                shows the right call.
 
         Returns:
             The agent's state once all that the event set off has run; None if nothing applied or it
@@ -165,14 +157,12 @@ class Interpreter(Running[StateT]):
         Raises:
             AgentError: (a TypeError) if the object has no ``state``, its class declares another
                 enum as ``state_type`` than the chart's, or another thread fires on it.
-            TypeError: If the arguments are in another order, or a current state is among them.
             UnknownStateError: If the agent is in a state that this chart does not define. A member
                 of another enum is one, whatever its text; plain text is taken for the member.
             UnknownTriggerError: If the chart is strict and does not have the trigger.
             RunawayError: If the agent's actions go on firing without end.
         """
-        if engine_hooks or self._firing or current_state is not NOT_GIVEN:
-            refuse_state("fire", agent, trigger, current_state)
+        if engine_hooks or self._firing:
             return self._fire_or_queue(agent, trigger, context)
 
         # from here on this is `_fire_or_queue`, written out for speed: calls and a generator would
@@ -184,7 +174,7 @@ class Interpreter(Running[StateT]):
         except (AttributeError, KeyError, TypeError):
             # nothing is wrong with an event that does not apply
             self._require_known_state(agent)
-            self._require_trigger(trigger, context)
+            self._require_trigger(trigger)
             return None
 
         for candidate in candidates:
@@ -221,13 +211,11 @@ class Interpreter(Running[StateT]):
 
         return target
 
-    @checks_reasoner_itself
     async def afire(
         self,
         agent: Any,
         trigger: str,
         context: Any = None,
-        current_state: Never = NOT_GIVEN,
         *,
         reasoner: Decider,
     ) -> StateT | None:
@@ -246,7 +234,6 @@ class Interpreter(Running[StateT]):
             agent: Anything with a writable ``state``.
             trigger: Name of the event.
             context: The event's context.
-            current_state: Never given, as in `fire`.
             reasoner: Chooses among the enabled targets.
 
         Returns:
@@ -255,7 +242,6 @@ class Interpreter(Running[StateT]):
         Raises:
             ReasonerError: If the reasoner answers with something outside the options.
         """
-        require_reasoner(agent, trigger, current_state, reasoner)
         state = self._require_known_state(agent)
         if not self._decides(state) or id(agent) in self._firing:
             return self.fire(agent, trigger, context)
@@ -411,7 +397,7 @@ class Interpreter(Running[StateT]):
         if firing is not None:
             self._require_one_thread(agent, firing[0])
             # a mistaken event is reported where it is fired, not where its turn comes
-            self._require_trigger(trigger, context)
+            self._require_trigger(trigger)
             if firing[1] is None:
                 firing[1] = deque()
             firing[1].append(QueuedFire(trigger, context, answer))
@@ -422,11 +408,7 @@ class Interpreter(Running[StateT]):
 
     def _fire_open(self, agent: Any, candidate: Candidate[StateT], context: Any) -> StateT | None:
         """Fire an event whose transitions depend on more than the agent's state."""
-        assert self._nested is not None
-        resolved: Candidate[StateT] | None = candidate
-        # guards of a document may raise events, which belong to the step
-        if self._nested.new_session is None:
-            resolved = self._resolved(candidate, agent, context)
+        resolved = self._resolved(candidate, agent, context)
         return None if resolved is None else self._commit_or_run(agent, resolved, context)
 
     # Committing

@@ -8,21 +8,17 @@ one have the same definition.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple, TypeVar
 
 from transitions import EventData, Machine
 
-from prism.errors import DefinitionError, ReasonerError
+from prism.errors import ReasonerError
 from prism.statechart._asking import told
 from prism.statechart._definition import Definition
-from prism.statechart._nesting import DONE
 from prism.statechart.states import state_text
 from prism.statechart.transitions import Action, Edge, Guard, StateT
 from prism.telemetry._instrument import GuardOutcome
-
-if TYPE_CHECKING:
-    from prism.statechart._tree.hierarchy import Hierarchy
 
 ItemT = TypeVar("ItemT")
 
@@ -133,24 +129,6 @@ def build_machine(
     definition: Definition[Any], *, guard_failed: Failed, action_failed: Failed
 ) -> Machine:
     """Make the Machine of a chart; it has no model and adds no transitions of its own."""
-    return machine_over(
-        definition,
-        (
-            hooks(
-                told(item.guard, item, item.source),
-                () if item.action is None else (told(item.action, item, item.source),),
-                (),
-                Edge(item.source, item.target, item.trigger),
-                guard_failed=guard_failed,
-                action_failed=action_failed,
-            )
-            for item in definition.transitions
-        ),
-    )
-
-
-def machine_over(definition: Definition[Any], transitions: Iterable[Mapping[str, Any]]) -> Machine:
-    """Make a Machine of a chart's states and of transitions as `transitions` takes them."""
     machine = Machine(
         model=None,
         states=[
@@ -164,78 +142,19 @@ def machine_over(definition: Definition[Any], transitions: Iterable[Mapping[str,
         ignore_invalid_triggers=True,
         name=definition.name,
     )
-    for each in transitions:
-        machine.add_transition(**each)
-
-    return machine
-
-
-def hooks(
-    guard: Guard | None,
-    before: Iterable[Action],
-    after: Iterable[Action],
-    edge: Edge,
-    *,
-    guard_failed: Failed,
-    action_failed: Failed,
-) -> dict[str, Any]:
-    """Return one transition as `transitions` takes it."""
-    return {
-        "trigger": edge.trigger,
-        # a list and a name, since the Machine takes the texts "*" and "=" for its own wildcards
-        "source": [edge.from_state],
-        "dest": edge.to_state.name,
-        "conditions": None if guard is None else _GuardCondition(guard, edge, guard_failed),
-        "before": [_ActionHook(action, edge, action_failed) for action in before],
-        "after": [_ActionHook(action, edge, action_failed) for action in after],
-    }
-
-
-def nested_machine(
-    definition: Definition[Any], rows: Rows[Any], guard_failed: Failed, action_failed: Failed
-) -> Machine:
-    """Make a Machine over the leaves of a chart.
-
-    Raises:
-        DefinitionError: Saying why there is none.
-    """
-    assert definition.tree is not None
-    reasons = [*_beyond(definition.tree)]
-    if reasons:
-        raise DefinitionError(
-            f"chart {definition.name!r} has no Machine, because a flat Machine of the package "
-            f"transitions does not support {' or '.join(reasons)}: use chart.fire"
+    for item in definition.transitions:
+        guard, action = (told(each, item, item.source) for each in (item.guard, item.action))
+        edge = Edge(item.source, item.target, item.trigger)
+        machine.add_transition(
+            item.trigger,
+            # a list and a name, since the Machine takes the texts "*" and "=" for its own wildcards
+            [item.source],
+            item.target.name,
+            conditions=None if guard is None else _GuardCondition(guard, edge, guard_failed),
+            before=None if action is None else _ActionHook(action, edge, action_failed),
         )
 
-    def made() -> Iterator[dict[str, Any]]:
-        for state in definition.states:
-            for candidates in rows[state].values():
-                for guard, _, _, edge in candidates:
-                    yield hooks(
-                        guard,
-                        (action for action, _ in edge.plan.before),
-                        (action for action, _ in edge.plan.after),
-                        edge,
-                        guard_failed=guard_failed,
-                        action_failed=action_failed,
-                    )
-
-    return machine_over(definition, made())
-
-
-def _beyond(hierarchy: Hierarchy) -> Iterator[str]:
-    if hierarchy.is_document:
-        yield "content of SCXML documents"
-    if hierarchy.tree.has_regions:
-        yield "regions"
-    if hierarchy.planner.kept:
-        yield "histories"
-    if hierarchy.planner.reacting:
-        yield "eventless transitions"
-    if any(trigger.startswith(DONE) for trigger in hierarchy.triggers):
-        yield "transitions on done"
-    if any(item.probability is not None for item in hierarchy.transitions):
-        yield "probabilities"
+    return machine
 
 
 def compile_rows(machine: Machine) -> Rows[Any]:

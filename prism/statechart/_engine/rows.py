@@ -23,11 +23,10 @@ from prism.statechart.states import state_text
 from prism.statechart.transitions import ALWAYS, Edge
 
 if TYPE_CHECKING:
-    from prism.statechart._engine.documents import Session
     from prism.statechart._tree.hierarchy import Hierarchy
 
 MOST_EVENTS = 1_000
-"""Events whose candidates a row of a document's chart keeps."""
+"""Events whose candidates a row keeps in a chart that was read from SCXML."""
 
 MOST_OUTCOMES = 1000
 """Combinations of several regions' transitions that are listed for an event."""
@@ -103,12 +102,7 @@ class NestedRows(Kept):
         self.tree = hierarchy.tree
         self._decides = hierarchy.decides
         self._arcs_of = hierarchy.arcs_of
-        self.new_session: type[Session] | None = None
-        if hierarchy.is_document:
-            # of a chart that was read from SCXML, which others need not load
-            from prism.statechart._engine.documents import Session
-
-            self.new_session = Session
+        self._matches_by_beginning = bool(hierarchy.descriptors)
         # where steps lead, as in Appendix D, although no agent can be put there
         self._beyond: set[tuple[int, ...]] = set()
         self.place: Callable[[Any], Place] = lru_cache(MOST_ROWS)(self._placed)
@@ -213,7 +207,7 @@ class NestedRows(Kept):
 
     def _row(self, state: Any) -> dict[str, tuple[Candidate[Any], ...]]:
         place = self.place(state)
-        if self.new_session is not None:
+        if self._matches_by_beginning:
             return Kept(partial(self._matching, place), MOST_EVENTS)
         return {
             trigger: self._candidates(place, _shown(trigger), groups)
@@ -221,8 +215,8 @@ class NestedRows(Kept):
         }
 
     def _matching(self, place: Place, event: Any) -> tuple[Candidate[Any], ...]:
-        """Return the candidate of an event in a document's chart."""
-        return (self.open(place, _shown(event), self.groups(place.leaves, event)[event]),)
+        """Return the candidates of an event in a chart that was read from SCXML."""
+        return self._candidates(place, _shown(event), self.groups(place.leaves, event)[event])
 
     def _only(self, state: Any, arc: Arc) -> Candidate[Any] | None:
         place = self.place(state)

@@ -7,7 +7,7 @@ has settled (SCXML, appendix D, ``mainEventLoop``). Only then follows what its a
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from prism.statechart._engine.committing import Committing
 from prism.statechart._engine.machine import EVENTLESS, Candidate
@@ -20,7 +20,6 @@ from prism.telemetry._instrument import engine_hooks
 from prism.telemetry._loggers import somebody_listens
 
 if TYPE_CHECKING:
-    from prism.statechart._engine.rows import NestedRows
     from prism.statechart._tree.numbers import Plan
 
 
@@ -69,35 +68,26 @@ class Running(Committing[StateT]):
         self, agent: Any, candidate: Candidate[StateT], context: Any, firing: Firing
     ) -> bool:
         """Make one step and those that follow from it; return False if none is enabled."""
-        raised: deque[tuple[str, Any]] = deque()
-        new_session, session = cast("NestedRows", self._nested).new_session, None
-        if new_session is not None:
-            # content of a document raises events itself, guards that fail as well
-            session = new_session(self, agent, raised)
-            context = session.event_of(candidate[3].trigger, context)
-
+        raised: deque[str] = deque()
         step = self._resolved(candidate, agent, context)
-        if step is None and not raised:
+        if step is None:
             return False
 
         for _ in range(MOST_QUEUED_FIRES + 1):
-            if step is not None:
-                plan: Plan = step[3].plan
-                self._make_step(agent, step, context, firing)
-                raised.extend(plan.raised)
-                if not (plan.settles or raised):
-                    return True
+            plan: Plan = step[3].plan
+            self._make_step(agent, step, context, firing)
+            raised.extend(plan.raised)
+            if not (plan.settles or raised):
+                return True
 
             step, context = self._following(agent, context, raised)
             if step is None:
                 return True
-            if session is not None:
-                session.failed.clear()
 
         raise restless(self._definition.name, agent)
 
     def _following(
-        self, agent: Any, context: Any, raised: deque[tuple[str, Any]]
+        self, agent: Any, context: Any, raised: deque[str]
     ) -> tuple[Candidate[StateT] | None, Any]:
         """Return the next step that needs no further event, and its context.
 
@@ -105,8 +95,9 @@ class Running(Committing[StateT]):
         """
         step = self._reacting(agent, EVENTLESS, context)
         while step is None and raised:
-            trigger, context = raised.popleft()
-            step = self._reacting(agent, trigger, context)
+            # nothing says what is done is about
+            context = None
+            step = self._reacting(agent, raised.popleft(), context)
 
         return step, context
 

@@ -52,11 +52,11 @@ class Schedule:
         }
         self.after: dict[int, list[Arc]] = _by_source(hierarchy, "after")
         self.rates: dict[int, list[Arc]] = _by_source(hierarchy, "rate")
-        self.remembers: bool = bool(planner.timed) or planner.is_document
+        self.remembers: bool = bool(planner.timed)
         # in a configuration no state alone has the limit
         has_timeout = tree.has_regions and TIMEOUT in hierarchy.triggers
         has_timers = self.limits or self.after or self.rates or planner.reacting
-        self.is_empty: bool = not (has_timers or has_timeout or planner.is_document)
+        self.is_empty: bool = not (has_timers or has_timeout)
 
     def tick(
         self, chart: Any, agent: Any, ticks: int, context: Any, *, by_chance: bool = True
@@ -188,17 +188,11 @@ class _Tick:
         return [arcs[happening]] if number < chance else []
 
     def rest(self) -> Iterator[Any]:
-        """Settle once, and fire the delayed events of a document that are due."""
+        """Settle once."""
         chart, agent, context = self._chart, self._agent, self._context
         if self._nested.planner.reacting:
             following = chart._reacting(agent, EVENTLESS, context)
             yield None if following is None else chart._run(agent, following, context)
-        if self._nested.planner.is_document:
-            from prism.statechart._engine.documents import Event, next_due
-
-            while (sent := next_due(self._memory)) is not None:
-                event = Event(sent["event"], sent["data"], sendid=sent["id"])
-                yield chart._fire_or_queue(agent, sent["event"], event)
 
     def _is_active(self, number: int) -> bool:
         return number in self._nested.place(self._agent.state).active

@@ -14,13 +14,11 @@ from prism.statechart._nesting import (
     EventDescriptor,
     In,
     State,
-    is_of_document,
     leaf_texts,
 )
 from prism.statechart._tree.numbers import CHART, Arc, HistoryAt, Node, Planner, Tree
 from prism.statechart.states import state_text
 from prism.statechart.transitions import (
-    DocumentPart,
     History,
     Transition,
     as_tuple,
@@ -46,7 +44,7 @@ def _place(target: Any, nodes: Sequence[Node], numbers: Mapping[str, int]) -> in
     if target.default is not None:
         default = tuple(numbers[state_text(each)] for each in as_tuple(target.default))
 
-    return HistoryAt(composite, target.deep, default, target.content)
+    return HistoryAt(composite, target.deep, default)
 
 
 def with_insides(states: Iterable[Any]) -> Iterator[Any]:
@@ -111,7 +109,6 @@ class Hierarchy:
             node = nodes[numbers[state_text(member_of(state))]]
             if isinstance(state, State) and state.initial:
                 node.initial = tuple(_place(each, nodes, numbers) for each in state.initial)
-                node.start = state.start
             elif node.children:
                 node.initial = (node.children[0],)
 
@@ -190,8 +187,7 @@ class Hierarchy:
             frozenset(each.composite for each in targets if isinstance(each, HistoryAt)),
             self._timed,
             frozenset(arc.source for arc in self.arcs if arc.written.trigger is None),
-            self.triggers,
-            self.is_document,
+            self.reacts_to,
         )
 
     @property
@@ -202,16 +198,6 @@ class Hierarchy:
 
         limited = frozenset(self.tree.numbers[state_text(state)] for state in self.timeouts)
         return limited.union(arc.source for arc in self.arcs if arc.written.after is not None)
-
-    @cached_property
-    def is_document(self) -> bool:
-        """Whether it was read from SCXML and does what only documents do."""
-        return any(map(is_of_document, self.transitions)) or any(
-            isinstance(each, DocumentPart)
-            for state in with_insides(self.states)
-            if isinstance(state, State)
-            for each in (*state.entry, *state.exit, *state.start)
-        )
 
     @cached_property
     def triggers(self) -> dict[str, None]:
@@ -226,6 +212,18 @@ class Hierarchy:
                 else [item.trigger]
             )
         )
+
+    @cached_property
+    def descriptors(self) -> tuple[EventDescriptor, ...]:
+        """The triggers that were read from SCXML, which match events by their beginnings."""
+        triggers = dict.fromkeys(item.trigger for item in self.transitions)
+        return tuple(each for each in triggers if isinstance(each, EventDescriptor))
+
+    def reacts_to(self, event: object) -> bool:
+        """Return whether a transition has an event as its trigger, or matches it."""
+        if event in self.triggers:
+            return True
+        return isinstance(event, str) and any(each.matches(event) for each in self.descriptors)
 
     @property
     def remembers(self) -> bool:

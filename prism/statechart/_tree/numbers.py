@@ -6,7 +6,7 @@ as pure functions of numbers. States are numbered in document order. 0 is the ch
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Literal, NamedTuple
@@ -41,7 +41,6 @@ class Node:
         exit: What is called when it is left.
         children: Numbers of the states directly inside.
         initial: Where entering it leads, for a composite.
-        start: What is called then.
         last: Number of the last state inside.
     """
 
@@ -53,7 +52,6 @@ class Node:
     exit: tuple[Action, ...] = ()
     children: list[int] = field(default_factory=list)
     initial: tuple[int | HistoryAt, ...] = ()
-    start: tuple[Action, ...] = ()
     last: int = 0
 
 
@@ -63,7 +61,6 @@ class HistoryAt(NamedTuple):
     composite: int
     deep: bool
     default: tuple[int, ...]
-    content: Action | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -240,17 +237,12 @@ class Entering(set[int]):
     Args:
         tree: The states of the chart.
         memory: What histories stand for.
-
-    Attributes:
-        content: What is called where a composite is entered for want of something inside it: the
-            content of ``<initial>`` and of a history's default transition.
     """
 
     def __init__(self, tree: Tree, memory: Memory) -> None:
         super().__init__()
         self._tree = tree
         self._memory = memory
-        self.content: dict[int, list[Action]] = {}
 
     def enter_all(self, targets: Sequence[int | HistoryAt], until: int | None) -> None:
         """Enter targets and what is around them, up to a state that is not entered itself."""
@@ -266,15 +258,12 @@ class Entering(set[int]):
     def enter(self, target: int | HistoryAt) -> None:
         """Enter a state and what is inside it (``addDescendantStatesToEnter``)."""
         if isinstance(target, HistoryAt):
-            if target.content is not None and target.composite not in self._memory:
-                self._call(target.composite, target.content)
             self.enter_all(self._tree.effective((target,), self._memory), target.composite)
             return
 
         self.add(target)
         node = self._tree.nodes[target]
         if node.kind == "composite":
-            self._call(target, *node.start)
             self.enter_all(node.initial, target)
         elif node.kind == "parallel":
             self._enter_regions(target)
@@ -283,10 +272,6 @@ class Entering(set[int]):
         for child in self._tree.nodes[parallel].children:
             if self.isdisjoint(range(child + 1, self._tree.nodes[child].last + 1)):
                 self.enter(child)
-
-    def _call(self, composite: int, *actions: Action) -> None:
-        known = self.content.setdefault(composite, [])
-        known += [action for action in actions if action not in known]
 
 
 # What a step does
@@ -317,7 +302,7 @@ class Plan:
         leaves: The active leaves afterwards.
         moves: Whether they are others than before.
         notes: What the step changes in the agent's memory; None if nothing.
-        raised: What is done now: triggers, each with its context, in order.
+        raised: What is done now: triggers, in order.
         settles: Whether something may follow of itself: eventless transitions, or raised events.
     """
 
@@ -327,7 +312,7 @@ class Plan:
     leaves: tuple[int, ...]
     moves: bool
     notes: Notes | None
-    raised: tuple[tuple[str, Any], ...]
+    raised: tuple[str, ...]
     settles: bool
 
     is_open: ClassVar[bool] = False
@@ -343,21 +328,19 @@ class Planner:
         kept: Composites that a history refers to.
         timed: States whose time is kept.
         reacting: States that have eventless transitions.
-        triggers: The triggers of the chart; nothing else need be raised.
-        is_document: Whether it was read from SCXML, whose content raises events itself.
+        reacts_to: Returns whether the chart reacts to an event; no other need be raised.
     """
 
     tree: Tree
     kept: frozenset[int]
     timed: frozenset[int]
     reacting: frozenset[int]
-    triggers: Collection[str]
-    is_document: bool = False
+    reacts_to: Callable[[str], bool]
 
     @property
     def remembers(self) -> bool:
         """Whether agents need a memory."""
-        return bool(self.kept or self.timed or self.is_document)
+        return bool(self.kept or self.timed)
 
     def beginning(self, leaves: tuple[int, ...] = ()) -> Plan:
         """Plan the step that enters the initial state, or some leaves if given."""
@@ -379,7 +362,7 @@ class Planner:
         come = self.tree.entered(arcs, {**memory, **left})
         rest = active - gone
         own = [(arc.action, rest) for arc in arcs if arc.action is not None]
-        after, raised = self._entries(sorted(come), rest, come.content)
+        after, raised = self._entries(sorted(come), rest)
         now = rest | come
         entered = tuple(sorted(now.intersection(self.tree.leaves)))
         return Plan(
@@ -390,7 +373,7 @@ class Planner:
             leaves not in ((), entered),
             self._notes(left, gone, come),
             raised,
-            bool(raised or now & self.reacting or self.is_document),
+            bool(raised or now & self.reacting),
         )
 
     def _exits(self, gone: Iterable[int], active: frozenset[int]) -> Iterator[Call]:
@@ -400,25 +383,17 @@ class Planner:
             active -= {number}
 
     def _entries(
-        self, come: Iterable[int], active: frozenset[int], content: Mapping[int, Sequence[Action]]
-    ) -> tuple[tuple[Call, ...], tuple[tuple[str, Any], ...]]:
+        self, come: Iterable[int], active: frozenset[int]
+    ) -> tuple[tuple[Call, ...], tuple[str, ...]]:
         calls: list[Call] = []
-        raised: list[tuple[str, Any]] = []
+        raised: list[str] = []
         for number in come:
             node = self.tree.nodes[number]
             active |= {number}
-            calls += [(action, active) for action in (*node.entry, *content.get(number, ()))]
-            if node.kind == "final" and not self.is_document:
-                # nothing says what is done is about
-                events = self.done(node.parent, active)
-                raised += [(each, None) for each in events if each in self.triggers]
+            calls += [(action, active) for action in node.entry]
+            if node.kind == "final":
+                raised += filter(self.reacts_to, self.done(node.parent, active))
 
-        top = self.tree.nodes[CHART].children
-        if self.is_document and any(
-            self.tree.nodes[each].kind == "final" for each in active.intersection(top)
-        ):
-            # ``exitInterpreter``: nobody leaves the states that are active now
-            calls += self._exits(active, active)
         return tuple(calls), tuple(raised)
 
     def _notes(self, left: Memory, gone: Iterable[int], come: Iterable[int]) -> Notes | None:

@@ -164,7 +164,7 @@ def _final_problems(hierarchy: Hierarchy) -> Iterator[str]:
                 f"final state {state_text(state)!r} has substates: make one of these final, and "
                 "the state around it is done when that one is entered"
             )
-        if node.exit and node.parent == CHART and not hierarchy.is_document:
+        if node.exit and node.parent == CHART:
             yield (
                 f"final state {state_text(state)!r} has an exit action, but no agent leaves it: "
                 "remove the action"

@@ -14,13 +14,12 @@ from typing import Any
 
 from prism.errors import DefinitionError
 from prism.statechart._definition import Definition
-from prism.statechart._nesting import In, State
+from prism.statechart._nesting import EventDescriptor, In, State
 from prism.statechart.formats._names import Functions, Names, joined
 from prism.statechart.states import state_text
 from prism.statechart.transitions import History, Transition
 
-SCHEMA_VERSION = 1
-NESTED_VERSION = 2
+SCHEMA_VERSION = 2
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
 
 
@@ -28,15 +27,13 @@ def to_data(
     chart: Definition[Any], guards: Functions | None, actions: Functions | None
 ) -> dict[str, Any]:
     """Write a chart as plain data: see `Statechart.to_dict`."""
-    _refuse_document(chart)
     guard_names, action_names = Names("guard", guards), Names("action", actions)
     # a flat chart has its states in definition order, whatever the order in which it was told
     told = chart if chart.tree is None else chart.tree
     order = chart.states if chart.tree is None else None
     data = {
-        "schema": SCHEMA_VERSION if chart.tree is None else NESTED_VERSION,
+        "schema": SCHEMA_VERSION,
         "name": chart.name,
-        # only where there is one, so that earlier readers take all other charts
         **({"description": chart.description} if chart.description else {}),
         "states": [_state_data(state, action_names) for state in told.states],
         "initial": _places(told.initial),
@@ -56,14 +53,6 @@ def to_data(
         raise DefinitionError(f"chart {chart.name!r} cannot be written as data: {joined(problems)}")
 
     return data
-
-
-def _refuse_document(chart: Definition[Any]) -> None:
-    if chart.tree is not None and chart.tree.is_document:
-        raise DefinitionError(
-            f"chart {chart.name!r} was read from SCXML with content of its own, which JSON "
-            "cannot hold: keep its document"
-        )
 
 
 def _ordered(states: Any, order: Any) -> list[Any]:
@@ -99,6 +88,8 @@ def _transition_data(item: Transition[Any], guards: Names, actions: Names) -> di
         "source": state_text(item.source),
         "target": _places(item.target),
     }
+    if isinstance(item.trigger, EventDescriptor):
+        data |= {"trigger": str(item.trigger), "descriptor": True}
     if isinstance(item.guard, In):
         data["guard"] = {"in": state_text(item.guard.state)}
     elif item.guard is not None:

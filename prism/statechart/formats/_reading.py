@@ -1,7 +1,6 @@
 """A chart's JSON form as it is declared, and read.
 
-Schema 1 is that of flat charts, schema 2 that of charts with composites. pydantic reads them, so
-this module is imported only where a chart is read.
+pydantic reads it, so this module is imported only where a chart is read.
 """
 
 from __future__ import annotations
@@ -19,8 +18,8 @@ from prism.errors import DefinitionError
 from prism.files._declarations import AnyText, Declaration, WholeNumber, keys_at, shaped
 from prism.files._source import Problem, Problems, Source, Where
 from prism.statechart._definition import Definition
-from prism.statechart._nesting import In, State
-from prism.statechart.formats._document import NESTED_VERSION, SCHEMA_VERSION
+from prism.statechart._nesting import EventDescriptor, In, State
+from prism.statechart.formats._document import SCHEMA_VERSION
 from prism.statechart.formats._names import Functions, joined, looked_up, unknown
 from prism.statechart.states import state_enum, state_text
 from prism.statechart.transitions import ANY_STATE, History, Transition
@@ -32,12 +31,6 @@ MOST_LEVELS = 100
 """Levels of states inside states that a document may have."""
 
 _NEXT_LINE = "\n  "
-
-
-def _version(number: int) -> int:
-    if number not in (SCHEMA_VERSION, NESTED_VERSION):
-        raise ValueError(f"must be {SCHEMA_VERSION}, got {number}")
-    return number
 
 
 def _trigger(name: str) -> str:
@@ -55,32 +48,6 @@ def _attribute(name: str) -> str:
 Name = Annotated[AnyText, Field(min_length=1)]
 Names = AnyText | list[AnyText]
 Trigger = Annotated[AnyText, AfterValidator(_trigger)]
-
-
-class TransitionDocument(Declaration):
-    """One entry of ``transitions``; guard and action are names of functions."""
-
-    trigger: Trigger
-    source: AnyText
-    target: AnyText
-    guard: AnyText | None = None
-    action: AnyText | None = None
-
-
-class ChartDocument(Declaration):
-    """The document: ``docs/charts.md`` describes it."""
-
-    version: Annotated[WholeNumber, AfterValidator(_version)] = Field(alias="schema")
-    states: list[Name] = Field(min_length=1)
-    initial: AnyText
-    transitions: list[TransitionDocument]
-    name: AnyText = "statechart"
-    description: AnyText = ""
-    decision_states: list[AnyText] = Field(default_factory=list)
-    timeouts: dict[AnyText, Annotated[int, Field(ge=1)]] = Field(default_factory=dict)
-    strict: bool = False
-    final_states: list[AnyText] = Field(default_factory=list)
-    needs: list[Annotated[AnyText, AfterValidator(_attribute)]] = Field(default_factory=list)
 
 
 class StateDocument(Declaration):
@@ -111,24 +78,38 @@ class InDocument(Declaration):
 Place = AnyText | HistoryDocument
 
 
-class NestedTransitionDocument(TransitionDocument):
-    """One entry of ``transitions`` in schema 2; a rate may be the name of a function, too."""
+class TransitionDocument(Declaration):
+    """One entry of ``transitions``; guard, action and a rate may be names of functions.
 
-    trigger: Trigger | None  # type: ignore[assignment]
-    target: Place | list[Place] | None  # type: ignore[assignment]
-    guard: AnyText | InDocument | None = None  # type: ignore[assignment]
+    A trigger that was read from SCXML is a descriptor, which matches events by their beginnings.
+    """
+
+    trigger: Trigger | None
+    descriptor: bool = False
+    source: AnyText
+    target: Place | list[Place] | None
+    guard: AnyText | InDocument | None = None
+    action: AnyText | None = None
     internal: bool = False
     after: WholeNumber | None = None
     rate: float | AnyText | None = None
     probability: float | None = None
 
 
-class NestedChartDocument(ChartDocument):
-    """The document of schema 2."""
+class ChartDocument(Declaration):
+    """The document: ``docs/charts.md`` describes it."""
 
-    states: list[Name | StateDocument] = Field(min_length=1)  # type: ignore[assignment]
-    initial: Names  # type: ignore[assignment]
-    transitions: list[NestedTransitionDocument]  # type: ignore[assignment]
+    version: WholeNumber = Field(alias="schema")
+    states: list[Name | StateDocument] = Field(min_length=1)
+    initial: Names
+    transitions: list[TransitionDocument]
+    name: AnyText = "statechart"
+    description: AnyText = ""
+    decision_states: list[AnyText] = Field(default_factory=list)
+    timeouts: dict[AnyText, Annotated[int, Field(ge=1)]] = Field(default_factory=dict)
+    strict: bool = False
+    final_states: list[AnyText] = Field(default_factory=list)
+    needs: list[Annotated[AnyText, AfterValidator(_attribute)]] = Field(default_factory=list)
 
 
 def read_chart(
@@ -144,9 +125,8 @@ def read_chart(
     if problem := _without_remedy(source.value, data):
         raise DefinitionError(f"chart {name}: {problem}")
 
-    kind = NestedChartDocument if data.get("schema") == NESTED_VERSION else ChartDocument
     problems = Problems(source)
-    document = shaped(kind, data, problems)
+    document = shaped(ChartDocument, data, problems)
     # of what has the wrong shape, the rest is looked at, too: all offences are told at once
     for where, message in _contradictions(data, functions, enum):
         problems.add(where, message)
@@ -182,10 +162,8 @@ def _without_remedy(value: object, data: Mapping[Any, Any]) -> str | None:
         return "must be an object with the keys " + ", ".join(keys_at(ChartDocument, ()))
 
     version = data.get("schema")
-    if isinstance(version, int) and not isinstance(version, bool) and version > NESTED_VERSION:
-        return (
-            f"has schema {version}, but this prism reads up to {NESTED_VERSION}: use a newer prism"
-        )
+    if type(version) is int and version != SCHEMA_VERSION:
+        return f"has schema {version}, but this prism reads schema {SCHEMA_VERSION}"
 
     if _depth(data.get("states")) > MOST_LEVELS:
         return f"states are nested more than {MOST_LEVELS} levels deep: split the chart"
@@ -283,9 +261,8 @@ def _functions_named(data: Mapping[Any, Any]) -> Iterator[tuple[Where, str, obje
     for where, state in _composites(data.get("states"), ("states",)):
         for key in ("entry", "exit"):
             yield from (((*where, key), "action", name) for name in _one_or_more(state.get(key)))
-    is_nested = data.get("schema") == NESTED_VERSION
     for number, item in enumerate(_moves(data)):
-        for key in ("guard", "action", *(("rate",) if is_nested else ())):
+        for key in ("guard", "action", "rate"):
             kind = "action" if key == "action" else "guard"
             yield ("transitions", number, key), kind, item.get(key)
 
@@ -392,21 +369,15 @@ class _Parts:
 
     def transition(self, given: TransitionDocument) -> Transition[Any]:
         """Return a transition."""
-        guard: Any = given.guard
-        is_active = isinstance(guard, InDocument)
-        basis = (
-            given.trigger,
+        guard, rate, trigger = given.guard, given.rate, given.trigger
+        return Transition(
+            EventDescriptor(trigger) if given.descriptor and trigger else trigger,
             self.states.get(given.source, ANY_STATE),
             self.place(given.target),
-            In(self.states[guard.state]) if is_active else self._function("guard", guard),
+            In(self.states[guard.state])
+            if isinstance(guard, InDocument)
+            else self._function("guard", guard),
             self._function("action", given.action),
-        )
-        if not isinstance(given, NestedTransitionDocument):
-            return Transition(*basis)
-
-        rate = given.rate
-        return Transition(
-            *basis,
             internal=given.internal,
             after=given.after,
             rate=self._function("guard", rate) if isinstance(rate, str) else rate,

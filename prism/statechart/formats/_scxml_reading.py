@@ -1,40 +1,25 @@
 """An SCXML document as a chart: its states, and the transitions between them.
 
-Everything that keeps a document from being read is reported at once, with its line.
+Only the structure is read. Conditions and actions are names or texts for which the caller has
+functions. Everything that keeps a document from being read is reported at once, with its line.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
 from prism.errors import DefinitionError
 from prism.statechart._definition import DEFAULT_NAME, Definition
-from prism.statechart._nesting import (
-    DONE,
-    DocumentHistory,
-    DocumentState,
-    EventDescriptor,
-    In,
-    State,
-)
+from prism.statechart._nesting import DONE, EventDescriptor, In, State
 from prism.statechart.formats._names import Functions, joined, looked_up, unknown
-from prism.statechart.formats._scxml_actions import ContentReader, Problems
-from prism.statechart.formats._scxml_content import Done, LateStart, Start
-from prism.statechart.formats._scxml_data import (
-    DEFAULT_LANGUAGE,
-    DIALECTS,
-    Condition,
-    Model,
-    require_tick,
-)
 from prism.statechart.formats._scxml_names import scxml_text
-from prism.statechart.formats._scxml_xml import Document, Element, parse
+from prism.statechart.formats._scxml_xml import BETWEEN, Document, Element, parse
 from prism.statechart.states import state_enum, state_text
-from prism.statechart.transitions import ANY_STATE, DocumentPart, History, Transition
+from prism.statechart.transitions import ANY_STATE, History, Transition
 from prism.telemetry._loggers import warn_standard
 
 MOST_STATES = 10_000
@@ -43,54 +28,93 @@ MOST_TARGETS = 100
 _STATES = ("state", "parallel", "final")
 _GUARD = re.compile(r"_event\.data\.guard_?(\w*)")
 _ACTIVE = re.compile(r"In\(\s*(['\"])([^'\"]*)\1\s*\)")
-_PLAIN = re.compile(r"[^\s*]+")
 _DESCRIPTOR = re.compile(r"\.?\*|[^\s.*]+(\.[^\s.*]+)*(\.\*?)?")
 _INSIDE: Mapping[str, frozenset[str]] = {
-    "scxml": frozenset({*_STATES, "datamodel"}),
-    "state": frozenset(
-        {*_STATES, "datamodel", "onentry", "onexit", "transition", "initial", "history"}
-    ),
-    "parallel": frozenset(
-        {"state", "parallel", "datamodel", "onentry", "onexit", "transition", "history"}
-    ),
-    "final": frozenset({"onentry", "onexit", "donedata"}),
+    "scxml": frozenset(_STATES),
+    "state": frozenset({*_STATES, "transition", "initial", "history"}),
+    "parallel": frozenset({"state", "parallel", "transition", "history"}),
+    "final": frozenset(),
     "history": frozenset({"transition"}),
     "initial": frozenset({"transition"}),
+    "transition": frozenset(),
 }
-"""The children that an element of the structure may have."""
+"""The children that an element may have."""
 
-_VALUES: Mapping[str, tuple[str, tuple[str, ...]]] = {
-    "scxml": ("binding", ("early", "late")),
-    "transition": ("type", ("external", "internal")),
-    "history": ("type", ("shallow", "deep")),
+_ATTRIBUTES: Mapping[str, frozenset[str]] = {
+    # those that are about data are of no effect where there are none
+    "scxml": frozenset({"version", "name", "initial", "datamodel", "binding"}),
+    "state": frozenset({"id", "initial"}),
+    "parallel": frozenset({"id"}),
+    "final": frozenset({"id"}),
+    "history": frozenset({"id", "type"}),
+    "initial": frozenset(),
+    "transition": frozenset({"event", "cond", "target", "type"}),
 }
-"""The attribute of an element that has one of a few values."""
+"""The attributes that an element may have."""
+
+_ANY, _FLAG, _NUMBER = r"(?s).*", "true|false", r"\d+"
+_OF_STATES = {"entry": _ANY, "exit": _ANY, "decision": _FLAG, "timeout": _NUMBER}
+_OWN: Mapping[str, Mapping[str, str]] = {
+    "scxml": {"description": _ANY, "strict": _FLAG, "needs": _ANY},
+    "state": _OF_STATES,
+    "parallel": _OF_STATES,
+    "final": {"entry": _ANY, "exit": _ANY},
+    "history": {"implicit": _FLAG},
+    "initial": {},
+    "transition": {
+        "exact": _FLAG,
+        "action": _ANY,
+        "source": r"\*",
+        "place": _NUMBER,
+        "after": _NUMBER,
+        "rate": _ANY,
+        "probability": _ANY,
+    },
+}
+"""The attributes of prism's namespace that an element may have, with patterns of their values."""
+
+_VALUES: Mapping[str, tuple[str, ...]] = {
+    "transition": ("external", "internal"),
+    "history": ("shallow", "deep"),
+}
+"""The values of ``type``."""
+
+
+@dataclass
+class _Problems:
+    """The problems of a document, each with its line, and the namespaces that are passed over."""
+
+    found: list[tuple[int, str]] = field(default_factory=list)
+    passed_over: dict[str, int] = field(default_factory=dict)
+
+    def add(self, element: Element, message: str) -> None:
+        """Add a problem, which keeps the document from being read."""
+        self.found.append((element.line, message))
 
 
 def read_scxml(
-    text: str,
-    guards: Functions | None,
-    actions: Functions | None,
-    enum: type[Enum] | None,
-    tick: str,
+    text: str, guards: Functions | None, actions: Functions | None, enum: type[Enum] | None
 ) -> Definition[Any]:
     """Read a chart: see `Statechart.from_scxml`."""
-    seconds = require_tick(tick)
     document = parse(text)
-    problems = Problems()
-    reader = _Reader(document, problems, guards or {}, actions or {}, enum, seconds)
+    problems = _Problems()
+    # an empty mapping may still find what it is asked
+    functions = {} if guards is None else guards, {} if actions is None else actions
+    reader = _Reader(document, problems, *functions, enum)
     if not problems.found:
         reader.read()
     if problems.found:
         name = document.root.attributes.get("name", DEFAULT_NAME)
         raise _refused(name, problems)
-    for line, message in problems.notes:
-        warn_standard(f"SCXML document, line {line}: {message}")
+    for namespace, line in problems.passed_over.items():
+        warn_standard(
+            f"SCXML document, line {line}: everything of the namespace {namespace!r} is ignored"
+        )
 
     return reader.definition()
 
 
-def _refused(name: str, problems: Problems) -> DefinitionError:
+def _refused(name: str, problems: _Problems) -> DefinitionError:
     told = [f"line {line}: {message}" for line, message in sorted({*problems.found})]
     if len(told) == 1:
         return DefinitionError(f"chart {name!r}: {told[0]}")
@@ -113,11 +137,10 @@ class _Reader:
     def __init__(
         self,
         document: Document,
-        problems: Problems,
+        problems: _Problems,
         guards: Functions,
         actions: Functions,
         enum: type[Enum] | None,
-        tick: float,
     ) -> None:
         self._root = document.root
         self._is_own = document.is_own
@@ -132,32 +155,11 @@ class _Reader:
         self._made: list[tuple[int, Transition[Any]]] = []
         self._top: list[_Place] = []
         self._starts: tuple[Any, ...] = ()
-        self._require_root()
-        if problems.found:
-            return
-
-        self._find_states()
-        language = self._root.attributes.get("datamodel", DEFAULT_LANGUAGE)
-        self._content = ContentReader(self._model(language, tick), problems)
-
-    def _require_root(self) -> None:
-        root = self._root
-        if root.tag != "scxml":
-            self._problems.add(root, f"the outermost element must be <scxml>, got <{root.tag}>")
-            return
-        language = root.attributes.get("datamodel", DEFAULT_LANGUAGE)
-        if language not in DIALECTS:
-            self._problems.add(
-                root,
-                f"the data model {language!r} is not supported: use one of {', '.join(DIALECTS)}",
-            )
-        for element in root.walk():
-            if "src" in element.attributes or "srcexpr" in element.attributes:
-                self._problems.add(
-                    element,
-                    f"<{element.tag}> has a src, which is not fetched: write its content into the "
-                    "document",
-                )
+        if self._root.tag == "scxml":
+            self._find_states()
+        else:
+            told = f"the outermost element must be <scxml>, got <{self._root.tag}>"
+            problems.add(self._root, told)
 
     # States
 
@@ -219,119 +221,98 @@ class _Reader:
             number += 1
         return text
 
-    def _model(self, language: str, tick: float) -> Model:
-        inside: dict[str, frozenset[str]] = {}
-
-        def collect(place: _Place) -> frozenset[str]:
-            found = [collect(each) for each in place.inside]
-            inside[place.text] = frozenset().union(*found) if found else frozenset({place.text})
-            return inside[place.text]
-
-        if not self._problems.found:
-            for place in self._top:
-                collect(place)
-        name = self._text(self._root.attributes.get("name", DEFAULT_NAME))
-        is_late = self._root.attributes.get("binding") == "late"
-        return Model(name, DIALECTS[language], tick, (), inside, is_late)
-
     # Reading
 
     def read(self) -> None:
         """Read everything, and collect the problems."""
-        self._require_known_children()
-        self._require_known_values()
-        self._content.declare(self._root)
+        self._require_known(self._root)
         self._tree = [self._state(place) for place in self._top]
         if "initial" in self._root.attributes:
             self._starts = self._targets(self._root, self._root.attributes["initial"])
         for place in self._places.values():
             for element in place.element.all("transition"):
                 self._transition(place, element)
-        if not self._problems.found:
-            self._simplify()
 
-    def _require_known_children(self) -> None:
-        for element in self._root.walk():
-            known = _INSIDE.get(element.tag)
-            for child in element.children if known is not None else ():
-                if " " in child.tag:
-                    self._problems.note(child, f"<{child.tag}> is ignored")
-                elif known is not None and child.tag not in known:
-                    self._problems.add(
-                        child, f"<{child.tag}> in <{element.tag}> is not supported: remove it"
-                    )
-
-    def _require_known_values(self) -> None:
-        for element in self._root.walk():
-            name, values = _VALUES.get(element.tag, ("", ()))
-            value = element.attributes.get(name)
-            if value is not None and value not in values:
+    def _require_known(self, element: Element) -> None:
+        """Refuse what is not read; what is of a foreign namespace is passed over."""
+        known, own = _ATTRIBUTES[element.tag], _OWN[element.tag]
+        unknown = [name for name in element.attributes if not self._is_foreign(name, element)]
+        unknown = [name for name in unknown if name not in known]
+        unknown += [f"prism:{name}" for name in element.own if name not in own]
+        for name in own.keys() & element.own.keys():
+            if not re.fullmatch(own[name], element.own[name]):
+                told = f"prism:{name} cannot be {element.own[name]!r}: correct it"
+                self._problems.add(element, told)
+        for name in unknown:
+            self._problems.add(
+                element, f"{name} of <{element.tag}> is not supported: remove it, or correct it"
+            )
+        if element.text:
+            self._problems.add(element, f"text in <{element.tag}> is not supported: remove it")
+        kind, kinds = element.attributes.get("type"), _VALUES.get(element.tag, ())
+        if kinds and kind is not None and kind not in kinds:
+            self._problems.add(
+                element, f"type must be {' or '.join(map(repr, kinds))}, got {kind!r}"
+            )
+        for child in element.children:
+            if self._is_foreign(child.tag, child):
+                continue
+            if child.tag in _INSIDE[element.tag]:
+                self._require_known(child)
+            else:
                 self._problems.add(
-                    element, f"{name} must be {' or '.join(map(repr, values))}, got {value!r}"
+                    child, f"<{child.tag}> in <{element.tag}> is not supported: remove it"
                 )
+
+    def _is_foreign(self, name: str, element: Element) -> bool:
+        """Return whether a name is of a foreign namespace, which is noted once."""
+        namespace, between, _ = name.rpartition(BETWEEN)
+        if between:
+            self._problems.passed_over.setdefault(namespace, element.line)
+        return bool(between)
 
     def _state(self, place: _Place) -> Any:
         element = place.element
         member = self._members[place.text]
         is_parallel = element.tag == "parallel" and bool(place.inside)
-        entry = self._entry(place)
-        leaving = [*self._functions(element, "exit"), *self._blocks(element, "onexit")]
-
-        initial, start = self._initial(place)
+        entry, leaving = self._functions(element, "entry"), self._functions(element, "exit")
+        initial = self._initial(element)
         if not place.inside and not entry and not leaving:
             return member
-        if start or (is_parallel and len(place.inside) == 1):
-            return DocumentState(
+        try:
+            return State(
                 member,
-                tuple(map(self._state, place.inside)),
-                initial,
-                is_parallel,
-                tuple(entry),
-                tuple(leaving),
-                start,
+                map(self._state, place.inside),
+                initial=initial or None,
+                parallel=is_parallel,
+                entry=entry,
+                exit=leaving,
             )
-        return State(
-            member,
-            map(self._state, place.inside),
-            initial=initial or None,
-            parallel=is_parallel,
-            entry=entry,
-            exit=leaving,
-        )
+        except DefinitionError as error:
+            self._problems.add(element, str(error))
+            return member
 
-    def _entry(self, place: _Place) -> list[Any]:
-        element, model = place.element, self._content.model
-        entry = [*self._functions(element, "entry"), *self._blocks(element, "onentry")]
-        if model.is_late and (data := self._content.data_of(element)):
-            entry.insert(0, LateStart(model, place.text, data))
-        if element.tag == "final" and place not in self._top:
-            entry.append(Done(model, place.text, self._content.donedata(element)))
-        return entry
-
-    def _initial(self, place: _Place) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-        element = place.element
+    def _initial(self, element: Element) -> tuple[Any, ...]:
         given = element.attributes.get("initial")
         inside = element.all("initial")
+        if len(inside) + (given is not None) > 1:
+            self._problems.add(element, "has several initials: leave one")
         if given is not None:
-            return self._targets(element, given), ()
+            return self._targets(element, given)
         if not inside:
-            return (), ()
+            return ()
 
         transitions = inside[0].all("transition")
         if len(transitions) != 1 or "target" not in transitions[0].attributes:
             self._problems.add(inside[0], "<initial> needs one <transition> with a target")
-            return (), ()
+            return ()
         self._require_unconditional(transitions[0])
-        content = self._content.block(transitions[0])
-        targets = self._targets(transitions[0], transitions[0].attributes["target"])
-        return targets, () if content is None else (content,)
+        return self._targets(transitions[0], transitions[0].attributes["target"])
 
     def _require_unconditional(self, element: Element) -> None:
-        for name in ("event", "cond"):
-            if name in element.attributes:
-                self._problems.add(
-                    element, f"is always made, so it has no {name}: leave out {name}"
-                )
+        own = [f"prism:{name}" for name in element.own]
+        for name in [*(each for each in ("event", "cond") if each in element.attributes), *own]:
+            self._problems.add(element, f"is always made, so it has no {name}: leave out {name}")
 
     def _targets(self, element: Element, names: str) -> tuple[Any, ...]:
         found = []
@@ -357,18 +338,17 @@ class _Reader:
     def _history(self, place: _Place, element: Element) -> History[Any]:
         member, deep = self._members[place.text], element.attributes.get("type") == "deep"
         default: Any = None
-        content = None
-        for inside in element.all("transition") if "implicit" not in element.own else ():
+        transitions = element.all("transition")
+        if len(transitions) > 1:
+            self._problems.add(element, "a history has at most one <transition>: leave one")
+        for inside in transitions if not _is_set(element, "implicit") else ():
             self._require_unconditional(inside)
-            content = self._content.block(inside)
             names = inside.attributes.get("target", "")
             found = [self._members.get(self._text(name)) for name in names.split()]
             if not found or None in found:
                 self._problems.add(inside, f"a history's default must name states, got {names!r}")
                 return History(member, deep)
             default = found[0] if len(found) == 1 else tuple(found)
-        if content is not None:
-            return DocumentHistory(member, deep, default, content)
         return History(member, deep, default)
 
     # Transitions
@@ -383,7 +363,7 @@ class _Reader:
                 ANY_STATE if own.get("source") == ANY_STATE else self._members[place.text],
                 targets,
                 self._guard(element),
-                self._action(element),
+                self._named(self._actions, "action", own.get("action"), element),
                 internal=given.get("type") == "internal" and self._is_internal(place, targets),
                 after=int(own["after"]) if "after" in own else None,
                 rate=None if rate is None else self._rate(rate, element),
@@ -393,16 +373,14 @@ class _Reader:
             self._problems.add(element, str(error))
             return
 
-        number = own.get("place", "")
-        self._made.append((int(number) if number.isdecimal() else len(self._made), item))
+        self._made.append((int(own.get("place", len(self._made))), item))
 
     def _trigger(self, element: Element) -> str | None:
         if "event" not in element.attributes:
             return None
         events = element.attributes["event"].split()
-        if self._is_own:
-            # behind it stands what its timer sends
-            return done_text(events[0]) if events else ""
+        if _is_set(element, "exact"):
+            return done_text(element.attributes["event"])
         if not events:
             self._problems.add(
                 element,
@@ -434,74 +412,36 @@ class _Reader:
         source = element.attributes.get("cond")
         if source is None:
             return None
-        active, guard = _ACTIVE.fullmatch(source.strip()), _GUARD.fullmatch(source.strip())
-        if active and self._text(active[2]) in self._members:
-            return In(self._members[self._text(active[2])])
-        if guard and self._is_own:
-            return self._named(self._guards, "guard", scxml_text(guard[1]) or "guard", element)
-
-        value = self._content.value(element, source)
-        return None if value is None else Condition(self._content.model, value)
+        name = source.strip()
+        if active := _ACTIVE.fullmatch(name):
+            (state,) = self._targets(element, active[2]) or (None,)
+            return In(state) if isinstance(state, Enum) else None
+        if self._is_own and (guard := _GUARD.fullmatch(name)):
+            name = guard[1] or "guard"
+        return self._named(self._guards, "guard", name, element)
 
     def _rate(self, text: str, element: Element) -> Any:
         try:
             return float(text)
         except ValueError:
-            return self._named(self._guards, "guard", scxml_text(text), element)
-
-    def _action(self, element: Element) -> Any:
-        name = element.own.get("action")
-        content = self._content.block(element)
-        if name is None:
-            return content
-        if content is not None:
-            self._problems.add(
-                element, "has both prism:action and other content: remove one of the two"
-            )
-        return self._named(self._actions, "action", scxml_text(name), element)
+            return self._named(self._guards, "guard", text, element)
 
     def _functions(self, element: Element, kind: str) -> list[Any]:
         names = element.own.get(kind, "").split()
-        found = [self._named(self._actions, "action", scxml_text(name), element) for name in names]
+        found = [self._named(self._actions, "action", name, element) for name in names]
         return [each for each in found if each is not None]
 
-    def _blocks(self, element: Element, tag: str) -> list[Any]:
-        found = [self._content.block(each, self._is_own) for each in element.all(tag)]
-        return [each for each in found if each is not None]
-
-    def _named(self, known: Functions, kind: str, name: str, element: Element) -> Any:
-        found = looked_up(known, name)
+    def _named(self, known: Functions, kind: str, name: str | None, element: Element) -> Any:
+        """Return the function with a name, or with the text that the document has for it."""
+        if name is None:
+            return None
+        text = self._text(name)
+        found = looked_up(known, text)
         if found is None:
-            self._problems.add(element, unknown(kind, name, known))
+            self._problems.add(element, unknown(kind, text, known))
         return found
 
     # The chart
-
-    def _simplify(self) -> None:
-        """Take descriptors for plain triggers where nothing else is particular to documents."""
-        if self._is_plain():
-            self._tree = [_without_done(state) for state in self._tree]
-            self._made = [(place, _plainly(item)) for place, item in self._made]
-        else:
-            model = self._content.model
-            self._tree = [_started(state, Start(model)) for state in self._tree]
-
-    def _is_plain(self) -> bool:
-        """Return whether the document says nothing that a chart written in Python could not."""
-        if self._content.has_data or any(map(_does_more, self._all_functions())):
-            return False
-
-        triggers = [item.trigger for _, item in self._made if item.trigger is not None]
-        return self._is_own or _are_plain(triggers)
-
-    def _all_functions(self) -> Iterator[Any]:
-        """Yield every guard and every content of the document."""
-        for _, item in self._made:
-            yield from (item.guard, item.action)
-        for state in self._tree:
-            yield from _functions_of(state)
-        for _, history in self._histories.values():
-            yield from map(self._content.block, history.all("transition"))
 
     def definition(self) -> Definition[Any]:
         """Return the chart of a document without problems."""
@@ -515,18 +455,22 @@ class _Reader:
             self._tree,
             [made[place] for place in sorted(made)],
             initial[0] if len(initial) == 1 else initial,
-            self._content.model.name,
-            [self._members[each.text] for each in places if "decision" in each.element.own],
+            self._text(self._root.attributes.get("name", DEFAULT_NAME)),
+            [self._members[each.text] for each in places if _is_set(each.element, "decision")],
             {
                 self._members[each.text]: int(each.element.own["timeout"])
                 for each in places
-                if each.element.own.get("timeout", "").isdecimal()
+                if "timeout" in each.element.own
             },
-            own.get("strict") == "true",
+            _is_set(self._root, "strict"),
             [self._members[each.text] for each in places if each.element.tag == "final"],
             needs=own.get("needs", "").split(),
             description=own.get("description", ""),
         )
+
+
+def _is_set(element: Element, name: str) -> bool:
+    return element.own.get(name) == "true"
 
 
 def done_text(event: str) -> str:
@@ -539,44 +483,3 @@ def _all_inside(place: _Place) -> Iterator[_Place]:
     for each in place.inside:
         yield each
         yield from _all_inside(each)
-
-
-def _functions_of(state: Any) -> Iterator[Any]:
-    if isinstance(state, State):
-        yield from (*state.entry, *state.exit, *state.start)
-        for each in state.states:
-            yield from _functions_of(each)
-
-
-def _does_more(part: Any) -> bool:
-    """Return whether content of a document does more than to say what is done."""
-    is_done = isinstance(part, Done) and not part.payload
-    return isinstance(part, DocumentPart) and not is_done
-
-
-def _are_plain(triggers: Sequence[str]) -> bool:
-    """Return whether descriptors are names, none of which begins another, which it would match."""
-    names = {*triggers}
-    return all(map(_PLAIN.fullmatch, names)) and not any(
-        name[:place] in names for name in names for place, sign in enumerate(name) if sign == "."
-    )
-
-
-def _plainly(item: Transition[Any]) -> Transition[Any]:
-    return item if item.trigger is None else replace(item, trigger=str(item.trigger))
-
-
-def _without_done(state: Any) -> Any:
-    if not isinstance(state, State):
-        return state
-    entry = tuple(each for each in state.entry if not isinstance(each, Done))
-    states = tuple(map(_without_done, state.states))
-    if not states and not entry and not state.exit:
-        return state.state
-    return replace(state, states=states, entry=entry)
-
-
-def _started(state: Any, start: Callable[[Any, Any], object]) -> Any:
-    if not isinstance(state, State):
-        return State(state, entry=start)
-    return replace(state, entry=(start, *state.entry))

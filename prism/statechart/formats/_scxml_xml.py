@@ -17,7 +17,8 @@ MOST_CHARACTERS = 1_000_000
 MOST_LEVELS = 100
 MOST_ELEMENTS = 50_000
 
-_BETWEEN = " "
+BETWEEN = " "
+"""Stands between a namespace and a name."""
 
 
 @dataclass(slots=True)
@@ -26,7 +27,8 @@ class Element:
 
     Args:
         tag: Its name; with its namespace before it if that is not SCXML's.
-        attributes: Its attributes; those of prism's namespace are in `own`.
+        attributes: Its attributes; with their namespace before them if they have one. Those of
+            prism's namespace are in `own`.
         own: The attributes of prism's namespace.
         line: Where it begins.
         children: The elements inside.
@@ -96,7 +98,7 @@ class _Builder:
         self.is_own = False
         self._open: list[Element] = []
         self._count = 0
-        self.parser: Any = expat.ParserCreate("utf-8", _BETWEEN)
+        self.parser: Any = expat.ParserCreate("utf-8", BETWEEN)
         self.parser.buffer_text = True
         self.parser.StartDoctypeDeclHandler = self._refuse_type
         self.parser.StartNamespaceDeclHandler = self._namespace
@@ -126,10 +128,10 @@ class _Builder:
                 "document"
             )
 
-        prefix = PRISM_NAMESPACE + _BETWEEN
+        prefix = PRISM_NAMESPACE + BETWEEN
         element = Element(
-            name.removeprefix(NAMESPACE + _BETWEEN),
-            {key: value for key, value in attributes.items() if _BETWEEN not in key},
+            name.removeprefix(NAMESPACE + BETWEEN),
+            {key: value for key, value in attributes.items() if not key.startswith(prefix)},
             {
                 key.removeprefix(prefix): value
                 for key, value in attributes.items()

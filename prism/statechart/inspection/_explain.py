@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from prism.statechart._asking import told
 from prism.statechart._definition import Definition
-from prism.statechart._engine.arguments import cannot_drive, is_foreign, require_trigger
+from prism.statechart._engine.arguments import cannot_drive, is_foreign
 from prism.statechart._engine.machine import evaluate
 from prism.statechart._engine.memory import histories
 from prism.statechart._identity import agent_name
@@ -48,6 +48,10 @@ class _Flat:
         self.triggers = tuple(dict.fromkeys(item.trigger for item in chart.transitions))
         self.reacts_to = tuple(self.reactions)
 
+    def knows(self, trigger: object) -> bool:
+        """Return whether the chart has a trigger."""
+        return trigger in self.triggers
+
     def targets(self, groups: Groups, passes: Callable[[Any], bool], _agent: Any) -> list[Any]:
         """Return where the transitions that pass lead, that of a fire first."""
         return [each.written.target for group in groups for each in group if passes(each)]
@@ -56,7 +60,7 @@ class _Flat:
 class _Nested:
     """A state of a chart with composites, alike."""
 
-    def __init__(self, chart: Definition[Any], state: Any) -> None:
+    def __init__(self, chart: Definition[Any], state: Any, trigger: str) -> None:
         # loaded only where there are composites
         from prism.statechart._engine.rows import NestedRows
 
@@ -65,9 +69,12 @@ class _Nested:
         self._place = self._rows.place(state)
         self.state = self._place.state
         self.leaves = tuple(self._rows.tree.nodes[each].state for each in self._place.leaves)
-        self.reactions = self._rows.groups(self._place.leaves)
+        self.reactions = self._rows.groups(self._place.leaves, trigger)
         self.triggers = tuple(chart.tree.triggers)
-        self.reacts_to = tuple(each for each in self.triggers if each in self.reactions)
+        self.reacts_to = tuple(
+            each for each in self.triggers if self._rows.groups(self._place.leaves, each).get(each)
+        )
+        self.knows = chart.tree.reacts_to
 
     def targets(self, groups: Groups, passes: Callable[[Any], bool], agent: Any) -> list[Any]:
         """Return where the transitions that pass lead, that of a fire first."""
@@ -98,22 +105,20 @@ def explain(
 
     Raises:
         AgentError: If the object has no ``state``.
-        TypeError: If the arguments are in another order.
     """
     where, name = _state_of(chart, agent, state), agent_name(agent)
-    found = None if is_foreign(where, chart) else _found(chart, where)
+    found = None if is_foreign(where, chart) else _found(chart, where, trigger)
     if found is None:
         return Explanation(
             chart.name, name, where, trigger, (), "unknown state", known=chart.states
         )
 
-    require_trigger(trigger, context, found.triggers, chart.states[0])
     groups = found.reactions.get(trigger, [])
     decides = not chart.decision_states.isdisjoint(found.leaves)
     tried = _tried(groups, agent, context, strict=chart.strict, all_of_them=decides)
 
     outcome, targets = _fired(found, groups, tried, agent, decides=decides, strict=chart.strict)
-    is_known = trigger in found.triggers
+    is_known = found.knows(trigger)
     is_stopped = chart.strict and any(each.outcome == "raised" for each in tried.values())
     options = tuple(dict.fromkeys(targets)) if decides and not is_stopped else ()
     return Explanation(
@@ -140,12 +145,12 @@ def _state_of(chart: Definition[Any], agent: Any, given: Any) -> Any:
         raise cannot_drive(chart.name, agent, error) from None
 
 
-def _found(chart: Definition[Any], state: Any) -> _Flat | _Nested | None:
+def _found(chart: Definition[Any], state: Any, trigger: str) -> _Flat | _Nested | None:
     """Return what is known of a state; None if no agent of the chart can be in it."""
     if chart.tree is None:
         return _Flat(chart, state) if state in chart.states else None
     try:
-        return _Nested(chart, state)
+        return _Nested(chart, state, trigger)
     except (KeyError, TypeError):
         return None
 

@@ -23,7 +23,7 @@ from prism.statechart.formats._reading import MOST_TRANSITIONS, ChartDocument
 
 Mood = state_enum("Mood", ["calm", "angry"])
 CALM, ANGRY = Mood
-MINIMAL = {"schema": 1, "states": ["calm", "angry"], "initial": "calm", "transitions": []}
+MINIMAL = {"schema": 2, "states": ["calm", "angry"], "initial": "calm", "transitions": []}
 MOVE = {"trigger": "bumped", "source": "calm", "target": "angry"}
 
 
@@ -91,7 +91,7 @@ def test_the_shape_is_as_documented() -> None:
         needs=("patience",),
     )
     assert chart.to_dict() == {
-        "schema": 1,
+        "schema": 2,
         "name": "mood",
         "states": ["calm", "angry"],
         "initial": "calm",
@@ -170,10 +170,9 @@ def test_defaults_are_those_of_the_chart() -> None:
 
 WRONG: dict[str, tuple[Any, list[str]]] = {
     "no object": ([], ["must be an object"]),
-    "newer": ({**MINIMAL, "schema": 3, "what": 1}, ["has schema 3", "up to 2", "newer prism"]),
+    "another schema": ({**MINIMAL, "schema": 1, "what": 1}, ["has schema 1", "reads schema 2"]),
     "other schema": ({**MINIMAL, "schema": "1"}, ["schema: must be a whole number, got '1'"]),
     "schema as truth": ({**MINIMAL, "schema": True}, ["schema: must be a whole number, got true"]),
-    "older schema": ({**MINIMAL, "schema": 0}, ["schema: must be 1, got 0"]),
     "nothing": (
         {},
         [f"{key}: is missing" for key in ("schema", "states", "initial", "transitions")],
@@ -187,7 +186,10 @@ WRONG: dict[str, tuple[Any, list[str]]] = {
         ["name: must be text", "strict: must be true or false"],
     ),
     "no states": ({**MINIMAL, "states": []}, ["states: must not be empty"]),
-    "states of numbers": ({**MINIMAL, "states": ["calm", 3]}, ["states[1]: must be text, got 3"]),
+    "states of numbers": (
+        {**MINIMAL, "states": ["calm", 3]},
+        ["states[1]: must be text or a mapping of keys, got 3"],
+    ),
     "states twice": ({**MINIMAL, "states": ["calm", "calm"]}, ["states: names 'calm' twice"]),
     "empty state": ({**MINIMAL, "states": ["calm", ""]}, ["states[1]: must not be empty"]),
     "unknown states": (
@@ -234,7 +236,7 @@ WRONG: dict[str, tuple[Any, list[str]]] = {
             "transitions[1].trigger: must be text, got 1",
             "transitions[1].source: names 'x'",
             "transitions[2].gaurd: is unknown; did you mean 'guard'?",
-            "transitions[2].guard: must be text, got 2",
+            "transitions[2].guard: must be text or a mapping of keys, got 2",
         ],
     ),
     "unknown functions": (
@@ -267,14 +269,14 @@ WRONG: dict[str, tuple[Any, list[str]]] = {
     "states of which some are none": (
         {**MINIMAL, "states": ["a", "a", 3], "initial": "z", "timeouts": {"a": -1}},
         [
-            "states[2]: must be text, got 3",
+            "states[2]: must be text or a mapping of keys, got 3",
             "states: names 'a' twice",
             "initial: names 'z'",
             "got -1",
         ],
     ),
     "settings without states": (
-        {"schema": 1, "timeouts": {"a": 0}, "decision_states": "a"},
+        {"schema": 2, "timeouts": {"a": 0}, "decision_states": "a"},
         [
             "states: is missing",
             "timeouts.a: must be at least 1",
@@ -302,13 +304,13 @@ def test_everything_wrong_is_listed_at_once(case: str) -> None:
 
 
 APART: dict[str, tuple[dict[str, Any], str]] = {
-    "schema": ({"schema": 0}, "schema: must be 1"),
+    "schema": ({"schema": "0"}, "schema: must be a whole number"),
     "name": ({"name": 1}, "name: must be text"),
     "description": ({"description": 1}, "description: must be text"),
     "strict": ({"strict": None}, "strict: must be"),
     "states": ({"states": ["calm", "angry", "calm", "calm"]}, "states: names 'calm' twice"),
     "needs": ({"needs": [""]}, "needs[0]: must be the name"),
-    "initial": ({"initial": 7}, "initial: must be text, got 7"),
+    "initial": ({"initial": 7}, "initial: must be text or a list, got 7"),
     "decision_states": ({"decision_states": ["angry", "x"]}, "decision_states[1]: names 'x'"),
     "timeouts": ({"timeouts": {"calm": "2"}}, "timeouts.calm: must be a whole number"),
     "transitions": (
@@ -363,9 +365,9 @@ def test_a_trigger_is_refused_if_the_chart_would_refuse_it(trigger: str) -> None
 @pytest.mark.parametrize(
     ("text", "line", "field", "problem"),
     [
-        ('{\n"schema": 1,\n', 3, None, "is not valid JSON"),
+        ('{\n"schema": 2,\n', 3, None, "is not valid JSON"),
         ("", 1, None, "is not valid JSON"),
-        ('{"schema": 1, "schema": 1}', 1, "schema", "appears twice"),
+        ('{"schema": 2, "schema": 1}', 1, "schema", "appears twice"),
         ("[" * 100_000, None, None, "is nested too deeply"),
         ("9" * 5000, None, None, "too many digits"),
     ],
@@ -432,7 +434,7 @@ def test_the_declaration_is_a_schema_that_others_read_alike(
         except DefinitionError as error:
             said = str(error)
         # besides their shape, documents can contradict themselves
-        words = ("names", "unknown guard", "unknown action", "called", "has schema", "must be 1")
+        words = ("names", "unknown guard", "unknown action", "called", "has schema")
         is_refused = not validator.is_valid(document)
         assert said if is_refused else not said or any(word in said for word in words)
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from prism.errors import DefinitionError
-from prism.statechart import History, In, Statechart, Transition, social_media_chart
+from prism.statechart import History, In, Statechart, Transition
 from tests.statechart.nested.phone import Day, Phone, day, phone, whole_phone
 from tests.statechart.nested.random_charts import Kinds, make_twins
 
@@ -99,11 +99,6 @@ def test_the_document_says_what_was_written() -> None:
         "default": "sent",
     }
     assert data["transitions"][9]["rate"] == "speed"
-
-
-def test_a_flat_chart_stays_a_document_of_schema_1() -> None:
-    """Nothing of schema 2 stands in it."""
-    assert social_media_chart().to_dict()["schema"] == 1
 
 
 def test_all_that_is_wrong_is_told_at_once_with_lines() -> None:

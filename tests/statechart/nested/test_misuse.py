@@ -74,8 +74,6 @@ def test_a_tree_that_cannot_be_is_refused() -> None:
     assert "'pocket' appears in the tree twice, in 'engaging' and at the top" in misused(
         states=twice
     )
-    with pytest.raises(DefinitionError, match="parallel with only one region"):
-        State(Phone.ENGAGING, [Phone.READING], parallel=True)
     with pytest.raises(DefinitionError, match="has no substates"):
         State(Phone.ENGAGING, parallel=True)
     assert "'engaging' has substates: make one of these final" in misused(
