@@ -195,10 +195,8 @@ def test_what_came_of_a_decision_is_its_own(lines: list[str], came: str, log: Pr
     assert (outcome is None) == came.startswith("nothing")
 
 
-@pytest.mark.parametrize(
-    ("first", "second"), [("agent", "ann"), ("decision", "ann:1")]
-)
-@pytest.mark.sampled(3)
+@pytest.mark.parametrize(("first", "second"), [("agent", "ann"), ("decision", "ann:1")])
+@pytest.mark.sampled(2)
 def test_a_run_may_also_come_first(first: str, second: str, log: Prism) -> None:
     """Whether the agent or ID stands before the run or behind it, the same is printed."""
     line = asked("calm", decision_id="ann:1", probabilities=None, reason=None, context=None)
