@@ -247,7 +247,6 @@ def test_a_test_that_ended_early_may_leave_answers_unused(pytester: pytest.Pytes
     result.stdout.fnmatch_lines(["ERROR *test_passed*"])
 
 
-@pytest.mark.usefixtures("no_other_charts")
 def test_failed_path_shows_no_frames_of_prism(pytester: pytest.Pytester) -> None:
     """A failed assert_path ends at the line of the test, with the explanation below it."""
     pytester.makepyfile(
@@ -257,7 +256,7 @@ def test_failed_path_shows_no_frames_of_prism(pytester: pytest.Pytester) -> None
         def test_path(social_chart, make_agent):
             ada = make_agent("ada")
             social_chart.fire(ada, "feed_ready")
-            assert_path(ada, "idle > scrolling > evaluating")
+            assert_path(ada, "idle > scrolling > evaluating", chart=social_chart)
         """
     )
     result = pytester.runpytest_inprocess(*QUIET)

@@ -45,7 +45,7 @@ from prism.statechart import (
 from prism.statechart.reasoner import Router
 from prism.statechart.reasoner._spending import COST_KEYS
 from prism.telemetry.events import DECISION
-from prism.testing import FakeOllama, FakeOpenAI, Fault, ReadingModel, ScriptedWriter
+from prism.testing import FakeOllama, FakeOpenAI, Fault, ScriptedWriter
 from prism.workflow import Workflow, WorkflowAgent
 from prism.worlds import Treatment, treatment
 from tests.kit.cognition import all_that_happens, interrupted_run
@@ -263,7 +263,8 @@ async def own_loop(folder: Path) -> None:
         Reasoner(CannotSay()),
     ):
         await reasoner.decide_many([question])
-    with FakeOpenAI(reader=ReadingModel(option_mass=0.01)) as server:
+    with FakeOpenAI() as server:
+        server.fail_always(Fault.weighs({"A": 0.004, "B": 0.002, "Sure": 0.9}))
         async with Model("llama3.2", [server.host], server="openai").as_client() as pool:
             wide = replace(question, options=(S.SCROLLING, S.IDLE))
             await Reasoner(pool, mode="decision").decide_many([wide])

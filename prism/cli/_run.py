@@ -120,14 +120,12 @@ class _Thinking:
 
     Options:
         memory: The agent's memory; a missing file is created.
-        storage: Kind of a new memory; an existing one must be of this kind.
         goal: Goal of the agent, instead of the configuration's.
         count: How to count tokens for the limits: estimate (rarely too few), bytes (never too few),
             or package.module:function for your own tokenizer.
     """
 
     memory: Annotated[Path | None, typer.Option(metavar="FILE", **_THINKING)] = None
-    storage: Annotated[Literal["json", "sqlite"] | None, typer.Option(**_THINKING)] = None
     goal: Annotated[str | None, typer.Option(metavar="TEXT", **_THINKING)] = None
     count: Annotated[str | None, typer.Option(metavar="COUNTER", **_THINKING)] = None
 

@@ -22,7 +22,6 @@ from prism.runs._ledger import MOST_SHARERS, Ledger
 from prism.science._batch_child import COMPLETE, FAILED
 from prism.science._batch_door import BatchObserver, BatchRun, Door
 from prism.science._batch_folder import LEDGER_NAME, LOGS, PLAN_NAME, TABLES, BatchFolder, Keep
-from prism.science._batch_parts import PART, Part, budget_in, merge_folders
 from prism.science._batch_tables import (
     all_results,
     round_rows,
@@ -223,7 +222,6 @@ def batch(
     keep: Keep = LOGS,
     workers: int | None = None,
     executor: Executor | None = None,
-    part: str | None = None,
     checkpoint_every: float = DEFAULT_SECONDS_BETWEEN,
     observer: BatchObserver | None = None,
 ) -> Batch:
@@ -242,8 +240,6 @@ def batch(
         workers: Number of processes. Defaults to the number of processors.
         executor: Carries out the runs instead of local processes, on this machine or on others,
             which must all see the folder. Every run has the same bytes as one made here.
-        part: ``K/N`` for part K of N, each with its own folder and a fixed share of the budget;
-            see `merge_batches`.
         checkpoint_every: Seconds between checkpoints of a run, written when a round ends; 0 for a
             checkpoint after every round.
         observer: Receives the progress of the batch.
@@ -255,33 +251,7 @@ def batch(
     """
     given = plan if isinstance(plan, Plan) else Plan.from_file(plan)
     how = Carrying(workers, executor, checkpoint_every, observer)
-    chosen = None if part is None else Part.of(part)
-    more = {} if chosen is None else {PART: [chosen.number, chosen.count]}
-    return begin_batch(given, Path(folder), how, keep=keep, more=more)
-
-
-def merge_batches(parts: Sequence[Path | str], folder: Path | str) -> Batch:
-    """Merge the parts of a batch into one, as if it had been carried out as a whole.
-
-    Args:
-        parts: Folders of all parts.
-        folder: Where to keep the batch. A folder that holds one is refused.
-
-    Raises:
-        InputError: If a folder is not a part, a part is missing or incomplete, or the parts belong
-            to different batches.
-    """
-    for each in parts:
-        part = read_batch(each)
-        left = [run for run in part.runs if run.status not in (COMPLETE, FAILED)]
-        if left:
-            raise InputError(f"has {len(left)} unfinished runs: resume it first", path=part.folder)
-
-    merged = merge_folders([Path(each) for each in parts], Path(folder))
-    done = read_batch(merged.path)
-    done.write()
-
-    return done
+    return begin_batch(given, Path(folder), how, keep=keep)
 
 
 def estimate_batch(plan: Plan | Path | str) -> Estimate:
@@ -328,8 +298,6 @@ def begin_batch(
     folder.require_free()
     told = {"plan": plan.data, **more}
     told |= {"keep": keep} if keep != LOGS else {}
-    # a budget that is too small for the parts is refused before anything is made
-    budget_in(told)
     told |= {} if samples is None else {"samples": list(samples)}
     plan.check(() if samples is None else planned(told)[1])
     with folder.locked() as session:
@@ -409,13 +377,11 @@ def planned(told: Mapping[str, Any]) -> tuple[Plan, tuple[Configuration, ...]]:
 
 def _as_it_stands(folder: BatchFolder, told: Mapping[str, Any]) -> Batch:
     plan, configurations = planned(told)
-    part = Part.in_plan(told)
-    runs: Sequence[BatchRun] = [
+    runs = [
         BatchRun(f"{each.name}/seed-{seed}", each, seed)
         for each in configurations
         for seed in each.seeds or plan.seeds
     ]
-    runs = runs if part is None else part.among(runs)
     summaries = folder.summaries([each.name for each in runs])
     failures = folder.failures()
     found = tuple(
@@ -510,7 +476,7 @@ def _for_all(told: Mapping[str, Any], how: Carrying, ledger: Ledger | None) -> d
         "keep": told.get("keep", LOGS),
         "checkpoint_every": how.checkpoint_every,
         "hosts": list(how.hosts),
-        "budget": None if ledger is None else budget_in(told),
+        "budget": None if ledger is None else told["plan"].get("budget", {}),
     }
 
 
@@ -527,7 +493,7 @@ def _ledger(folder: BatchFolder, plan: Plan, told: Mapping[str, Any]) -> Ledger 
     if not asks_a_model(plan):
         return None
 
-    ledger = Ledger(folder.path / LEDGER_NAME, **budget_in(told))
+    ledger = Ledger(folder.path / LEDGER_NAME, **told["plan"].get("budget", {}))
     ledger.take_up()
 
     return ledger

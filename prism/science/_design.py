@@ -17,7 +17,7 @@ from prism.science._batch_child import COMPLETE
 from prism.science._batch_door import BatchRun
 from prism.science._batch_folder import BatchFolder
 from prism.science._batch_tables import all_results
-from prism.science._compared_runs import distribution_of, measure_run
+from prism.science._compared_runs import measure_run, name_of_agents
 from prism.science._comparison import ComparedRun, Measured
 from prism.science._measure_names import OF_POSTS
 from prism.science._plan_file import VARIED_SETTINGS
@@ -263,7 +263,7 @@ def averaged(runs: Sequence[Measured]) -> Measured:
         return runs[0]
 
     first = runs[0]
-    found = replace(first, values={}, by_round={}, distributions={})
+    found = replace(first, values={}, by_round={})
     found.values.update(_means([run.values for run in runs]))
     for name in first.by_round:
         found.by_round[name] = _means([run.by_round.get(name, {}) for run in runs])
@@ -294,7 +294,7 @@ def _of_agents_left_out(run: Path) -> tuple[str, ...]:
         return ()
 
     pairs = table.select("measure", "kind").unique(maintain_order=True).iter_rows()
-    names = ", ".join(distribution_of(*pair) for pair in pairs)
+    names = ", ".join(name_of_agents(*pair) for pair in pairs)
     return (f"measures of agents are compared only if they are named: {names}",)
 
 

@@ -19,7 +19,7 @@ from prism.statechart import Configuration, Statechart, TextCall, Wording, Writt
 from prism.statechart._engine.writing import make_record
 from prism.statechart.reasoner._questions import DEFAULT_PULL
 from prism.statechart.transitions import Edge
-from prism.worlds._agent_set import AgentSet, StreamById
+from prism.worlds._agent_set import AgentSet
 from prism.worlds._charts import unheard_of
 from prism.worlds._fields import Fields, derived, missing_attribute, unknown_field
 from prism.worlds._host import RunHost
@@ -156,10 +156,6 @@ class AgentStream(RandomStream):
         super().put_back(taken)
         self._current = -1
 
-    def draw_by_id(self) -> None:
-        """Draw agents by their ids from now on."""
-        self.__class__ = AgentStreamById
-
     def _begin_if_due(self) -> None:
         """Turn to the sequence of the current part of the run."""
         if self._host.refusing is not None:
@@ -172,12 +168,6 @@ class AgentStream(RandomStream):
         key: int = self._host.keys_of(self._agent)[self._place]
         self._own_key = key
         return key
-
-
-class AgentStreamById(StreamById, AgentStream):
-    """A random stream of an agent in a run in which agents are drawn by their ids."""
-
-    __slots__ = ()
 
 
 def begin_streams(streams: Sequence[AgentStream]) -> None:

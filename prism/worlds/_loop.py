@@ -33,7 +33,6 @@ from prism.telemetry.events import (
 )
 from prism.worlds._agent_measures import AgentMeasures, require_number
 from prism.worlds._asking import Answerers, Decider, Event, Remembering
-from prism.worlds._host import drawing_nowhere_else
 from prism.worlds._kinds import measures_of, parts_of
 from prism.worlds._networks import Network
 from prism.worlds._overlap import OverlapTicks
@@ -298,7 +297,7 @@ class Loop:
         """Prepare world and agents for the first tick."""
         world, stage = self.world, self._stage
         object.__setattr__(world, "_host", stage.host)
-        with stage.host.explaining(), drawing_nowhere_else():
+        with stage.host.explaining():
             stage.populate(agents)
             world.setup()
             self._treating.check()
@@ -339,7 +338,7 @@ class Loop:
         self._host.emit(ROUND_STARTED, round=number)
         stage.begin_round()
         if self._has_beginning or self._treating.is_due(number):
-            with host.explaining(), host.guarding():
+            with host.explaining():
                 self._treating.apply(number, host)
                 world.round_begins()
 
@@ -362,7 +361,7 @@ class Loop:
         picture = self._picture()
         await stage.end_round()
         if self._has_end:
-            with host.explaining(), host.guarding():
+            with host.explaining():
                 world.round_ends()
 
         for told in of_agents:
@@ -381,7 +380,7 @@ class Loop:
             return self._stage.picture(first=first)
 
         reason = "a picture must not change anything: use a hook, such as round_ends"
-        with self._host.only_looking(reason), self._host.explaining(), self._host.guarding():
+        with self._host.only_looking(reason), self._host.explaining():
             return self._stage.picture(first=first)
 
     def _tell_picture(self, told: Mapping[str, Any]) -> None:
@@ -411,7 +410,7 @@ class Loop:
             return {}, []
 
         looking = self._host.only_looking(_ONLY_LOOKS)
-        with looking, self._host.explaining(), self._host.guarding():
+        with looking, self._host.explaining():
             found = {
                 name: require_number(getattr(self.world, name)(), what)
                 for name, what in self._measured.items()

@@ -87,7 +87,7 @@ class OverlapTicks(Ticks):
 
     async def run(self) -> None:
         """Give every agent its turn, then ask their questions."""
-        with self._giving_turns(), self._host.guarding():
+        with self._giving_turns():
             self._turns_of_all()
 
         await self._settle()
@@ -256,7 +256,7 @@ class OverlapTicks(Ticks):
         with host.in_phase(Phase.GOING_ON), self.roster.in_tick(host.ticks):
             host.acting = agent
             try:
-                with host.explaining(), host.guarding():
+                with host.explaining():
                     yield
             finally:
                 host.acting = None
@@ -303,8 +303,6 @@ class OpenTicks(OverlapTicks):
 
     async def run(self) -> None:
         """Give every agent its turn, and ask its question at once."""
-        # without guarding, since other tasks run meanwhile, whose random numbers are not the
-        # world's
         with self._giving_turns():
             await self._turns_while_others_wait()
 

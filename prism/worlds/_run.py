@@ -185,8 +185,6 @@ class Run(Generic[WorldT_co]):
             this process, 2 by default.
         memory: For a thinking agent: the file of its memory, which the run changes in place and
             creates if it is missing. A repeated run has its own memory.
-        storage: For a thinking agent: the format of its memory, ``"json"`` or ``"sqlite"``.
-            Defaults to that of the file, or JSON for a new one.
         goal: For a thinking agent: its goal. Defaults to that of the configuration.
         count: For a thinking agent: how tokens are counted, ``estimate``, ``bytes``, or
             ``package.module:function``.

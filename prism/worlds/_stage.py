@@ -284,11 +284,6 @@ class AgentStage:
             agent.neighbours, agent._inbox = NOBODY, None
             self._fill_in(agent)
 
-        # ids of one kind that are made by rule are in order
-        is_named = host.has_guests or any("agent_id" in agent._given for agent in host.agents)
-        if is_named or len(kinds) > 1:
-            host.look_at_order()
-
     def _fill_in(self, agent: Any) -> None:
         for name, field in type(agent).fields.items():
             if name in agent._given or name in Agent.fields:
@@ -406,7 +401,7 @@ class AgentStage:
         everybody = host.agents if self._world.order == "listed" else host.canonical()
         entering = [agent for agent in everybody if agent._kind in kinds]
         try:
-            with host.explaining(), host.guarding():
+            with host.explaining():
                 for host.acting in entering:
                     host.acting._chart._begin_where_it_is(host.acting)
         finally:

@@ -170,7 +170,7 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
         agents = host.agents
         everybody: AgentSet[AgentT] = self._everybody
         if len(everybody) != len(agents):
-            everybody = agents if isinstance(agents, AgentSet) else host.set_of(agents)
+            everybody = AgentSet(agents)
             object.__setattr__(self, "_everybody", everybody)
 
         return everybody

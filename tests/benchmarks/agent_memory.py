@@ -1,4 +1,4 @@
-"""The memory of an agent in JSON and in SQLite, from a hundred memories to a hundred thousand."""
+"""The memory of an agent, from a hundred memories to a hundred thousand."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
-from typing import Literal
 
 from prism.cognition import Memory
 from tests.benchmarks.harness import FULL, Claim, Effort, Measurement, Table
@@ -17,7 +16,6 @@ _SIZES = (100, 1_000, 10_000, 100_000)
 _WORDS = 5_000
 _WORDS_OF_A_MEMORY = 20
 _WORDS_OF_A_THOUGHT = 40
-_KINDS: tuple[Literal["json", "sqlite"], ...] = ("json", "sqlite")
 _MOST = 5
 _OPENINGS = 3
 
@@ -30,12 +28,11 @@ def run(effort: Effort) -> Sequence[Table]:
     with TemporaryDirectory() as folder:
         for size in sizes:
             storage = {f"memory_{number}": texts.memory() for number in range(size)}
-            for kind in _KINDS:
-                path = Path(folder) / f"{size}.{kind}"
-                Memory.create(path, {"storage": storage}, storage=kind).close()
-                for title, samples in _measured(path, size, texts, effort).items():
-                    name = f"{kind}, {size:,} in storage"
-                    found.setdefault(title, []).append(Measurement(name, tuple(samples)))
+            path = Path(folder) / f"{size}.json"
+            Memory.create(path, {"storage": storage}).close()
+            for title, samples in _measured(path, size, texts, effort).items():
+                name = f"{size:,} in storage"
+                found.setdefault(title, []).append(Measurement(name, tuple(samples)))
 
     return [_table(title, measurements) for title, measurements in found.items()]
 

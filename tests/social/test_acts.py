@@ -24,8 +24,9 @@ from prism.statechart import (
     social_feed_chart,
 )
 from prism.statechart.reasoner import Router
-from prism.testing import FakeOllama, ReadingModel, ScriptedWriter
+from prism.testing import FakeOllama, ScriptedWriter
 from prism.worlds import SwitchModel
+from tests.kit.models import varied
 from tests.kit.runs import LoggedRun
 
 REPLY, RESHARE = AgentState.ENGAGING_REPLY, AgentState.ENGAGING_RESHARE
@@ -216,7 +217,7 @@ def test_a_long_thread_says_what_is_left_out(run_logged: Any) -> None:
 @pytest.mark.parametrize("preset", ["classic", "participation"])
 def test_a_run_is_repeated_and_resumed_with_its_acts(tmp_path: Path, preset: str) -> None:
     """A replay writes the same bytes without the model, and so does a run that goes on."""
-    with FakeOllama(reader=ReadingModel(), decision_models=[]) as server:
+    with FakeOllama(choose=varied, decision_models=[]) as server:
         model = Model("llama3.2", hosts=(server.host,), reasons=True)
         run = Run(
             Feed,
@@ -276,7 +277,7 @@ def test_a_replay_of_a_policy_offers_what_it_was_offered(run_logged: Any, tmp_pa
 @pytest.mark.slow
 def test_runs_with_acts_are_resumed_and_replayed(tmp_path: Path) -> None:
     """Killed behind its last checkpoint, a run goes on as if it had not been; so does a replay."""
-    with FakeOllama(models=["tiny"], reader=ReadingModel()) as server:
+    with FakeOllama(models=["tiny"], choose=varied) as server:
         run = feed_at(server)
         whole, asked = kept(run, tmp_path / "whole"), server.asked
         resumed = killed_and_resumed(run, tmp_path / "stopped")
@@ -293,7 +294,7 @@ def test_runs_with_acts_are_resumed_and_replayed(tmp_path: Path) -> None:
 @pytest.mark.sampled(2)
 def test_a_run_with_acts_is_switched_to_another_model(begins: str, tmp_path: Path) -> None:
     """Who is switched has all acts of a model from then on, also resumed and replayed."""
-    with FakeOllama(models=["tiny", "large"], reader=ReadingModel()) as server:
+    with FakeOllama(models=["tiny", "large"], choose=varied) as server:
         switch = SwitchModel(2, "large", (server.host,), mode="chat", share=0.5)
         run = feed_at(server).replace(treatments=(switch,))
         if begins == "policy":
