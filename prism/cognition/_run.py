@@ -378,7 +378,7 @@ class CognitiveRun(AloneRun):
             )
 
         self._require_memory()
-        model = with_window(self.reasoner, config, _counter_of(self.count))
+        model = with_window(self.reasoner, config)
         return make_writer(model, self.seed, chart=CHART_NAME)
 
     @cached_property
@@ -415,7 +415,7 @@ def _bytes(text: str) -> int:
     return len(text.encode("utf-8", "surrogatepass")) + 1
 
 
-# an estimate that is rarely too small, and a count that no tokenizer exceeds
+# an estimate, and a count that no tokenizer exceeds
 _COUNTERS: Mapping[str, TokenCounter] = {_ESTIMATE: count_tokens, "bytes": _bytes}
 
 

@@ -21,7 +21,6 @@ MODULES = {
     "log_tables": "tests.benchmarks.log_tables",
     "workflow": "tests.benchmarks.workflow",
     "worlds": "tests.benchmarks.worlds",
-    "tokens": "tests.benchmarks.tokens",
 }
 
 Run = Callable[[Effort], Sequence[Table]]
