@@ -55,7 +55,7 @@ from prism.runs._runnable import RunResults
 from prism.runs._running import carry_out, go_on, repeat
 from prism.statechart import BaseWriter, Wording
 from prism.telemetry._loggers import EventLogger, LateLogger
-from prism.worlds._addresses import address_of, code_of, found_at, load_world
+from prism.worlds._addresses import address_of, file_of, found_at, load_world
 from prism.worlds._asking import Decider
 from prism.worlds._fields import hints_of, plain_value
 from prism.worlds._loop import Loop
@@ -137,12 +137,11 @@ class Run(Generic[WorldT_co]):
 
     Args:
         world: The world: its class, an instance with parameters of its own, or where it is found:
-            ``package.module:Name``, ``file.py:Name``, the short name of a shipped or installed one
-            (entry points ``prism.worlds``), or a file of an agent (``.yaml``) or of a thinking
-            agent (``.json``), or a subclass of `CognitiveAgent`, with its attribute ``config``.
-            These are run alone, as a world with one agent whose rounds are turns or cycles. They
-            take further arguments by name, such as ``memory``; ``parameters`` are the variables of
-            an agent in YAML.
+            ``package.module:Name``, ``file.py:Name``, the short name of one that comes with prism,
+            or a file of an agent (``.yaml``) or of a thinking agent (``.json``), or a subclass of
+            `CognitiveAgent`, with its attribute ``config``. These are run alone, as a world with
+            one agent whose rounds are turns or cycles. They take further arguments by name, such as
+            ``memory``; ``parameters`` are the variables of an agent in YAML.
         agents: The number of agents for `World.populate` to make, a file of agents or an
             `AgentTable`, or the agents themselves. Defaults to the number that the world's class
             declares.
@@ -535,7 +534,7 @@ class Run(Generic[WorldT_co]):
 
     def _digests(self) -> dict[str, str]:
         """Return the SHA-256 of every file that is read, by its name."""
-        files = code_of(self._class, self.place)
+        files = {self.place: Path(file_of(self._class))}
         if isinstance(self._agents, AgentTable):
             files[str(self._agents.path)] = self._agents.path
         if self.reasoner is not None:
