@@ -121,8 +121,8 @@ class _Thinking:
     Options:
         memory: The agent's memory; a missing file is created.
         goal: Goal of the agent, instead of the configuration's.
-        count: How to count tokens for the limits: estimate (rarely too few), bytes (never too few),
-            or package.module:function for your own tokenizer.
+        count: How to count tokens for the limits: estimate (one for four bytes), bytes (never
+            too few), or package.module:function for your own tokenizer.
     """
 
     memory: Annotated[Path | None, typer.Option(metavar="FILE", **_THINKING)] = None

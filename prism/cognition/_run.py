@@ -34,7 +34,7 @@ from prism.statechart.reasoner._texts import BaseWriter
 from prism.statechart.reasoner._tokens import TokenCounter, count_tokens
 from prism.telemetry import events
 from prism.telemetry._loggers import EventLogger, describe, report_warning
-from prism.worlds._addresses import address_of, code_of, found_at, function_at
+from prism.worlds._addresses import address_of, file_of, found_at, function_at
 from prism.worlds._alone import Alone, AloneRun, Event, told_by
 from prism.worlds._loop import Loop
 
@@ -352,8 +352,7 @@ class CognitiveRun(AloneRun):
             return
 
         place = str(self.file).rpartition(":")[0]
-        for name, path in code_of(own, place).items():
-            yield Path(name) if place.endswith(".py") else path
+        yield Path(place if place.endswith(".py") else file_of(own))
 
     def _number_of_cycles(self, config: Config) -> int:
         try:
@@ -379,7 +378,7 @@ class CognitiveRun(AloneRun):
             )
 
         self._require_memory()
-        model = with_window(self.reasoner, config, _counter_of(self.count))
+        model = with_window(self.reasoner, config)
         return make_writer(model, self.seed, chart=CHART_NAME)
 
     @cached_property
@@ -416,7 +415,7 @@ def _bytes(text: str) -> int:
     return len(text.encode("utf-8", "surrogatepass")) + 1
 
 
-# an estimate that is rarely too small, and a count that no tokenizer exceeds
+# an estimate, and a count that no tokenizer exceeds
 _COUNTERS: Mapping[str, TokenCounter] = {_ESTIMATE: count_tokens, "bytes": _bytes}
 
 

@@ -581,11 +581,11 @@ def asked_by(*reasoners: Any) -> dict[str, Any]:
     if not askers:
         return {}
 
-    pools = [each.pool for each in askers if isinstance(each.pool, Pool)]
-    waiting = {id(pool.slots): pool.slots.waiting for pool in pools}
-    told = {"open": _requests_of(askers), "hosts": _hosts_of(pools)}
+    # decisions and texts may have the same one
+    pools = {id(each.pool): each.pool for each in askers if isinstance(each.pool, Pool)}.values()
+    waiting = sum(pool.waiting for pool in pools)
 
-    return {"asking": {**told, "waiting": sum(waiting.values())}}
+    return {"asking": {"open": _requests_of(askers), "hosts": _hosts_of(pools), "waiting": waiting}}
 
 
 def _requests_of(askers: Sequence[Any]) -> list[dict[str, Any]]:
@@ -604,17 +604,15 @@ def _requests_of(askers: Sequence[Any]) -> list[dict[str, Any]]:
     ]
 
 
-def _hosts_of(pools: Sequence[Pool[Any]]) -> list[dict[str, Any]]:
-    """Return the data of the servers, each of which several pools may share."""
-    hosts = {id(host.traffic): host for pool in pools for host in pool.servers}
-
+def _hosts_of(pools: Iterable[Pool[Any]]) -> list[dict[str, Any]]:
     return [
         {
             "address": host.address,
             "in_flight": host.traffic.in_flight,
             "limit": host.traffic.limit,
         }
-        for host in hosts.values()
+        for pool in pools
+        for host in pool.servers
     ]
 
 

@@ -18,7 +18,7 @@ from prism.errors import InputError
 from prism.runs._checkpoints import DEFAULT_SECONDS_BETWEEN
 from prism.runs._config import require_unchanged
 from prism.runs._dry_run import Estimate, estimate_all
-from prism.runs._ledger import MOST_SHARERS, Ledger
+from prism.runs._ledger import Ledger
 from prism.science._batch_child import COMPLETE, FAILED
 from prism.science._batch_door import BatchObserver, BatchRun, Door
 from prism.science._batch_folder import LEDGER_NAME, LOGS, PLAN_NAME, TABLES, BatchFolder, Keep
@@ -36,6 +36,9 @@ from prism.social._presets import DEFAULT_PRESET
 _Part = tuple[BatchRun, dict[str, Any], Mapping[str, Any], Mapping[str, Any]]
 """A run, its identifying columns, its parameters, and its results."""
 
+
+_MOST_WORKERS = 256
+"""Most processes of a batch, and most runs that an executor gets at a time."""
 
 Grow = Callable[["Batch"], Mapping[str, Any]]
 """Returns a new ``plan.json`` with more samples once all runs are over, or nothing."""
@@ -66,8 +69,8 @@ class Carrying:
 
     def __post_init__(self) -> None:
         """Refuse an invalid number of processes."""
-        if self.workers is not None and not 1 <= self.workers <= MOST_SHARERS:
-            problem = f"must be from 1 to {MOST_SHARERS}, got {self.workers}"
+        if self.workers is not None and not 1 <= self.workers <= _MOST_WORKERS:
+            problem = f"must be from 1 to {_MOST_WORKERS}, got {self.workers}"
             raise InputError(problem, field="workers")
         if self.workers is not None and self.executor is not None:
             raise InputError("belongs to the executor: leave it out", field="workers")
@@ -76,7 +79,7 @@ class Carrying:
     def opened(self) -> Iterator[tuple[Executor, int]]:
         """Yield the executor, and the number of runs to submit at a time."""
         if self.executor is not None:
-            yield self.executor, MOST_SHARERS
+            yield self.executor, _MOST_WORKERS
             return
 
         known = getattr(os, "sched_getaffinity", None)
@@ -449,7 +452,7 @@ def _carried_out(
         with (
             how.opened() as (executor, at_a_time),
             Door(
-                folder, session, _for_all(told, how, ledger), executor, at_a_time, observer, ledger
+                folder, session, _for_all(told, how, ledger), executor, at_a_time, observer
             ) as door,
         ):
             while True:

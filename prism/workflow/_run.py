@@ -43,15 +43,11 @@ _KINDS: Mapping[str, Any] = {
     "seed": int,
     "reasoner": (NOBODY, *REASONER_KINDS),
     "inputs": dict,
-}
-
-_LATER_KINDS: Mapping[str, Any] = {
     "components": str | None,
     "action": str | None,
     "echo_actions": bool,
     "workers": int | None,
 }
-"""Keys that runs of earlier releases do not have."""
 
 
 class TurnTaker(WorkflowAgent):
@@ -138,7 +134,6 @@ class WorkflowRun(AloneRun):
         "variables": "parameters",
     }
     kinds: ClassVar[Mapping[str, Any]] = _KINDS
-    later_kinds: ClassVar[Mapping[str, Any]] = _LATER_KINDS
     paths: ClassVar[Sequence[str]] = ("file", "context", "components")
     brought: ClassVar[Sequence[str]] = ("variables", "on_action", "action_seconds")
 

@@ -22,7 +22,6 @@ MODULES = {
     "workflow": "tests.benchmarks.workflow",
     "agent_memory": "tests.benchmarks.agent_memory",
     "worlds": "tests.benchmarks.worlds",
-    "tokens": "tests.benchmarks.tokens",
 }
 
 Run = Callable[[Effort], Sequence[Table]]
