@@ -46,7 +46,6 @@ _GROUPS: Mapping[str, Mapping[str, str]] = {
     },
     "Experiment": {
         "batch": "_batch:batch",
-        "merge": "_batch:merge",
         "compare": "_compare:compare",
         "rerun": "_rerun:rerun",
         "sensitivity": "_batch:sensitivity",

@@ -43,9 +43,7 @@ WorldArgument = Annotated[
 
 @worlds.command("list")
 def list_(as_json: AsJson = False) -> None:
-    """List the worlds that come with prism, and those of installed packages.
-
-    A package offers worlds through entry points of the group prism.worlds.
+    """List the worlds that come with prism.
 
     [bold]Example[/bold]
 
@@ -54,7 +52,7 @@ def list_(as_json: AsJson = False) -> None:
     from prism.worlds._addresses import known_worlds
 
     import_from_here()
-    found = [_brief(name, place) for name, place in sorted(known_worlds().items())]
+    found = [_brief(name, place) for name, place in known_worlds().items()]
     if as_json:
         pour_json(found)
     else:

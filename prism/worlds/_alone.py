@@ -226,7 +226,7 @@ class AloneRun(Run[Any]):
             raise InputError(f"is not a run of {kind}", path=path)
 
         check_config(config, path, cls.kinds)
-        kept = {name: config[key] for key, name in cls._fields() if key in config}
+        kept = {name: config[key] for key, name in cls._fields()}
         with naming(path):
             run = cls(kept.pop("file"), reasoner=read_reasoner(config), **kept)
 

@@ -13,7 +13,7 @@ from time import perf_counter
 from typing import Any
 
 from prism._faults import place_of_method, shortened
-from prism.errors import InputError, SimulationError
+from prism.errors import SimulationError
 from prism.runlog import SimulatedClock
 from prism.runlog._keys import WORLD_EVENTS
 from prism.runs._running import run_to_end
@@ -55,11 +55,6 @@ _SECONDS_BETWEEN_COLLECTIONS = 0.5
 """After so long, garbage is collected even if it is few objects, since these may be large."""
 
 _ONLY_LOOKS = "a measure must not change anything: use a hook, such as round_ends"
-
-BEGUN_IN_ANOTHER_FORMAT = (
-    "was begun by an earlier version in another format: start a new run "
-    "(prism log and prism report can still read this one)"
-)
 
 MANY = 100_000
 """The largest number of agents for which the log covers each by default."""
@@ -273,11 +268,6 @@ class Loop:
         Raises:
             SimulationError: If the snapshot belongs to another world or population.
         """
-        # a network was the list of its connections
-        is_old = isinstance(snapshot.get("network"), list)
-        if is_old or (self._stage.has_fields and "kinds" not in snapshot):
-            raise InputError(BEGUN_IN_ANOTHER_FORMAT)
-
         self._host.end_setup(is_resumed=True)
         # restore the time first: agents have been in their states since some tick
         self.clock.go_on_at(snapshot["moment"])

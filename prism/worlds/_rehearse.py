@@ -24,7 +24,7 @@ from prism.errors import DefinitionError, SimulationError
 from prism.runlog import RunLog
 from prism.runs._documents import documents
 from prism.telemetry._loggers import LateLogger
-from prism.worlds._addresses import code_of
+from prism.worlds._addresses import file_of
 from prism.worlds._asking import TemplateWriter
 from prism.worlds._kinds import make_kinds, methods_of, parts_of
 from prism.worlds._loop import Loop
@@ -253,14 +253,14 @@ def _record(out: Path) -> None:
     job = orjson.loads((out / "job.json").read_bytes())
     # no model is asked, even for texts
     options: Run[Any] = Run.from_config(job["run"], out / "run.json")
-    code = [str(file) for file in code_of(options.world_class, options.place).values()]
+    code = file_of(options.world_class)
     record: dict[str, Any] = {"rounds": [], "notes": [], "error": None}
     try:
         with documents():
             _carry_out_here(options.replace(writer=TemplateWriter()), job["resumes"], code, record)
     except Exception as error:
         passed = [(each.f_code.co_filename, line) for each, line in walk_tb(error.__traceback__)]
-        own = [f"{Path(file).name}:{line}" for file, line in passed if file in code]
+        own = [f"{Path(file).name}:{line}" for file, line in passed if file == code]
         record["error"] = {
             "type": type(error).__name__,
             "message": str(error),
@@ -273,7 +273,7 @@ def _record(out: Path) -> None:
 
 
 def _carry_out_here(
-    options: Run[Any], resumes: Sequence[Any] | None, code: Sequence[str], record: dict[str, Any]
+    options: Run[Any], resumes: Sequence[Any] | None, code: str, record: dict[str, Any]
 ) -> None:
     late = LateLogger()
     loop = options.prepare(late)
@@ -299,7 +299,7 @@ def _carry_out_here(
         loop.run(end_round)
 
 
-def _unconnected(loop: Loop, code: Sequence[str]) -> Iterator[str]:
+def _unconnected(loop: Loop, code: str) -> Iterator[str]:
     """Yield a note on each method that reads neighbours in a world without a network."""
     cls = type(loop.world)
     # a method of that name may know them from a space
@@ -308,7 +308,7 @@ def _unconnected(loop: Loop, code: Sequence[str]) -> Iterator[str]:
 
     for name, method in methods_of(cls):
         body = method.__code__
-        if body.co_filename in code and "neighbours" in body.co_names:
+        if body.co_filename == code and "neighbours" in body.co_names:
             yield (
                 f"{place_of_method(cls, name)}: reads the neighbours of an agent, and without a "
                 "network nobody has any: set self.network in setup"

@@ -437,8 +437,8 @@ def test_a_class_with_actions_is_run_like_a_configuration(
     assert log_of(tmp_path / "again") == log_of(tmp_path / "run")
     assert (tmp_path / "m.json").read_bytes() == (tmp_path / "again/memory.json").read_bytes()
 
-    (tmp_path / "litres_of_beds.py").write_text("LITRES = 3\n")
-    with pytest.raises(InputError, match=r"litres_of_beds\.py: has changed"):
+    (tmp_path / "gardener_alone.py").write_text(f"{GARDENER}\n")
+    with pytest.raises(InputError, match=r"gardener_alone\.py: has changed"):
         replay(tmp_path / "run", tmp_path / "other")
     with pytest.raises(InputError, match="has no world or agent 'Nobody': it has "):
         Run(f"{place}:Nobody")

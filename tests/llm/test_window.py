@@ -36,7 +36,7 @@ def test_a_count_of_nothing_says_nothing(count: object) -> None:
 def test_a_count_near_half_of_the_window_shows_a_cut(count: int, window: int, cut: bool) -> None:
     """It is within 5 of the half, and the estimate well above it."""
     # beyond ASCII, so that nothing else shows it
-    prompt = Prompt([{"content": "한" * 1400}])
+    prompt = Prompt([{"content": "한" * 2800}])
     assert was_cut(prompt, count, window) == cut
 
 

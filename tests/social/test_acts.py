@@ -239,23 +239,6 @@ def test_a_run_is_repeated_and_resumed_with_its_acts(tmp_path: Path, preset: str
     assert Run.from_config(run.to_config(), tmp_path).to_config() == run.to_config()
 
 
-def test_runs_of_earlier_versions_are_read(tmp_path: Path) -> None:
-    """A run.json of the feed without a world is read; a model chose from the plain options then."""
-    told = {"agents": "4", "posts": None, "rounds": 3, "ticks_per_round": 5, "seed": 7}
-    config = {**told, **Model("tiny").to_config(), "inputs": {}}
-    now = Run.from_config(config, Path("run.json"))
-    assert (now.rounds, now.ticks, now.seed) == (3, 5, 7)
-    assert now.to_config()["parameters"]["model_acts"] is False
-    assert now.world_with_parameters.parameters == Parameters.preset("classic")
-    assert "model_acts" not in Run(Feed, 4).to_config()["parameters"]
-
-    tmp_path.joinpath("run.json").write_text(
-        json.dumps({"prism": "0", "schema": 1, "config": config})
-    )
-    with pytest.raises(InputError, match=r"was begun by an earlier version .*start a new run"):
-        resume(tmp_path)
-
-
 @pytest.mark.parametrize("options", [[REPLY, AgentState.SCROLLING], [AgentState.SCROLLING]])
 def test_a_calibrated_policy_has_the_options_of_its_runs(options: list[AgentState]) -> None:
     """What was fitted to decisions of a model is offered what the model was offered."""

@@ -214,22 +214,6 @@ class ModelServer(ABC):
 
         self._loop = self._thread = None
 
-    def restart(self, away: float = 0.0) -> None:
-        """Cut off all connections, refuse new ones for some seconds, and serve again.
-
-        It returns immediately. Open questions are lost.
-
-        Args:
-            away: Seconds for which connections are refused.
-
-        Raises:
-            RuntimeError: If it is not running.
-        """
-        if self._loop is None:
-            raise RuntimeError("the fake server is not running, so it cannot restart")
-
-        self._loop.call_soon_threadsafe(self._orders.put_nowait, away)
-
     def __enter__(self) -> Self:
         """Start serving."""
         self.start()
