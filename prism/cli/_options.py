@@ -44,7 +44,7 @@ Runs = Annotated[
     list[Path],
     typer.Argument(
         metavar="RUN",
-        help="Folders of runs, or their logs (.jsonl, also .gz or .zst). Several runs are shown "
+        help="Folders of runs, or their logs (.jsonl, also .gz). Several runs are shown "
         "side by side, or in one table with a column for the run.",
         show_default=False,
     ),

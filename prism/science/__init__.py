@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from prism.science._plan import Configuration, Plan
     from prism.science._policy_tables import policy_probabilities, policy_unidentified
     from prism.science._presets import preset_figures, preset_runs
-    from prism.science._rerun import Parted, Rerun, read_change, rerun, resume_rerun
+    from prism.science._rerun import Parted, Rerun, rerun, resume_rerun
     from prism.science._sensitivity import (
         Sensitivity,
         SensitivityMethod,
@@ -64,7 +64,6 @@ __all__ = [
     "preset_figures",
     "preset_runs",
     "read_batch",
-    "read_change",
     "read_fit",
     "read_sensitivity",
     "rerun",

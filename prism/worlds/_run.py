@@ -29,7 +29,7 @@ from prism.errors import DefinitionError, FieldValueError, InputError, PrismErro
 from prism.llm import Model
 from prism.llm._assignments import ModelAssignment
 from prism.runlog import SimulatedClock
-from prism.runlog._reader import LOG_NAMES, zstd
+from prism.runlog._reader import LOG_NAMES
 from prism.runs import Observer, Outcome, ReplayOptions, WriterOptions
 from prism.runs._config import (
     DECIDER_KINDS,
@@ -92,7 +92,7 @@ _KINDS: Mapping[str, Any] = {
 
 
 Agents = int | str | Path | AgentTable | Iterable[Any] | None
-LogForm = Literal["plain", "zstd", "rounds"]
+LogForm = Literal["plain", "rounds"]
 
 
 class Arguments(TypedDict, total=False):
@@ -166,9 +166,8 @@ class Run(Generic[WorldT_co]):
         clock: The run's clock.
         log_agents: How many agents the log covers, a sample drawn by the seed. By default all, or
             1,000 if there are more than 100,000. Counts and measures cover all agents.
-        log: How the log of a kept run is written: ``plain``, compressed with ``zstd`` as
-            ``events.jsonl.zst``, or with ``rounds`` only, without the events of single agents. A
-            feed keeps its posts and votes.
+        log: How the log of a kept run is written: ``plain``, or with ``rounds`` only, without the
+            events of single agents. A feed keeps its posts and votes.
         agent_id: For a single agent: its name.
         application: For a single agent: what the application provides, which no run keeps. For an
             agent in YAML that is any of ``variables``, ``on_action`` and ``action_seconds``, as
@@ -484,7 +483,6 @@ class Run(Generic[WorldT_co]):
             )
 
         require_unchanged(config["inputs"], run._digests(), path)
-
         return run
 
     @property
@@ -666,11 +664,9 @@ def resume(
         OSError: If it cannot be written. It can be resumed again.
     """
     path = Path(folder)
-    config = read_summary(path)["config"]
-
     return go_on(
         path,
-        _kind(config),
+        _kind(read_summary(path)["config"]),
         hosts=hosts,
         model=model,
         application=application,
@@ -947,7 +943,6 @@ def _log_form(log: LogForm, log_agents: int | None) -> LogForm:
 
     Raises:
         InputError: If it is unknown, or leaves out the agents that it should cover.
-        MissingExtraError: If it needs zstd, which is not installed.
     """
     if log not in get_args(LogForm):
         raise InputError(f"must be {', '.join(get_args(LogForm))}, got {log!r}", field="log")
@@ -956,8 +951,6 @@ def _log_form(log: LogForm, log_agents: int | None) -> LogForm:
             "has no effect with a log of rounds: leave one of them out",
             field="log_agents",
         )
-    if log == "zstd":
-        zstd()
 
     return log
 
