@@ -18,7 +18,6 @@ from prism.statechart._engine.writing import (
     make_record,
 )
 from prism.statechart.transitions import shared_edge
-from prism.telemetry._loggers import warn_standard
 
 _STORED = (
     "_prism_state",
@@ -81,11 +80,6 @@ class StatechartMixin:
         try:
             agent._prism_state = next(iter(cls.state_type))
         except AttributeError as error:
-            if hasattr(cls, "__mapper__"):
-                raise AgentError(
-                    f"{cls.__name__} maps '_state', which is the mixin's own: map 'state' instead, "
-                    f"such as {_column_of(cls)}"
-                ) from error
             raise AgentError(
                 f"{cls.__name__} is frozen ({error}): put the frozen value into a field of an "
                 "agent with StatechartMixin"
@@ -106,13 +100,6 @@ class StatechartMixin:
                 f"{cls.__name__} is a pydantic model, which keeps only declared fields: leave "
                 "StatechartMixin out and declare 'state', and 'ticks_in_state' and 'state_history' "
                 "as needed, as fields of the model"
-            )
-
-        # SQLAlchemy has mapped its declarative classes by now
-        if hasattr(cls, "__mapper__") and isinstance(cls.state, property):
-            warn_standard(
-                f"{cls.__name__} is mapped by SQLAlchemy, but its state is no column, so it is not "
-                f"saved: declare {_column_of(cls)}"
             )
 
         cls._prism_kept = all(
@@ -272,11 +259,6 @@ class StatechartMixin:
         record = make_record(shared_edge(previous, new_state, trigger), time(), context)
         self.state, self.ticks_in_state = new_state, 0
         append_record(self.state_history, record, self.max_history_depth)
-
-
-def _column_of(cls: type[StatechartMixin]) -> str:
-    kind = cls.state_type.__name__
-    return f"state: Mapped[{kind}] = mapped_column(Enum({kind}))"
 
 
 def _is_state_of(value: object, state_type: type[Enum]) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Mapping, Sequence
-from inspect import isfunction
 from itertools import groupby
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,7 +13,7 @@ import typer
 
 from prism.cli._options import AsJson, OutFile, command_group
 from prism.cli._output import write_bytes
-from prism.cli._screen import note, pour_json, print_findings, print_table, say, shown
+from prism.cli._screen import note, pour_json, print_findings, print_table, say
 from prism.errors import InputError, PrismError
 
 if TYPE_CHECKING:
@@ -165,47 +164,6 @@ def explain(
         raise typer.Exit(1)
 
 
-@charts.command()
-def fits(
-    chart: ChartArgument,
-    agent: Annotated[str, typer.Argument(metavar="AGENT", show_default=False)],
-    as_json: AsJson = False,
-) -> None:
-    """List what a chart needs and a class or agent lacks, one name on each line.
-
-    Every chart needs the attribute state, and one with histories or timers also state_memory.
-    Guards and actions need what the chart declares for them. Of a class, its code is read; of an
-    agent, the attributes that it has.
-
-    The exit status is 0 if nothing is missing, 1 if something is, and 2 if the input is wrong.
-
-    Options:
-        agent: package.module:attribute (also file.py:attribute): a class, an agent, or a function
-            that returns one.
-
-    [bold]Example[/bold]
-
-    prism chart fits social_media package.module:MyAgent
-    """
-    from prism.cli._chart_argument import chart_from
-
-    found = chart_from(chart)
-    lacks = found.fits(_subject(agent))
-    if as_json:
-        pour_json({"chart": found.name, "agent": agent, "missing": lacks})
-    else:
-        for name in lacks:
-            say(f"missing: {name}")
-
-    if not found.needs:
-        name = shown(found.name)
-        tree = found.definition.tree
-        own = "'state' and 'state_memory' are" if tree and tree.remembers else "'state' is"
-        note(f"chart {name!r} declares no needs, so only {own} checked")
-    if lacks:
-        raise typer.Exit(1)
-
-
 # tables
 
 
@@ -310,13 +268,6 @@ def _social_agent(state: Enum, fields: dict[str, Any]) -> SocialAgent:
     made.pending_action = pending
 
     return made
-
-
-def _subject(text: str) -> Any:
-    from prism.cli._chart_argument import imported_attribute, result_of
-
-    found = imported_attribute(text)
-    return result_of(text, found) if isfunction(found) else found
 
 
 # files

@@ -558,19 +558,18 @@ class Statechart(Written[StateT]):
         return find_flaws(self._as_it_runs)
 
     def fits(self, agent: object) -> list[str]:
-        """Return the attributes that a class or an agent lacks: ``state``, and those in `needs`.
+        """Return the attributes that an agent lacks: ``state``, and those in `needs`.
 
         A chart that remembers histories or times needs ``state_memory``, too, which `adopt` adds.
 
-        For a class, only its code counts: what it and its bases define, declare as fields, or
-        assign to ``self`` in a method. For an agent, the object itself counts; its properties are
-        read.
-
         Args:
-            agent: A class, or an agent.
+            agent: An agent; its properties are read.
 
         Returns:
             The missing names, in the order of ``needs``; an empty list if it fits.
+
+        Raises:
+            AgentError: If it is a class.
         """
         from prism.statechart.inspection._lint import missing, needed
 
@@ -593,7 +592,6 @@ class Statechart(Written[StateT]):
 
         Raises:
             AgentError: If the object has no ``state``.
-            TypeError: If the arguments are in another order.
         """
         from prism.statechart.inspection._explain import explain
 

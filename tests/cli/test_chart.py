@@ -211,12 +211,18 @@ def test_check_of_a_nested_chart_says_what_is_true(name: str, charts: Prism) -> 
     assert ("until an event moves it" in ran.err) is (name == "chart")
 
 
-def test_fits_says_that_the_memory_is_checked(charts: Prism) -> None:
-    """``fits`` lists the memory that a history takes, and says that it has looked for it."""
-    (charts.folder / "phone.py").write_text(NESTED, encoding="utf-8")
-    ran = charts("fits", "phone:chart", "phone:Bare")
-    assert (ran.status, ran.out) == (1, "missing: state_memory\n")
-    assert "only 'state' and 'state_memory' are checked" in ran.err
+def test_show_lists_the_needs(charts: Prism) -> None:
+    """``show`` says what a chart needs, if it declares anything."""
+    line = "The agent needs these attributes: should_engage, pending_action"
+    assert line in charts("show", "social_media").out.splitlines()
+    assert "needs these attributes" not in charts("show", "doors.json").out
+
+
+def test_a_world_in_the_place_of_a_chart_is_told(prism: Prism) -> None:
+    """The name of a world, given as a chart, leads to the command that shows the world's."""
+    said = prism("chart", "show", "rumour")
+    assert (said.status, said.out) == (2, "")
+    assert "prism world show rumour" in said.err
 
 
 def test_show_prints_no_control_characters(charts: Prism) -> None:

@@ -18,7 +18,6 @@ GUIDES = DOCS / "how-to"
 
 SECTIONS = {
     "plain-class": "A class with its own state",
-    "older-calls": "Calls in another order",
     "dataclass": "A dataclass",
     "frozen": "Frozen values",
     "pydantic": "A pydantic model",

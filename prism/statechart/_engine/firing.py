@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
-from weakref import WeakValueDictionary
 
 from prism.errors import AgentError, DefinitionError
 from prism.statechart._definition import TIMEOUT, Definition, arguments_of
@@ -74,17 +73,6 @@ if TYPE_CHECKING:
 
 _FAST: Any = object()
 """What `Engine._aside` returns where nothing keeps a fire from its fast way."""
-
-# by address, as equal definitions may belong to several charts, of which one goes first
-_living: WeakValueDictionary[int, Definition[Any]] = WeakValueDictionary()
-
-
-def living_charts() -> list[Definition[Any]]:
-    """Return the definitions of all existing charts, in the order in which they were made."""
-    # not `values`, which another thread that makes a chart would disturb
-    found = (reference() for reference in _living.valuerefs())
-    return [definition for definition in found if definition is not None]
-
 
 class Choice(NamedTuple):
     """A transition that an event enables.
@@ -168,7 +156,6 @@ class Engine(Checks[StateT]):
         self._is_usual = False
         self._rows: Any = self._nested
         self._steps: Steps | None = None
-        _living[id(self._definition)] = self._definition
 
     def _bind(self, reporter: Reporter, clock: Callable[[], float]) -> None:
         """Begin to run for agents, on the chart's own Machine."""

@@ -1,13 +1,10 @@
-"""Probable mistakes in a chart that is well defined, and in the classes of its agents."""
+"""Probable mistakes in a chart that is well defined, and in its agents."""
 
 from __future__ import annotations
 
-import dis
-import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from inspect import isclass, isfunction, unwrap
-from types import FunctionType
+from inspect import isclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from prism.errors import AgentError
@@ -167,19 +164,19 @@ def needed(chart: Definition[Any]) -> tuple[str, ...]:
 
 
 def missing(agent: object, needs: Iterable[str]) -> list[str]:
-    """Return the names that a class or an agent lacks.
-
-    Of a class only its code is known: what it and its bases define, declare as fields, or assign in
-    a method to ``self``.
+    """Return the names that an agent lacks.
 
     Args:
-        agent: A class, or an agent; its properties are read.
+        agent: An agent; its properties are read.
         needs: Names of attributes and methods.
+
+    Raises:
+        AgentError: If it is a class.
     """
     if isclass(agent):
-        declared = set(_names_of(agent))
-        return [name for name in needs if name not in declared]
-
+        raise AgentError(
+            f"{agent.__name__} is a class, of which only agents have all attributes: pass an agent"
+        )
     return [name for name in needs if not _has(agent, name)]
 
 
@@ -210,7 +207,7 @@ def require_fit(agents: Iterable[object], chart: Definition[Any], more: Iterable
     ]
     raise AgentError(
         f"agents do not fit chart {chart.name!r}: {'; '.join(problems)}: give the class what is "
-        "missing; chart.fits(cls) lists what the chart itself needs"
+        "missing; chart.fits(agent) lists what the chart itself needs"
     )
 
 
@@ -229,42 +226,3 @@ def _has(agent: object, name: str) -> bool:
         return True
 
     return True
-
-
-def _names_of(cls: type) -> Iterator[str]:
-    for base in cls.__mro__:
-        yield from vars(base)
-        yield from _annotations_of(base)
-        for value in vars(base).values():
-            method = unwrap(value) if isfunction(value) else None
-            if isfunction(method):
-                yield from _assigned_in(method)
-
-
-def _annotations_of(cls: type) -> Mapping[str, Any]:
-    if sys.version_info >= (3, 14):
-        # they are computed when read, and may name what only a type checker imports
-        from annotationlib import Format, get_annotations
-
-        return get_annotations(cls, format=Format.FORWARDREF)
-
-    own: Mapping[str, Any] = vars(cls).get("__annotations__", {})
-    return own
-
-
-def _assigned_in(method: FunctionType) -> Iterator[str]:
-    """Return the attributes that a method assigns to its first argument."""
-    code = method.__code__
-    if not code.co_argcount:
-        return
-
-    own, loaded = code.co_varnames[0], None
-    for step in dis.get_instructions(code):
-        if step.opname == "EXTENDED_ARG":
-            continue
-        if step.opname == "STORE_ATTR" and loaded == own:
-            yield step.argval
-
-        # newer Pythons load two variables by one instruction
-        last = step.argval[-1] if isinstance(step.argval, tuple) and step.argval else step.argval
-        loaded = last if "LOAD_" in step.opname else None

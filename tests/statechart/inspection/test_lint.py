@@ -221,16 +221,6 @@ def chart_with(*needs: str) -> Statechart[S]:
 
 
 @pytest.mark.parametrize(
-    "cls",
-    [Assigning, Derived, Decorated, Large, Slotted, Declaring, Data, Model, Attrs, Row, Mixed],
-)
-def test_a_class_that_has_everything_fits(cls: type) -> None:
-    """Whatever way a class has to define a field, it is found in its code."""
-    assert chart_with(*NEEDS).fits(cls) == []
-    assert chart_with(*NEEDS, "trust", "mro").fits(cls) == ["trust", "mro"]
-
-
-@pytest.mark.parametrize(
     "agent",
     [
         Assigning(1, SimpleNamespace()),
@@ -250,12 +240,11 @@ def test_an_agent_that_has_everything_fits(agent: Any) -> None:
 
 @given(st.sets(st.sampled_from(["state", *NEEDS])))
 def test_exactly_what_is_missing_is_listed(given_names: set[str]) -> None:
-    """Of a class and of an agent, all that is missing is listed, in the order of the needs."""
+    """All that an agent lacks is listed, in the order of the needs."""
     fields = dict.fromkeys(given_names, 1)
     missing = [name for name in ("state", *NEEDS) if name not in given_names]
     chart = chart_with(*NEEDS)
     assert chart.fits(SimpleNamespace(**fields)) == missing
-    assert chart.fits(type("Made", (), dict(fields))) == missing
     assert chart.fits(type("Made", (), dict(fields))()) == missing
 
 
@@ -266,10 +255,12 @@ def test_a_property_that_fails_is_there() -> None:
 
 
 def test_agents_of_prism_fit_the_social_chart() -> None:
-    """A social agent fits the social chart, as a class and as an agent."""
+    """A social agent fits the social chart; a class is none."""
     chart = social_media_chart()
-    assert chart.fits(SocialAgent) == chart.fits(SocialAgent("ada")) == []
-    assert chart.fits(object) == ["state", "should_engage", "pending_action"]
+    assert chart.fits(SocialAgent("ada")) == []
+    assert chart.fits(object()) == ["state", "should_engage", "pending_action"]
+    with pytest.raises(AgentError, match="SocialAgent is a class"):
+        chart.fits(SocialAgent)
 
 
 def test_agents_that_lack_something_are_refused_by_class() -> None:

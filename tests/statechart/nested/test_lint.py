@@ -161,12 +161,12 @@ def test_a_chart_that_remembers_needs_room_for_it() -> None:
         phone(timeouts={Phone.ENGAGING: 5}),
     ]
     for chart in remembering:
-        assert chart.fits(Bare) == chart.fits(Bare()) == ["state_memory"]
-        assert chart.fits(Roomy) == chart.fits(Roomy()) == chart.fits(Owner) == []
+        assert chart.fits(Bare()) == ["state_memory"]
+        assert chart.fits(Roomy()) == chart.fits(Owner()) == []
         assert chart.fits(chart.adopt(SimpleNamespace())) == []
 
     for chart in (phone(), phone(Transition("bores", Phone.READING, Phone.POCKET, rate=0.5))):
-        assert chart.fits(Bare) == []
+        assert chart.fits(Bare()) == []
 
     agent = SimpleNamespace(state=Phone.READING, notes=[])
     with pytest.raises(AgentError, match="state_memory"):
@@ -194,4 +194,4 @@ def test_times_without_composites_need_no_room() -> None:
         needs=["patience"],
     )
     assert chart.check() == []
-    assert chart.fits(Bare) == ["patience"]
+    assert chart.fits(Bare()) == ["patience"]
