@@ -15,7 +15,7 @@ from weakref import WeakValueDictionary
 
 from prism.statechart._definition import TIMEOUT, Definition, arguments_of
 from prism.statechart._engine.machine import OPEN, Candidate, Rows, distinct, leading_to
-from prism.statechart._engine.memory import memory_of
+from prism.statechart._engine.memory import forget, memory_of
 from prism.statechart._engine.pending import (
     MOST_QUEUED_FIRES,
     Answer,
@@ -34,6 +34,7 @@ from prism.statechart._engine.writing import (
     Writer,
     count_tick,
     set_state,
+    ticks_of,
     write_kept,
 )
 from prism.statechart.transitions import StateT
@@ -335,7 +336,7 @@ class Interpreter(Running[StateT]):
         """Enter the current state of an agent, as `begin` enters the initial one."""
         if self._nested is not None:
             if self._nested.planner.remembers:
-                memory_of(self._definition.name, agent).clear()
+                forget(memory_of(self._definition.name, agent))
             is_initial = agent.state == self._definition.initial
             self._run(agent, self._nested.beginning(None if is_initial else agent.state), context)
 
@@ -374,7 +375,7 @@ class Interpreter(Running[StateT]):
     def _dwell(self, agent: Any) -> tuple[int, float | None]:
         """Count one more tick in the state; return the ticks, 0 if none are kept, and the limit."""
         state = self._require_known_state(agent)
-        ticks = getattr(agent, "ticks_in_state", None)
+        ticks = ticks_of(agent)
         if ticks is not None:
             self._writer_of(agent)
             ticks = count_tick(agent, ticks)
