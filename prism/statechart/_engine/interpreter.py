@@ -116,10 +116,10 @@ class Interpreter(Running[StateT]):
             definition = Definition(**{**arguments_of(definition), "name": name})
 
         chart = object.__new__(type(self))
-        # past what refuses to change a chart, and not by the new one's `__dict__`: see `Statechart`
+        # not by the new one's `__dict__`: see `Statechart`
         for attribute, value in {**vars(self), "_definition": definition}.items():
             if attribute != "machine":
-                object.__setattr__(chart, attribute, value)
+                setattr(chart, attribute, value)
         chart._bind(Reporter(name, logger, strict=definition.strict), clock)
         if self._nested is not None:
             # what is active while an action runs is asked of the chart that the action knows
@@ -301,14 +301,7 @@ class Interpreter(Running[StateT]):
         Returns:
             As `fire`; None if no enabled transition leads to the target.
         """
-        if engine_hooks or self._firing:
-            return self._fire_or_queue(agent, trigger, context, Answer(target, asked_in, quiet))
-
-        candidate = self._unguarded_to(agent, trigger, target, asked_in)
-        if candidate is None:
-            answer = Answer(target, asked_in, quiet)
-            candidate = self._first_enabled(agent, trigger, context, answer)
-        return None if candidate is None else self._commit_or_run(agent, candidate, context)
+        return self._fire_or_queue(agent, trigger, context, Answer(target, asked_in, quiet))
 
     def begin(self, agent: Any, context: Any = None) -> StateT:
         """Enter the initial state, as SCXML does: entry actions, outermost first, then settling.
@@ -410,24 +403,9 @@ class Interpreter(Running[StateT]):
     def _fire_open(self, agent: Any, candidate: Candidate[StateT], context: Any) -> StateT | None:
         """Fire an event whose transitions depend on more than the agent's state."""
         resolved = self._resolved(candidate, agent, context)
-        return None if resolved is None else self._commit_or_run(agent, resolved, context)
+        return None if resolved is None else self._run(agent, resolved, context)
 
     # Committing
-
-    def _commit_or_run(
-        self, agent: Any, candidate: Candidate[StateT], context: Any
-    ) -> StateT | None:
-        """Make a transition as `_run`, faster if no code of the user's runs that might fire."""
-        write = self._quiet_writers.get(agent.__class__)
-        _, action, target, edge = candidate
-        if action is not None or write is None:
-            return self._run(agent, candidate, context)
-        if edge.leaves is None:
-            # a transition to the same state in a flat chart leaves no trace
-            return target if edge.plan is None else self._run(agent, candidate, context)
-
-        self._commit(agent, edge, write, context)
-        return target
 
     def _run(self, agent: Any, candidate: Candidate[StateT], context: Any) -> StateT | None:
         """Make one transition and everything that its action queues, until the agent is at rest."""

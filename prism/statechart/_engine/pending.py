@@ -149,7 +149,7 @@ def _touches(edge: Edge | StateTransition, about: Set[str]) -> bool:
 
 def _history_of(agent: Any) -> Sequence[Any]:
     history = getattr(agent, "state_history", None)
-    return history if holds_records(history) else ()
+    return history if history is not None and holds_records(history) else ()
 
 
 Firing = list[Any]
