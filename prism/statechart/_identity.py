@@ -66,23 +66,6 @@ def identify(context: object) -> dict[str, Any] | None:
     Returns:
         A new dict of JSON values, or None for None.
     """
-    if context is None:
-        return None
-
-    # the usual cases, without the calls of the general one
-    if type(context) is dict:
-        if len(context) == 1:
-            ((key, value),) = context.items()
-            if type(key) is str and type(value) is str:
-                return {key: value}
-        return _plain_mapping(context, _DEEPEST)
-
-    known = id_names.get(type(context))
-    if known is not None:
-        value = getattr(context, known[0], None)
-        if type(value) is str:
-            return {known[1]: value}
-
     return _reduce(context)
 
 
