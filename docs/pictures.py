@@ -44,10 +44,9 @@ from prism.examples.market import Buyer
 from prism.examples.threshold import Person as Joiner
 from prism.examples.vaccination import Parent
 from prism.report import make_report
-from prism.report._figures.page_figures import dark_rules, styled
-from prism.report._figures.rendering import draw
+from prism.report._figures.page_figures import dark_rules
 from prism.runlog import RunLog, SimulatedClock
-from prism.science import calibrate, compare, divergence, divergence_figure, fit, sensitivity
+from prism.science import compare, fit, sensitivity
 from prism.social import Feed, Parameters
 from prism.statechart import TextCall, social_media_chart
 from prism.testing import ScriptedWriter
@@ -172,19 +171,6 @@ def screened(folder: Path) -> str:
     found.save_figures()
 
     return _shown(folder / "screened/sensitivity-reached.svg", found.indices().write_csv().encode())
-
-
-def apart(folder: Path) -> str:
-    """Draw how far a policy is from the decisions that it was estimated from."""
-    Run(Feed(), 60, rounds=6, seed=1).keep(folder / "model")
-    logs = read_log(folder / "model")
-    table = divergence(logs, calibrate(logs, "logit"))
-    path = folder / "divergence.svg"
-    path.write_text(draw(styled(divergence_figure(table))), encoding="utf-8")
-
-    # the last digits depend on the processor; adding 0 makes -0 equal to 0
-    rounded = table.with_columns(cs.float().round(6) + 0.0)
-    return _shown(path, rounded.write_csv().encode())
 
 
 def phone(_folder: Path) -> str:
@@ -384,7 +370,6 @@ PICTURES: dict[str, Callable[[Path], str]] = {
     "pictures/cognition.svg": thinking,
     "pictures/comparison.svg": comparison,
     "pictures/council.svg": council,
-    "pictures/divergence.svg": apart,
     "pictures/epidemic-chart.svg": chart_of(Patient),
     "pictures/epidemic.svg": _EPIDEMIC,
     "pictures/fit.svg": fitted,

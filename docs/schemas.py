@@ -8,8 +8,6 @@ from pathlib import Path
 
 from prism.cognition._config import SCHEMA_NAME as COGNITION
 from prism.cognition._config import config_schema
-from prism.runs._policy_file import Policy
-from prism.runs._policy_schema import policy_schema
 from prism.science._plan_file import SCHEMA_NAME as PLAN
 from prism.science._plan_file import plan_schema
 from prism.social import Feed
@@ -21,7 +19,6 @@ SCHEMAS = {
     WORKFLOW: workflow_schema(),
     COGNITION: config_schema(),
     PLAN: plan_schema(),
-    "policy.schema.json": policy_schema(Policy),
     "treatments.schema.json": treatments_schema(Feed),
 }
 

@@ -35,9 +35,6 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
-# requests are carried as for most users, unless a test asks for the other carrier
-sys.modules["aiohttp"] = None  # type: ignore[assignment]
-
 # killed or not, a process loses only with the power what it has written but not synchronized
 os.fsync = lambda file: None
 

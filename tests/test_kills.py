@@ -19,8 +19,9 @@ from typing import Any
 
 import pytest
 
-from prism.testing import Asked, FakeOllama
+from prism.testing import FakeOllama
 from tests.kit import processes
+from tests.kit.models import varied
 
 KILLS = int(os.environ.get("PRISM_KILLS", "12"))
 NUMBERS = [
@@ -175,11 +176,6 @@ def scenario(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
         line = ("replay", str(home / "recorded"))
     seconds = max(complete(home, *line, "--out", f"run{number}", *OUT[2:]) for number in range(2))
     return Scenario(home, line, files(home / "run0"), seconds, RESUME)
-
-
-def varied(asked: Asked) -> str:
-    """Choose differently from prompt to prompt, and the same in every run."""
-    return asked.options[sum(map(ord, asked.prompt)) % len(asked.options)]
 
 
 def written(prompt: str, *_more: object) -> str:

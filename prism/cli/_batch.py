@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -21,8 +20,6 @@ from prism.cli._options import (
 from prism.errors import InputError
 
 if TYPE_CHECKING:
-    from concurrent.futures import Executor
-
     from prism.science import Plan
 
 DoneT = TypeVar("DoneT")
@@ -59,18 +56,14 @@ class PlannedRuns:
     """What the commands that carry out a plan share.
 
     Options:
-        plan: The plan: a TOML file, or one that comes with prism (herd, herd-model).
+        plan: The plan: a TOML file, or the name of one that comes with prism.
         seeds: Number of seeds for each configuration, counted from 0.
         workers: Number of runs at a time; by default the number of processors.
-        on: Where to carry out the runs, instead of in processes on this machine: dask:ADDRESS,
-            ray:ADDRESS, or FILE.py:FUNCTION, which returns an executor. All machines must share the
-            folder.
     """
 
     plan: Annotated[Path | None, typer.Argument(metavar="PLAN", show_default=False)] = None
     seeds: Annotated[int | None, typer.Option(min=1)] = None
     workers: Annotated[int | None, typer.Option(min=1)] = None
-    on: Annotated[str | None, typer.Option(metavar="EXECUTOR")] = None
     model: Annotated[Mapping[str, Any], _MODEL]
     keeping: Annotated[Keeping, _KEEPING]
 
@@ -107,10 +100,6 @@ class PlannedRuns:
         from prism.cli._running import begin_or_resume
 
         import_from_here()
-        if self.workers is not None and self.on is not None:
-            raise InputError(
-                "--workers has no effect with --on, whose executor decides: leave it out"
-            )
 
         def begin_new(folder: Path | None, screen: Any) -> DoneT:
             plan = self.new_plan()
@@ -122,15 +111,12 @@ class PlannedRuns:
             return started(partial(resume, folder, hosts=self.model.get("host", ())), screen)
 
         def started(runs: Callable[..., DoneT], screen: Any) -> DoneT:
-            with _executor(self.on) as executor:
-                return runs(
-                    workers=self.workers, executor=executor, observer=screen, **self.keeping.paced
-                )
+            return runs(workers=self.workers, observer=screen, **self.keeping.paced)
 
         return begin_or_resume(
             *(self.keeping, begin_new, go_on, partial(batch_screen, command)),
             what="batch",
-            with_resume=("workers", "on", "figures", "paper"),
+            with_resume=("workers", "figures", "paper"),
         )
 
 
@@ -139,7 +125,6 @@ PLANNED = declared_panel(PlannedRuns, gather=PlannedRuns)
 
 def batch(
     *,
-    part: Annotated[str | None, typer.Option(metavar="K/N")] = None,
     keep: Keep = "logs",
     dry_run: Annotated[bool, typer.Option("--dry-run")] = False,
     planned: Annotated[PlannedRuns, PLANNED],
@@ -150,8 +135,6 @@ def batch(
     table, and the exit status is then 1.
 
     Options:
-        part: Carry out only part K of N, for example as one job on a cluster. Each part has its own
-            folder and a fixed share of the budget. prism merge combines them.
         dry_run: Ask no model and write nothing. Estimate the decisions, tokens and money of all
             runs from a few rounds of each configuration, which the policy plays.
 
@@ -161,9 +144,7 @@ def batch(
 
     prism batch plan.toml --keep tables --out runs/quick
 
-    prism batch plan.toml --part 1/4 --out runs/part-1
-
-    prism batch --resume runs/herding --on dask:tcp://head:8786
+    prism batch --resume runs/herding
     """
     from prism import science
     from prism.cli._batch_screen import print_batch
@@ -180,33 +161,8 @@ def batch(
         print_estimate(found, as_json=as_json)
         return
 
-    begin = partial(science.batch, keep=keep, part=part)
+    begin = partial(science.batch, keep=keep)
     print_batch(planned.carry_out("prism batch", begin, science.resume_batch), as_json=as_json)
-
-
-def merge(
-    *,
-    parts: Annotated[list[Path], typer.Argument(metavar="PART")],
-    out: Annotated[Path, typer.Option(metavar="DIR")],
-    as_json: Annotated[bool, typer.Option("--json")] = False,
-) -> None:
-    """Combine the parts that prism batch --part K/N carried out into one batch.
-
-    The result is the same as if the batch had been carried out as a whole.
-
-    Options:
-        parts: Folders of all parts.
-        out: Folder for the whole batch.
-        as_json: Print JSON.
-
-    [bold]Example[/bold]
-
-    prism merge runs/part-1 runs/part-2 --out runs/whole
-    """
-    from prism import science
-    from prism.cli._batch_screen import print_batch
-
-    print_batch(science.merge_batches(parts, out), as_json=as_json)
 
 
 def sensitivity(
@@ -249,17 +205,3 @@ def sensitivity(
     if figures is not None:
         done.save_figures(figures)
     print_indices(done, as_json=as_json)
-
-
-@contextmanager
-def _executor(name: str | None) -> Iterator[Executor | None]:
-    """Yield the executor with this name, or None without a name."""
-    if name is None:
-        yield None
-        return
-
-    from prism.cli._running import naming_options
-    from prism.science._executors import executor_named
-
-    with naming_options(), executor_named(name) as executor:
-        yield executor

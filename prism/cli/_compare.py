@@ -170,7 +170,7 @@ def _check_page(page: Path | None, groups: Sequence[str]) -> None:
 def _write_table(
     found: Comparison, precision: float | None, chosen: TableFormat, out: Path | None
 ) -> None:
-    import polars as pl
+    from prism.science._comparison import IS_SHOWN
 
     table = found.table()
     if precision is not None:
@@ -180,37 +180,39 @@ def _write_table(
         write(table, chosen, out, table.columns, reads=reads)
         return
 
-    tested = table.filter(pl.col("test").is_not_null())
-    has_settings = bool((tested["setting"] != "").any())
+    differing = table.filter(IS_SHOWN)
+    has_settings = bool((differing["setting"] != "").any())
     # one measure at many settings is named once
-    is_one = has_settings and out is None and tested["measure"].n_unique() == 1
+    is_one = has_settings and out is None and differing["measure"].n_unique() == 1
     if out is None:
-        say(f"{tested['measure'][0]}: {_heading(found)}" if is_one else _heading(found))
+        say(f"{differing['measure'][0]}: {_heading(found)}" if is_one else _heading(found))
 
-    drawn = _drawn(found, tested, {"setting": not has_settings, "measure": is_one})
-    hint = _hint(found, tested.height, precision)
+    left_out = {"setting": not has_settings, "measure": is_one}
+    left_out |= {name: not differing[name].count() for name in ("low", "p", "p_holm", "effect")}
+    drawn = _drawn(found, differing, {**left_out, "interval": left_out["low"]})
+    hint = _hint(found, len(table) - len(differing), precision)
     write(drawn, chosen, out, drawn.columns, hint, reads=reads, repeated=_ABOUT)
     if out is None:
         _print_model(found.model)
 
 
-def _drawn(found: Comparison, tested: pl.DataFrame, left: Mapping[str, bool]) -> pl.DataFrame:
+def _drawn(found: Comparison, rows: pl.DataFrame, left: Mapping[str, bool]) -> pl.DataFrame:
     """Return the columns to show, without empty ones."""
     several = len(found.groups) > 2
     left_out = {"second": not several, **left}
-    shown = [name for name in _SHOWN if name in tested.columns or name == "interval"]
+    shown = [name for name in _SHOWN if name in rows.columns or name == "interval"]
     shown = [name for name in shown if not left_out.get(name)]
-    ordered = _by_measure(tested) if several else tested
+    ordered = _by_measure(rows) if several else rows
 
     return ordered.with_columns(interval=_interval()).select(shown).rename(_short(found, several))
 
 
-def _by_measure(tested: pl.DataFrame) -> pl.DataFrame:
+def _by_measure(rows: pl.DataFrame) -> pl.DataFrame:
     """Put all groups of a measure below each other."""
     import polars as pl
 
-    places = {name: place for place, name in enumerate(dict.fromkeys(tested["measure"]))}
-    return tested.sort(pl.col("measure").replace_strict(places), maintain_order=True)
+    places = {name: place for place, name in enumerate(dict.fromkeys(rows["measure"]))}
+    return rows.sort(pl.col("measure").replace_strict(places), maintain_order=True)
 
 
 def _interval() -> pl.Expr:
@@ -262,16 +264,18 @@ def _short(found: Comparison, several: bool) -> dict[str, str]:
     return dict(zip(("mean_first", "mean_second"), labels, strict=True))
 
 
-def _hint(found: Comparison, tested: int, precision: float | None) -> str:
+def _hint(found: Comparison, same: int, precision: float | None) -> str:
+    tested = sum(row.test is not None for row in found.differences)
     ways = dict.fromkeys(row.test for row in found.differences if row.test)
     counted = "1 test" if tested == 1 else f"{tested} tests"
     drawn = counted if tested <= MOST_ROWS else f"{MOST_ROWS} of {tested} tests"
     tests = f"{drawn} ({', '.join(ways)}), p holm is corrected for all of them"
-    text = f"{tests if tested else 'no tests'}; the interval is that of the "
-    text += f"difference ({100 * found.confidence:g}% bootstrap)"
+    text = tests if tested else "no tests"
+    if any(row.low is not None for row in found.differences):
+        text += f"; the interval is that of the difference ({100 * found.confidence:g}%, "
+        text += f"{found.intervals})"
     if precision is not None:
         text += f"; an interval of ±{precision:g} takes about so many seeds"
-    rest = len(found.differences) - tested
-    rows = "1 row" if rest == 1 else f"{rest} rows"
+    rows = "1 row" if same == 1 else f"{same} rows"
 
-    return f"{text}; --format csv has more columns" + f", and {rows} without a test" * (rest > 0)
+    return f"{text}; --format csv has more columns" + f", and {rows} without a test" * (same > 0)

@@ -43,11 +43,9 @@ _GROUPS: Mapping[str, Mapping[str, str]] = {
         "report": "_report:report",
         "log": "_log:logs",
         "memory": "_memory:memories",
-        "ask": "_ask:ask",
     },
     "Experiment": {
         "batch": "_batch:batch",
-        "merge": "_batch:merge",
         "compare": "_compare:compare",
         "rerun": "_rerun:rerun",
         "sensitivity": "_batch:sensitivity",

@@ -1,21 +1,15 @@
-"""``prism memory``: looking at the memory of an agent, and changing it by hand."""
+"""``prism memory``: looking at the memory of an agent."""
 
 from __future__ import annotations
 
-import os
-import shlex
-import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory, mkstemp
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from prism.cli._options import AsJson, OutFile, command_group
-from prism.cli._output import write_bytes
+from prism.cli._options import AsJson, command_group
 from prism.cli._screen import (
     damage_noted,
     note,
@@ -24,7 +18,6 @@ from prism.cli._screen import (
     print_table,
     say,
 )
-from prism.errors import InputError
 
 if TYPE_CHECKING:
     from prism.cognition._memory._memory import Memory
@@ -32,14 +25,9 @@ if TYPE_CHECKING:
 DEFAULT_MOST = 10
 MOST_STORED = 20
 
-_DEFAULT_EDITOR = "notepad" if os.name == "nt" else "vi"
-_TERMINAL_EDITORS = ("vi", "vim", "nvim", "nano", "pico", "joe", "micro")
+memories = command_group("View and search the memory of an agent.")
 
-memories = command_group("View, search and edit the memory of an agent.")
-
-File = Annotated[
-    Path, typer.Argument(metavar="MEMORY", help="The memory: a JSON file or a SQLite database.")
-]
+File = Annotated[Path, typer.Argument(metavar="MEMORY", help="The memory, a JSON file.")]
 
 
 @memories.command()
@@ -112,146 +100,6 @@ def search(
         raise typer.Exit(1)
 
 
-@memories.command()
-def export(
-    file: File,
-    out: OutFile = None,
-    storage: Literal["json", "sqlite"] = "json",
-) -> None:
-    """Export a memory to JSON, or to a new SQLite database.
-
-    Use it to convert a memory from one to the other, too. An agent may be using the memory.
-
-    Options:
-        storage: sqlite writes a new database, named by --out.
-
-    [bold]Examples[/bold]
-
-    prism memory export memory.db > memory.json
-
-    prism memory export memory.json --storage sqlite --out memory.db
-    """
-    from prism.cognition._memory._memory import Memory
-    from prism.cognition._memory._values import to_json
-
-    reads = _files_of(file)
-    with _read(file) as memory:
-        document = memory.to_dict()
-
-    if storage == "sqlite":
-        if out is None:
-            raise InputError("--storage sqlite needs --out with a new file for the database")
-        Memory.create(out, document, storage="sqlite").close()
-    else:
-        write_bytes(to_json(document), out, reads)
-
-
-@memories.command()
-def edit(file: File) -> None:
-    """Edit a memory as JSON in your editor, and save it if it is valid.
-
-    VISUAL or EDITOR names the editor. Mistakes are reported with their line; you can then
-    continue editing, or give up and leave the memory as it was. A damaged JSON memory is opened as
-    it is, so that you can repair it. No agent may be using the memory meanwhile. Without a
-    terminal, EDITOR must be a program that needs none.
-
-    The exit status is 1 if nothing was changed.
-
-    [bold]Example[/bold]
-
-    EDITOR=nano prism memory edit memory.json
-    """
-    from prism.cognition._memory._memory import MemoryText
-
-    _require(file)
-
-    with damage_noted():
-        opened = MemoryText(file)
-    with closing(opened) as memory:
-        if memory.damage:
-            note(f"{memory.damage}: correct it here; the damaged file will be kept beside it")
-        text = memory.text
-        while True:
-            text = _edited_text(text, f"{file.stem}.json")
-            if text == memory.text and not memory.damage:
-                note("nothing was changed")
-                raise typer.Exit(1)
-            try:
-                memory.write(text)
-            except InputError as error:
-                note(f"your text{_place(error)}{error.problem}")
-                if _goes_on():
-                    continue
-                note(f"nothing was changed; your text is kept in {_kept_text(text, file.stem)}")
-                raise typer.Exit(1) from None
-            return
-
-
-@memories.command()
-def forget(
-    file: File,
-    tags: Annotated[list[str], typer.Argument(metavar="TAG")],
-) -> None:
-    """Remove memories by tag from working memory and storage, along with their old values.
-
-    Backups beside the file and folders of runs still hold the memories; prism memory compact
-    --backups 0 removes the backups. No agent may be using the memory meanwhile. If one of the tags
-    does not exist, nothing is removed and the exit status is 1.
-
-    Options:
-        tags: Tags of the memories to forget.
-
-    [bold]Example[/bold]
-
-    prism memory forget memory.json character_alice
-    """
-    from prism.cognition._memory._memory import Memory
-
-    _require(file)
-
-    with damage_noted(), closing(Memory.open(file)) as memory:
-        missing = [tag for tag in tags if not memory.forget(tag)]
-        if missing:
-            note(f"there is no memory {', '.join(map(repr, missing))}: nothing was removed")
-            raise typer.Exit(1)
-        memory.commit()
-
-
-@memories.command()
-def compact(
-    file: File,
-    backups: Annotated[int | None, typer.Option(min=0, metavar="N")] = None,
-    versions: Annotated[int | None, typer.Option(min=0, metavar="N")] = None,
-) -> None:
-    """Make the file of a memory as small as possible, without losing any current value.
-
-    A database is reindexed and vacuumed. Unfinished files of a killed process are removed. No agent
-    may be using the memory meanwhile.
-
-    Options:
-        backups: Keep only the newest N backups.
-        versions: Keep only the newest N old values of each memory.
-
-    [bold]Example[/bold]
-
-    prism memory compact memory.db --backups 1
-    """
-    from prism.cognition._memory._memory import compact_memory
-
-    _require(file)
-
-    with damage_noted():
-        before, after, removed = compact_memory(file, backups, versions)
-    say(f"{before:,} bytes before, {after:,} bytes now")
-    for path in removed:
-        say(f"removed {path}")
-
-
-def _require(file: Path) -> None:
-    if not file.exists():
-        raise InputError("this memory does not exist", path=file)
-
-
 @contextmanager
 def _read(file: Path) -> Iterator[Memory]:
     from prism.cognition._memory._memory import Memory
@@ -307,7 +155,6 @@ def _listing(
 
     return {
         "memory": str(file),
-        "kept_as": memory.kind,
         "bytes": 0 if memory.path is None else memory.path.stat().st_size,
         "state": memory.state,
         "cycle": memory.cycle,
@@ -338,7 +185,7 @@ def _print_listing(listing: Mapping[str, Any]) -> None:
         return f"{len(entries):,}, {sum(each['tokens'] for each in entries):,} tokens"
 
     facts = {
-        "kept as": f"{listing['kept_as']}, {listing['bytes']:,} bytes",
+        "bytes": listing["bytes"],
         "state": listing["state"],
         "cycles": listing["cycle"],
         "working memory": size_of(listing["working_memory"]),
@@ -401,85 +248,3 @@ def _print_matches(found: list[dict[str, Any]]) -> None:
         (each["where"], each["tag"], f"{each['score']:.3g}", _text(each["value"])) for each in found
     )
     print_table(rows, "where", "tag", "score", "value", numbers=["score"])
-
-
-def _files_of(file: Path) -> list[Path]:
-    """Return the files that belong to a memory, which no export may overwrite."""
-    from glob import escape
-
-    place = file.resolve()
-    return [place, *place.parent.glob(f"{escape(place.name)}[.-]*")]
-
-
-def _place(error: InputError) -> str:
-    """Return where in the text the mistake is."""
-    line = "" if error.line is None else f", line {error.line},"
-    field = "" if error.field is None else f", key {error.field!r},"
-    return f"{line}{field} " if line or field else " "
-
-
-def _goes_on() -> bool:
-    try:
-        return typer.confirm("Continue editing?", default=True, err=True)
-    except typer.Abort:
-        return False
-
-
-# the user's own editor, in which a text is changed
-
-
-def _editor() -> str:
-    """Return the command of the user's editor.
-
-    Raises:
-        InputError: If it works in a terminal, and there is none.
-    """
-    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
-    has_terminal = all(each is not None and each.isatty() for each in (sys.stdin, sys.stdout))
-    if has_terminal or os.name == "nt":
-        return editor or _DEFAULT_EDITOR
-
-    # a script needs no terminal; an editor for terminals would wait for what nobody can type
-    program = Path(editor.partition(" ")[0]).name if editor else _DEFAULT_EDITOR
-    if not editor or program in _TERMINAL_EDITORS:
-        raise InputError(
-            f"the editor {program} needs a terminal: run this in one, or set EDITOR to a program "
-            "that needs none"
-        )
-
-    return editor
-
-
-def _edited_text(text: str, name: str) -> str:
-    """Open a text in the editor of VISUAL or EDITOR, and return the edited text.
-
-    Args:
-        text: The text.
-        name: Name of the file; editors tell the format by its ending.
-
-    Raises:
-        InputError: If there is no such editor, it fails, or it needs a terminal and there is none.
-    """
-    editor = _editor()
-    with TemporaryDirectory(prefix="prism-") as folder:
-        file = Path(folder) / name
-        file.write_bytes(text.encode("utf-8", "surrogateescape"))
-        try:
-            status = subprocess.run([*shlex.split(editor), str(file)], check=False).returncode
-        except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or error
-            problem = f"cannot start the editor {editor!r} ({reason}): set EDITOR"
-            raise InputError(problem) from None
-        if status != 0:
-            raise InputError(f"the editor ended with status {status}: nothing was changed")
-
-        return file.read_bytes().decode("utf-8", "surrogateescape")
-
-
-def _kept_text(text: str, name: str) -> Path:
-    """Write a text to a file of its own for the user."""
-    descriptor, path = mkstemp(prefix=f"{name}-", suffix=".json")
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(text.encode("utf-8", "surrogateescape"))
-
-    return Path(path)

@@ -11,17 +11,14 @@ _OF_RUN = "prism watch {run} shows it in the browser; prism log states {run} cou
 
 _NEXT = {
     "run": _OF_RUN,
-    "simulate": "prism log threads {run} shows what was written; prism watch {run} the whole run",
+    "simulate": "prism log cascades {run} shows how posts spread; prism watch {run} the whole run",
     "resume": _OF_RUN,
     "replay": _OF_RUN,
     "status": "prism resume RUN continues a run that was stopped",
     "report": "prism compare RUN OTHER compares it with other runs",
     "log": "prism log --help lists all tables; prism report RUN makes one page of them",
-    "memory": "prism ask MEMORY QUESTION asks the agent what it remembers",
-    "ask": "prism memory show MEMORY shows the memory behind the answer",
     "batch": "prism compare {run} compares its arms",
     "compare": "prism compare --help explains how to write figures and tables for a paper",
-    "merge": "prism compare {run} compares the arms of the whole batch",
     "rerun": "prism compare RUN {run} shows what the change did",
     "sensitivity": "prism fit --help explains how to find parameters that meet given figures",
     "fit": "prism run WORLD --set NAME=VALUE runs the world with the fitted parameters",

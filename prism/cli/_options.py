@@ -44,7 +44,7 @@ Runs = Annotated[
     list[Path],
     typer.Argument(
         metavar="RUN",
-        help="Folders of runs, or their logs (.jsonl, also .gz or .zst). Several runs are shown "
+        help="Folders of runs, or their logs (.jsonl, also .gz). Several runs are shown "
         "side by side, or in one table with a column for the run.",
         show_default=False,
     ),
@@ -250,15 +250,12 @@ def _with_help(parameter: Parameter, text: str | None) -> Parameter:
 _ESSENTIAL = ("model", "host", "server", "models", "max_calls", "cache", "record_prompts")
 
 
-def model_panel(
-    *only: str, without: Iterable[str] = (), decides: bool = True, **helps: str
-) -> Panel:
+def model_panel(*only: str, without: Iterable[str] = (), **helps: str) -> Panel:
     """Return the options that ask a model, as `prism.runs` declares its settings.
 
     Args:
         only: Names of the settings; by default all, and a file of models.
         without: Names of those to leave out.
-        decides: Whether the model decides; options about decisions mean nothing to a writer.
         helps: Other help texts for some of them in this command.
     """
 
@@ -267,11 +264,7 @@ def model_panel(
         from prism.llm._settings import RunSettings, settings_by_key
 
         declared = settings_by_key(RunSettings)
-        offered = [
-            key
-            for key, each in declared.items()
-            if each.is_option and (decides or each.concerns != "decision")
-        ]
+        offered = [key for key, each in declared.items() if each.is_option]
         keys = [key for key in only or offered if key not in without]
         made = [_option_of(declared[key], helps.get(key)) for key in keys]
         return made if only else [*made, _MODELS]

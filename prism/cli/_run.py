@@ -52,9 +52,8 @@ class _Asked:
         seed: Seed of every random number; the same seed gives the same run.
         log_agents: Number of agents to log, a sample drawn by the seed. By default all, or 1000 if
             there are more than 100000. Counts and measures always cover all agents.
-        log: How to write the log: plain (the default), zstd for events.jsonl.zst, or rounds, which
-            leaves out what single agents do (except posts and likes of a feed, which resuming
-            needs).
+        log: How to write the log: plain (the default), or rounds, which leaves out what single
+            agents do (except posts and likes of a feed, which resuming needs).
         treatment_file: TOML file of treatments, with a table 'treatment' for each that has its kind
             and round.
         parameter_file: File of parameters in TOML (such as reshare_share = 0.2), JSON or YAML.
@@ -72,7 +71,7 @@ class _Asked:
     ticks: Annotated[int | None, typer.Option(min=1)] = None
     seed: int = 0
     log_agents: Annotated[int | None, typer.Option(min=1, metavar="N")] = None
-    log: Literal["plain", "zstd", "rounds"] | None = None
+    log: Literal["plain", "rounds"] | None = None
     parameters: Parameters = None
     treatments: Treatments = None
     treatment_file: Annotated[Path | None, typer.Option("--treatments", metavar="FILE")] = None
@@ -120,14 +119,12 @@ class _Thinking:
 
     Options:
         memory: The agent's memory; a missing file is created.
-        storage: Kind of a new memory; an existing one must be of this kind.
         goal: Goal of the agent, instead of the configuration's.
-        count: How to count tokens for the limits: estimate (rarely too few), bytes (never too few),
-            or package.module:function for your own tokenizer.
+        count: How to count tokens for the limits: estimate (one for four bytes), bytes (never
+            too few), or package.module:function for your own tokenizer.
     """
 
     memory: Annotated[Path | None, typer.Option(metavar="FILE", **_THINKING)] = None
-    storage: Annotated[Literal["json", "sqlite"] | None, typer.Option(**_THINKING)] = None
     goal: Annotated[str | None, typer.Option(metavar="TEXT", **_THINKING)] = None
     count: Annotated[str | None, typer.Option(metavar="COUNTER", **_THINKING)] = None
 

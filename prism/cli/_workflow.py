@@ -1,9 +1,9 @@
-"""``prism workflow``: checking and drawing agents that are written in YAML; how one is shown."""
+"""``prism workflow``: checking and drawing agents of one's own; how one is shown."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,15 +13,17 @@ import typer
 from prism.cli._chart import ChartFormat, write_chart
 from prism.cli._options import AsJson, OutFile, command_group, listed
 from prism.cli._screen import note, print_facts, print_findings, print_place, print_table, shortened
+from prism.errors import InputError
 
 if TYPE_CHECKING:
     # the extra may be missing; the room is imported where a command needs it
     from prism.cli._bar import Bar
+    from prism.files._source import Problem
     from prism.workflow import Turn, WorkflowResults
 
 _MOST_VALUE = 60
 
-workflows = command_group("Check and draw an agent written in YAML. To run it, use prism run.")
+workflows = command_group("Check and draw an agent of your own. To run it, use prism run.")
 
 Components = Annotated[
     Path | None,
@@ -34,12 +36,18 @@ File = Annotated[Path, typer.Argument(metavar="FILE", help="The workflow, a YAML
 
 @workflows.command()
 def check(
-    file: File,
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="A workflow (.yaml), or the configuration of a thinking agent (.json).",
+        ),
+    ],
     provided: Annotated[list[str] | None, typer.Option("--provided", metavar="NAMES")] = None,
     components: Components = None,
     as_json: AsJson = False,
 ) -> None:
-    """List certain and probable mistakes in a workflow, one on each line.
+    """List certain and probable mistakes in an agent's document, one on each line.
 
     The exit status is 0 if there are none (parts that prism ignores do not count), 1 if there are
     some, and 2 if the file cannot be read.
@@ -52,16 +60,32 @@ def check(
     prism workflow check agent.yaml
 
     prism workflow check agent.yaml --provided balance,artifacts
-    """
-    from prism.workflow import Workflow
 
-    problems = Workflow.check(file, listed(provided), components=components)
-    listing = {"workflow": str(file), "problems": list(map(asdict, problems))}
+    prism workflow check story/config.json
+    """
+    problems = _problems_of(file, provided, components)
+    listing = {"file": str(file), "problems": list(map(asdict, problems))}
     notes = [str(problem) for problem in problems if problem.severity == "note"]
     found = [str(problem) for problem in problems if problem.severity != "note"]
     for text in [] if as_json else notes:
         note(text)
     print_findings(found, listing, as_json=as_json)
+
+
+def _problems_of(
+    file: Path, provided: list[str] | None, components: Path | None
+) -> Sequence[Problem]:
+    """Return what is wrong with the document of an agent of either kind."""
+    if file.suffix.lower() != ".json":
+        from prism.workflow import Workflow
+
+        return Workflow.check(file, listed(provided), components=components)
+    if provided or components:
+        raise InputError("--provided and --components are for workflows in YAML", path=file)
+
+    from prism.cognition import Config
+
+    return Config.check(file)
 
 
 @workflows.command()

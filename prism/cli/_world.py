@@ -43,9 +43,7 @@ WorldArgument = Annotated[
 
 @worlds.command("list")
 def list_(as_json: AsJson = False) -> None:
-    """List the worlds that come with prism, and those of installed packages.
-
-    A package offers worlds through entry points of the group prism.worlds.
+    """List the worlds that come with prism.
 
     [bold]Example[/bold]
 
@@ -54,7 +52,7 @@ def list_(as_json: AsJson = False) -> None:
     from prism.worlds._addresses import known_worlds
 
     import_from_here()
-    found = [_brief(name, place) for name, place in sorted(known_worlds().items())]
+    found = [_brief(name, place) for name, place in known_worlds().items()]
     if as_json:
         pour_json(found)
     else:
@@ -176,11 +174,10 @@ def check(
     seed: int = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Rehearse a world: run it in fresh processes, with and without resuming, and compare.
+    """Rehearse a world: run it twice in fresh processes, resume it in the middle, and compare.
 
-    Report state that is kept outside fields, random numbers from elsewhere, and results that depend
-    on an accidental order, with the remedy for each. Without --treat, every treatment is applied
-    once. Notes name probable mistakes in the charts, as prism chart check does.
+    Report the first field or event that differs. Without --treat, every treatment is applied once.
+    Notes name probable mistakes in the charts, as prism chart check does.
 
     The exit status is 0 if nothing is found, 1 if something is, and 2 if the input is wrong.
 
@@ -202,7 +199,7 @@ def check(
 
     import_from_here()
     if sys.stderr.isatty():  # it takes a while, without anything to show
-        note("running the world in fresh processes, and resumed, to compare the runs")
+        note("running the world in fresh processes, to compare the runs")
     with naming_options(_ARGUMENTS):
         found = rehearse(
             world,
@@ -233,7 +230,7 @@ def _note_what_was_rehearsed(world: str, rounds: int | None) -> None:
         chart = getattr(kind, "chart", None)
         for each in chart.check() if isinstance(chart, Statechart) else ():
             note(f"chart of {kind.__name__}: {each.message}")
-    note("the world gave the same run in every process, and when resumed at each round")
+    note("the world gave the same run in two processes, and when resumed in the middle")
     if rounds is None and cls.rounds > MOST_ROUNDS:
         note(
             f"only the first {MOST_ROUNDS} of {cls.rounds} rounds were rehearsed; --rounds "

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from prism.cognition._memory._memory import Memory
     from prism.cognition._memory._search import Match
     from prism.cognition._paging import Paged
-    from prism.cognition._questions import ask_memory
     from prism.cognition._settings import Iterate, Limit, Paging, StorageLimits, ThinkingLog
     from prism.statechart.reasoner._tokens import TokenCounter, count_tokens
 else:
@@ -44,7 +43,6 @@ __all__ = [
     "ThinkingLog",
     "TokenCounter",
     "action",
-    "ask_memory",
     "cognitive_chart",
     "count_tokens",
 ]

@@ -92,7 +92,7 @@ class CognitiveAgent:
         self.world: Any = None
         self._on_cycle = on_cycle
         self._pager = Pager(self.config, count, self.actions)
-        writer = writer_of(with_window(client, config, count))
+        writer = writer_of(with_window(client, config))
         self._use(Lent(writer, logger, clock or time, seed=None))
 
     def take_memory(self, memory: Memory) -> None:
@@ -270,14 +270,12 @@ def number_of_cycles(config: Config, cycles: int | None) -> int:
     return min(bounds)
 
 
-def with_window(client: Any, config: Config, count: Any = count_tokens) -> Any:
+def with_window(client: Any, config: Config) -> Any:
     """Return a model with a window for the largest prompt and a reply, if none is given.
 
     Args:
         client: A `Model` or the text of one; any other client is returned as it is.
         config: Its hard limit is the largest prompt.
-        count: Counts tokens; prompts are estimated before they are sent, which may be above what a
-            counter of the user's counts.
     """
     model = Model.of(client) if isinstance(client, str) else client
     if not isinstance(model, Model) or not config.hard_limit.enable:
@@ -289,5 +287,5 @@ def with_window(client: Any, config: Config, count: Any = count_tokens) -> Any:
     hard = config.hard_limit.max_tokens
     # the share of replies, a quarter of the window, if nothing else is said
     reply = model.reply_tokens or -(-hard // 3)
-    room = hard if count is count_tokens else hard * 3 // 2
-    return replace(model, window=room + reply, reply_tokens=reply)
+    # an estimate may be too low
+    return replace(model, window=hard * 3 // 2 + reply, reply_tokens=reply)

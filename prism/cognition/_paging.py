@@ -169,7 +169,7 @@ class Pager:
         first = self._surplus_thoughts(seen, limit, limit)
         order = [("thoughts", key) for key in seen.thoughts]
         order[first:first] = [("working", tag) for tag in memory.least_recently_used()]
-        moving = going(seen, order, lambda it: self._prompt(state, it).tokens <= hard, first)
+        moving = _going(seen, order, lambda it: self._prompt(state, it).tokens <= hard, first)
         left = without(seen, moving)
         # of what is said of the last cycles, nothing is as large but by far
         brief = [f"{each[:_LONGEST_NEWS]} …" for each in left.news[-1:]]
@@ -266,7 +266,7 @@ class Pager:
         limit = min(limit for limit in (self._soft, self._hard) if whole.tokens <= limit)
         if (shown := without_last(0)).tokens <= limit:  # as nearly always
             return shown
-        return without_last(fewest(len(hints), lambda n: without_last(n).tokens <= limit))
+        return without_last(_fewest(len(hints), lambda n: without_last(n).tokens <= limit))
 
     # What moves by use
 
@@ -310,7 +310,7 @@ class Pager:
         if len(moving) < len(keys) - 1 or fits(0) or len(text) <= _LEAST_THOUGHT:
             return moving, None
 
-        return moving, max(_LEAST_THOUGHT // 2, len(text) - fewest(len(text), fits))
+        return moving, max(_LEAST_THOUGHT // 2, len(text) - _fewest(len(text), fits))
 
     def _surplus_thoughts(self, seen: Seen, limit: float, most: float) -> int:
         """Return how many of the oldest thoughts go from a log that alone has more than it may.
@@ -326,7 +326,7 @@ class Pager:
 
         share = _share(_THOUGHTS_TO, self._thinking(replace(log, thoughts={})), limit)
         order = [("thoughts", key) for key in log.thoughts][:-1]
-        return len(going(log, order, lambda it: self._thinking(it) <= share))
+        return len(_going(log, order, lambda it: self._thinking(it) <= share))
 
     def _least_used(self, moves: _Moves, limit: float) -> list[str]:
         """Return the memories without which the thinking prompt is within a limit."""
@@ -337,7 +337,7 @@ class Pager:
             gone = [("working", tag) for tag in order[:number]]
             return self._thinking(without(seen, gone)) <= limit
 
-        return order[: fewest(len(order), fits)]
+        return order[: _fewest(len(order), fits)]
 
     # What comes back
 
@@ -364,17 +364,17 @@ class Pager:
             moves.moved_in.append(tag)
 
 
-def fewest(limit: int, fits: Callable[[int], bool]) -> int:
+def _fewest(limit: int, fits: Callable[[int], bool]) -> int:
     """Return the smallest number that fits, or the largest if none does."""
     return bisect_left(range(limit), True, key=fits)
 
 
-def going(
+def _going(
     seen: Seen, order: Sequence[tuple[str, str]], fits: Callable[[Seen], bool], least: int = 0
 ) -> Sequence[tuple[str, str]]:
     """Return as few as can be of what goes first, without which what is seen fits."""
     rest = order[least:]
-    left = fewest(len(rest), lambda number: fits(without(seen, order[: least + number])))
+    left = _fewest(len(rest), lambda number: fits(without(seen, order[: least + number])))
     return order[: least + left]
 
 

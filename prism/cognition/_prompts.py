@@ -14,7 +14,6 @@ import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
 from typing import Any, Self
 
 from prism.cognition._memory._values import to_text
@@ -58,8 +57,6 @@ _UNFIT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
 _WHY = ("reason", "answer", "surplus")
 _MOST_REASON = 300
 _MOST_TAGS = 10
-_OLDER = ' status="older than in storage"'
-_NO_MORE: Mapping[str, str] = MappingProxyType({})
 """Limits for reporting the last action: characters of its reason, and tags that moved."""
 
 
@@ -75,7 +72,6 @@ class Seen:
         found: Memories that the last action found, by tag.
         last_action: The last action and its result.
         news: What the agent has been told, oldest first.
-        outdated: Tags of working memory under which storage has a newer value.
     """
 
     working: Mapping[str, Any] = field(default_factory=dict)
@@ -85,7 +81,6 @@ class Seen:
     found: Mapping[str, Any] = field(default_factory=dict)
     last_action: Mapping[str, Any] | None = None
     news: Sequence[str] = ()
-    outdated: Sequence[str] = ()
 
     @classmethod
     def of(cls, memory: Any) -> Self:
@@ -96,7 +91,6 @@ class Seen:
             stored=memory.stored_count,
             last_action=memory.last_action,
             news=memory.news,
-            outdated=memory.outdated,
         )
 
 
@@ -167,7 +161,7 @@ def build_prompt(
         config.instructions,
         _section("states", _listed(config.state_description)),
         _section("goal", [_escaped(config.goal)]) if config.goal else "",
-        *memory_sections(seen),
+        *_memory_sections(seen),
         _now(config, state, own or {}, seen.last_action or {}),
     ]
     text = "\n\n".join(part for part in parts if part) + "\n"
@@ -175,10 +169,9 @@ def build_prompt(
     return Prompt(text, count(text))
 
 
-def memory_sections(seen: Seen) -> Iterator[str]:
+def _memory_sections(seen: Seen) -> Iterator[str]:
     """Yield what a prompt shows of a memory, part by part; empty for what there is not."""
-    older = dict.fromkeys(seen.outdated, _OLDER)
-    yield _section("working_memory", _elements("memory", "tag", seen.working, older))
+    yield _section("working_memory", _elements("memory", "tag", seen.working))
     yield _section("thinking_log", _elements("thought", "key", seen.thoughts))
     news = (f"<new>{_escaped(each)}</new>" for each in seen.news)
     yield _section("news", news) if seen.news else ""
@@ -330,12 +323,9 @@ def _section(name: str, lines: Iterable[str]) -> str:
     return "\n".join([f"<{name}>", *lines, f"</{name}>"])
 
 
-def _elements(
-    name: str, attribute: str, values: Mapping[str, Any], more: Mapping[str, str] = _NO_MORE
-) -> Iterator[str]:
+def _elements(name: str, attribute: str, values: Mapping[str, Any]) -> Iterator[str]:
     for key, value in values.items():
-        start = f'{name} {attribute}="{_quoted(key)}"{more.get(key, "")}'
-        yield f"<{start}>{_escaped(to_text(value))}</{name}>"
+        yield f'<{name} {attribute}="{_quoted(key)}">{_escaped(to_text(value))}</{name}>'
 
 
 def _quoted(text: str) -> str:

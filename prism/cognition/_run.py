@@ -18,12 +18,10 @@ from prism.cognition._agent import CognitiveAgent, number_of_cycles, with_window
 from prism.cognition._chart import CHART_NAME
 from prism.cognition._config import Config
 from prism.cognition._cycle import CognitiveResults, Cycle, lost_calls, reason_to_stop
-from prism.cognition._memory._contents import StorageKind
 from prism.cognition._memory._memory import Memory, document_of
-from prism.cognition._memory._opening import kind_of
 from prism.cognition._memory._values import to_json
 from prism.cognition._paging import Paged
-from prism.errors import FieldValueError, InputError, PrismError, ReplayError
+from prism.errors import FieldValueError, InputError, ReplayError
 from prism.files._durable import write_durably
 from prism.runlog import ReplayWriter, SimulatedClock
 from prism.runlog._recorded import _events
@@ -36,17 +34,15 @@ from prism.statechart.reasoner._texts import BaseWriter
 from prism.statechart.reasoner._tokens import TokenCounter, count_tokens
 from prism.telemetry import events
 from prism.telemetry._loggers import EventLogger, describe, report_warning
-from prism.worlds._addresses import address_of, code_of, found_at, function_at
+from prism.worlds._addresses import address_of, file_of, found_at, function_at
 from prism.worlds._alone import Alone, AloneRun, Event, told_by
 from prism.worlds._loop import Loop
 
 _ESTIMATE = "estimate"
-_STORAGES = ("json", "sqlite")
 
 _KINDS: Mapping[str, Any] = {
     "cognition": str,
     "memory": str,
-    "storage": _STORAGES,
     "cycles": int | None,
     "goal": str | None,
     "agent_id": str,
@@ -79,17 +75,14 @@ class Thinker(CognitiveAgent):
         self.last = await self.take_cycle()
 
     def snapshot(self) -> dict[str, Any]:
-        """Return how to bring the memory from its file to what it is now."""
+        """Return the memory as it is now, and the revision of its file, which is behind."""
         memory = self.memory
-        known = {
-            "cycle": memory.cycle,
-            "revision": memory.revision,
-            "next_revision": memory.next_revision(),
-            "changes": memory.changes(),
-        }
-
         # as text: values of memories may be anything that JSON holds
-        return {"ticks_in_state": self.ticks_in_state, "memory": json.dumps(known)}
+        return {
+            "ticks_in_state": self.ticks_in_state,
+            "revision": memory.revision,
+            "memory": memory.to_json().decode(),
+        }
 
     def restore(self, data: Mapping[str, Any]) -> None:
         """Take note of what `snapshot` returned, until the memory is open."""
@@ -127,13 +120,6 @@ class Cycles(Alone):
             else:
                 self._go_on(agent.kept)
             yield
-        except PrismError:
-            # it would only fail again: the folder goes, and with it what is in it
-            if is_new and agent.last is None:
-                agent.memory.close()
-                for file in self._own_files():
-                    file.unlink(missing_ok=True)
-            raise
         finally:
             agent.memory.close()
 
@@ -176,13 +162,15 @@ class Cycles(Alone):
         return cycle
 
     def _go_on(self, kept: Mapping[str, Any]) -> None:
-        memory, known = self.agent.memory, json.loads(kept["memory"])
+        memory, document = self.agent.memory, kept["memory"]
         self.agent.ticks_in_state = kept["ticks_in_state"]
-        if memory.revision == known["revision"] and known["changes"] is not None:
-            memory.redo(known["changes"])
+        if memory.to_json().decode() == document:
+            return
+        if memory.revision == kept["revision"]:
+            memory.replace(json.loads(document))
             memory.commit()
-        elif memory.revision != known["next_revision"] and self.round not in self._run.changed:
-            self._tell_changed(known["cycle"])
+        elif self.round not in self._run.changed:
+            self._tell_changed(json.loads(document)["prism"]["cycle"])
             problem = f"{memory.path}: has changed since the run stopped, which goes on with it"
             warnings.warn(f"{problem} and keeps a copy in its folder", RuntimeWarning, stacklevel=2)
 
@@ -201,23 +189,15 @@ class Cycles(Alone):
 
     def _opened(self, *, is_new: bool) -> Memory:
         if not self._run.is_repeatable:
-            return Memory.open(self._run.memory, storage=self._run.storage)
+            return Memory.open(self._run.memory)
         if self.agent.folder is None:
             return Memory.in_memory(self._run.recorded_memory())
 
-        *_, own = self._own_files()
-        memory = Memory.open(own, storage=self._run.storage, backups=0)
+        memory = Memory.open(self.agent.folder / "memory.json", backups=0)
         if is_new:
             memory.replace(self._run.recorded_memory())
             memory.commit()
         return memory
-
-    def _own_files(self) -> Iterator[Path]:
-        """Yield what a run writes into its folder; of a repeated one, its memory is the last."""
-        if self.agent.folder is not None:
-            yield self.agent.folder / _name(None)
-            if self._run.is_repeatable:
-                yield self.agent.folder / f"memory.{self._run.storage or 'json'}"
 
     def _keep(self, after: int | None) -> None:
         """Keep a copy of the memory as it is after a round, if the run is kept."""
@@ -261,8 +241,6 @@ class CognitiveRun(AloneRun):
     Args:
         rounds: Number of cycles; ``iterate.max_iterations`` by default, which is also the most.
         memory: The agent's memory; a missing file is created.
-        storage: How a new memory is stored: ``json`` or ``sqlite``; by default whatever the file
-            is, and JSON for a new one.
         goal: What the agent is to achieve; the configuration's goal by default.
         count: Who counts tokens: ``estimate``, ``bytes``, or ``package.module:function``.
         application: ``count``, if anything: a token counter, as `CognitiveAgent` takes it.
@@ -274,7 +252,6 @@ class CognitiveRun(AloneRun):
     brought: ClassVar[Sequence[str]] = ("count",)
 
     memory: Path
-    storage: StorageKind | None = None
     goal: str | None = None
     count: str = _ESTIMATE
 
@@ -282,9 +259,6 @@ class CognitiveRun(AloneRun):
         super()._check()
         if isinstance(self.file, type):
             self.file = Path(address_of(self.file))
-        if self.storage not in (None, *_STORAGES):
-            problem = f"must be one of {', '.join(_STORAGES)}, got {self.storage!r}"
-            raise InputError(problem, field="storage")
         require_writable("goal", self.goal)
 
     @property
@@ -333,16 +307,6 @@ class CognitiveRun(AloneRun):
 
         return self._loop_of(world, writer, cycles, logger, clock)
 
-    def to_config(self) -> dict[str, Any]:
-        """Return the run as plain data, with the digests of the files that it reads.
-
-        Raises:
-            InputError: If a file cannot be read.
-        """
-        # a repeated run stores its own memory alike
-        found = kind_of(self.memory) if self.memory.is_file() else "json"
-        return {**super().to_config(), "storage": self.storage or found}
-
     def _own_class(self) -> type[CognitiveAgent] | None:
         """Return the agent's class; None if it has only a configuration."""
         if self.file.suffix.lower() == ".json":
@@ -373,8 +337,7 @@ class CognitiveRun(AloneRun):
             return
 
         place = str(self.file).rpartition(":")[0]
-        for name, path in code_of(own, place).items():
-            yield Path(name) if place.endswith(".py") else path
+        yield Path(place if place.endswith(".py") else file_of(own))
 
     def _number_of_cycles(self, config: Config) -> int:
         try:
@@ -385,7 +348,7 @@ class CognitiveRun(AloneRun):
     def _require_memory(self) -> None:
         """Refuse a memory that cannot be opened, before a model is asked."""
         try:
-            Memory.open(self.memory, storage=self.storage).close()
+            Memory.open(self.memory).close()
         except OSError as error:
             raise InputError(f"cannot be opened: {error.strerror}", path=self.memory) from None
 
@@ -400,7 +363,7 @@ class CognitiveRun(AloneRun):
             )
 
         self._require_memory()
-        model = with_window(self.reasoner, config, _counter_of(self.count))
+        model = with_window(self.reasoner, config)
         return make_writer(model, self.seed, chart=CHART_NAME)
 
     @cached_property
@@ -437,7 +400,7 @@ def _bytes(text: str) -> int:
     return len(text.encode("utf-8", "surrogatepass")) + 1
 
 
-# an estimate that is rarely too small, and a count that no tokenizer exceeds
+# an estimate, and a count that no tokenizer exceeds
 _COUNTERS: Mapping[str, TokenCounter] = {_ESTIMATE: count_tokens, "bytes": _bytes}
 
 

@@ -11,7 +11,6 @@ from prism.llm._model_text import model_in_text
 from prism.llm._settings import (
     AgentSettings,
     given_settings,
-    hedge_setting,
     names_of,
     plain_settings,
 )
@@ -44,7 +43,6 @@ class ModelAssignment(AgentSettings):
 
     by: By = field(kw_only=False)
     name: str = field(kw_only=False)
-    hedge: bool | None = hedge_setting()
     place: tuple[str, int | None] | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:

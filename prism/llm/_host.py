@@ -26,7 +26,7 @@ from prism.llm._bad_replies import error_told, translate, unsendable
 from prism.llm._dialect import LOOK_SECONDS, OTHER_FORM, Dialect
 from prism.llm._letters import LetteredChoice
 from prism.llm._settings import RequestSettings
-from prism.llm._window import SURE, Prompt, Window
+from prism.llm._window import Prompt, Window
 from prism.llm._wire import ReplyLimits, Wire, is_key
 from prism.statechart.reasoner._faults import (
     is_permanent_refusal,
@@ -43,7 +43,7 @@ from prism.statechart.reasoner._model_client import (
     Choices,
     DecisionReply,
 )
-from prism.statechart.reasoner._slots import LOGGER, Traffic
+from prism.statechart.reasoner._slots import LOGGER
 from prism.statechart.reasoner._slots import Host as BaseHost
 from prism.statechart.reasoner._spending import Cost, choice_in, first
 
@@ -60,7 +60,6 @@ class Host(BaseHost):
         model: Name of the model, as the server lists it.
         settings: The settings for requests.
         dialect: Its dialect.
-        traffic: The server's open requests, shared with others who ask it.
 
     Raises:
         FieldValueError: If the key in the environment cannot be sent in a header.
@@ -77,9 +76,10 @@ class Host(BaseHost):
         model: str,
         settings: RequestSettings,
         dialect: Dialect,
-        traffic: Traffic | None = None,
     ) -> None:
-        super().__init__(shown_address(address), model, settings["patience"] or 0.0, traffic)
+        super().__init__(
+            shown_address(address), model, settings["concurrency"], settings["patience"] or 0.0
+        )
         self.settings: RequestSettings = settings
         self.dialect: Dialect = dialect
         self.window: Window = Window(
@@ -210,9 +210,6 @@ class Host(BaseHost):
                 why = f"its content must be text, got {str(content)[:40]}"
                 raise unsendable(why, host=self.address, model=self.model)
 
-        if self._surely_fits(chat.messages):
-            return await self._complete_as_taken(chat, cost)
-
         prompt = Prompt(chat.messages)
         if (lacking := self.window.lacking(prompt)) is not None:
             raise self._too_long(f"is not asked: {lacking}")
@@ -311,20 +308,6 @@ class Host(BaseHost):
             LOGGER.warning("%s at %s %s", self.model, self.address, told)
 
     # The window
-
-    def _surely_fits(self, messages: Sequence[Mapping[str, Any]]) -> bool:
-        """Return True for a conversation with fewer bytes than the window that the server reported.
-
-        A token has at least one byte, so no estimate is needed, which would take longer than
-        everything else that is done for a request here.
-        """
-        window = self.window.tokens
-        if self.window.told is None or window is None:
-            return False
-
-        contents = (str(message.get("content")) for message in messages)
-        size = sum(len(content.encode("utf-8", "surrogatepass")) for content in contents)
-        return size <= min(SURE * window, window - (self.settings["reply_tokens"] or 0))
 
     async def _reported_window(self) -> int | None:
         found: int | None = None

@@ -25,7 +25,6 @@ from prism.statechart.reasoner._foreign import check_client, check_model
 if TYPE_CHECKING:
     from prism.llm._doctor import Check
     from prism.llm._pool import ModelPool
-    from prism.statechart.reasoner._slots import Slots
 
 ONLY_DECIDES = names_of(RunSettings, "decision")
 """Settings without a meaning for a model that writes."""
@@ -46,7 +45,7 @@ _OUTSIDE_OF_A_RUN = {
 """What stands for a setting of a run where its name is another one."""
 
 _OF_A_SERVER = (
-    *("hosts", "key", "think", "temperature", "hedge", "load_timeout", "keep_alive"),
+    *("hosts", "key", "think", "temperature", "load_timeout", "keep_alive"),
     *("max_reply_bytes", "window", "reply_tokens"),
 )
 """Settings without a meaning for the client of another library, which has its own."""
@@ -106,8 +105,6 @@ class Model(RunSettings):
             with its own seed. The probabilities of decision models do not depend on it.
         seed: Seed of its sampling; None for the run's seed, and 0 elsewhere.
         think: Whether the model may think before it answers, or how much (``"low"``, ...).
-        hedge: Whether a question that takes longer than 95 % of recent ones is sent a second time,
-            on an idle slot. The first answer counts, and both requests cost.
         window: Tokens of prompt and reply together; None for the server's own.
         reply_tokens: Tokens that a reply may have; None for a quarter of ``window``, or any number
             without a ``window``.
@@ -454,20 +451,16 @@ def type_of(client: Any) -> str:
     return ".".join((*public, kind.__qualname__.rpartition(".")[2]))
 
 
-def pool_of(
-    model: Model, *, slots: Slots | None = None, seed: int = 0, patience: float = 0.0
-) -> ModelPool:
+def pool_of(model: Model, *, seed: int = 0, patience: float = 0.0) -> ModelPool:
     """Return the servers of a model, for asking them.
 
     Args:
         model: The model.
-        slots: The slots on the servers, if others share them.
         seed: Seed of the sampling, if the model has none of its own.
         patience: Seconds to wait for a failing server, if the model sets none.
 
     Raises:
-        FieldValueError: If pools that share a server give it different limits, or the key cannot be
-            sent in a header.
+        FieldValueError: If the key cannot be sent in a header.
         InputError: If the variable that holds the key is not set.
     """
     # the code that talks to servers is loaded only if one is asked
@@ -482,4 +475,4 @@ def pool_of(
     hosts = tuple(map(full_address, model.hosts or (DEFAULT_HOST,)))
     own = seed if model.seed is None else model.seed
 
-    return ModelPool(hosts, model.model, model.server, seed=own, slots=slots, **settings)
+    return ModelPool(hosts, model.model, model.server, seed=own, **settings)

@@ -8,7 +8,7 @@ from math import inf
 from typing import ClassVar, Self, Unpack
 
 from prism.errors import FieldValueError, LLMError, TimedOutError
-from prism.llm._addresses import check_address, same_address, server_key, shown_address
+from prism.llm._addresses import check_address, same_address
 from prism.llm._dialect import Dialect
 from prism.llm._host import Host
 from prism.llm._ollama import OLLAMA
@@ -16,7 +16,6 @@ from prism.llm._openai import OPENAI
 from prism.llm._settings import RequestSettings, Server, filled_in
 from prism.statechart.reasoner._faults import is_busy, is_loading, is_retryable
 from prism.statechart.reasoner._pool import Pool, cancel
-from prism.statechart.reasoner._slots import Slots
 from prism.statechart.reasoner._spending import Cost, loop_time
 
 _DIALECTS: Mapping[str, Dialect] = {"ollama": OLLAMA, "openai": OPENAI}
@@ -44,13 +43,11 @@ class ModelPool(Pool[Host]):
         server: The kind of server. Those with OpenAI's API are vLLM, llama.cpp, LM Studio and,
             under ``/v1``, Ollama: a decision question is a separate chat there, whose options get
             letters, and the log-probabilities of the letters give the probabilities of the options.
-        slots: Slots on the servers, shared by all pools that are given the same object.
         given: The settings of requests, as for `OllamaChatClient`.
 
     Raises:
-        FieldValueError: If an address is invalid, the model is empty, a limit
-            is not above 0, temperature or patience is not finite or below 0, or pools that
-            share a server give it different limits.
+        FieldValueError: If an address is invalid, the model is empty, a limit is not above 0, or
+            temperature or patience is not finite or below 0.
 
     Attributes:
         model: Name of the model.
@@ -58,7 +55,6 @@ class ModelPool(Pool[Host]):
         seed: Seed of the sampling.
         think: Whether the model may think first.
         concurrency: Simultaneous questions on all hosts together.
-        hedge: Whether slow questions are sent a second time.
     """
 
     reopens: ClassVar[bool] = True
@@ -69,8 +65,6 @@ class ModelPool(Pool[Host]):
         hosts: Sequence[str],
         model: str,
         server: Server = "ollama",
-        *,
-        slots: Slots | None = None,
         **given: Unpack[RequestSettings],
     ) -> None:
         if not model:
@@ -83,26 +77,14 @@ class ModelPool(Pool[Host]):
         self.seed: int = settings["seed"]
         self.think: bool | str | None = settings["think"]
 
-        dialect, slots, limit = _DIALECTS[server], slots or Slots(), settings["concurrency"]
-        full = dialect.full_address
-
-        def made(host: str) -> Host:
-            key, shown = server_key(full(host)), shown_address(full(host))
-            traffic = slots.traffic_of(key, limit, shown)
-            return Host(host, model, settings, dialect, traffic)
-
+        dialect = _DIALECTS[server]
         servers: dict[object, str] = {}
         for host in hosts:
             check_address(host)
-            servers.setdefault(same_address(full(host)), host)
+            servers.setdefault(same_address(dialect.full_address(host)), host)
 
-        super().__init__(
-            [*map(made, servers.values())],
-            model,
-            slots=slots,
-            attempts=settings["attempts"],
-            hedge=settings["hedge"],
-        )
+        made = [Host(host, model, settings, dialect) for host in servers.values()]
+        super().__init__(made, model, attempts=settings["attempts"])
 
     @property
     def hosts(self) -> list[str]:
@@ -158,27 +140,17 @@ class OllamaChatClient(ModelPool):
             in case of temporary failures (3). ``temperature`` (0), ``seed`` (0), ``think`` (False)
             and ``keep_alive`` (``"30m"``), as Ollama takes them. ``patience``, seconds that a
             server may fail before its questions fail at once (None means 0; 60 in a run).
-            ``hedge``, whether to send a slow question a second time (False). ``window`` and
-            ``reply_tokens``, tokens of prompt and reply together, and of the reply, which are sent
-            to the server. ``max_reply_bytes``, the maximum size of a reply (1 MiB). ``slots``,
-            which other clients may share. ``key``, the environment variable with the key
-            (``OLLAMA_API_KEY``).
+            ``window`` and ``reply_tokens``, tokens of prompt and reply together, and of the reply,
+            which are sent to the server. ``max_reply_bytes``, the maximum size of a reply (1 MiB).
+            ``key``, the environment variable with the key (``OLLAMA_API_KEY``).
 
     Raises:
         FieldValueError: If an address is invalid, the model is empty, a limit is not above 0,
-            temperature or patience is not finite or below 0, clients that share a server give it
-            different limits, or the key cannot be sent in a header.
+            temperature or patience is not finite or below 0, or the key cannot be sent in a header.
     """
 
-    def __init__(
-        self,
-        host: str,
-        model: str,
-        *,
-        slots: Slots | None = None,
-        **settings: Unpack[RequestSettings],
-    ) -> None:
-        super().__init__([host], model, slots=slots, **settings)
+    def __init__(self, host: str, model: str, **settings: Unpack[RequestSettings]) -> None:
+        super().__init__([host], model, **settings)
 
     @property
     def host(self) -> str:

@@ -325,16 +325,6 @@ def setting(concerns: Concern, help: str, *, default: Any = None, **said: Any) -
     return field(default=default, metadata={_SETTING: Setting(concerns, help, **said)})
 
 
-def hedge_setting() -> Any:
-    """Return the field for hedging slow questions."""
-    return setting(
-        "request",
-        "Ask a question a second time if it takes longer than 95 % of recent ones and a slot is "
-        "free. The first answer is used; both requests count for --max-calls.",
-        usual=False,
-    )
-
-
 def meant(setting: Setting, given: Any) -> Any:
     """Return the value of a setting in its stored form."""
     # a single text stands for a list of one
@@ -453,7 +443,6 @@ class AgentSettings:
 class RunSettings(AgentSettings):
     """The settings of a model for a whole run, besides those that may differ in it."""
 
-    hedge: bool | None = hedge_setting()
     attempts: int | None = setting(
         "request",
         "Maximum number of requests for one question, if failures are temporary; {usual} by "
@@ -566,7 +555,6 @@ class RequestSettings(TypedDict, total=False):
     load_timeout: float
     attempts: int
     patience: float | None
-    hedge: bool
     temperature: float
     seed: int
     think: bool | str | None

@@ -21,16 +21,14 @@ _NEAR_HALF = 5
 
 _OVER_HALF = 1.2
 _OVER_ALL = 1.7
-"""Least ratio of a cut prompt's estimate to its count: near half of the window, and anywhere.
-Estimates are fitted to be rarely below real counts, so most are above."""
+"""Least ratio of a cut prompt's estimate to its count: near half of the window, and anywhere."""
 
 _LEAST = 200
 """A prompt with a smaller estimate fits into any window, so its count alone proves nothing: for the
 shortest prompts, servers' own counts are far off."""
 
-SURE = 0.9
-"""A prompt whose estimate takes at most this part of the window was not cut, whatever the count: in
-Korean or Arabic, some tokenizers need less than half of the estimate."""
+_SURE = 0.9
+"""A prompt whose estimate takes at most this part of the window was not cut, whatever the count."""
 
 _LOOK_AGAIN_SECONDS = 30.0
 """Seconds for which a reported window is trusted, while prompts may have been cut."""
@@ -52,13 +50,8 @@ class Prompt:
         self._texts = [content for content in contents if isinstance(content, str)]
 
     @cached_property
-    def most_tokens(self) -> int:
-        """An upper bound of the estimate, which is cheaper to compute."""
-        return sum(len(text.encode("utf-8", "surrogatepass")) + 1 for text in self._texts)
-
-    @cached_property
     def tokens(self) -> int:
-        """The estimated number of tokens, rather too high than too low."""
+        """The estimated number of tokens."""
         return sum(map(count_tokens, self._texts))
 
     @cached_property
@@ -77,7 +70,7 @@ def lacking_room(prompt: Prompt, window: int | None, reply: int | None) -> str |
         reply: Tokens of the reply; None if they are unknown.
     """
     room = None if window is None else window - (reply or 0)
-    if room is None or prompt.most_tokens <= room or prompt.tokens <= room:
+    if room is None or prompt.tokens <= room:
         return None
 
     of_reply = f" and {reply} of the reply" if reply else ""
@@ -99,7 +92,7 @@ def was_cut(prompt: Prompt, count: Any, window: int | None, *, is_told: bool = T
     read = count_of(count)
     if not read or not is_doubtful(prompt, read, window):
         return False
-    if is_told and window is not None and prompt.tokens <= SURE * window:
+    if is_told and window is not None and prompt.tokens <= _SURE * window:
         return False
     if is_near_half(read, window):
         return True
@@ -111,9 +104,9 @@ def was_cut(prompt: Prompt, count: Any, window: int | None, *, is_told: bool = T
 def is_doubtful(prompt: Prompt, count: Any, window: int | None) -> bool:
     """Return True if a prompt may have been cut, so the server's window must be looked up."""
     read = count_of(count)
-    if not read or prompt.most_tokens <= _OVER_HALF * read:
+    if not read or prompt.tokens <= _OVER_HALF * read:
         return False
-    return prompt.tokens > _OVER_HALF * read and (window is not None or prompt.tokens >= _LEAST)
+    return window is not None or prompt.tokens >= _LEAST
 
 
 def is_near_half(count: int, window: int | None) -> bool:

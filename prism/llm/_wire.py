@@ -18,8 +18,7 @@ from collections.abc import (
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import urljoin, urlsplit
-from urllib.request import getproxies, proxy_bypass
+from urllib.parse import urljoin
 
 import orjson
 
@@ -50,9 +49,6 @@ _FEW_BYTES = 65_536
 
 _PIECE_BYTES = 65_536
 
-_MOST_HEADER_BYTES = 65_536
-"""Maximum bytes of a header, for aiohttp, whose own limit is an eighth of that."""
-
 _MOST_REDIRECTS = 20
 
 _AS_GET = (301, 302, 303)
@@ -80,7 +76,6 @@ class Wire:
     def __init__(self, address: str, base: str, key: str, limits: ReplyLimits) -> None:
         self._base = base.rstrip("/") + "/"
         self._headers = _headers(credentials(address), key)
-        self._carrier = carrier_to(self._base)
         self._limits = limits
         self._secrets = [secret.encode() for secret in secrets_in(address, key)]
         self._keeps = True
@@ -207,7 +202,7 @@ class Wire:
     async def _connected(self) -> _Connections:
         loop = asyncio.get_running_loop()
         if self._connections is None or self._loop is not loop:
-            carried = self._carrier(self._headers, self._limits, self._keeps)
+            carried = _carried(self._headers, self._limits, self._keeps)
             self._connections, self._loop = _Connections(carried, await anext(carried)), loop
 
         return self._connections
@@ -332,46 +327,28 @@ class ReplyLimits(NamedTuple):
     seconds: float
 
 
-Carrier = Callable[[Mapping[str, str], ReplyLimits, bool], AsyncGenerator[Ask, None]]
-"""Yields an `Ask` with given headers and limits, and closes its connections at the end.
-
-The last argument tells whether it keeps connections from one request to the next.
-"""
-
-
-def carrier_to(address: str) -> Carrier:
-    """Return the carrier of requests to an address: aiohttp if it is installed, or else httpx.
-
-    Requests through a proxy of the environment use httpx, which supports all kinds of proxies.
-    """
-    # importing takes a fraction of a second, during which no event loop should be blocked
-    import httpx  # noqa: F401
-
-    try:
-        import aiohttp  # noqa: F401
-    except ImportError:
-        return over_httpx
-
-    return over_httpx if _has_proxy(address) else over_aiohttp
-
-
-def _has_proxy(address: str) -> bool:
-    parts, proxies = urlsplit(address), getproxies()
-    is_named = bool(proxies.get(parts.scheme) or proxies.get("all"))
-    return is_named and not proxy_bypass(parts.hostname or "")
-
-
-async def over_httpx(
+async def _carried(
     headers: Mapping[str, str], limits: ReplyLimits, keeps: bool
 ) -> AsyncGenerator[Ask, None]:
-    """Carry requests with httpx; see `Carrier`."""
+    """Yield an `Ask`, and close its connections at the end.
+
+    Args:
+        headers: The headers of all requests.
+        limits: The limits of a reply.
+        keeps: Whether connections are kept from one request to the next.
+    """
+    # importing takes a fraction of a second, and not every process asks a model
     import httpx
 
     async def read(response: httpx.Response) -> None:
         # httpx would decode a whole chunk at once, and 64 KiB of gzip can expand to 64 MB
         stream: Any = response.stream
-        sent = response.request.method
-        refuse_redirect(response.status_code, sent, response.headers.get("location", ""))
+        if response.status_code in _AS_GET and response.request.method == "POST":
+            where = shown_address(response.headers.get("location", ""))
+            raise UnusableReplyError(
+                f"redirects to {where}, where a question cannot follow: give the address at which "
+                "the server itself answers"
+            )
         encoding = response.headers.pop("content-encoding", "")
         try:
             content = await _read(stream, encoding, response.status_code, limits)
@@ -386,8 +363,9 @@ async def over_httpx(
             if step.endswith("send_request_headers.started"):
                 cost.request_left()
 
+        method = "GET" if content is None else "POST"
         request = client.build_request(
-            _method(content), address, content=content, extensions={"trace": trace}
+            method, address, content=content, extensions={"trace": trace}
         )
         try:
             response = await client.send(request)
@@ -412,74 +390,6 @@ async def over_httpx(
         verify=_certificates(),
     ) as client:
         yield ask
-
-
-async def over_aiohttp(
-    headers: Mapping[str, str], limits: ReplyLimits, keeps: bool
-) -> AsyncGenerator[Ask, None]:
-    """Carry requests with aiohttp; see `Carrier`."""
-    import aiohttp
-
-    async def note_left(_session: Any, context: Any, _parameters: Any) -> None:
-        context.trace_request_ctx.request_left()
-
-    async def ask(address: str, content: bytes | None, cost: Cost) -> Answer:
-        try:
-            async with client.request(
-                _method(content),
-                address,
-                data=content,
-                max_redirects=_MOST_REDIRECTS,
-                trace_request_ctx=cost,
-            ) as response:
-                encoding = response.headers.get("Content-Encoding", "")
-                pieces = response.content.iter_any()
-                body = await _read(pieces, encoding, response.status, limits)
-                return Answer(response.status, response.headers, body)
-        except aiohttp.ClientConnectorError as error:
-            why = getattr(error, "certificate_error", None) or error.os_error
-            is_refused = isinstance(why, ConnectionError)
-            told = "All connection attempts failed" if is_refused else str(why)
-            raise NoConnectionError(told) from error
-        except aiohttp.TooManyRedirects as error:
-            raise EndlessRedirectsError(str(error)) from error
-        except aiohttp.ClientError as error:
-            raise BrokenConnectionError(str(error) or type(error).__name__) from error
-
-    async def note_redirect(_session: Any, _context: Any, parameters: Any) -> None:
-        answer = parameters.response
-        refuse_redirect(answer.status, parameters.method, answer.headers.get("Location", ""))
-
-    tracing = aiohttp.TraceConfig()
-    tracing.on_request_redirect.append(note_redirect)
-    tracing.on_request_headers_sent.append(note_left)
-    async with aiohttp.ClientSession(
-        headers=headers,
-        timeout=aiohttp.ClientTimeout(total=None),
-        auto_decompress=False,
-        max_field_size=_MOST_HEADER_BYTES,
-        max_line_size=_MOST_HEADER_BYTES,
-        connector=aiohttp.TCPConnector(limit=0, ssl=_certificates(), force_close=not keeps),
-        trace_configs=[tracing],
-    ) as client:
-        yield ask
-
-
-def refuse_redirect(status: int, method: str, where: str) -> None:
-    """Refuse a redirect that makes a POST a GET, in which nothing would be asked.
-
-    Raises:
-        UnusableReplyError: If it is one.
-    """
-    if method == "POST" and status in _AS_GET:
-        raise UnusableReplyError(
-            f"redirects to {shown_address(where)}, where a question cannot follow: give the "
-            "address at which the server itself answers"
-        )
-
-
-def _method(content: bytes | None) -> str:
-    return "GET" if content is None else "POST"
 
 
 def _is_success(status: int) -> bool:

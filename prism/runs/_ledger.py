@@ -6,7 +6,7 @@ import struct
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from time import time
 
@@ -18,13 +18,7 @@ try:
 except ModuleNotFoundError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-MOST_SHARERS = 256
-"""Most processes that may share a budget."""
-
-_HEAD = struct.Struct("<qqqddd")
-_SHARE = struct.Struct("<qq")
-_BYTES = _HEAD.size + MOST_SHARERS * _SHARE.size
-_SECONDS_BETWEEN_LOOKS = 0.02
+_CONTENT = struct.Struct("<qqddd")
 
 
 @dataclass(slots=True)
@@ -33,34 +27,20 @@ class Page(Spent):
 
     Args:
         seen: When the budget was last looked at.
-        shares: For each process, its open requests and the bytes of their prompts.
     """
 
     seen: float = 0.0
-    shares: list[tuple[int, int]] = field(default_factory=lambda: [(0, 0)] * MOST_SHARERS)
 
     def to_bytes(self) -> bytes:
         """Return the bytes of the file."""
-        times = (self.began or 0.0, self.seen, self.before)
-        head = _HEAD.pack(self.calls, self.tokens, self.replies, *times)
-        return head + b"".join(_SHARE.pack(*each) for each in self.shares)
+        return _CONTENT.pack(self.calls, self.tokens, self.began or 0.0, self.seen, self.before)
 
     @classmethod
     def from_bytes(cls, content: bytes) -> Page:
         """Read what `to_bytes` returned; an empty file is an unspent budget."""
-        content = content.ljust(_BYTES, b"\0")
-        calls, tokens, replies, began, seen, before = _HEAD.unpack_from(content)
-        shares = [(each[0], each[1]) for each in _SHARE.iter_unpack(content[_HEAD.size : _BYTES])]
-        under_way, prompt_bytes = map(sum, zip(*shares, strict=True))
-        spent = (calls, tokens, replies, began or None, before, under_way, prompt_bytes)
-        return cls(*spent, seen, shares)
-
-    def share_out(self, sharer: int, requests: int, prompt_bytes: int) -> None:
-        """Attribute newly opened requests to a process."""
-        mine = self.shares[sharer]
-        more = (self.under_way - requests, self.prompt_bytes - prompt_bytes)
-        # the place may have been cleared in the meantime
-        self.shares[sharer] = (max(0, mine[0] + more[0]), max(0, mine[1] + more[1]))
+        padded = content.ljust(_CONTENT.size, b"\0")
+        calls, tokens, began, seen, before = _CONTENT.unpack(padded)
+        return cls(calls, tokens, began or None, before, seen)
 
 
 class Ledger:
@@ -71,7 +51,6 @@ class Ledger:
 
     Args:
         path: The file, created if it does not exist.
-        sharer: The index of this process, from 0.
         max_calls: Requests that all processes may make together.
         max_tokens: Tokens that all processes may use together.
         deadline: Seconds from the first question of any of them.
@@ -80,14 +59,12 @@ class Ledger:
     def __init__(
         self,
         path: Path,
-        sharer: int = 0,
         *,
         max_calls: int | None = None,
         max_tokens: int | None = None,
         deadline: float | None = None,
     ) -> None:
         self.path = path
-        self.sharer = sharer
         self.max_calls = max_calls
         self.max_tokens = max_tokens
         self.deadline = deadline
@@ -99,11 +76,9 @@ class Ledger:
         with self.path.open("r+b", buffering=0) as file:
             if fcntl is not None:
                 fcntl.flock(file, fcntl.LOCK_EX)
-            before = file.read(_BYTES)
+            before = file.read(_CONTENT.size)
             page = Page.from_bytes(before)
-            were = (page.under_way, page.prompt_bytes)
             yield page
-            page.share_out(self.sharer, *were)
             if (after := page.to_bytes()) != before:
                 file.seek(0)
                 file.write(after)
@@ -114,23 +89,16 @@ class Ledger:
             return spent
 
     def take_up(self) -> None:
-        """Continue after an interruption, of which neither time nor open requests count."""
+        """Continue after an interruption, whose time does not count."""
         with self.changing() as spent:
             spent.before = spent.seconds(spent.seen)
             spent.began, spent.seen = None, 0.0
-            spent.shares = [(0, 0)] * MOST_SHARERS
-
-    def forget(self, sharer: int) -> None:
-        """Stop counting the open requests of a process that has ended."""
-        with self.changing() as spent:
-            spent.shares[sharer] = (0, 0)
 
 
 class SharedBudget(Budget):
     """One run's part of a budget that other runs share.
 
-    `calls` and `tokens` are those of this run; the limits apply to all runs together. A request for
-    which too few tokens are left waits until others have ended, in any process.
+    `calls` and `tokens` are those of this run; the limits apply to all runs together.
 
     Args:
         ledger: The file of the budget.
@@ -148,15 +116,6 @@ class SharedBudget(Budget):
 
     def _changing(self) -> AbstractContextManager[Page]:
         return self._ledger.changing()
-
-    async def reserve(self, prompt_bytes: int) -> None:
-        """Reserve the estimated cost of a request; if too little is left, wait for others."""
-        # imported here as it takes a third of the engine's import time; already loaded when this
-        # runs
-        import asyncio
-
-        while not self._has_reserved(prompt_bytes):
-            await asyncio.sleep(_SECONDS_BETWEEN_LOOKS)
 
     def restore(self, calls: int, tokens: int, seconds: float) -> None:  # noqa: ARG002
         """Restore the run's own spending, which is already in the file."""

@@ -36,7 +36,6 @@ from prism.statechart import (
 )
 from prism.statechart.reasoner._recollection import DEFAULT_TOKENS
 from prism.statechart.reasoner._router import Router
-from prism.statechart.reasoner._slots import Slots
 
 LOGGER: logging.Logger = logging.getLogger("prism.runs.models")
 """The logger that warns about a model for no agent."""
@@ -47,12 +46,10 @@ class Shared:
     """What all models of one run share.
 
     Args:
-        slots: The slots on its servers.
         budget: What it may spend.
         cache: The kept answers, if any.
     """
 
-    slots: Slots
     budget: Budget
     cache: AnswerCache | None
 
@@ -65,7 +62,7 @@ class Shared:
             InputError: If the file of answers cannot be used.
         """
         budget = budget_for(options.max_calls, options.max_tokens, options.deadline)
-        return cls(Slots(), budget, None if options.cache is None else AnswerCache(options.cache))
+        return cls(budget, None if options.cache is None else AnswerCache(options.cache))
 
 
 def make_reasoner(
@@ -129,7 +126,7 @@ def _reasoner(options: Model, seed: int, fallback: Any, shared: Shared) -> BaseR
         memory = Recollection(options.remember, options.remember_tokens or DEFAULT_TOKENS)
 
     reasoner = Reasoner(
-        **_asked(options, seed, shared.slots),
+        **_asked(options, seed),
         mode=options.mode or "auto",
         pick=options.pick or "draw",
         fallback=fallback,
@@ -185,7 +182,7 @@ def make_writer(
     common = shared or Shared.of(options)
 
     def writer(each: Model) -> Writer:
-        asked = _asked(each, seed, common.slots, writes=True)
+        asked = _asked(each, seed, writes=True)
         return Writer(**asked, seed=seed, budget=common.budget, cache=common.cache)
 
     writers = {title: writer(each) for title, each in _parts(options)}
@@ -203,7 +200,7 @@ def _parts(options: Model, later: Later = NO_LATER) -> Iterator[tuple[str, Model
         yield title, options.for_those(assignment)
 
 
-def _asked(model: Model, seed: int, slots: Slots, *, writes: bool = False) -> dict[str, Any]:
+def _asked(model: Model, seed: int, *, writes: bool = False) -> dict[str, Any]:
     """Return the client that a `Reasoner` or `Writer` asks.
 
     Raises:
@@ -214,7 +211,7 @@ def _asked(model: Model, seed: int, slots: Slots, *, writes: bool = False) -> di
     if isinstance(model.client, LostClient):
         raise lost(model.client)
     if model.client is None:
-        return {"client": pool_of(model, slots=slots, seed=seed, patience=PATIENCE_SECONDS)}
+        return {"client": pool_of(model, seed=seed, patience=PATIENCE_SECONDS)}
 
     limits = {name: getattr(model, name) for name in _OF_A_CLIENT}
     given = {"patience": PATIENCE_SECONDS}

@@ -18,11 +18,10 @@ from prism.errors import InputError
 from prism.runs._checkpoints import DEFAULT_SECONDS_BETWEEN
 from prism.runs._config import require_unchanged
 from prism.runs._dry_run import Estimate, estimate_all
-from prism.runs._ledger import MOST_SHARERS, Ledger
+from prism.runs._ledger import Ledger
 from prism.science._batch_child import COMPLETE, FAILED
 from prism.science._batch_door import BatchObserver, BatchRun, Door
 from prism.science._batch_folder import LEDGER_NAME, LOGS, PLAN_NAME, TABLES, BatchFolder, Keep
-from prism.science._batch_parts import PART, Part, budget_in, merge_folders
 from prism.science._batch_tables import (
     all_results,
     round_rows,
@@ -37,6 +36,9 @@ from prism.social._presets import DEFAULT_PRESET
 _Part = tuple[BatchRun, dict[str, Any], Mapping[str, Any], Mapping[str, Any]]
 """A run, its identifying columns, its parameters, and its results."""
 
+
+_MOST_WORKERS = 256
+"""Most processes of a batch, and most runs that an executor gets at a time."""
 
 Grow = Callable[["Batch"], Mapping[str, Any]]
 """Returns a new ``plan.json`` with more samples once all runs are over, or nothing."""
@@ -67,8 +69,8 @@ class Carrying:
 
     def __post_init__(self) -> None:
         """Refuse an invalid number of processes."""
-        if self.workers is not None and not 1 <= self.workers <= MOST_SHARERS:
-            problem = f"must be from 1 to {MOST_SHARERS}, got {self.workers}"
+        if self.workers is not None and not 1 <= self.workers <= _MOST_WORKERS:
+            problem = f"must be from 1 to {_MOST_WORKERS}, got {self.workers}"
             raise InputError(problem, field="workers")
         if self.workers is not None and self.executor is not None:
             raise InputError("belongs to the executor: leave it out", field="workers")
@@ -77,7 +79,7 @@ class Carrying:
     def opened(self) -> Iterator[tuple[Executor, int]]:
         """Yield the executor, and the number of runs to submit at a time."""
         if self.executor is not None:
-            yield self.executor, MOST_SHARERS
+            yield self.executor, _MOST_WORKERS
             return
 
         known = getattr(os, "sched_getaffinity", None)
@@ -223,7 +225,6 @@ def batch(
     keep: Keep = LOGS,
     workers: int | None = None,
     executor: Executor | None = None,
-    part: str | None = None,
     checkpoint_every: float = DEFAULT_SECONDS_BETWEEN,
     observer: BatchObserver | None = None,
 ) -> Batch:
@@ -242,8 +243,6 @@ def batch(
         workers: Number of processes. Defaults to the number of processors.
         executor: Carries out the runs instead of local processes, on this machine or on others,
             which must all see the folder. Every run has the same bytes as one made here.
-        part: ``K/N`` for part K of N, each with its own folder and a fixed share of the budget;
-            see `merge_batches`.
         checkpoint_every: Seconds between checkpoints of a run, written when a round ends; 0 for a
             checkpoint after every round.
         observer: Receives the progress of the batch.
@@ -255,33 +254,7 @@ def batch(
     """
     given = plan if isinstance(plan, Plan) else Plan.from_file(plan)
     how = Carrying(workers, executor, checkpoint_every, observer)
-    chosen = None if part is None else Part.of(part)
-    more = {} if chosen is None else {PART: [chosen.number, chosen.count]}
-    return begin_batch(given, Path(folder), how, keep=keep, more=more)
-
-
-def merge_batches(parts: Sequence[Path | str], folder: Path | str) -> Batch:
-    """Merge the parts of a batch into one, as if it had been carried out as a whole.
-
-    Args:
-        parts: Folders of all parts.
-        folder: Where to keep the batch. A folder that holds one is refused.
-
-    Raises:
-        InputError: If a folder is not a part, a part is missing or incomplete, or the parts belong
-            to different batches.
-    """
-    for each in parts:
-        part = read_batch(each)
-        left = [run for run in part.runs if run.status not in (COMPLETE, FAILED)]
-        if left:
-            raise InputError(f"has {len(left)} unfinished runs: resume it first", path=part.folder)
-
-    merged = merge_folders([Path(each) for each in parts], Path(folder))
-    done = read_batch(merged.path)
-    done.write()
-
-    return done
+    return begin_batch(given, Path(folder), how, keep=keep)
 
 
 def estimate_batch(plan: Plan | Path | str) -> Estimate:
@@ -328,8 +301,6 @@ def begin_batch(
     folder.require_free()
     told = {"plan": plan.data, **more}
     told |= {"keep": keep} if keep != LOGS else {}
-    # a budget that is too small for the parts is refused before anything is made
-    budget_in(told)
     told |= {} if samples is None else {"samples": list(samples)}
     plan.check(() if samples is None else planned(told)[1])
     with folder.locked() as session:
@@ -409,13 +380,11 @@ def planned(told: Mapping[str, Any]) -> tuple[Plan, tuple[Configuration, ...]]:
 
 def _as_it_stands(folder: BatchFolder, told: Mapping[str, Any]) -> Batch:
     plan, configurations = planned(told)
-    part = Part.in_plan(told)
-    runs: Sequence[BatchRun] = [
+    runs = [
         BatchRun(f"{each.name}/seed-{seed}", each, seed)
         for each in configurations
         for seed in each.seeds or plan.seeds
     ]
-    runs = runs if part is None else part.among(runs)
     summaries = folder.summaries([each.name for each in runs])
     failures = folder.failures()
     found = tuple(
@@ -483,7 +452,7 @@ def _carried_out(
         with (
             how.opened() as (executor, at_a_time),
             Door(
-                folder, session, _for_all(told, how, ledger), executor, at_a_time, observer, ledger
+                folder, session, _for_all(told, how, ledger), executor, at_a_time, observer
             ) as door,
         ):
             while True:
@@ -510,7 +479,7 @@ def _for_all(told: Mapping[str, Any], how: Carrying, ledger: Ledger | None) -> d
         "keep": told.get("keep", LOGS),
         "checkpoint_every": how.checkpoint_every,
         "hosts": list(how.hosts),
-        "budget": None if ledger is None else budget_in(told),
+        "budget": None if ledger is None else told["plan"].get("budget", {}),
     }
 
 
@@ -527,7 +496,7 @@ def _ledger(folder: BatchFolder, plan: Plan, told: Mapping[str, Any]) -> Ledger 
     if not asks_a_model(plan):
         return None
 
-    ledger = Ledger(folder.path / LEDGER_NAME, **budget_in(told))
+    ledger = Ledger(folder.path / LEDGER_NAME, **told["plan"].get("budget", {}))
     ledger.take_up()
 
     return ledger

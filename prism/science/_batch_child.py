@@ -79,7 +79,7 @@ def carry(how: Message, run: Message) -> Message:
 
     Args:
         how: How the batch is carried out, the same for all its runs.
-        run: ``name``, ``config``, and ``sharer``, its place in the ledger while it runs.
+        run: ``name`` and ``config``.
 
     Returns:
         ``status``, ``error``, ``row`` and ``warnings`` of a run that has ended; or ``died``, how
@@ -286,7 +286,7 @@ def main() -> None:
             with folder.working():
                 if folder.session() != how["session"]:
                     os._exit(1)
-                with _budget(how, run["sharer"]):
+                with _budget(how):
                     status, error, row = _carried_out(run, how, teller)
             # a stop that arrives before the run belongs to the previous one, which has ended
             teller.tell(status=status, error=error, row=row)
@@ -428,13 +428,10 @@ def _settings(how: Message, teller: _Teller) -> dict[str, Any]:
 
 
 @contextmanager
-def _budget(how: Message, sharer: int) -> Iterator[None]:
-    """Return the run's budget from the shared ledger, in which it has its own place."""
+def _budget(how: Message) -> Iterator[None]:
+    """Have runs in the block spend from the shared ledger, if there is one."""
     lent: AbstractContextManager[None] = nullcontext()
     if how["budget"] is not None:
-        ledger = Ledger(Path(how["folder"]) / LEDGER_NAME, sharer, **how["budget"])
-        # the previous user of the place may have died with open requests
-        ledger.forget(sharer)
-        lent = lending(ledger)
+        lent = lending(Ledger(Path(how["folder"]) / LEDGER_NAME, **how["budget"]))
     with lent:
         yield

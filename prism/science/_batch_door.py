@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 from prism._version import __version__
 from prism.errors import InputError
-from prism.runs._ledger import MOST_SHARERS, Ledger
 from prism.runs._status import Heartbeat
 from prism.science._batch_child import (
     FAILED,
@@ -98,7 +97,6 @@ class Door(AbstractContextManager["Door"]):
         executor: Carries out the runs.
         at_a_time: Number of runs to submit at a time.
         observer: Receives the progress.
-        ledger: The budget that all runs share, if any.
     """
 
     folder: BatchFolder
@@ -107,11 +105,10 @@ class Door(AbstractContextManager["Door"]):
     executor: Executor
     at_a_time: int
     observer: BatchObserver
-    ledger: Ledger | None
     _configs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     _queue: SimpleQueue[Any] = field(default_factory=SimpleQueue)
     _waiting: deque[BatchRun] = field(default_factory=deque)
-    _under_way: dict[Future[Message], tuple[BatchRun, int]] = field(default_factory=dict)
+    _under_way: dict[Future[Message], BatchRun] = field(default_factory=dict)
     _failures: dict[str, str] = field(default_factory=dict)
     _deaths: Counter[str] = field(default_factory=Counter)
     _rounds: dict[str, int] = field(default_factory=dict)
@@ -176,16 +173,14 @@ class Door(AbstractContextManager["Door"]):
     def _submit(self) -> None:
         while self._waiting and len(self._under_way) < self.at_a_time and not self._is_stopping:
             run = self._waiting.popleft()
-            taken = {sharer for _, sharer in self._under_way.values()}
-            sharer = next(each for each in range(MOST_SHARERS) if each not in taken)
-            job = {"name": run.name, "config": self._configs[run.name], "sharer": sharer}
+            job = {"name": run.name, "config": self._configs[run.name]}
             try:
                 future = self.executor.submit(carry, self.how, job)
             except (BrokenExecutor, RuntimeError) as error:  # one that was shut down
                 self._waiting.appendleft(run)
                 self._stop_for(f"the executor rejects runs ({error}): resume the batch")
                 return
-            self._under_way[future] = run, sharer
+            self._under_way[future] = run
             future.add_done_callback(self._queue.put)
 
     def _hear(self, said: Any) -> None:
@@ -198,7 +193,7 @@ class Door(AbstractContextManager["Door"]):
 
     def _tell(self, name: str, message: Message) -> None:
         """Report a message of an active run."""
-        for run, _ in self._under_way.values():
+        for run in self._under_way.values():
             if run.name == name and "round" in message:
                 self._rounds[name] = message["round"]
                 self.observer.round_ended(run, message["round"])
@@ -207,7 +202,7 @@ class Door(AbstractContextManager["Door"]):
 
     def _look(self) -> None:
         """Report the progress of runs that no thread of this process listens to."""
-        for run, _ in self._under_way.values():
+        for run in self._under_way.values():
             heartbeat = Heartbeat.read(self.folder.path / run.name)
             done = 0 if heartbeat is None else heartbeat.round - 1
             if done > self._rounds.get(run.name, 0):
@@ -215,7 +210,7 @@ class Door(AbstractContextManager["Door"]):
 
     def _take(self, future: Future[Message]) -> None:
         """Handle the result of a run, or of the attempt to carry it out."""
-        run, sharer = self._under_way.pop(future)
+        run = self._under_way.pop(future)
         try:
             said = future.result()
         except CancelledError as error:
@@ -232,7 +227,7 @@ class Door(AbstractContextManager["Door"]):
             self._stop_for(said["refused"])
             self._ended(run, STOPPED, None)
         elif "died" in said:
-            self._bury(run, sharer, said["died"])
+            self._bury(run, said["died"])
         else:
             if said["row"] is not None:
                 self.folder.add_row(said["row"])
@@ -244,10 +239,8 @@ class Door(AbstractContextManager["Door"]):
             self.folder.note_failures(self._failures)
         self.observer.run_ended(replace(run, status=status, error=error))
 
-    def _bury(self, run: BatchRun, sharer: int, how: str) -> None:
+    def _bury(self, run: BatchRun, how: str) -> None:
         """Let another process resume a run whose process died."""
-        if self.ledger is not None:
-            self.ledger.forget(sharer)
         if self._is_stopping:
             self._ended(run, STOPPED, None)
             return

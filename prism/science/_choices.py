@@ -1,4 +1,4 @@
-"""The decisions of runs as choices: who chose which option, with possible covariates."""
+"""The decisions of runs as choices: who chose which option, with their groups."""
 
 from __future__ import annotations
 
@@ -6,15 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import orjson
 import polars as pl
 
 from prism.analysis._reading.scanning import read_object
 from prism.errors import InputError
 from prism.runs._config import digest
-from prism.runs._policy_file import ARCHETYPE, RELEVANCE, PolicySource
+from prism.runs._policy_file import ARCHETYPE, PolicySource
 from prism.statechart.reasoner._own_prompts import in_words
-from prism.telemetry.events import AGENT_JOINED, DECISION, POST_WEIGHED, RUN_STARTED
+from prism.telemetry.events import AGENT_JOINED, DECISION, RUN_STARTED
 
 if TYPE_CHECKING:
     from prism.analysis import RunLogs
@@ -22,11 +21,9 @@ if TYPE_CHECKING:
 Point = tuple[str, str, tuple[str, ...]]
 """A decision point: state, event and options."""
 
-_WHEN = ("run", "agent_id", "round", "tick")
 _NO_RUN = ""
 
 _COLUMNS = ("run", "agent_id", "state", "event", "options", "chosen", "group", "point")
-_NO_COVARIATES = (*_COLUMNS, "source", "context", "left_out")
 
 
 @dataclass(frozen=True)
@@ -35,11 +32,10 @@ class Choices:
 
     Args:
         table: One row per decision: ``run``, ``agent_id``, ``state``, ``event``, ``options``,
-            ``chosen``, ``group``, ``point`` (a number), and the covariates, null where unknown.
+            ``chosen``, ``group``, and ``point`` (a number).
         points: The decision points, by number.
         by: How agents are grouped.
         groups: All groups, including those without decisions.
-        covariates: Names of the covariates.
         sources: The runs.
         charts: Names of the charts that the agents follow.
     """
@@ -48,14 +44,11 @@ class Choices:
     points: tuple[Point, ...]
     by: str
     groups: tuple[str, ...]
-    covariates: tuple[str, ...]
     sources: tuple[PolicySource, ...]
     charts: tuple[str, ...]
 
 
-def read_choices(
-    logs: RunLogs, *, by: str = ARCHETYPE, covariates: Sequence[str] = (RELEVANCE,)
-) -> Choices:
+def read_choices(logs: RunLogs, *, by: str = ARCHETYPE) -> Choices:
     """Read the decisions of runs.
 
     Decisions that took the fallback, and those whose choice is not among their options, are left
@@ -64,34 +57,23 @@ def read_choices(
     Args:
         logs: The runs.
         by: How to group agents: by ``archetype``, or by an attribute.
-        covariates: What choices may depend on: keys of ``post.weighed``, such as ``relevance``, of
-            the decision or its context, or attributes of agents.
 
     Raises:
-        InputError: If the runs have no decision, or none that can be used, or a covariate has the
-            name of a column.
+        InputError: If the runs have no decision, or none that can be used.
     """
-    covariates = tuple(dict.fromkeys(covariates))
-    for name in covariates:
-        if name in _NO_COVARIATES:
-            problem = f"is {name!r}, which names a part of every decision: use another variable"
-            raise InputError(problem, field="covariates")
-
     decided = _with_run(logs.scan(DECISION)).rename({"trigger": "event"}).collect()
     if not decided.height:
         names = ", ".join(str(run.path) for run in logs.runs)
         raise InputError(f"there is nothing to calibrate from: {names} hold no decisions")
 
-    agents = _agents(logs, by, covariates)
+    agents = _agents(logs, by)
     known = decided.join(
-        agents.select("run", "agent_id", "group", pl.col("^own_.*$")),
+        agents.select("run", "agent_id", "group"),
         on=["run", "agent_id"],
         how="left",
         nulls_equal=True,
     ).with_columns(pl.col("group").fill_null(in_words(None)))
-    known = _with_covariates(known, logs, covariates)
-    why = _why_left_out()
-    known = known.with_columns(left_out=why)
+    known = known.with_columns(left_out=_why_left_out())
     used = known.filter(pl.col("left_out").is_null())
     if not used.height:
         reasons = ", ".join(sorted(set(known["left_out"])))
@@ -101,11 +83,10 @@ def read_choices(
     table, points = _numbered(used)
 
     return Choices(
-        table.select(*_COLUMNS, *covariates),
+        table.select(*_COLUMNS),
         points,
         by,
         tuple(sorted(set(agents["group"]) | set(table["group"]))),
-        covariates,
         _sources(logs, known),
         _charts(logs, agents),
     )
@@ -123,18 +104,14 @@ def _with_run(frame: pl.LazyFrame) -> pl.LazyFrame:
     return frame if has_run else frame.with_columns(run=pl.lit(_NO_RUN))
 
 
-def _agents(logs: RunLogs, by: str, covariates: Sequence[str]) -> pl.DataFrame:
-    """Return the agents with their groups, and their attributes that are covariates."""
+def _agents(logs: RunLogs, by: str) -> pl.DataFrame:
+    """Return the agents with their groups."""
     joined = _with_run(logs.scan(AGENT_JOINED)).collect()
     attributes = [read_object(text) for text in _column(joined, "attributes")]
     chosen = [name for name in ("run", "agent_id", "chart") if name in joined.columns]
 
     return joined.select(chosen).with_columns(
-        pl.Series("group", _groups(_column(joined, by), attributes, by), pl.String),
-        *(
-            pl.Series(f"own_{name}", [_number(found.get(name)) for found in attributes], pl.Float64)
-            for name in covariates
-        ),
+        pl.Series("group", _groups(_column(joined, by), attributes, by), pl.String)
     )
 
 
@@ -158,46 +135,6 @@ def _groups(own: Sequence[Any], attributes: Sequence[Mapping[str, Any]], by: str
 
 def _column(frame: pl.DataFrame, name: str) -> list[Any]:
     return frame[name].to_list() if name in frame.columns else [None] * frame.height
-
-
-def _number(value: Any) -> float | None:
-    return float(value) if isinstance(value, (int, float)) else None
-
-
-def _with_covariates(
-    decided: pl.DataFrame, logs: RunLogs, covariates: Sequence[str]
-) -> pl.DataFrame:
-    """Add the covariates: of the post that was weighed, the decision, its context, the agent."""
-    weighed = _with_run(logs.scan(POST_WEIGHED))
-    of_post = [name for name in covariates if name in weighed.collect_schema()]
-    found = weighed.select(
-        *_WHEN, *(_as_number(pl.col(name)).alias(f"post_{name}") for name in of_post)
-    )
-    # an agent weighs one post per tick
-    joined = decided.join(
-        found.collect().unique(_WHEN, keep="last"),
-        on=list(_WHEN),
-        how="left",
-        maintain_order="left",
-    )
-
-    def value_of(name: str) -> pl.Expr:
-        places = [pl.col(f"post_{name}")] if name in of_post else []
-        if name in decided.columns:
-            places.append(_as_number(pl.col(name)))
-        if decided.schema["context"] == pl.String:
-            inside = pl.col("context").str.json_path_match(f"$[{orjson.dumps(name).decode()}]")
-            places.append(_as_number(inside.replace({"true": "1", "false": "0"})))
-
-        return pl.coalesce(*places, f"own_{name}").alias(name)
-
-    return joined.with_columns(value_of(name) for name in covariates)
-
-
-def _as_number(values: pl.Expr) -> pl.Expr:
-    """Return finite numbers; anything else is unknown."""
-    numbers = values.cast(pl.Float64, strict=False)
-    return pl.when(numbers.is_finite()).then(numbers)
 
 
 def _why_left_out() -> pl.Expr:

@@ -14,6 +14,7 @@ from prism.science._batch_folder import BatchFolder
 from prism.science._compared_runs import groups_of, measure_run, runs_of
 from prism.science._comparison import (
     SAME,
+    SINGLE,
     ComparedGroup,
     Comparison,
     Difference,
@@ -31,9 +32,6 @@ from prism.science._design import (
     text_of,
 )
 
-RESAMPLES = 9_999
-"""The default number of bootstrap samples."""
-
 LEVEL = 0.05
 """The significance level used in notes."""
 
@@ -49,8 +47,6 @@ def compare(
     from_round: int = 1,
     to_round: int | None = None,
     confidence: float = 0.95,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
     progress: Callable[[int, int], None] | None = None,
 ) -> Comparison:
     """Compare groups of runs with the first group, or the arms of a batch with its control.
@@ -62,10 +58,10 @@ def compare(
     within each run.
 
     Runs with the same seed share their random numbers, so differences within a pair are due to what
-    distinguishes the groups. Each measure gets the difference of the means with a bootstrap
-    interval (BCa), a test (Wilcoxon's signed-rank test for pairs, else Mann and Whitney's U;
-    Kolmogorov and Smirnov's D for distributions), Holm's correction over all tests, and an effect
-    size.
+    distinguishes the groups. Each measure gets the difference of the means with its interval
+    (Student's for pairs, Welch's for groups), a test (Wilcoxon's signed-rank test for pairs, else
+    Mann and Whitney's U), Holm's correction over all tests, and an effect size. One run against one
+    run has neither interval nor test.
 
     Args:
         groups: For each group a run's folder or log, a folder with runs below it, a pattern such as
@@ -82,8 +78,6 @@ def compare(
         from_round: First round to include, such as the first after a burn-in.
         to_round: Last round to include. By default, all runs must have the same rounds.
         confidence: Coverage of the intervals, between 0 and 1.
-        resamples: Bootstrap samples.
-        seed: Seed of the bootstrap and of permutations.
         progress: Called with the number of runs measured so far, and the number of all runs.
 
     Returns:
@@ -95,7 +89,7 @@ def compare(
             unknown.
     """
     names = None if measures is None else list(dict.fromkeys(measures))
-    asked = _Asked(by, within, paired, names, from_round, to_round, confidence, resamples, seed)
+    asked = _Asked(by, within, paired, names, from_round, to_round, confidence)
     design = _design_of(groups, asked)
     if design is not None:
         return _by_design(design, asked)
@@ -117,8 +111,6 @@ class _Asked:
     from_round: int
     to_round: int | None
     confidence: float
-    resamples: int
-    seed: int
     notes: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -126,17 +118,11 @@ class _Asked:
         first, last = self.from_round, self.to_round
         for name, is_right, wanted in (
             ("confidence", 0 < self.confidence < 1, "between 0 and 1"),
-            ("resamples", self.resamples >= 1, "1 or more"),
             ("from_round", first >= 1, "1 or more"),
             ("to_round", last is None or last >= first, f"{first} or more"),
         ):
             if not is_right:
                 raise FieldValueError(f"{name} must be {wanted}, got {getattr(self, name)}")
-
-    @property
-    def bootstrap(self) -> dict[str, Any]:
-        """The arguments of the functions that bootstrap."""
-        return {name: getattr(self, name) for name in ("confidence", "resamples", "seed")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +181,7 @@ def _of_groups(measured: Mapping[str, Sequence[Measured]], asked: _Asked) -> Com
     last = asked.to_round or _common_rounds(measured)
     require_rounds(last, asked.from_round, None)
     kept = {label: _long_enough(label, runs, last, asked) for label, runs in measured.items()}
-    kinds = _wanted(_kinds(kept), asked.measures)
+    kinds = _wanted(kinds_of(list(kept.values())), asked.measures)
     control, *others = (_Side(label, runs) for label, runs in kept.items())
     rows = [row for side in others for row in _differences(control, side, kinds, asked)]
 
@@ -212,7 +198,7 @@ def _by_design(design: Design, asked: _Asked) -> Comparison:
         _label(factor, level): design.with_level(factor, level, strata)
         for level in design.factors[factor]
     }
-    kinds = _of_batch(_kinds(measured), asked.measures, design.wanted)
+    kinds = _of_batch(kinds_of(list(measured.values())), asked.measures, design.wanted)
     asked.notes.extend(design.notes)
     rows = _contrasts(design, factor, kinds, asked, [strata])
     _require_rows(rows, design, asked)
@@ -222,7 +208,7 @@ def _by_design(design: Design, asked: _Asked) -> Comparison:
     ends = [cell.measured.run.rounds for cell in design.cells]
     last = asked.to_round or max(ends)
     asked.notes.extend(_ends_told(ends, asked.from_round, last))
-    effects = model_of(design, [name for name, kind in kinds.items() if kind != "distribution"])
+    effects = model_of(design, list(kinds))
     found = _comparison(measured, rows, asked, last)
 
     return replace(
@@ -407,13 +393,6 @@ def _common_rounds(measured: Mapping[str, Sequence[Measured]]) -> int:
     return next(iter(lengths), max(run.rounds for run in runs))
 
 
-def _kinds(measured: Mapping[str, Sequence[Measured]]) -> dict[str, MeasureKind]:
-    """Return the measures of all runs, and then the distributions."""
-    groups = list(measured.values())
-    names = sorted({name for run in chain(*groups) for name in run.distributions})
-    return {**kinds_of(groups), **dict.fromkeys(names, "distribution")}
-
-
 def _wanted(
     kinds: Mapping[str, MeasureKind], measures: Iterable[str] | None
 ) -> dict[str, MeasureKind]:
@@ -502,15 +481,14 @@ def _differences(
     rows = []
     for name, kind in kinds.items():
         row = Difference(name, kind, first.label, second.label, pair.paired, one, other)
-        compare_one = _of_distribution if kind == "distribution" else _of_values
-        rows.append(compare_one(row, pair, asked))
+        rows.append(_compared(row, pair, asked))
 
     return rows
 
 
-def _of_values(row: Difference, pair: _Pair, asked: _Asked) -> Difference:
+def _compared(row: Difference, pair: _Pair, asked: _Asked) -> Difference:
     """Compare the values of a measure in two groups, in the runs that have it."""
-    from prism.science._statistics import as_values, interval, mann_whitney, student, wilcoxon
+    from prism.science._statistics import as_values, interval, mann_whitney, wilcoxon
 
     first, second = _values(row.measure, row.kind, pair)
     lacking = row.runs_first - len(first) + (0 if pair.paired else row.runs_second - len(second))
@@ -519,7 +497,7 @@ def _of_values(row: Difference, pair: _Pair, asked: _Asked) -> Difference:
         return replace(row, remark=NONE)
 
     values = as_values(first), as_values(second)
-    found = interval(*values, paired=pair.paired, **asked.bootstrap)
+    found = interval(*values, paired=pair.paired, confidence=asked.confidence)
     row = replace(
         row,
         mean_first=float(values[0].mean()),
@@ -530,11 +508,14 @@ def _of_values(row: Difference, pair: _Pair, asked: _Asked) -> Difference:
         standardised=_over(found.difference, found.scale),
         standardised_low=_over(found.low, found.scale),
         standardised_high=_over(found.high, found.scale),
-        **asdict(student(*values, paired=pair.paired, confidence=asked.confidence)),
+        t_p=found.t_p,
+        deviation=found.deviation,
         remark=f"{lacking} {'pairs' if pair.paired else 'runs'} lack it" if lacking else "",
     )
     if len({*first, *second}) == 1:
         return replace(row, remark=SAME)
+    if len(first) == len(second) == 1:
+        return replace(row, remark="; ".join(filter(None, (row.remark, SINGLE))))
 
     return replace(row, **asdict((wilcoxon if pair.paired else mann_whitney)(*values)))
 
@@ -559,38 +540,6 @@ def _known(values: Sequence[float | None]) -> list[float]:
     return [each for each in values if each is not None]
 
 
-def _of_distribution(row: Difference, pair: _Pair, asked: _Asked) -> Difference:
-    """Compare a distribution between two groups, over all their runs."""
-    from prism.science._statistics import (
-        as_counts,
-        as_values,
-        kolmogorov_smirnov,
-        pooled_interval,
-    )
-
-    sides = [[run.distributions.get(row.measure, {}) for run in side.runs] for side in pair.sides]
-    values = sorted({value for counts in chain(*sides) for value in counts})
-    if not all(any(side) for side in sides):
-        return replace(row, remark=NONE)
-
-    one, other = tables = [as_counts(side, values) for side in sides]
-    means = [float((table.sum(axis=0) * as_values(values)).sum() / table.sum()) for table in tables]
-    found = pooled_interval(one, other, as_values(values), paired=pair.paired, **asked.bootstrap)
-    row = replace(
-        row,
-        mean_first=means[0],
-        mean_second=means[1],
-        difference=means[1] - means[0],
-        low=found.low,
-        high=found.high,
-    )
-    if len(values) == 1:
-        return replace(row, remark=SAME)
-
-    tested = kolmogorov_smirnov(one, other, paired=pair.paired, seed=asked.seed)
-    return replace(row, **asdict(tested))
-
-
 def _what_is_possible(rows: Sequence[Difference]) -> list[str]:
     """Return notes if too few runs, or too many tests, rule out any significance."""
     tested = {row: row.least_p for row in rows if row.least_p is not None}
@@ -603,11 +552,6 @@ def _what_is_possible(rows: Sequence[Difference]) -> list[str]:
             f"{len(tested)} tests: with so few runs no p-value below {min(1.0, least):.3g} is "
             "possible after Holm's correction; compare fewer measures, or make more runs"
         )
-    if any(row.kind == "distribution" and least_p == 0 for row, least_p in tested.items()):
-        notes.append(
-            "one run per group: the p-values of distributions treat all values of a run as "
-            "independent, and apply only to these runs"
-        )
 
     return notes
 
@@ -615,8 +559,7 @@ def _what_is_possible(rows: Sequence[Difference]) -> list[str]:
 def _too_few(row: Difference) -> str:
     """Return a note that no difference can be significant, and how many runs are needed."""
     one, other = row.runs_first, row.runs_second
-    pairs = "1 pair" if one == 1 else f"{one} pairs"
-    size = pairs if row.paired else f"{one} against {other} runs"
+    size = f"{one} pairs" if row.paired else f"{one} against {other} runs"
     least = "6 pairs" if row.paired else "4 runs each"
     bound = f"below {row.least_p:.3g}" if row.least_p != 1 else "but 1"
 

@@ -1,8 +1,7 @@
-"""A comparison as a page, and its figures: effects on one scale, the rounds, distributions."""
+"""A comparison as a page, and its figures: effects on one scale, and the rounds."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from itertools import product
 from typing import Any
@@ -17,8 +16,8 @@ from prism.report._figures.html_table import html_table
 from prism.report._figures.page_figures import AXIS, HEIGHT, PAPER, PageFigures, colour_of
 from prism.report._sections.kinds import Section
 from prism.science._batch import read_batch
-from prism.science._comparison import SAME, Comparison, Difference
-from prism.science._paper import seeds_of, treatments_of
+from prism.science._comparison import IS_SHOWN, SAME, Comparison, Difference
+from prism.science._paper import seeds_of
 
 _MOST_SEEDS = 24
 _INTERVAL = ("difference", "low", "high")
@@ -31,18 +30,19 @@ _HEADINGS = {
 _EFFECTS = (
     "Every difference from the first group on one scale: in standard deviations of the runs, which "
     "is the square root of the mean of both groups' variances (Cohen's d_av, Cumming 2012), with "
-    "its {:g}% bootstrap interval (BCa, Efron 1987; Hesterberg 2015). A filled point is "
+    "its {:g}% interval (Student's for pairs, Welch's for groups). A filled point is "
     "significant at .05 after Holm's correction (1979) for all {} tests."
 )
 _DIFFERENCES = (
-    "Second mean minus first, with the bootstrap interval. Pairs are tested by Wilcoxon's "
-    "signed-rank test (1945), with the matched-pairs rank-biserial correlation as effect (Kerby "
-    "2014); groups by Mann and Whitney's U (1947), with Cliff's delta (1993): both are -1 if all "
-    "runs of the second group have less, and 1 if all have more."
+    "Second mean minus first, with its interval: Student's (1908) for pairs, Welch's (1947) for "
+    "groups. Pairs are tested by Wilcoxon's signed-rank test (1945), with the matched-pairs "
+    "rank-biserial correlation as effect (Kerby 2014); groups by Mann and Whitney's U (1947), with "
+    "Cliff's delta (1993): both are -1 if all runs of the second group have less, and 1 if all "
+    "have more."
 )
 _OVER = (
     "The difference from {} at each value of a parameter, in pairs of the same seed, averaged over "
-    "all other parameters, with its {:g}% bootstrap interval."
+    "all other parameters, with its {:g}% interval."
 )
 _MODEL = (
     "A linear model of each measure with all factors as categories, their interactions of two, and "
@@ -50,15 +50,9 @@ _MODEL = (
     "what a term and the residuals explain together."
 )
 _ROUNDS = (
-    "Mean of each group's runs in each round, with the {:g}% percentile interval of its bootstrap "
-    "distribution. Each setting at which the groups are compared has its own figure, and a dashed "
-    "line marks the round of a treatment in the batch's plan."
-)
-_DISTRIBUTIONS = (
-    "The share of all values that are at least this large, over all runs of a group. The effect "
-    "is the greatest distance of the two curves, Kolmogorov and Smirnov's D; its p-value comes "
-    "from permuting whole runs, since values of one run are not independent. For the same reason "
-    "the interval of the difference of the means also resamples whole runs."
+    "Mean of each group's runs in each round, with Student's {:g}% interval. Each setting at which "
+    "the groups are compared has its own figure, and a dashed line marks the round of a treatment "
+    "in the batch's plan."
 )
 
 
@@ -73,7 +67,6 @@ def document_of(comparison: Comparison) -> Document:
         *_model(comparison),
         _differences(comparison),
         *_rounds(comparison, figures),
-        *_distributions(comparison, figures),
     ]
 
     return Document(
@@ -162,16 +155,16 @@ def _model(comparison: Comparison) -> list[Section]:
 
 
 def _differences(comparison: Comparison) -> Section:
-    rows = comparison.table().filter(pl.col("kind") != "distribution")
-    told = rows.filter(pl.col("test").is_not_null())
+    rows = comparison.table()
+    told = rows.filter(IS_SHOWN)
     # counts that are 0 in every run belong to other worlds, such as likes
     is_nothing = (pl.col("remark") == SAME) & (pl.col("mean_first") == 0)
-    untested = rows.filter(pl.col("test").is_null() & ~is_nothing.fill_null(value=False))
+    untold = rows.filter(~IS_SHOWN & ~is_nothing.fill_null(value=False))
     rest = Markup("").join(
         Markup('<p class="soft">{}: {}.</p>').format(
             remark[:1].upper() + remark[1:], ", ".join(dict.fromkeys(same["measure"]))
         )
-        for (remark,), same in untested.group_by("remark", maintain_order=True)
+        for (remark,), same in untold.group_by("remark", maintain_order=True)
     )
     table = _table(comparison, told, "low", "high", "standardised")
     made = html_table("differences", table, _HEADINGS) if told.height else Markup("")
@@ -181,8 +174,11 @@ def _differences(comparison: Comparison) -> Section:
 
 def _rounds(comparison: Comparison, figures: PageFigures) -> list[Section]:
     """Draw the rounds of the measures that differ most; the world's own come first."""
-    tested = comparison.table().filter(pl.col("test").is_not_null())
-    ranked = tested.sort(pl.col("kind") != "own", "p", maintain_order=True)["measure"]
+    ranked = (
+        comparison.table()
+        .filter(IS_SHOWN)
+        .sort(pl.col("kind") != "own", "p", maintain_order=True)["measure"]
+    )
     table = comparison.rounds(ranked)
     names = [name for name in ranked.unique(maintain_order=True) if name in table["measure"]]
     if comparison.to_round == comparison.from_round or not names:
@@ -213,31 +209,12 @@ def _rounds(comparison: Comparison, figures: PageFigures) -> list[Section]:
 def _treated(comparison: Comparison) -> pl.DataFrame:
     """Return the treatments of a batch, and the rounds in which they come."""
     data = {} if comparison.folder is None else read_batch(comparison.folder).plan.data
-    given = [text for part in (data, *data.get("arm", ())) for text in treatments_of(part)]
+    given = [text for part in (data, *data.get("arm", ())) for text in part.get("treatments", ())]
     parts = [text.partition("@") for text in dict.fromkeys(given)]
     found = [(name, int(number)) for name, _, number in parts if number.isdecimal()]
     shown = [each for each in found if comparison.from_round <= each[1] <= comparison.to_round]
 
     return pl.DataFrame(shown, schema={"treatment": pl.String(), "round": pl.Int64()}, orient="row")
-
-
-def _distributions(comparison: Comparison, figures: PageFigures) -> list[Section]:
-    rows = comparison.table().filter(pl.col("test").is_not_null(), kind="distribution")
-    if rows.is_empty():
-        return []
-
-    places = [
-        figures.add_chart(
-            f"distribution-{number}",
-            draw_distribution(name, comparison, figures),
-            f"The share of {name} that is at least this large, by group",
-        )
-        for number, name in enumerate(rows["measure"].unique(maintain_order=True), start=1)
-    ]
-    table = html_table("distributions", _table(comparison, rows, "low", "high"), _HEADINGS)
-    together = Markup('<div class="half">{}</div>{}').format(Markup("").join(places), table)
-
-    return [Section("distributions", "Distributions", _DISTRIBUTIONS, together=together)]
 
 
 def _table(comparison: Comparison, rows: pl.DataFrame, *more: str) -> pl.DataFrame:
@@ -262,7 +239,6 @@ _MOST_DRAWN = 24
 _ROW = 17
 _WIDEST = 8
 _LEVEL = 0.05
-_DECADES = 20
 _PLACES = (2, 4, 5, 6, 8, 7, 9, 3, 1, 0)
 
 _TOOLTIP = [
@@ -439,7 +415,7 @@ def draw_rounds(
         ],
     )
     has_band = table["low"].is_not_null().any()
-    band = f"band: {100 * comparison.confidence:g}% bootstrap interval of the mean"
+    band = f"band: {100 * comparison.confidence:g}% interval of the mean"
     title = alt.TitleParams(
         f"Mean of {measure} in each round" + (f", {setting}" if setting else ""),
         subtitle=band if has_band else alt.Undefined,
@@ -451,50 +427,6 @@ def draw_rounds(
         layers.append(rules.encode(alt.X("round:Q"), tooltip=["treatment", "round"]))
     chart: alt.TopLevelMixin = alt.layer(*layers).properties(
         title=title, height=round(HEIGHT * 0.7)
-    )
-
-    return chart
-
-
-def draw_distribution(name: str, comparison: Comparison, figures: PageFigures) -> alt.Chart:
-    """Draw, for each group, the share of all values that are at least as large as each value.
-
-    Args:
-        name: The distribution.
-        comparison: The comparison.
-        figures: The figures of the page.
-    """
-    parts = []
-    for group, runs in zip(comparison.groups, comparison.measured, strict=True):
-        counts: Counter[float] = Counter()
-        for run in runs:
-            counts.update(run.distributions.get(name, {}))
-        found = pl.DataFrame(
-            {"value": list(counts), "count": list(counts.values())},
-            schema={"value": pl.Float64, "count": pl.Int64},
-        ).sort("value", descending=True)
-        share = pl.col("count").cum_sum() / pl.col("count").sum()
-        parts.append(found.with_columns(group=pl.lit(group.label), share=share))
-
-    table = pl.concat(parts).sort("group", "value")
-    values: list[float] = table["value"].to_list()
-    least, most = min(values), max(values)
-    is_long = least > 0 and most / least > _DECADES
-    scale = alt.Scale(type="log") if is_long else alt.Scale(zero=False)
-    heights = alt.Scale(type="log") if is_long else alt.Scale(zero=True)
-    axis = alt.Axis(format=",d", grid=False, tickMinStep=1, tickCount=5)
-    title = f"{name}, at least" + (" (logarithmic)" if is_long else "")
-    shares = "share of all" + (" (logarithmic)" if is_long else "")
-    chart: alt.Chart = (
-        alt.Chart(table)
-        .mark_line(interpolate="step-before", strokeWidth=2)
-        .encode(
-            alt.X("value:Q", title=title, scale=scale, axis=axis),
-            alt.Y("share:Q", title=shares, scale=heights, axis=alt.Axis(format="~%", tickCount=5)),
-            figures.colour("group", _colours_of(comparison)),
-            tooltip=["group", "value", alt.Tooltip("share", format=".2%"), "count"],
-        )
-        .properties(height=round(HEIGHT * 0.7))
     )
 
     return chart

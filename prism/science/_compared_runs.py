@@ -84,7 +84,7 @@ def measure_run(path: Path, from_round: int, to_round: int | None) -> Measured:
     _add_measures(measured, both, rows)
     _add_states(measured, state_counts(logs).filter(rows))
     _add_costs(measured, costs(logs, by=["round"]).filter(rows))
-    _add_distributions(measured, happened)
+    _add_means(measured, happened)
     _add_agents(measured, agent_measures(logs).filter(rows))
 
     return measured
@@ -131,7 +131,7 @@ def _add_costs(measured: Measured, table: pl.DataFrame) -> None:
                 measured.add_round(f"model_{name}", number, value)
 
 
-def _add_distributions(measured: Measured, happened: Happened) -> None:
+def _add_means(measured: Measured, happened: Happened) -> None:
     """Add how large cascades were, how much agents wrote, and how long they stayed in states."""
     posts = happened.tables["posts"]
     if posts.height:
@@ -140,41 +140,39 @@ def _add_distributions(measured: Measured, happened: Happened) -> None:
             grown = grown.filter(pl.col("round") >= happened.from_round)
         wrote = acts(happened).filter(pl.col("what") != "likes").group_by("agent_id")
         written = happened.agents.join(wrote.agg(posts=pl.len()), on="agent_id", how="left")
-        measured.distributions["posts_of_cascade"] = _counts(grown["size"])
-        measured.distributions["posts_of_agent"] = _counts(written["posts"].fill_null(0))
+        measured.add("mean", "posts_of_cascade", grown["size"].mean())
+        measured.add("mean", "posts_of_agent", written["posts"].fill_null(0).mean())
 
     # the end of a round cuts visits short
     whole = happened.counting("transitions").filter(pl.col("trigger") != ROUND_ENDS)
     kept = whole.filter(pl.col("from_state") != pl.col("to_state")).drop_nulls("ticks_in_state")
     names = [name for name in ("chart",) if kept["chart"].n_unique() > 1]
     for key, rows in kept.sort("from_state").group_by([*names, "from_state"], maintain_order=True):
-        stays = rows.group_by("ticks_in_state").agg(pl.col("count").sum())
-        name = "_".join(["ticks_in", *map(str, key)])
-        measured.distributions[name] = dict(stays.sort("ticks_in_state").iter_rows())
+        number = pl.col("count")
+        ticks = rows.select((pl.col("ticks_in_state") * number).sum() / number.sum()).item()
+        measured.add("mean", "_".join(["ticks_in", *map(str, key)]), ticks)
 
 
 def _add_agents(measured: Measured, table: pl.DataFrame) -> None:
-    """Add the measures of agents in the last round: all values, or the quantiles of many."""
+    """Add the means of the measures of agents in the last round, of many by their quantiles."""
     last = table.filter(pl.col("round") == pl.col("round").max())
     for (kind, name), rows in last.group_by(["kind", "measure"], maintain_order=True):
-        found = rows.drop_nulls("quantile")
+        found = rows.drop_nulls("quantile").sort("quantile")
         values = (found if found.height else rows)["value"].drop_nulls()
-        if values.len():
-            measured.distributions[distribution_of(str(name), str(kind))] = _counts(values)
+        # the outermost quantiles stand for half as many agents as each of the others
+        inner = values.slice(1) + values.slice(0, values.len() - 1) if found.height else 2 * values
+        mean = (inner / 2).mean()
+        measured.add("mean", name_of_agents(str(name), str(kind)), mean)
 
 
-def distribution_of(measure: str, kind: str) -> str:
-    """Return the name of the values that a measure of agents has.
+def name_of_agents(measure: str, kind: str) -> str:
+    """Return the name of the mean of a measure of agents.
 
     Args:
         measure: The measure.
         kind: The class of the agents.
     """
     return f"{measure}_of_{kind.lower()}"
-
-
-def _counts(values: pl.Series) -> dict[float, int]:
-    return dict(values.value_counts().sort(values.name).iter_rows())
 
 
 def _runs_matching(pattern: Path) -> list[Path]:

@@ -24,15 +24,20 @@ if TYPE_CHECKING:
     from prism.science._statistics import TestName
 
 
-MeasureKind: TypeAlias = Literal["own", "run", "state", "cost", "distribution"]
+MeasureKind: TypeAlias = Literal["own", "run", "state", "cost", "mean"]
 Source: TypeAlias = PathLike[str] | str
 
 SAME = "the same in every run"
 """The remark on a measure that has only one value."""
 
+SINGLE = "one run against one run: no test"
+
+IS_SHOWN = pl.col("difference").is_not_null() & (pl.col("remark") != SAME)
+"""Which rows of `Comparison.table` are shown: those in which runs differ."""
+
 _PRINTED = (
     *("measure", "setting", "first", "second", "mean_first", "mean_second", "difference"),
-    *("low", "high", "t_low", "t_high", "test", "p", "p_holm", "effect"),
+    *("low", "high", "test", "p", "p_holm", "effect"),
 )
 _ROUNDS = {
     **dict.fromkeys(("measure", "group", "setting"), pl.String()),
@@ -69,14 +74,12 @@ class Measured:
         kinds: The kind of every measure, in their order.
         values: The value of each measure over the whole run.
         by_round: The value of each measure in each round, by round number.
-        distributions: How often each value occurs, by the name of the distribution.
     """
 
     run: ComparedRun
     kinds: dict[str, MeasureKind] = field(default_factory=dict)
     values: dict[str, float] = field(default_factory=dict)
     by_round: dict[str, dict[int, float]] = field(default_factory=dict)
-    distributions: dict[str, dict[float, int]] = field(default_factory=dict)
 
     def at(self, setting: str) -> Measured:
         """Return the same measures of the run at a setting."""
@@ -129,22 +132,21 @@ class Difference:
         mean_first: Mean of the first group; for a distribution, of all its values.
         mean_second: Mean of the second.
         difference: The second mean minus the first.
-        low: Lower end of the bootstrap interval of the difference; None for groups of one run.
+        low: Lower end of Student's interval of the difference for pairs, or Welch's for groups;
+            None for groups of one run, and if nothing varies.
         high: Its upper end.
         standardised: The difference in units of the runs' standard deviation (Cohen's d_av); None
             if that is 0 or unknown.
         standardised_low: ``low`` in the same units.
         standardised_high: ``high`` in the same units.
-        test: ``Wilcoxon``, ``Mann-Whitney`` or ``Kolmogorov-Smirnov``; None if there was none.
-        statistic: W+, U of the second group, or D.
+        test: ``Wilcoxon`` or ``Mann-Whitney``; None if there was none.
+        statistic: W+, or U of the second group.
         p: Two-sided p-value of the test.
         p_holm: The p-value, corrected for all tests of the comparison.
-        effect: Matched-pairs rank-biserial correlation, Cliff's delta, or D.
+        effect: Matched-pairs rank-biserial correlation, or Cliff's delta.
         superiority: Probability that a run of the second group has more; ties count one half.
         least_p: The smallest p-value that is possible with this number of runs.
-        t_low: Lower end of Student's interval of the difference for pairs, or Welch's for groups.
-        t_high: Its upper end.
-        t_p: The p-value of the corresponding t-test.
+        t_p: The p-value of the t-test of the interval.
         deviation: Standard deviation of the differences of pairs; of groups, that of the difference
             between two single runs.
         setting: The values of other parameters of a batch, such as ``friends=4``, or empty.
@@ -174,8 +176,6 @@ class Difference:
     effect: float | None = None
     superiority: float | None = None
     least_p: float | None = None
-    t_low: float | None = None
-    t_high: float | None = None
     t_p: float | None = None
     deviation: float | None = None
     setting: str = ""
@@ -230,8 +230,8 @@ class Comparison:
 
         Returns:
             A row for each of ``differences``: ``measure``, ``setting``, ``first``, ``second``,
-            ``deviation``, and ``seeds``, the number of pairs or of runs in each group; null for
-            distributions, and where no runs differ.
+            ``deviation``, and ``seeds``, the number of pairs or of runs in each group; null where
+            no runs differ.
 
         Raises:
             FieldValueError: If the half width is not above 0.
@@ -271,9 +271,9 @@ class Comparison:
             measures: The measures. Defaults to all that have rounds.
 
         Returns:
-            ``measure``, ``group``, ``round``, ``runs``, ``mean``, ``low`` and ``high``: the
-            percentiles of the bootstrap distribution of the mean, null for a group of one run. If
-            the groups are compared at several settings, the rows of each have it as ``setting``.
+            ``measure``, ``group``, ``round``, ``runs``, ``mean``, ``low`` and ``high``: Student's
+            interval of the mean, null for a group of one run. If the groups are compared at several
+            settings, the rows of each have it as ``setting``.
         """
         wanted = None if measures is None else set(measures)
         settings = dict.fromkeys(run.run.setting for run in chain(*self.measured))
@@ -324,8 +324,7 @@ class Comparison:
         said = [
             self._compared,
             self._measures,
-            f"Differences of means have {100 * self.confidence:g}% bootstrap intervals (BCa, "
-            f"Efron 1987, level expanded after Hesterberg 2015), with {self._student} beside them.",
+            f"Differences of means have {100 * self.confidence:g}% intervals ({self.intervals}).",
             f"Tests: {' and '.join(tests) or 'none'}. The p-values of {counted(tested, 'test')} "
             "were corrected by Holm's method (1979).",
         ]
@@ -358,8 +357,8 @@ class Comparison:
         )
 
     @property
-    def _student(self) -> str:
-        """Whose intervals are beside those of the bootstrap."""
+    def intervals(self) -> str:
+        """Whose intervals the differences have: Student's for pairs, Welch's for groups."""
         paired = {row.paired for row in self.differences}
         names = {True: "Student's", False: "Welch's"}
         return " or ".join(name for key, name in names.items() if key in paired)
@@ -418,9 +417,7 @@ class Comparison:
         """
         from prism.science._paper import write_paper
 
-        table = self.table()
-        tested = table.filter(pl.col("test").is_not_null())
-        tables = {"differences": tested.select(name for name in _PRINTED if name in table.columns)}
+        tables = {"differences": self.table().filter(IS_SHOWN).select(_PRINTED)}
         if self.model is not None and self._has_model:
             tables["model"] = self.model
         batch = None if self.folder is None else read_batch(self.folder)
@@ -447,7 +444,7 @@ class Comparison:
         values = [
             [run.by_round.get(name, {}).get(number, missing) for number in numbers] for run in runs
         ]
-        columns = band(as_values(values), confidence=self.confidence, seed=0)
+        columns = band(as_values(values), confidence=self.confidence)
 
         return pl.DataFrame(
             {
@@ -463,7 +460,7 @@ class Comparison:
 
 
 def kinds_of(measured: Sequence[Sequence[Measured]]) -> dict[str, MeasureKind]:
-    """Return the measures of all runs with their kinds, without distributions."""
+    """Return the measures of all runs with their kinds."""
     found: dict[str, MeasureKind] = {}
     # the first run that has a measure determines its place and its kind
     for run in chain(*measured):

@@ -17,7 +17,7 @@ from prism.science._batch_child import COMPLETE
 from prism.science._batch_door import BatchRun
 from prism.science._batch_folder import BatchFolder
 from prism.science._batch_tables import all_results
-from prism.science._compared_runs import distribution_of, measure_run
+from prism.science._compared_runs import measure_run, name_of_agents
 from prism.science._comparison import ComparedRun, Measured
 from prism.science._measure_names import OF_POSTS
 from prism.science._plan_file import VARIED_SETTINGS
@@ -148,8 +148,6 @@ def design_of_batch(
 
     names = _factors(batch.plan.data)
     levels = [{name: _level(run, name) for name in names} for run in runs]
-    if ARM not in names and _assigns(folder / runs[0].name):
-        return _in_own_arms(folder, runs, names, levels)
     if not names:
         return None
 
@@ -161,18 +159,6 @@ def design_of_batch(
         notes += _of_agents_left_out(folder / runs[0].name)
 
     return Design(names, tuple(map(Cell, levels, measured)), wanted, notes, folder)
-
-
-def _in_own_arms(
-    folder: Path,
-    runs: Sequence[BatchRun],
-    names: Mapping[str, tuple[Any, ...]],
-    levels: Sequence[Mapping[str, Any]],
-) -> Design | None:
-    """Return the design of a batch whose runs have assigned posts to arms."""
-    told = [(folder / run.name, run.seed) for run in runs]
-    found = in_arms([(each, *run) for each, run in zip(levels, told, strict=True)])
-    return found and replace(found, factors={**found.factors, **names}, folder=folder)
 
 
 def _left_out(batch: Batch) -> tuple[str, ...]:
@@ -263,7 +249,7 @@ def averaged(runs: Sequence[Measured]) -> Measured:
         return runs[0]
 
     first = runs[0]
-    found = replace(first, values={}, by_round={}, distributions={})
+    found = replace(first, values={}, by_round={})
     found.values.update(_means([run.values for run in runs]))
     for name in first.by_round:
         found.by_round[name] = _means([run.by_round.get(name, {}) for run in runs])
@@ -282,11 +268,6 @@ def text_of(setting: Mapping[str, Any]) -> str:
     return ", ".join(f"{name}={level}" for name, level in setting.items())
 
 
-def _assigns(run: Path) -> bool:
-    """Return whether a run has assigned posts to arms, according to its log."""
-    return _has_log(run) and arms(read_log(run)).height > 0
-
-
 def _of_agents_left_out(run: Path) -> tuple[str, ...]:
     """Return a note on measures of agents, which the tables of a batch do not have, if any."""
     table = agent_measures(read_log(run)) if _has_log(run) else None
@@ -294,7 +275,7 @@ def _of_agents_left_out(run: Path) -> tuple[str, ...]:
         return ()
 
     pairs = table.select("measure", "kind").unique(maintain_order=True).iter_rows()
-    names = ", ".join(distribution_of(*pair) for pair in pairs)
+    names = ", ".join(name_of_agents(*pair) for pair in pairs)
     return (f"measures of agents are compared only if they are named: {names}",)
 
 

@@ -514,7 +514,6 @@ class Feed(FeedSteps):
     def _prism_joined_all(self) -> None:
         """Set up the feeds, now that the agents have joined."""
         playing, now = self._playing, self.parameters
-        playing.agents = playing.host.set_of(playing.agents)
         agents, seed = playing.agents, playing.host.seed
         playing.network = Network(playing.host.agents, now.candidates)
         playing.network.now = playing.host.clock()

@@ -252,7 +252,7 @@ def _places_in(graph: Any, making: _Making) -> dict[Any, int]:
 
 def _generated(call: str, making: _Making) -> Any:
     """Return the graph that a function of networkx makes, such as ``watts_strogatz_graph(k=6)``."""
-    networkx = import_extra(LIBRARY, "social", extra="networks")
+    networkx = import_extra(LIBRARY, "social", extra="science")
     name, values, named = _read_call(call)
     function = getattr(networkx, name, None)
     if not callable(function) or name.startswith("_"):

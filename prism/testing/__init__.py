@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from prism.testing._server.fake_ollama import FakeOllama
     from prism.testing._server.fake_openai import FakeOpenAI
     from prism.testing._server.faults import Fault
-    from prism.testing._server.reading_model import ReadingModel
     from prism.testing._server.wire import Asked
 else:
     # their modules need packages of the extra
@@ -39,7 +38,6 @@ __all__ = [
     "Fault",
     "FrozenClock",
     "LateReasoner",
-    "ReadingModel",
     "RecordingReasoner",
     "ScriptMaker",
     "ScriptedReasoner",

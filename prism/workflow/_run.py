@@ -43,15 +43,11 @@ _KINDS: Mapping[str, Any] = {
     "seed": int,
     "reasoner": (NOBODY, *REASONER_KINDS),
     "inputs": dict,
-}
-
-_LATER_KINDS: Mapping[str, Any] = {
     "components": str | None,
     "action": str | None,
     "echo_actions": bool,
     "workers": int | None,
 }
-"""Keys that runs of earlier releases do not have."""
 
 
 class TurnTaker(WorkflowAgent):
@@ -112,8 +108,6 @@ def _step_of(event: Event) -> StepRun:
         kind=event["type"],
         cost=None if event["type"] == "code" else cost,
         unknown=tuple(event["unknown_variables"]),
-        # logs of earlier releases do not name what was refused
-        target=event.get("target", event["moved_to"]),
     )
 
 
@@ -138,7 +132,6 @@ class WorkflowRun(AloneRun):
         "variables": "parameters",
     }
     kinds: ClassVar[Mapping[str, Any]] = _KINDS
-    later_kinds: ClassVar[Mapping[str, Any]] = _LATER_KINDS
     paths: ClassVar[Sequence[str]] = ("file", "context", "components")
     brought: ClassVar[Sequence[str]] = ("variables", "on_action", "action_seconds")
 

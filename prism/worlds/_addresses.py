@@ -1,14 +1,13 @@
-"""Worlds by name (shipped, installed, or from a module or a file), and the files of their code."""
+"""Worlds by name: those that come with prism, or from a module or a file."""
 
 from __future__ import annotations
 
-import ast
 import importlib
 import importlib.util
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from functools import cache, lru_cache
+from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 from pkgutil import iter_modules
 from traceback import extract_tb
@@ -19,25 +18,13 @@ from prism._faults import place_of, suggestion
 from prism.errors import FieldValueError, InputError, PrismError
 from prism.worlds._world import World
 
-GROUP = "prism.worlds"
-"""Entry points by which a package offers its worlds."""
-
 EXAMPLES = "prism.examples"
 FEED = "prism.social:Feed"
 
 
-def known_worlds() -> dict[str, str]:
-    """Return the addresses of the shipped and installed worlds by their short names."""
-    # imported here as it reads the metadata of all packages, which shipped worlds do not need
-    from importlib.metadata import entry_points
-
-    installed = {each.name: each.value for each in entry_points(group=GROUP)}
-
-    return dict(sorted({**installed, **_shipped_worlds()}.items()))
-
-
 @cache
-def _shipped_worlds() -> Mapping[str, str]:
+def known_worlds() -> Mapping[str, str]:
+    """Return the addresses of the worlds that come with prism by their short names."""
     examples = importlib.import_module(EXAMPLES)
     named = {
         found.name: f"{EXAMPLES}.{found.name}"
@@ -45,7 +32,7 @@ def _shipped_worlds() -> Mapping[str, str]:
         if not found.name.startswith("_")
     }
 
-    return {"feed": FEED, **named}
+    return dict(sorted({"feed": FEED, **named}.items()))
 
 
 def address_of(world: str | type[Any]) -> str:
@@ -83,9 +70,7 @@ def address_of(world: str | type[Any]) -> str:
 
 
 def _named(name: str) -> str:
-    known = _shipped_worlds()
-    if name not in known:
-        known = known_worlds()
+    known = known_worlds()
     if name not in known:
         # imported here as it loads pydantic, which a run needs only for its error messages
         from prism.files._declarations import meant
@@ -277,10 +262,15 @@ def _address_of_class(cls: type[Any]) -> str:
         is_shown = getattr(sys.modules[public], cls.__name__, None) is cls
         return f"{public if is_shown else cls.__module__}:{cls.__name__}"
 
-    return f"{_file_of(cls)}:{cls.__name__}"
+    return f"{file_of(cls)}:{cls.__name__}"
 
 
-def _file_of(cls: type[Any]) -> str:
+def file_of(cls: type[Any]) -> str:
+    """Return the file in which a class is defined.
+
+    Raises:
+        InputError: If it is in none.
+    """
     file: str | None = getattr(sys.modules[cls.__module__], "__file__", None)
     # what is piped into Python has the file <stdin>
     if file is None or not Path(file).exists():
@@ -290,112 +280,3 @@ def _file_of(cls: type[Any]) -> str:
         )
 
     return file
-
-
-_OWN_PACKAGE = "prism"
-_IMPORTS = (ast.Import, ast.ImportFrom)
-_INSTALLED = ("site-packages", "dist-packages")
-
-
-def code_of(cls: type[Any], place: str) -> dict[str, Path]:
-    """Return the files of a world's code, by their names in ``run.json``.
-
-    These are its module and everything that it imports, directly or not, from the same folder (for
-    a file) or the same package. Other installed packages are not included.
-
-    Args:
-        cls: The class of the world, or of an agent that is run alone.
-        place: Its module or file.
-
-    Raises:
-        InputError: If it is not in a file, or a file cannot be read.
-    """
-    module = sys.modules[cls.__module__]
-    path, is_file = Path(_file_of(cls)), place.endswith(".py")
-    package = "" if is_file else module.__package__ or ""
-    top = package.partition(".")[0]
-    root = path.parents[package.count(".") + 1] if package else path.parent
-    if _is_alone(path, top):
-        return {place: path}
-
-    others = [file for file in _reached(path, root, top, package) if file != path]
-    beside = Path(place).parent
-
-    return {
-        place: path,
-        **{
-            str(beside / file.relative_to(root)) if is_file else _dotted(file, root): file
-            for file in others
-        },
-    }
-
-
-def _is_alone(path: Path, top: str) -> bool:
-    """Return whether versions cover all code but this file: prism's own and installed packages."""
-    return top == _OWN_PACKAGE or (not top and any(each in path.parts for each in _INSTALLED))
-
-
-def _reached(path: Path, root: Path, top: str, package: str) -> list[Path]:
-    """Return a file and everything below a folder that it imports, each once, in order."""
-    # importing a module first runs the packages that contain it
-    waiting, found = [(path, package), *_files_of(package, root)], dict[Path, None]()
-    while waiting:
-        file, inside = waiting.pop()
-        if file in found:
-            continue
-
-        found[file] = None
-        for name in _names_imported(file, inside):
-            first = name.partition(".")[0]
-            # in a checkout of prism, the folder of a world also contains prism itself
-            if first == top or (not top and first != _OWN_PACKAGE):
-                waiting += list(_files_of(name, root))
-
-    return sorted(found)
-
-
-def _names_imported(file: Path, package: str) -> Iterator[str]:
-    try:
-        imports = _imports_in(file.read_bytes())
-    except (OSError, SyntaxError, ValueError) as error:
-        raise InputError(f"cannot be read as Python: {error}", path=file) from None
-
-    for level, start, names in imports:
-        if level:
-            above = package.split(".")[: package.count(".") + 2 - level]
-            start = ".".join(filter(None, [*above, start]))
-        yield start
-        # an imported name may be a module itself
-        yield from (f"{start}.{name}" for name in names)
-
-
-# a run calls this when it begins, when it resumes and for its summary; a batch, for every run
-@lru_cache(maxsize=512)
-def _imports_in(code: bytes) -> tuple[tuple[int, str, tuple[str, ...]], ...]:
-    """Return the level, module and names of each import."""
-    found = [node for node in ast.walk(ast.parse(code)) if isinstance(node, _IMPORTS)]
-    return tuple(
-        each
-        for node in found
-        for each in (
-            [(0, name.name, ()) for name in node.names]
-            if isinstance(node, ast.Import)
-            else [(node.level, node.module or "", tuple(name.name for name in node.names))]
-        )
-    )
-
-
-def _files_of(name: str, root: Path) -> Iterator[tuple[Path, str]]:
-    """Yield the files that importing a module executes, each with its package."""
-    parts = name.split(".") if name else []
-    for count in range(1, len(parts) + 1):
-        place = root.joinpath(*parts[:count])
-        if (inside := place / "__init__.py").is_file():
-            yield inside, ".".join(parts[:count])
-        elif (module := place.with_name(f"{place.name}.py")).is_file():
-            yield module, ".".join(parts[: count - 1])
-
-
-def _dotted(file: Path, root: Path) -> str:
-    parts = file.relative_to(root).with_suffix("").parts
-    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)

@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
-from functools import cached_property
-from itertools import pairwise
 from math import fsum
 from operator import attrgetter
-from typing import Any, TypeVar, overload
+from typing import Any, SupportsIndex, TypeVar, overload
 
 from prism.errors import FieldValueError, SimulationError
-from prism.randomness import RandomStream
 from prism.statechart import Configuration
 
 AgentT = TypeVar("AgentT")
 KindT = TypeVar("KindT")
+OtherT = TypeVar("OtherT")
 ValueT = TypeVar("ValueT")
 DefaultT = TypeVar("DefaultT")
 
 _MISSING: Any = object()
-_NUMBER = re.compile("([0-9]+)")
-
-_id_of: Callable[[Any], str] = attrgetter("agent_id")
 
 
 class AgentSet(tuple[AgentT, ...]):
@@ -33,9 +27,7 @@ class AgentSet(tuple[AgentT, ...]):
     ``world.agents.where(state=Mind.SPREADER).sample(5)``. A set never changes, even if its agents
     do.
 
-    Draws use the random stream of the agent whose step is running, or else the world's. They depend
-    on the agents' ids, and on the order in which agents were given only if the world's ``order`` is
-    ``"listed"``.
+    Draws use the random stream of the agent whose step is running, or else the world's.
     """
 
     __slots__ = ()
@@ -74,9 +66,9 @@ class AgentSet(tuple[AgentT, ...]):
         """
         found = self if state is None else self._in_state(state)
         if kind is not None:
-            found = found._some(agent for agent in found._listed() if isinstance(agent, kind))
+            found = AgentSet(agent for agent in found if isinstance(agent, kind))
         if chosen is not None:
-            found = found._some(filter(chosen, found._listed()))
+            found = AgentSet(filter(chosen, found))
 
         return found
 
@@ -98,7 +90,7 @@ class AgentSet(tuple[AgentT, ...]):
         Raises:
             SimulationError: If nothing may be drawn now.
         """
-        return AgentSet(_stream_of(self).shuffled(self._drawn()) if self else ())
+        return AgentSet(_stream_of(self).shuffled(self) if self else ())
 
     def values(self, of: str | Callable[[AgentT], ValueT]) -> list[Any]:
         """Return a value of each agent.
@@ -106,7 +98,7 @@ class AgentSet(tuple[AgentT, ...]):
         Args:
             of: Name of a field, or a function of an agent.
         """
-        return list(map(_reader(of), self._listed()))
+        return list(map(_reader(of), self))
 
     def sum(self, of: str | Callable[[AgentT], float]) -> float:
         """Return the sum of a number of each agent. It does not depend on their order.
@@ -148,10 +140,10 @@ class AgentSet(tuple[AgentT, ...]):
             by: Name of a field, or a function of an agent.
         """
         groups: dict[Any, list[AgentT]] = {}
-        for agent, value in zip(self._listed(), self.values(by), strict=True):
+        for agent, value in zip(self, self.values(by), strict=True):
             groups.setdefault(value, []).append(agent)
 
-        return {value: self._some(agents) for value, agents in groups.items()}
+        return {value: AgentSet(agents) for value, agents in groups.items()}
 
     def count(self, state: Any) -> int:
         """Return the number of agents in a state.
@@ -162,7 +154,7 @@ class AgentSet(tuple[AgentT, ...]):
         return len(self._in_state(state))
 
     def _in_state(self, state: Any) -> AgentSet[AgentT]:
-        return self._some(in_state(self._listed(), self._known(state)))
+        return AgentSet(in_state(self, self._known(state)))
 
     def _known(self, state: Any) -> Any:
         """Return a state, or a tuple of several, after checking that the run's charts have them."""
@@ -175,17 +167,22 @@ class AgentSet(tuple[AgentT, ...]):
 
         return state if is_one else states
 
-    def _some(self, agents: Iterable[AgentT]) -> AgentSet[AgentT]:
-        """Return a set of some of these agents."""
-        return type(self)(agents)
+    @overload
+    def __getitem__(self, place: SupportsIndex, /) -> AgentT: ...
+    @overload
+    def __getitem__(self, place: slice, /) -> AgentSet[AgentT]: ...
+    def __getitem__(self, place: Any, /) -> Any:
+        """Return an agent by its place, or the set of the agents in a slice."""
+        found = super().__getitem__(place)
+        return AgentSet(found) if isinstance(place, slice) else found
 
-    def _listed(self) -> Iterator[AgentT]:
-        """Iterate over the agents in their own order, even if the class loops in another."""
-        return super().__iter__()
-
-    def _drawn(self) -> AgentSet[AgentT]:
-        """Return the agents in the order by which they are drawn."""
-        return self
+    @overload
+    def __add__(self, others: tuple[AgentT, ...], /) -> AgentSet[AgentT]: ...
+    @overload
+    def __add__(self, others: tuple[OtherT, ...], /) -> AgentSet[AgentT | OtherT]: ...
+    def __add__(self, others: Any, /) -> Any:
+        """Return the set of these agents and of others."""
+        return AgentSet(super().__add__(others))
 
     def __repr__(self) -> str:
         """Show the number of agents, and the first few."""
@@ -195,88 +192,6 @@ class AgentSet(tuple[AgentT, ...]):
 
 NOBODY: AgentSet[Any] = AgentSet()
 """The empty set."""
-
-
-class ById(AgentSet[AgentT]):
-    """Agents in the order of a list, from which others are drawn by their ids.
-
-    So draws are the same for another list of the same agents, as are those from sets made of it.
-    """
-
-    @cached_property
-    def _ranks(self) -> Mapping[str, int]:
-        """The place of each id in natural order; a derived set shares those of its origin."""
-        ids = sorted(map(_id_of, self._listed()), key=natural_order)
-        return {each: rank for rank, each in enumerate(ids)}
-
-    @cached_property
-    def _by_id(self) -> AgentSet[AgentT]:
-        ranks = self._ranks
-        return AgentSet(sorted(self, key=lambda agent: ranks[_id_of(agent)]))
-
-    def _drawn(self) -> AgentSet[AgentT]:
-        return self._by_id
-
-    def _some(self, agents: Iterable[AgentT]) -> AgentSet[AgentT]:
-        made = type(self)(agents)
-        made._ranks = self._ranks
-
-        return made
-
-
-class Backwards(AgentSet[AgentT]):
-    """The same agents at the same places, but loops go from the last to the first.
-
-    If that changes anything in a world, the world depends on the order of its agents.
-    """
-
-    __slots__ = ()
-
-    def __iter__(self) -> Iterator[AgentT]:
-        """Iterate from the last to the first."""
-        return reversed(tuple(self._listed()))
-
-    def _drawn(self) -> AgentSet[AgentT]:
-        return AgentSet(self._listed())
-
-
-class BackwardsById(ById[AgentT], Backwards[AgentT]):
-    """The same, but agents are drawn by their ids, which are sorted from the last agent on."""
-
-
-class StreamById(RandomStream):
-    """A random stream of a run in which agents are drawn by their ids."""
-
-    __slots__ = ()
-
-    def choice(self, items: Sequence[ValueT]) -> ValueT:
-        """Draw one of several items, all equally likely."""
-        drawn: Sequence[ValueT] = _as_drawn(items)
-        return super().choice(drawn)
-
-    def shuffled(self, items: Iterable[ValueT]) -> list[ValueT]:
-        """Return a new list of the items in a random order."""
-        return super().shuffled(_as_drawn(items))
-
-    def sample(self, items: Iterable[ValueT], number: int) -> list[ValueT]:
-        """Draw several of the items, none of them twice."""
-        return super().sample(_as_drawn(items), number)
-
-
-def natural_order(name: str) -> Any:
-    """Return a key for sorting that puts ``p_2`` before ``p_10``."""
-    parts: list[Any] = _NUMBER.split(name)
-    # a number is its length and its digits, since Python refuses to convert thousands of digits
-    numbers = (digits.lstrip("0") for digits in parts[1::2])
-    parts[1::2] = [(len(digits), digits) for digits in numbers]
-
-    return parts, name
-
-
-def are_in_order(agents: Iterable[Any]) -> bool:
-    """Return whether agents are in the natural order of their ids."""
-    ids = map(_id_of, agents)
-    return all(one <= other for one, other in pairwise(map(natural_order, ids)))
 
 
 def in_state(agents: Iterable[Any], state: Any) -> list[Any]:
@@ -309,10 +224,6 @@ def _inside(agents: Sequence[Any], states: Sequence[Any]) -> list[Any]:
 def leaves_in(state: Any) -> frozenset[Any]:
     """Return the innermost states of a state, which may be a configuration."""
     return frozenset(state.leaves if isinstance(state, Configuration) else (state,))
-
-
-def _as_drawn(items: Any) -> Any:
-    return items._drawn() if isinstance(items, AgentSet) else items
 
 
 def _reader(of: Any) -> Callable[[Any], Any]:

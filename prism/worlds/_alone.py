@@ -96,7 +96,6 @@ class AloneRun(Run[Any]):
         names: The keys of ``run.json`` whose names differ from the fields. The first stands for the
             file.
         kinds: The types of each key.
-        later_kinds: The same for keys that runs of earlier releases lack.
         paths: The fields that are files or folders.
         brought: Names of what an application may provide.
         file: The file that the agent is read from.
@@ -113,7 +112,6 @@ class AloneRun(Run[Any]):
 
     names: ClassVar[Mapping[str, str]]
     kinds: ClassVar[Mapping[str, Any]]
-    later_kinds: ClassVar[Mapping[str, Any]] = {}
     paths: ClassVar[Sequence[str]] = ("file",)
     brought: ClassVar[Sequence[str]] = ()
 
@@ -227,8 +225,8 @@ class AloneRun(Run[Any]):
         if kind not in config:
             raise InputError(f"is not a run of {kind}", path=path)
 
-        check_config(config, path, cls.kinds, cls.later_kinds)
-        kept = {name: config[key] for key, name in cls._fields() if key in config}
+        check_config(config, path, cls.kinds)
+        kept = {name: config[key] for key, name in cls._fields()}
         with naming(path):
             run = cls(kept.pop("file"), reasoner=read_reasoner(config), **kept)
 
@@ -242,7 +240,7 @@ class AloneRun(Run[Any]):
     @classmethod
     def _fields(cls) -> Iterator[tuple[str, str]]:
         """Yield each key of ``run.json`` that belongs to a field, and the field."""
-        for key in (*cls.kinds, *cls.later_kinds):
+        for key in cls.kinds:
             if key not in ("reasoner", "inputs"):
                 yield key, cls.names.get(key, key)
 

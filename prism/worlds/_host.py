@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import random
 import re
-import sys
-import threading
-import warnings
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from ctypes import string_at
+from contextlib import contextmanager
 from datetime import timedelta
-from functools import cached_property, lru_cache
+from functools import cached_property
 from math import inf, prod
-from struct import unpack
-from types import TracebackType
 from typing import Any
 
 from prism._faults import note_place
@@ -27,7 +20,7 @@ from prism.errors import (
     UnknownStateError,
 )
 from prism.randomness import RandomStream
-from prism.randomness._stream import maker_of_keys, mixed
+from prism.randomness._stream import maker_of_keys
 from prism.runlog import ReplayReasoner, SimulatedClock
 from prism.runlog._keys import WORLD_EVENTS
 from prism.runlog._writer import Moment
@@ -40,19 +33,13 @@ from prism.statechart.reasoner._router import Router
 from prism.statechart.states import state_text
 from prism.telemetry._loggers import EventLogger, active_logger
 from prism.worlds._agent_set import (
-    AgentSet,
-    Backwards,
-    BackwardsById,
-    ById,
-    StreamById,
-    are_in_order,
     in_state,
     leaves_in,
 )
 from prism.worlds._asking import Answerers
 from prism.worlds._assignments import Assignments
 from prism.worlds._charts import has_state, named, never_reached, unknown_among
-from prism.worlds._fields import Fields, unknown_field
+from prism.worlds._fields import Fields, missing_attribute
 from prism.worlds._notes import add_note, remembered
 from prism.worlds._parameters import ParameterView
 from prism.worlds._phase import ALLOWED, OVERLAP_RULE, UNABLE_TO_FIRE, Phase
@@ -75,15 +62,7 @@ _RESERVED = ("event", "timestamp", "round", "tick")
 
 _ONLY_ITS_OWN = "a step may change only its own agent"
 
-_ALWAYS_GUARDED, _OF_SO_MANY = 40, 32
-_UNGUARDED = nullcontext()
 _NO_EPOCH = -2
-_WORDS_OF_MT19937, _BYTES_OF_WORD = 624, 4
-_BYTES_COMPARED = 9 * _BYTES_OF_WORD
-"""A generator's position and the eight words beside it.
-
-A draw changes the position; a seed, or as many draws as there are words, changes the words.
-"""
 
 
 class RunHost:
@@ -103,7 +82,6 @@ class RunHost:
         clock: The run's clock.
         charts: The charts of all kinds, with or without agents; none before there are agents.
         asleep: Places of agents that have no turns for now.
-        draws_by_id: Whether agents are drawn in another order than that of the list.
         draws: Draws the decisions of this tick if nothing logs them, or None.
         epoch: The number of the current part of the run. Random numbers belong to one epoch.
         fires: Receives or refuses the events that agents fire, or None while they are carried out
@@ -113,7 +91,6 @@ class RunHost:
         has_proxies: Whether agents represent objects, whose states may change on their own.
         has_until: Whether the world says when the run ends.
         has_writer: Whether the run has a writer.
-        is_permuted: Whether loops over the agents run backwards, to see what that changes.
         is_replayed: Whether decisions are taken from another run.
         kinds: The kinds of the agents.
         logged: Ids of the agents that the log covers, or None for all.
@@ -174,8 +151,6 @@ class RunHost:
         self.has_guests: bool = False
         self.has_proxies: bool = False
         self.has_until: bool = False
-        self.is_permuted: bool = False
-        self.draws_by_id: bool = False
         self.sends: Callable[[Any, Any], None] | None = None
         self.draws: PolicyReasoner | None = None
         self.timeouts: Counter[str] = Counter()
@@ -191,7 +166,6 @@ class RunHost:
         self._world_random: RandomStream | None = None
         self._turn_random: RandomStream | None = None
         self._networks = 0
-        self._guarded = 0
         # events of setup are written after those that begin the run
         self._buffer: list[tuple[str, dict[str, Any]]] | None = []
 
@@ -373,12 +347,9 @@ class RunHost:
             )
         if self._world_random is None:
             # one part longer than the key of a decision, since an agent may be called "world"
-            self._world_random = self._stream("world", self._part, self.round)
+            self._world_random = RandomStream(self.seed, "world", self._part, self.round)
 
         return self._world_random
-
-    def _stream(self, *key: str | int) -> RandomStream:
-        return (StreamById if self.draws_by_id else RandomStream)(self.seed, *key)
 
     def turn_stream(self) -> RandomStream:
         """Return the random stream of this round for drawing turns."""
@@ -397,7 +368,7 @@ class RunHost:
         # few charts draw, so an agent gets its chart's stream at its first draw
         kept: tuple[int, RandomStream] | None = agent._chart_random
         if kept is None or kept[0] != self.epoch:
-            stream = self._stream("chart", agent.agent_id, self._part, self.round)
+            stream = RandomStream(self.seed, "chart", agent.agent_id, self._part, self.round)
             kept = agent._chart_random = self.epoch, stream
 
         return kept[1]
@@ -412,21 +383,6 @@ class RunHost:
 
     # What agents and the world call
 
-    def guarding(self) -> AbstractContextManager[None]:
-        """Refuse other random numbers inside the first few blocks, and in a sample of later ones.
-
-        A check takes longer than an agent's step, and code that uses such numbers will use them
-        again.
-        """
-        if self.world._prism_is_alone:
-            return _UNGUARDED
-
-        self._guarded += 1
-        if self._guarded <= _ALWAYS_GUARDED or mixed(self._guarded) % _OF_SO_MANY == 0:
-            return drawing_nowhere_else()
-
-        return _UNGUARDED
-
     @property
     def has_network(self) -> bool:
         """Whether the agents are connected."""
@@ -435,32 +391,6 @@ class RunHost:
     def classes(self) -> list[type]:
         """Return the classes of the agents, in the order in which they appear."""
         return list(dict.fromkeys(map(type, self.agents)))
-
-    def turn_round(self) -> None:
-        """Make loops over the agents run backwards from now on."""
-        self.is_permuted = True
-        if self.world.order == "listed":
-            backwards: AgentSet[Any] = Backwards(self.agents)
-        else:
-            self.draw_by_id()
-            backwards = BackwardsById(self.agents)
-        object.__setattr__(self.world, "_everybody", backwards)
-
-    def look_at_order(self) -> None:
-        """Have agents drawn by their ids if that is another order than that of the list."""
-        if self.world.order != "listed" and not are_in_order(self.agents):
-            self.draw_by_id()
-
-    def draw_by_id(self) -> None:
-        """Draw agents by their ids from now on, whatever the order of the list."""
-        self.draws_by_id = True
-        for agent in self.agents:
-            agent._random.draw_by_id()
-            agent._decision_random.draw_by_id()
-
-    def set_of(self, agents: Iterable[Any]) -> AgentSet[Any]:
-        """Return a set of agents in the order of the list."""
-        return (ById if self.draws_by_id else AgentSet)(agents)
 
     def canonical(self) -> list[Any]:
         """Return the agents in an order that does not depend on the list."""
@@ -655,7 +585,7 @@ class RunHost:
             cls = None if found is None else self._class_named(found[1])
             told = error
             if found is not None and cls is not None:
-                told = _missing(error) or AttributeError(unknown_field(cls, found[2]))
+                told = AttributeError(missing_attribute(cls, found[2]))
             elif "property 'state'" in str(error):
                 told = AttributeError(
                     f"{error}: change it with fire or decide, and in setup with begin_in"
@@ -680,34 +610,6 @@ class RunHost:
         classes = [type(self.world), *{type(agent) for agent in self.agents}, *below]
         fitting = (cls for cls in classes if cls.__name__ == name and isinstance(cls, Fields))
         return next(fitting, None)
-
-
-def _missing(error: AttributeError) -> AttributeError | None:
-    """Return why an agent lacks an attribute that was read; None if it was written."""
-    where = error.__traceback__
-    while where is not None and where.tb_next is not None:
-        where = where.tb_next
-    explain = getattr(type(error.obj), "_found", None)
-    # what `setattr` writes has no instruction of its own; since Python 3.13 the message says it
-    is_written = str(error).endswith("setting new attributes")
-    if where is None or explain is None or is_written or _is_writing(where):
-        return None
-
-    try:
-        explain(error.obj, error.name)
-    except AttributeError as told:
-        return told.with_traceback(None)
-
-    # only a proxy's object can have it, since the run began
-    name = error.name
-    return AttributeError(f"{name!r} was added during the run: read it as .object.{name}")
-
-
-def _is_writing(where: TracebackType) -> bool:
-    # loaded only for a message
-    from dis import opname
-
-    return opname[where.tb_frame.f_code.co_code[where.tb_lasti]] == "STORE_ATTR"
 
 
 def _classes_below(cls: Any) -> Iterator[type]:
@@ -820,103 +722,3 @@ def _weight_of(option: Any, weights: Mapping[Any, float], common: Container[Any]
 
 def _weights_of(asked: Any) -> str:
     return f"agent {asked.agent.agent_id!r}: the weights of {asked.trigger!r}"
-
-
-NAMES_THE_LINE = "; prism world check names the line"
-
-
-@contextmanager
-def drawing_nowhere_else() -> Iterator[None]:
-    """Refuse code inside the block that draws from Python's or numpy's global generators.
-
-    If other threads are running, only warn, since the draw may be theirs.
-
-    Raises:
-        SimulationError: If it did, and no other thread is running.
-    """
-    before = _python_state(), _numpy_state()
-    yield
-
-    after = _python_state(), _numpy_state()
-    if after == before:
-        return
-    for name, was, now in zip(("Python's own random", "numpy.random"), before, after, strict=True):
-        if now != was and was is not None:
-            _blame(name)
-
-
-def _blame(generator: str) -> None:
-    """Refuse a draw from another generator, or warn of it if other threads are running."""
-    others = [thread.name for thread in threading.enumerate() if _may_draw(thread)]
-    if not others:
-        raise SimulationError(
-            f"the world draws from {generator}, which would give different numbers on resuming: "
-            f"use agent.random in steps, and self.random in the world{NAMES_THE_LINE}"
-        )
-
-    warnings.warn(
-        f"while the world ran, it or another thread drew from {generator} "
-        f"({', '.join(others[:3])}). If it was the world, its numbers will differ on "
-        "resuming: run prism world check to find out",
-        RuntimeWarning,
-        stacklevel=2,
-    )
-
-
-def _may_draw(thread: threading.Thread) -> bool:
-    # threads of compiled libraries have no names of their own, and do not draw
-    is_known = thread.name.startswith(("prism-", "Dummy-"))
-    return thread is not threading.current_thread() and not is_known
-
-
-def _python_state() -> Any:
-    generator: Any = getattr(random.getstate, "__self__", None)
-    if not _is_readable(generator):
-        return random.getstate()
-
-    # read in place, since Python takes a hundred times as long to make a tuple of the words
-    return _words_of(generator, _BYTES_COMPARED), generator.gauss_next
-
-
-def _words_of(generator: Any, size: int) -> bytes:
-    return string_at(id(generator) + object.__basicsize__, size)
-
-
-@lru_cache(maxsize=1)
-def _is_readable(generator: Any) -> bool:
-    """Return whether a generator stores its position and its words behind the object's header."""
-    if sys.implementation.name != "cpython" or type(generator) is not random.Random:
-        return False
-
-    *words, position = generator.getstate()[1]
-    size = (1 + _WORDS_OF_MT19937) * _BYTES_OF_WORD
-    return unpack("=i624I", _words_of(generator, size)) == (position, *words)
-
-
-def _numpy_state() -> Any:
-    library = sys.modules.get("numpy.random")
-    # another thread may be importing it just now
-    if library is None or not (hasattr(library, "MT19937") and hasattr(library, "get_state")):
-        return None
-
-    generator = library.get_bit_generator()
-    if type(generator) is not library.MT19937:
-        return repr(generator.state), _gauss()
-
-    # read in place, since numpy takes a hundred times as long to copy the words; they come first
-    end = generator.ctypes.state_address + (_WORDS_OF_MT19937 + 1) * _BYTES_OF_WORD
-    words = string_at(end - _BYTES_COMPARED, _BYTES_COMPARED)
-    gauss = _gauss_after(words)
-    # a stored number may be used without any other change
-    return words, _gauss() if gauss[0] else gauss
-
-
-@lru_cache(maxsize=1)
-def _gauss_after(_words: bytes) -> tuple[int, float]:
-    return _gauss()
-
-
-def _gauss() -> tuple[int, float]:
-    """Return whether numpy has stored a normal number for the next draw, and its value."""
-    state = sys.modules["numpy.random"].get_state(legacy=False)
-    return state["has_gauss"], state["gauss"]

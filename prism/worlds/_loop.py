@@ -13,9 +13,8 @@ from time import perf_counter
 from typing import Any
 
 from prism._faults import place_of_method, shortened
-from prism.errors import InputError, SimulationError
+from prism.errors import SimulationError
 from prism.runlog import SimulatedClock
-from prism.runlog._keys import WORLD_EVENTS
 from prism.runs._running import run_to_end
 from prism.statechart import BaseWriter, PolicyReasoner, Wording
 from prism.statechart.reasoner._router import costs_told, models_told
@@ -33,7 +32,6 @@ from prism.telemetry.events import (
 )
 from prism.worlds._agent_measures import AgentMeasures, require_number
 from prism.worlds._asking import Answerers, Decider, Event, Remembering
-from prism.worlds._host import drawing_nowhere_else
 from prism.worlds._kinds import measures_of, parts_of
 from prism.worlds._networks import Network
 from prism.worlds._overlap import OverlapTicks
@@ -56,11 +54,6 @@ _SECONDS_BETWEEN_COLLECTIONS = 0.5
 """After so long, garbage is collected even if it is few objects, since these may be large."""
 
 _ONLY_LOOKS = "a measure must not change anything: use a hook, such as round_ends"
-
-BEGUN_IN_ANOTHER_FORMAT = (
-    "was begun by an earlier version in another format: start a new run "
-    "(prism log and prism report can still read this one)"
-)
 
 MANY = 100_000
 """The largest number of agents for which the log covers each by default."""
@@ -201,7 +194,7 @@ class Loop:
 
         self._host.enter(Phase.BEGINNING)
         running = self.world._prism_running(is_new=not self.finished)
-        with self.clock.bound(), running, self._stage.playing():
+        with self.clock.bound(), running:
             if not self.finished:
                 self._begin()
 
@@ -274,11 +267,6 @@ class Loop:
         Raises:
             SimulationError: If the snapshot belongs to another world or population.
         """
-        # a network was the list of its connections
-        is_old = isinstance(snapshot.get("network"), list)
-        if is_old or (self._stage.has_fields and "kinds" not in snapshot):
-            raise InputError(BEGUN_IN_ANOTHER_FORMAT)
-
         self._host.end_setup(is_resumed=True)
         # restore the time first: agents have been in their states since some tick
         self.clock.go_on_at(snapshot["moment"])
@@ -298,7 +286,7 @@ class Loop:
         """Prepare world and agents for the first tick."""
         world, stage = self.world, self._stage
         object.__setattr__(world, "_host", stage.host)
-        with stage.host.explaining(), drawing_nowhere_else():
+        with stage.host.explaining():
             stage.populate(agents)
             world.setup()
             self._treating.check()
@@ -339,7 +327,7 @@ class Loop:
         self._host.emit(ROUND_STARTED, round=number)
         stage.begin_round()
         if self._has_beginning or self._treating.is_due(number):
-            with host.explaining(), host.guarding():
+            with host.explaining():
                 self._treating.apply(number, host)
                 world.round_begins()
 
@@ -362,7 +350,7 @@ class Loop:
         picture = self._picture()
         await stage.end_round()
         if self._has_end:
-            with host.explaining(), host.guarding():
+            with host.explaining():
                 world.round_ends()
 
         for told in of_agents:
@@ -381,7 +369,7 @@ class Loop:
             return self._stage.picture(first=first)
 
         reason = "a picture must not change anything: use a hook, such as round_ends"
-        with self._host.only_looking(reason), self._host.explaining(), self._host.guarding():
+        with self._host.only_looking(reason), self._host.explaining():
             return self._stage.picture(first=first)
 
     def _tell_picture(self, told: Mapping[str, Any]) -> None:
@@ -411,7 +399,7 @@ class Loop:
             return {}, []
 
         looking = self._host.only_looking(_ONLY_LOOKS)
-        with looking, self._host.explaining(), self._host.guarding():
+        with looking, self._host.explaining():
             found = {
                 name: require_number(getattr(self.world, name)(), what)
                 for name, what in self._measured.items()
@@ -446,8 +434,8 @@ class Loop:
         kinds = of_agents(code)
         of_world = {
             name: code.column([world], lambda each, name=name: getattr(each, name), name)[0]  # type: ignore[misc]
-            for name, field in type(world).fields.items()
-            if field.declared.kept and name not in self._groups
+            for name in type(world).fields
+            if name not in self._groups
         }
         groups = {name: asdict(getattr(world, name)) for name in self._groups}
         network = world._network
@@ -475,8 +463,7 @@ class Loop:
             world.network.restore(snapshot["network"])
 
     def _noted(self, events: Iterable[Event]) -> Iterator[Event]:
-        """Pass events on to a reasoner that replays, and the world's own events to the world."""
-        # a log may be long, so it is read once for both
+        """Pass events on to a reasoner that replays."""
         replaying = {DECISION: self.reasoner, TEXT_WRITTEN: self.writer}
         for event in events:
             name = event["event"]
@@ -484,9 +471,6 @@ class Loop:
                 answerer = replaying[name]
                 if isinstance(answerer, Remembering):
                     answerer.remember(event)
-            elif name.startswith(WORLD_EVENTS) and event["round"] > 0:
-                # setup runs again, so its events need not be recalled
-                self.world.recall(event)
 
             yield event
 

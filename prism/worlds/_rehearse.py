@@ -1,43 +1,55 @@
-"""Rehearsing a world: does it make the same run in another process, and after a resume?"""
+"""Rehearsing a world: is its run the same in another process, and when it is resumed?
+
+Each run is a process of its own: ``python -m prism.worlds._rehearse FOLDER``.
+"""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import zip_longest
-from math import isclose
-from operator import eq
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from traceback import walk_tb
+from typing import Any
 
 import orjson
 
-from prism._faults import place_of
+from prism._faults import place_of, place_of_method
 from prism.errors import DefinitionError, SimulationError
-from prism.worlds._addresses import code_of
-from prism.worlds._host import NAMES_THE_LINE
-from prism.worlds._kinds import make_kinds, parts_of
-from prism.worlds._rehearsing import CLOCK, ENTROPY, GENERATOR, sets_in
+from prism.runlog import RunLog
+from prism.runs._documents import documents
+from prism.telemetry._loggers import LateLogger
+from prism.worlds._addresses import file_of
+from prism.worlds._asking import TemplateWriter
+from prism.worlds._kinds import make_kinds, methods_of, parts_of
+from prism.worlds._loop import Loop
 from prism.worlds._run import Run
 from prism.worlds._world import DEFAULT_AGENTS, World, kinds_of
 
-_PROGRAM = "prism.worlds._rehearsing"
+_PROGRAM = "prism.worlds._rehearse"
 MOST_ROUNDS = 20
 
-_FIRST, _SECOND, _RESUMED, _BACKWARDS = "first", "second", "resumed", "backwards"
+_FIRST, _SECOND, _RESUMED = "first", "second", "resumed"
 
 _EXPLAINED = ("SimulationError", "DefinitionError", "AgentError", "FieldValueError")
-_STREAMS = "use agent.random in steps, and self.random in the world"
-_MENDS = {
-    CLOCK: "use self.round and self.tick, which are the run's own time",
-    ENTROPY: _STREAMS,
-    GENERATOR: _STREAMS,
-}
+_BY_PROCESS = (
+    "is not the same in two processes: it depends on random numbers that are not the run's, the "
+    "clock, the order of a set, hash() or id(), a file or the environment"
+)
+_IN_ANY_PROCESS = (
+    "draw from agent.random in steps and from self.random in the world, read self.round and "
+    "self.tick, use a dict[..., None] or sorted(...) for a set, and read files into fields"
+)
+_BY_RESUME = (
+    "is not the same after a resume: something is kept outside the declared fields, or recall does "
+    "not restore it"
+)
+_IN_FIELDS = "declare fields with state(...), and look for globals, closures and caches"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +86,11 @@ def rehearse(
     treatments: Sequence[str] | None = None,
     keep: Sequence[str] = (),
 ) -> list[Finding]:
-    """Run a world in fresh processes, straight and resumed at each round, and compare the runs.
+    """Run a world in fresh processes, twice and resumed in the middle, and compare the runs.
 
     First, the class is checked. Then two processes with different hash seeds run it from beginning
-    to end, and a third carries out each round without having seen the others. Fields and logs must
-    be the same. Unless its ``order`` is ``"listed"``, the world is run once more with every loop
-    over its agents reversed (in a ``together`` world, their turns, too), which must not change any
-    field. Decisions are drawn by their weights; no model is asked.
+    to end, and a third resumes it in the middle. Fields and logs must be the same. Decisions are
+    drawn by their weights; no model is asked.
 
     Args:
         world: The world's class or address, as for `Run`.
@@ -122,233 +132,78 @@ def rehearse(
         return [Finding(problem, where=where) for problem in str(error).split("; ")]
 
     if treatments is None:
-        options = options.replace(treatments=in_the_middle(options))
+        middle = (options.rounds + 1) // 2
+        due = [f"{name}@{middle}" for name, at in parts.treatments.items() if not at]
+        options = options.replace(treatments=tuple(due))
 
     with TemporaryDirectory(prefix="prism-rehearsal-") as folder:
-        return _Rehearsal(options, Path(folder)).findings()
+        return _compare_runs(options, Path(folder))
 
 
-def in_the_middle(options: Run[Any]) -> tuple[str, ...]:
-    """Return the treatments that the class does not apply by itself, for the middle of a run."""
-    parts, middle = parts_of(options.world_class), (options.rounds + 1) // 2
-    return tuple(f"{name}@{middle}" for name, at in parts.treatments.items() if not at)
-
-
-class _Difference(NamedTuple):
-    """Where a run first differs from the first run, by round and place, and its failure."""
-
-    round: int
-    where: str
-    error: Mapping[str, Any] | None = None
-
-    def told(self, when: str) -> str:
-        fault = f"fails {when}: {self.error['type']}: {self.error['message']}" if self.error else ""
-        return fault or f"is not the same {when}"
-
-
-class _Rehearsal:
-    """The runs of a rehearsal, and their comparison.
-
-    Args:
-        options: The run.
-        folder: Where the runs are written.
-    """
-
-    def __init__(self, options: Run[Any], folder: Path) -> None:
-        self._options = options
-        self._folder = folder
-        self._cls = options.world_class
-
-    def findings(self) -> list[Finding]:
-        """Carry out the runs, and return the findings."""
-        is_ordered = self._cls.order == "listed" and not self._cls.together
-        self._run(_FIRST, _SECOND, _RESUMED, *[_BACKWARDS] * (not is_ordered))
-        notes: Any = self._read(_FIRST, "notes") or ([], [], [])
-        self._calls: Sequence[Sequence[str]]
-        self._changed: Sequence[str]
-        self._calls, self._changed, heard = notes
-        if error := self._read(_FIRST, "error"):
-            return [self._of_failure(error)]
-
-        found = list(map(Finding, heard))
-        if by_process := self._difference(_SECOND):
-            found += self._of_process(by_process)
-        # a call that differs between processes also differs after a resume
-        if not by_process or self._changed or not self._calls:
-            found += self._of_resume()
-
-        return found or ([] if is_ordered else self._of_order())
-
-    def _of_failure(self, error: Mapping[str, Any]) -> Finding:
+def _compare_runs(options: Run[Any], folder: Path) -> list[Finding]:
+    """Carry out a world in several processes, and return how its runs differ."""
+    job = {"run": options.to_config(), "resumes": None}
+    first, second = _carry_out({_FIRST: job, _SECOND: job}, folder)
+    if error := first["error"]:
         kind = "" if error["type"] in _EXPLAINED else f"{error['type']}: "
-        where = error["place"] or ""
-        # a draw is detected at the end of the tick
-        if not where and "draws from" in error["message"]:
-            where = ", ".join(place for _, place in self._draws())
+        return [Finding(kind + error["message"], "", error["place"] or "", error["round"])]
 
-        problem = error["message"].removesuffix(NAMES_THE_LINE)
+    found = list(map(Finding, first["notes"]))
+    if difference := _difference(first, second, _BY_PROCESS, _IN_ANY_PROCESS):
+        return [*found, difference]
 
-        # a failure happened in the round after the last completed one
-        return Finding(f"{kind}{problem}", "", where, error["round"] + 1)
+    # a world may end the run before its last round
+    if middle := (len(first["rounds"]) - 1) // 2:
+        job["resumes"] = first["rounds"][: middle + 1]
+        (resumed,) = _carry_out({_RESUMED: job}, folder)
+        resumed["rounds"] = job["resumes"] + resumed["rounds"]
+        if difference := _difference(first, resumed, _BY_RESUME, _IN_FIELDS):
+            found.append(difference)
 
-    def _of_process(self, found: _Difference) -> list[Finding]:
-        problem = "gives a different answer in each process, and after resuming"
-        if self._calls:
-            seen = f"seen in {found.where}"
-            return [
-                Finding(f"{name} {problem}", _MENDS[kind], f"{place}, {seen}", found.round)
-                for kind, name, place in self._calls
-            ]
-
-        problem = found.told("in processes with different hash seeds") + (
-            ": it depends on the order of a set, hash(), the address of an object (a set of "
-            "agents, id), a file or the environment"
-        )
-        mend = "use a dict[..., None], a list or sorted(...), and read files into fields"
-        return [Finding(problem, mend + self._sets(), found.where, found.round)]
-
-    def _of_resume(self) -> list[Finding]:
-        if not (found := self._difference(_RESUMED)):
-            return []
-
-        told = found.told("after a resume")
-        where = found.where if found.error is None else found.error["place"] or ""
-        if culprits := self._culprits(found.round):
-            return [
-                Finding(f"{problem}, so that {where} {told}", mend, place, found.round)
-                for place, problem, mend in culprits
-            ]
-
-        problem = (
-            f"{told}, so something is kept outside the declared fields, or recall does not "
-            "restore it"
-        )
-        mend = "declare fields with state(...), and look for closures, files and caches"
-        return [Finding(problem, mend + self._sets(), where, found.round)]
-
-    def _of_order(self) -> list[Finding]:
-        if not (found := self._difference(_BACKWARDS)):
-            return []
-
-        rule, when = "the order of", "when loops go through the agents from the last to the first"
-        mend = (
-            "draw for each agent from its own random, break ties by agent_id, or set  "
-            'order = "listed"'
-        )
-        if self._cls.together:
-            rule, when = f"in a together world {rule}", "when the last agent has its turn first"
-            mend = "change only the own agent in a step, send messages, or use tick_ends"
-
-        problem = f"{found.told(when)}, though {rule} agents must not matter"
-        return [Finding(problem, mend, found.where, found.round)]
-
-    def _culprits(self, number: int) -> list[tuple[str, str, str]]:
-        """Return each value that a resume does not restore, with its place and a remedy."""
-        problem = "draws from a generator that is not kept"
-        draws = [(place, f"{name} {problem}", _STREAMS) for name, place in self._draws()]
-        problem = "changes during the run and is not kept"
-        mend = "declare a field with state(...), in the world or the agent"
-        outside = [(name.rpartition(" ")[2], f"{name} {problem}", mend) for name in self._changed]
-        problem = "state(kept=False) is not restored by recall(event)"
-        mend = "restore it from the log, or keep it"
-        one, again = (
-            (self._read(name, str(number)) or {}).get("unkept", {}) for name in (_FIRST, _RESUMED)
-        )
-        unkept = [(name, problem, mend) for name in again if one.get(name) != again[name]]
-
-        return draws or outside or unkept
-
-    def _draws(self) -> Iterator[tuple[str, str]]:
-        return ((name, place) for kind, name, place in self._calls if kind == GENERATOR)
-
-    def _sets(self) -> str:
-        place = self._options.place
-        made = sets_in(code_of(self._cls, place).values())
-        return f" (sets are made at {', '.join(made)})" if made else ""
-
-    def _difference(self, name: str) -> _Difference | None:
-        """Return where a run differs from the first; with reversed turns, only fields count."""
-        for number in range(self._options.rounds + 1):
-            one, other = (self._read(each, str(number)) for each in (_FIRST, name))
-            error = self._read(name, "error")
-            if one is None and other is None and error is None:
-                # in both runs, the world ended before its last round
-                return None
-            if one is None or other is None:
-                return _Difference(number, "the run", error)
-
-            if where := _place_of(one, other, is_backwards=name == _BACKWARDS):
-                return _Difference(number, where)
-
-        return None
-
-    def _read(self, name: str, what: str) -> Any:
-        path = self._folder / name / f"{what}.json"
-        return orjson.loads(path.read_bytes()) if path.exists() else None
-
-    def _run(self, *names: str) -> None:
-        """Run processes in parallel, and wait for all of them."""
-        with ExitStack() as stack:
-            started = {name: stack.enter_context(self._start(name)) for name in names}
-            for process in started.values():
-                stack.callback(process.kill)
-            for name, process in started.items():
-                _, told = process.communicate()
-                if process.returncode:
-                    last = told.strip().rpartition("\n")[2]
-                    raise SimulationError(f"the rehearsal {name!r} could not be run: {last}")
-
-    def _start(self, name: str) -> subprocess.Popen[str]:
-        out = self._folder / name
-        out.mkdir()
-        (out / "job.json").write_bytes(orjson.dumps(self._options.to_config()))
-        paths = os.pathsep.join(each or os.getcwd() for each in sys.path)  # noqa: PTH109
-        hash_seed = "2" if name == _SECOND else "1"
-
-        return subprocess.Popen(
-            [sys.executable, "-m", _PROGRAM, str(out)],
-            env={**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": paths},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+    return found
 
 
-def _place_of(one: Any, other: Any, *, is_backwards: bool) -> str:
-    """Return the first field or line in which two rounds differ, or nothing if they agree."""
-    if is_backwards:
-        # sums of the same numbers in another order can differ in their last digits
-        return _other_field(one["fields"], other["fields"], _is_close)
+def _difference(one: Any, other: Any, problem: str, mend: str) -> Finding | None:
+    """Return the first difference of two runs, or None if they are the same."""
+    for number, (mine, others) in enumerate(zip_longest(one["rounds"], other["rounds"])):
+        if mine is None or others is None:
+            fault = other["error"] or {"place": None, "type": "the run", "message": "ends"}
+            where = fault["place"] or "the run"
+            told = f"fails there with {fault['type']}: {fault['message']}; it"
+            return Finding(f"{told} {problem}", mend, where, number)
+        if where := _other_field(mine, others) or _other_line(mine["lines"], others["lines"]):
+            return Finding(problem, mend, where, number)
 
-    where = _other_field(one["fields"], other["fields"], eq)
-
-    return where or _other_line(one["lines"], other["lines"])
+    return None
 
 
-def _other_field(
-    one: Mapping[str, Any], other: Mapping[str, Any], is_same: Callable[[Any, Any], bool]
-) -> str:
+def _other_field(one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
     """Return the first field in which two rounds differ, or nothing if they agree."""
-    if one.keys() != other.keys():
+    if one["snapshot"] == other["snapshot"]:
+        return ""
+
+    before, after = dict(_fields(**one)), dict(_fields(**other))
+    if before.keys() != after.keys():
         return "the population"
 
-    return next((name for name, value in one.items() if not is_same(other[name], value)), "")
+    return next((name for name, value in before.items() if after[name] != value), "an inbox")
 
 
-def _is_close(one: Any, other: Any) -> bool:
-    """Return whether two values are the same except for rounding errors."""
-    if isinstance(one, float) and isinstance(other, float):
-        return isclose(one, other, rel_tol=1e-9, abs_tol=1e-12)
-    if isinstance(one, dict) and isinstance(other, dict):
-        return list(one) == list(other) and all(_is_close(one[name], other[name]) for name in one)
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(_is_close, one, other))
+def _fields(
+    snapshot: Mapping[str, Any], kinds: Sequence[str], **_others: Any
+) -> Iterator[tuple[str, Any]]:
+    """Yield the values of a snapshot under the names that findings give them."""
+    for kind, kept in zip(kinds, snapshot.get("kinds", ()), strict=False):
+        ids = kept["ids"]
+        for name, column in {"state": kept["states"], **kept["fields"]}.items():
+            yield from zip((f"{kind}.{name} of {each}" for each in ids), column, strict=True)
 
-    return bool(one == other)
+    yield from ((f"{name} of the world", value) for name, value in snapshot["world"].items())
+    yield from ((f"the world's {name}", each) for name, each in snapshot.items() if name != "world")
 
 
 def _other_line(one: Sequence[str], other: Sequence[str]) -> str:
+    """Return the first event in which two rounds differ, or nothing if they agree."""
     for line, others in zip_longest(one, other):
         if line != others:
             event = orjson.loads(line or others)
@@ -356,3 +211,109 @@ def _other_line(one: Sequence[str], other: Sequence[str]) -> str:
             return f"the event {event['event']}{by}"
 
     return ""
+
+
+def _carry_out(jobs: Mapping[str, Any], folder: Path) -> list[Any]:
+    """Carry out runs at the same time, each in a process of its own, and return their records."""
+    with ExitStack() as stack:
+        started = []
+        for name, job in jobs.items():
+            out = folder / name
+            out.mkdir()
+            (out / "job.json").write_bytes(orjson.dumps(job))
+            started.append(stack.enter_context(_start(out)))
+            stack.callback(started[-1].kill)
+        for name, process in zip(jobs, started, strict=True):
+            _, told = process.communicate()
+            if process.returncode:
+                last = told.strip().rpartition("\n")[2]
+                raise SimulationError(f"the rehearsal {name!r} could not be run: {last}")
+
+    return [orjson.loads((folder / name / "record.json").read_bytes()) for name in jobs]
+
+
+def _start(out: Path) -> subprocess.Popen[str]:
+    paths = os.pathsep.join(each or os.getcwd() for each in sys.path)  # noqa: PTH109
+    hash_seed = "2" if out.name == _SECOND else "1"
+    return subprocess.Popen(
+        [sys.executable, "-m", _PROGRAM, str(out)],
+        env={**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": paths},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+# In the process of a run
+
+
+def _record(out: Path) -> None:
+    """Carry out the run that a folder describes, and write down how each round ended."""
+    job = orjson.loads((out / "job.json").read_bytes())
+    # no model is asked, even for texts
+    options: Run[Any] = Run.from_config(job["run"], out / "run.json")
+    code = file_of(options.world_class)
+    record: dict[str, Any] = {"rounds": [], "notes": [], "error": None}
+    try:
+        with documents():
+            _carry_out_here(options.replace(writer=TemplateWriter()), job["resumes"], code, record)
+    except Exception as error:
+        passed = [(each.f_code.co_filename, line) for each, line in walk_tb(error.__traceback__)]
+        own = [f"{Path(file).name}:{line}" for file, line in passed if file == code]
+        record["error"] = {
+            "type": type(error).__name__,
+            "message": str(error),
+            "place": own[-1] if own else None,
+            # it failed in the round after the last completed one
+            "round": len(record["rounds"]),
+        }
+
+    (out / "record.json").write_bytes(orjson.dumps(record, option=orjson.OPT_NON_STR_KEYS))
+
+
+def _carry_out_here(
+    options: Run[Any], resumes: Sequence[Any] | None, code: str, record: dict[str, Any]
+) -> None:
+    late = LateLogger()
+    loop = options.prepare(late)
+    with TemporaryDirectory() as folder, RunLog(Path(folder) / "log.jsonl", loop.clock) as log:
+        late.open(log.logger)
+        told = 0
+
+        def end_round(_summary: Any) -> None:
+            nonlocal told
+            log.flush()
+            lines = log.path.read_text().splitlines()
+            kinds = [kind.__name__ for kind in dict.fromkeys(map(type, loop.agents))]
+            ended = {"snapshot": loop.snapshot(), "kinds": kinds, "lines": lines[told:]}
+            record["rounds"].append(ended)
+            told = len(lines)
+
+        if resumes is None:
+            end_round(None)
+        else:
+            events = [orjson.loads(line) for each in resumes for line in each["lines"]]
+            loop.restore(resumes[-1]["snapshot"], events)
+        record["notes"] += _unconnected(loop, code)
+        loop.run(end_round)
+
+
+def _unconnected(loop: Loop, code: str) -> Iterator[str]:
+    """Yield a note on each method that reads neighbours in a world without a network."""
+    cls = type(loop.world)
+    # a method of that name may know them from a space
+    if loop._host.has_network or hasattr(cls, "neighbours"):
+        return
+
+    for name, method in methods_of(cls):
+        body = method.__code__
+        if body.co_filename == code and "neighbours" in body.co_names:
+            yield (
+                f"{place_of_method(cls, name)}: reads the neighbours of an agent, and without a "
+                "network nobody has any: set self.network in setup"
+            )
+
+
+if __name__ == "__main__":
+    _record(Path(sys.argv[1]))

@@ -29,7 +29,7 @@ from prism.errors import DefinitionError, FieldValueError, InputError, PrismErro
 from prism.llm import Model
 from prism.llm._assignments import ModelAssignment
 from prism.runlog import SimulatedClock
-from prism.runlog._reader import LOG_NAMES, zstd
+from prism.runlog._reader import LOG_NAMES
 from prism.runs import Observer, Outcome, ReplayOptions, WriterOptions
 from prism.runs._config import (
     DECIDER_KINDS,
@@ -55,10 +55,10 @@ from prism.runs._runnable import RunResults
 from prism.runs._running import carry_out, go_on, repeat
 from prism.statechart import BaseWriter, Wording
 from prism.telemetry._loggers import EventLogger, LateLogger
-from prism.worlds._addresses import FEED, address_of, code_of, found_at, load_world
+from prism.worlds._addresses import address_of, file_of, found_at, load_world
 from prism.worlds._asking import Decider
 from prism.worlds._fields import hints_of, plain_value
-from prism.worlds._loop import BEGUN_IN_ANOTHER_FORMAT, Loop
+from prism.worlds._loop import Loop
 from prism.worlds._parameters import (
     groups_of,
     parameter_values,
@@ -92,7 +92,7 @@ _KINDS: Mapping[str, Any] = {
 
 
 Agents = int | str | Path | AgentTable | Iterable[Any] | None
-LogForm = Literal["plain", "zstd", "rounds"]
+LogForm = Literal["plain", "rounds"]
 
 
 class Arguments(TypedDict, total=False):
@@ -137,12 +137,11 @@ class Run(Generic[WorldT_co]):
 
     Args:
         world: The world: its class, an instance with parameters of its own, or where it is found:
-            ``package.module:Name``, ``file.py:Name``, the short name of a shipped or installed one
-            (entry points ``prism.worlds``), or a file of an agent (``.yaml``) or of a thinking
-            agent (``.json``), or a subclass of `CognitiveAgent`, with its attribute ``config``.
-            These are run alone, as a world with one agent whose rounds are turns or cycles. They
-            take further arguments by name, such as ``memory``; ``parameters`` are the variables of
-            an agent in YAML.
+            ``package.module:Name``, ``file.py:Name``, the short name of one that comes with prism,
+            or a file of an agent (``.yaml``) or of a thinking agent (``.json``), or a subclass of
+            `CognitiveAgent`, with its attribute ``config``. These are run alone, as a world with
+            one agent whose rounds are turns or cycles. They take further arguments by name, such as
+            ``memory``; ``parameters`` are the variables of an agent in YAML.
         agents: The number of agents for `World.populate` to make, a file of agents or an
             `AgentTable`, or the agents themselves. Defaults to the number that the world's class
             declares.
@@ -167,9 +166,8 @@ class Run(Generic[WorldT_co]):
         clock: The run's clock.
         log_agents: How many agents the log covers, a sample drawn by the seed. By default all, or
             1,000 if there are more than 100,000. Counts and measures cover all agents.
-        log: How the log of a kept run is written: ``plain``, compressed with ``zstd`` as
-            ``events.jsonl.zst``, or with ``rounds`` only, without the events of single agents. A
-            feed keeps its posts and votes.
+        log: How the log of a kept run is written: ``plain``, or with ``rounds`` only, without the
+            events of single agents. A feed keeps its posts and votes.
         agent_id: For a single agent: its name.
         application: For a single agent: what the application provides, which no run keeps. For an
             agent in YAML that is any of ``variables``, ``on_action`` and ``action_seconds``, as
@@ -185,8 +183,6 @@ class Run(Generic[WorldT_co]):
             this process, 2 by default.
         memory: For a thinking agent: the file of its memory, which the run changes in place and
             creates if it is missing. A repeated run has its own memory.
-        storage: For a thinking agent: the format of its memory, ``"json"`` or ``"sqlite"``.
-            Defaults to that of the file, or JSON for a new one.
         goal: For a thinking agent: its goal. Defaults to that of the configuration.
         count: For a thinking agent: how tokens are counted, ``estimate``, ``bytes``, or
             ``package.module:function``.
@@ -467,10 +463,6 @@ class Run(Generic[WorldT_co]):
             InputError: If it is not such data, or a file that the run reads, such as the world's
                 code, has changed.
         """
-        is_old = "world" not in config
-        if is_old:
-            config = _of_the_feed(config, path)
-
         optional = {"keep": list, "writer": dict, "log_agents": int, "log": str}
         check_config(config, path, _KINDS, optional)
         with naming(path):
@@ -490,11 +482,7 @@ class Run(Generic[WorldT_co]):
                 log=config.get("log", "plain"),
             )
 
-        began, now = config["inputs"], run._digests()
-        # runs of the feed are kept without its code
-        known = {name: each for name, each in now.items() if not is_old or name in began}
-        require_unchanged(began, known, path)
-
+        require_unchanged(config["inputs"], run._digests(), path)
         return run
 
     @property
@@ -546,7 +534,7 @@ class Run(Generic[WorldT_co]):
 
     def _digests(self) -> dict[str, str]:
         """Return the SHA-256 of every file that is read, by its name."""
-        files = code_of(self._class, self.place)
+        files = {self.place: Path(file_of(self._class))}
         if isinstance(self._agents, AgentTable):
             files[str(self._agents.path)] = self._agents.path
         if self.reasoner is not None:
@@ -676,14 +664,9 @@ def resume(
         OSError: If it cannot be written. It can be resumed again.
     """
     path = Path(folder)
-    config = read_summary(path)["config"]
-    kind = _kind(config)
-    if kind is Run and "world" not in config:
-        raise InputError(BEGUN_IN_ANOTHER_FORMAT, path=path)
-
     return go_on(
         path,
-        kind,
+        _kind(read_summary(path)["config"]),
         hosts=hosts,
         model=model,
         application=application,
@@ -765,24 +748,6 @@ def _kind(config: Mapping[str, Any]) -> Any:
 def _alone(key: str) -> Any:
     module, name = _ALONE[key]
     return getattr(import_module(module), name)
-
-
-def _of_the_feed(config: Mapping[str, Any], path: Path) -> dict[str, Any]:
-    """Convert what earlier versions kept of a run of the feed to the current form.
-
-    Raises:
-        InputError: If it is something else.
-    """
-    if not {"agents", "ticks_per_round"} <= config.keys():
-        raise InputError("does not hold a run of a world", path=path)
-
-    given = {"preset": "classic", **config.get("parameters", {})}
-    if config.get("posts") is not None:
-        given["first_posts"] = config["posts"]
-    given["model_acts"] = config.get("model_acts", False)
-    others = {name: each for name, each in config.items() if name not in ("posts", "model_acts")}
-
-    return {"treatments": [], **others, "world": FEED, "parameters": given}
 
 
 def _found(world: Any) -> tuple[World[Any] | None, type[World[Any]], str | None]:
@@ -978,7 +943,6 @@ def _log_form(log: LogForm, log_agents: int | None) -> LogForm:
 
     Raises:
         InputError: If it is unknown, or leaves out the agents that it should cover.
-        MissingExtraError: If it needs zstd, which is not installed.
     """
     if log not in get_args(LogForm):
         raise InputError(f"must be {', '.join(get_args(LogForm))}, got {log!r}", field="log")
@@ -987,8 +951,6 @@ def _log_form(log: LogForm, log_agents: int | None) -> LogForm:
             "has no effect with a log of rounds: leave one of them out",
             field="log_agents",
         )
-    if log == "zstd":
-        zstd()
 
     return log
 

@@ -25,7 +25,7 @@ import orjson
 from prism.errors import SimulationError
 from prism.statechart import Configuration
 from prism.worlds._agent import Agent, Thing
-from prism.worlds._agent_set import AgentSet, Backwards, BackwardsById, ById, are_in_order
+from prism.worlds._agent_set import AgentSet
 
 Column = list[Any]
 
@@ -38,19 +38,10 @@ class CannotKeepError(Exception):
     """A value that a checkpoint cannot represent; the message says what to use instead."""
 
 
-_SETS = AgentSet, ById, Backwards, BackwardsById
-
-
-def _write_set(write: Callable[[Any], Any], held: AgentSet[Any]) -> dict[str, Any]:
-    # those that are in the order of their ids are drawn by it in any case
-    is_by_id = isinstance(held, ById) and not are_in_order(held._listed())
-    return {"i" if is_by_id else "s": list(map(write, held._listed()))}
-
-
 _WRITTEN: Mapping[type, Callable[[Callable[[Any], Any], Any], Any]] = {
     list: lambda write, held: list(held) if _is_plain(held) else list(map(write, held)),
     tuple: lambda write, held: {"t": list(map(write, held))},
-    **dict.fromkeys(_SETS, _write_set),
+    AgentSet: lambda write, held: {"s": list(map(write, held))},
     deque: lambda write, held: {"q": [list(map(write, held)), held.maxlen]},
     dict: lambda write, held: {"d": [[write(key), write(each)] for key, each in held.items()]},
 }
@@ -134,7 +125,7 @@ class Encoder:
         if kind in _PLAIN or kind is float:
             return value if _is_plain_alone(value) else _number_of_no_json(value)
         if kind in _WRITTEN:
-            if kind not in (tuple, *_SETS):
+            if kind not in (tuple, AgentSet):
                 self._note(value)
             return _WRITTEN[kind](self.value, value)
         if isinstance(value, Agent):
@@ -248,7 +239,6 @@ class Decoder:
 _FORMS: Mapping[str, Callable[[Decoder, Any], Any]] = {
     "t": Decoder._tuple,
     "s": lambda decoder, content: AgentSet(map(decoder.value, content)),
-    "i": lambda decoder, content: ById(map(decoder.value, content)),
     "q": Decoder._deque,
     "d": Decoder._dict,
     "e": Decoder._member,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 from math import ceil, hypot, inf
 from operator import attrgetter
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from prism.errors import FieldValueError
 from prism.worlds._agent import Thing
-from prism.worlds._agent_set import AgentSet, natural_order
+from prism.worlds._agent_set import AgentSet
 from prism.worlds._fields import state
 
 AgentT = TypeVar("AgentT")
@@ -208,7 +208,7 @@ class Plane(Thing, Generic[AgentT]):
             if _square(*away((x, y), positions[agent])) <= square
         ]
 
-        return AgentSet(sorted(near, key=_order_of(near)))
+        return AgentSet(sorted(near, key=_PLACE))
 
     def distance(self, one: AgentT, other: AgentT) -> float:
         """Return the shortest distance between two agents.
@@ -301,15 +301,6 @@ class Plane(Thing, Generic[AgentT]):
             return [place % number for place in range(middle - away, middle + away + 1)]
 
         return range(max(0, middle - away), min(number, middle + away + 1))
-
-
-def _order_of(agents: Sequence[Any]) -> Callable[[Any], Any]:
-    """Return a key that sorts agents by their ids, or by the list if its order matters."""
-    if agents and agents[0]._host.draws_by_id:
-        return lambda agent: natural_order(agent.agent_id)
-
-    # otherwise the list is in the order of the ids
-    return _PLACE
 
 
 def _wrapped(value: float, length: float) -> float:

@@ -131,24 +131,21 @@ class Ticks:
                 if self._has_beginning:
                     # otherwise it would follow the events of the tick
                     beginning = host.within_tick(0) if self._is_by_event else nullcontext()
-                    with host.guarding(), beginning:
+                    with beginning:
                         world.tick_begins()
 
                 for agents in self._activation.batches():
                     host.enter(Phase.STEPPING)
-                    with host.guarding():
-                        await self._take_turns(agents)
-
+                    await self._take_turns(agents)
                     await self._waves()
                     if host.stopped is not None or (self._is_by_event and host.is_to_end()):
                         break
 
                 host.enter(Phase.ENDING)
                 host.acting = None
-                with host.guarding():
-                    self._finish()
-                    if self._has_end:
-                        world.tick_ends()
+                self._finish()
+                if self._has_end:
+                    world.tick_ends()
             finally:
                 host.enter(Phase.ENDING)
                 self.roster.end_turns()
@@ -193,7 +190,7 @@ class Ticks:
                 if waited is not None:
                     self._waiting.append(waited)
             elif host.unawaited is not None:
-                refuse_unawaited(host)
+                refuse_unawaited(host, step)
 
     def _time_out(self, world: Any, agent: Any) -> Any:
         """Fire the time-out that is due; if no transition applies, run the step instead."""
@@ -262,8 +259,7 @@ class Ticks:
             self._draw(policy, wave)
             await self._ask([each for each in wave if type(each) is Writing])
 
-        with self._host.guarding():
-            await self._go_on(wave, late)
+        await self._go_on(wave, late)
 
     def _draw(self, policy: PolicyReasoner, wave: Sequence[Waited]) -> None:
         """Have the policy draw all decisions of a wave."""

@@ -49,7 +49,7 @@ class TogetherTicks(Ticks):
         host.sends = self._put_off_message
         # actions are carried out at the end of the tick, when all agents have had their turn
         turns = list(agents)
-        for agent in reversed(turns) if host.is_permuted else turns:
+        for agent in turns:
             host.acting = agent
             step = step_of(agent)
             if step is None:
@@ -61,7 +61,7 @@ class TogetherTicks(Ticks):
             if running is not None:
                 super()._advance(agent, running, None)
             elif host.unawaited is not None:
-                refuse_unawaited(host)
+                refuse_unawaited(host, step)
 
             self._take_back(agent, own, before)
 

@@ -27,7 +27,6 @@ from tests.benchmarks.harness import FULL, Claim, Effort, Measurement, Table, ra
 
 MODEL = "llama3.2"
 LATENCY, SLOTS = 0.1, 16
-PER_TICK = 48
 OPTIONS = (AgentState.COMPOSING, AgentState.ENGAGING_LIKE, AgentState.SCROLLING)
 
 
@@ -51,7 +50,7 @@ class Size:
 def run(effort: Effort) -> list[Table]:
     """Measure decisions on one host and on three, prism's own cost, and a simulation."""
     size = Size(2_000, 3, 1_000, 3) if effort == FULL else Size(96, 1, 100, 1)
-    return [_throughput(size), _own_cost(size), _simulation(size), *_stragglers(size)]
+    return [_throughput(size), _own_cost(size), _simulation(size)]
 
 
 def _throughput(size: Size) -> Table:
@@ -142,52 +141,6 @@ def _simulation(size: Size) -> Table:
             ),
         ],
     )
-
-
-def _stragglers(size: Size) -> list[Table]:
-    """Decide tick by tick where a few answers take ten times as long, without and with hedges."""
-    waves = [
-        [_question(number) for number in range(start, start + PER_TICK)]
-        for start in range(0, size.questions, PER_TICK)
-    ]
-    seconds, shares, requests = {}, {}, {}
-    for name, hedge in (("waits for stragglers", False), ("hedges them", True)):
-        with model_server(tail=10) as (host, counts):
-            seconds[name] = _timed(lambda: _tick_by_tick(host, waves, hedge=hedge))  # noqa: B023
-        # what is cancelled has kept a slot busy, but to no use
-        shares[name] = counts["busy"] / SLOTS / seconds[name]
-        requests[name] = counts["questions"]
-
-    columns = [Measurement(name, (took,)) for name, took in seconds.items()]
-    before, after = columns
-    used = [Measurement(f"slots busy, {name}", (share,)) for name, share in shares.items()]
-    asked = [Measurement(name, (float(number),)) for name, number in requests.items()]
-    title = f"{len(waves)} ticks of {PER_TICK} decisions, lognormal, p99 = 10 x the median"
-    return [
-        Table(
-            title,
-            "s",
-            before.name,
-            columns,
-            [*ratio("time with hedges against without", after, before, at_most=0.8)],
-        ),
-        Table(
-            "requests for the same decisions",
-            "requests",
-            asked[0].name,
-            asked,
-            [*ratio("requests with hedges against without", asked[1], asked[0], at_most=1.1)],
-        ),
-        Table("share of the slots that is busy meanwhile", "", used[0].name, used, []),
-    ]
-
-
-async def _tick_by_tick(host: str, waves: Sequence[Sequence[Question]], *, hedge: bool) -> None:
-    async with Model(MODEL, [host], concurrency=SLOTS, hedge=hedge).as_client() as pool:
-        reasoner = Reasoner(pool, mode="chat")
-        for wave in waves:
-            decisions = await reasoner.decide_many(wave)
-            assert all(decision.source == "model" for decision in decisions), decisions[0]
 
 
 def _question(number: int) -> Question:

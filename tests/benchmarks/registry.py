@@ -20,9 +20,7 @@ MODULES = {
     "report": "tests.benchmarks.report",
     "log_tables": "tests.benchmarks.log_tables",
     "workflow": "tests.benchmarks.workflow",
-    "agent_memory": "tests.benchmarks.agent_memory",
     "worlds": "tests.benchmarks.worlds",
-    "tokens": "tests.benchmarks.tokens",
 }
 
 Run = Callable[[Effort], Sequence[Table]]

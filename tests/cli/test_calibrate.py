@@ -1,45 +1,37 @@
 """``prism calibrate`` and ``simulate --policy`` as a user runs them."""
 
-import csv
 import json
 
 import pytest
 
-pytest.importorskip("statsmodels")
+pytest.importorskip("polars")
 
-from prism.testing import FakeOllama, FakeOpenAI, ReadingModel
+from prism.testing import FakeOllama, FakeOpenAI, Fault
 from tests.kit.choosing import by_shares, logged
 from tests.kit.commands import Prism
 
 
 @pytest.mark.slow
 def test_a_policy_takes_the_place_of_who_decided(prism: Prism) -> None:
-    """A run is calibrated on, another decides by the file, and both are compared."""
+    """A run is calibrated on, and another decides by the file."""
     prism("simulate", "--agents", 60, "--rounds", 3, "--out", "model")
     found = prism("calibrate", "model", "-o", "policy.json")
     assert (found.status, found.err) == (0, "")
-    for title in ("Probabilities", "Likelihood-ratio tests", "Divergence of model and policy"):
-        assert title in found.out
+    assert "Probabilities" in found.out
 
     ran = prism("simulate", "--agents", 60, "--rounds", 3, "--policy", "policy.json", "--out", "b")
     assert ran.status == 0
     sources = json.loads((prism.folder / "policy.json").read_text())["sources"]
     assert [each["run"] for each in sources] == ["model"]
 
-    compared = prism(
-        *("calibrate", "model", "--against", "b", "--table", "d.csv", "--figure", "d.svg")
-    )
-    assert compared.status == 0
-    rows = list(csv.DictReader((prism.folder / "d.csv").read_text().splitlines()))
-    assert {row["by"] for row in rows} == {"all", "archetype", "state", "relevance"}
-    assert "Jensen-Shannon divergence" in (prism.folder / "d.svg").read_text()
-
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("mass", "told"), [(1.0, False), (0.2, True)])
 def test_choices_without_probabilities_are_counted(prism: Prism, mass: float, told: bool) -> None:
     """A model that meant to say something else is told of: its choices were forced."""
-    with FakeOpenAI(reader=ReadingModel(option_mass=mass)) as server:
+    with FakeOpenAI() as server:
+        weights = dict.fromkeys("ABCD", mass / 4)
+        server.fail_always(Fault.weighs({**weights, "Sure": 1 - mass}))
         asked = ("--reasoner", "openai", "--mode", "decision", "--model", "llama3.2")
         asked = (*asked, "--host", server.host)
         prism("simulate", "--agents", 40, "--rounds", 2, "--seed", 7, *asked, "--out", "model")
@@ -62,14 +54,11 @@ def test_a_run_in_which_every_decision_fell_back_is_refused(prism: Prism) -> Non
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        (("--figure", "d.png"), "--figure must be a .svg or .pdf file"),
         (("--least", 0), "--least"),
         (("--by", "mood"), "--by is 'mood', which is not an attribute of the agents"),
-        (("--model", "logit", "--covariate", "chosen"), "--covariate is 'chosen', which names a"),
         (("-o", "model/events.jsonl"), "model/events.jsonl"),
     ],
 )
-@pytest.mark.sampled(3)
 def test_mistakes_are_one_line(prism: Prism, options: tuple[str, ...], problem: str) -> None:
     """What cannot be is said in one line, and nothing is written."""
     prism("simulate", "--agents", 8, "--rounds", 1, "--out", "model")

@@ -40,7 +40,7 @@ OWN = {
     "chart explain": {"_chart"},
     "log": {"_log", "_log_table", "_log_decision"},
     "log states": {"_log", "_log_table", "_log_decision"},
-    "memory edit": {"_memory"},
+    "memory show": {"_memory"},
     "think": {"_think"},
     "workflow": {"_workflow", "_chart"},
     "world check": {"_world"},

@@ -1,4 +1,4 @@
-"""``prism log participation``, ``views``, ``reach``, ``rhythm``, ``run-measures`` and others."""
+"""``prism log participation``, ``run-measures`` and others."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -10,11 +10,8 @@ from tests.kit.commands import Prism
 
 COMMANDS = [
     ["participation"],
-    ["views"],
-    ["reach", "--of", "agents", "--by-round"],
-    ["rhythm"],
-    ["rhythm", "--agents"],
-    ["survival", "--by-round"],
+    ["agents"],
+    ["dwell", "--by-round"],
     ["run-measures", "--by-round"],
     ["run-measures", "--from-round", "2"],
 ]
@@ -27,7 +24,7 @@ def log(prism: Prism) -> Prism:
 
 
 @pytest.mark.parametrize("arguments", COMMANDS)
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(5)
 def test_tables_are_readable_and_whole(arguments: list[str], folder: Path, log: Prism) -> None:
     """Every table fits a terminal, and Parquet has all of its columns."""
     said = log(*arguments, folder)
@@ -45,17 +42,3 @@ def test_a_run_is_read_from_top_to_bottom(folder: Path, log: Prism) -> None:
     lines = {line.split()[0]: line.split()[1] for line in said.out.splitlines() if line.split()[1:]}
     assert lines["posts"] == str(row["posts"])
     assert lines["browsing"] == f"{row['browsing']:.4g}"
-
-
-@pytest.mark.slow
-def test_tables_of_the_extra_science(folder: Path, log: Prism) -> None:
-    """Steady states and tails are told in words, also that a run is too short."""
-    pytest.importorskip("statsmodels")
-    pytest.importorskip("powerlaw")
-    said = log("steady", folder)
-    assert said.status == 0
-    assert "too short" in said.out
-    said = log("tails", folder, "--by-round")
-    assert (said.status, said.err) == (0, "")
-    assert max(len(line.rstrip()) for line in said.out.splitlines()) <= 80
-    assert "cascades" in said.out

@@ -188,7 +188,6 @@ def test_help_explains_every_option(prism: Prism) -> None:
         "concurrency",
         "timeout",
         "patience",
-        "hedge",
         "max-calls",
         "max-tokens",
         "deadline",

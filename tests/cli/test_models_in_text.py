@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from prism.testing import FakeOllama, ReadingModel
+from prism.testing import FakeOllama
 from tests.kit.commands import Prism
 
 
 @pytest.fixture
 def server() -> Iterator[FakeOllama]:
     """A model server that chats."""
-    with FakeOllama(reader=ReadingModel(), decision_models=[]) as started:
+    with FakeOllama(decision_models=[]) as started:
         yield started
 
 

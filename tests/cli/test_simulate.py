@@ -118,7 +118,7 @@ def test_every_option_is_part_of_the_run(prism: Prism, monkeypatch: pytest.Monke
         ),
         *("--seed", "4", "--reasoner", "ollama", "--model", "tiny", "--host", "http://a"),
         *("--host", "http://b", "--mode", "chat", "--pick", "argmax", "--think", "low"),
-        *("--concurrency", "3", "--timeout", "2.5", "--patience", "30", "--hedge"),
+        *("--concurrency", "3", "--timeout", "2.5", "--patience", "30"),
         *("--max-calls", "100", "--max-tokens", "200", "--deadline", "60"),
         *("--cache", "answers.db", "--attributes", "age, trust"),
         *("--remember", "3", "--remember-tokens", "90", "--reasons"),
@@ -134,7 +134,6 @@ def test_every_option_is_part_of_the_run(prism: Prism, monkeypatch: pytest.Monke
         concurrency=3,
         timeout=2.5,
         patience=30.0,
-        hedge=True,
         max_calls=100,
         max_tokens=200,
         deadline=60.0,
@@ -298,7 +297,7 @@ def test_unreachable_model_does_not_stop_a_run(prism: Prism) -> None:
             *("--reasoner", "ollama", "--model", "tiny", "--host", url),
             *("--patience", 0, "--stop-at-fallbacks", "never"),
         )
-    assert ran.status == 0
+    assert ran.status == 1
     first, opened = troubles(ran.err)
     assert first == (
         f"prism: cannot reach {url} (All connection attempts failed): check that 'ollama serve' "

@@ -87,22 +87,6 @@ def ran(done: tuple[Path, Ended], prism: Prism) -> Ended:
 # running
 
 
-@pytest.mark.usefixtures("ran")
-@pytest.mark.slow
-def test_a_damaged_memory(prism: Prism, asking: tuple[str, ...]) -> None:
-    """It goes on from the backup, with one line that names both files, as every command says it."""
-    memory = prism.folder / "memory.json"
-    memory.write_bytes(memory.read_bytes()[:50])
-
-    again = prism(*RUN, *asking)
-    assert again.status == 0
-    told = again.err.splitlines()[0]
-    assert told.startswith("prism: ")
-    assert f"restored from {memory}.1.bak; the file is kept as {memory}.damaged" in told
-    assert "RuntimeWarning" not in again.err
-    assert cycles_of(memory) == 2 * CYCLES - 1
-
-
 def test_a_run_prints_what_came_of_it(prism: Prism, ran: Ended) -> None:
     """Cycles, state, outcomes and sizes are printed, and where the run is kept."""
     assert ran.status == 0
@@ -124,28 +108,6 @@ def test_each_cycle_is_a_line_where_there_is_no_terminal(done: tuple[Path, Ended
     assert any("paging -> thinking; 1 paged out, 0 in" in line for line in lines)
 
 
-def test_a_run_prints_json(prism: Prism, asking: tuple[str, ...]) -> None:
-    """The summary is printed as ``run.json`` has it."""
-    ran = prism(*RUN, *asking, "--out", "run", "--json", "--goal", "to be brief")
-    assert json.loads(ran.out) == json.loads((prism.folder / "run" / "run.json").read_text())
-    assert json.loads(ran.out)["config"]["goal"] == "to be brief"
-
-
-@pytest.mark.slow
-def test_only_the_memory_is_written_without_a_folder(prism: Prism, asking: tuple[str, ...]) -> None:
-    """Without --out nothing but the memory and its backups is there afterwards."""
-    assert prism(*RUN, *asking).status == 0
-    assert {path.name.partition(".")[0] for path in prism.folder.iterdir()} == {"config", "memory"}
-
-
-@pytest.mark.usefixtures("ran")
-@pytest.mark.slow
-def test_the_memory_goes_on_in_the_next_run(prism: Prism, asking: tuple[str, ...]) -> None:
-    """A second run begins with what the first one knew."""
-    again = prism(*RUN, *asking, "--json")
-    assert json.loads(again.out)["results"]["cycle"] == 2 * CYCLES
-
-
 @pytest.mark.slow
 def test_the_configuration_is_the_most(prism: Prism, asking: tuple[str, ...]) -> None:
     """Without --cycles there are as many as ``iterate.max_iterations`` says, and never more."""
@@ -155,13 +117,6 @@ def test_the_configuration_is_the_most(prism: Prism, asking: tuple[str, ...]) ->
     for options in ((), ("--rounds", 50)):
         ran = prism("run", *FILES, *options, *asking, "--json")
         assert json.loads(ran.out)["results"]["cycles"] == 3
-
-
-@pytest.mark.slow
-def test_a_memory_in_a_database(prism: Prism, asking: tuple[str, ...]) -> None:
-    """--storage sqlite makes a database."""
-    assert prism(*RUN, *asking, "--storage", "sqlite").status == 0
-    assert (prism.folder / "memory.json").read_bytes().startswith(b"SQLite format 3")
 
 
 @pytest.mark.parametrize("recorded", ["run", "run/events.jsonl"])
@@ -204,8 +159,6 @@ def test_a_run_without_one_reply_of_use_ends_with_status_1(
         (("run", *FILES), "no model is named: add --model NAME"),
         (("run", *FILES, "--agents", 3), "--agents is not for a thinking agent: leave it out"),
         (("run", *FILES, "--workers", 3), "--workers is not for a thinking agent: leave it out"),
-        (("think", "check", "nowhere.json"), "nowhere.json: there is no such file"),
-        (("think", "check", "broken.json"), "broken.json, line 1: is not valid JSON"),
         (("run", "nowhere.json", "--memory", "m", "--model", "x"), "nowhere.json: there is"),
         (("run", "bad.json", "--memory", "m", "--model", "x"), "bad.json"),
         (("run", *FILES, "--model", "x", "--rounds", "0"), "--rounds"),
@@ -222,22 +175,11 @@ def test_a_run_without_one_reply_of_use_ends_with_status_1(
 def test_wrong_input_is_one_line(prism: Prism, line: tuple[str, ...], said: str) -> None:
     """What cannot be run is told in one line, with status 2, and leaves no files."""
     (prism.folder / "bad.json").write_text('{"agent": {"golas": "x"}}')
-    (prism.folder / "broken.json").write_text('{"agent": ')
     before = sorted(prism.folder.rglob("*"))
     ran = prism(*line)
     assert (ran.status, ran.out, ran.err.count("\n")) == (2, "", 1)
     assert said in ran.err
     assert sorted(prism.folder.rglob("*")) == before
-
-
-@pytest.mark.slow
-def test_a_memory_in_use_is_refused(prism: Prism, asking: tuple[str, ...]) -> None:
-    """A second process on one memory is told so, and its folder is not begun."""
-    with Memory.open(prism.folder / "memory.json"):
-        ran = prism(*RUN, *asking, "--out", "run")
-    assert ran.status == 2
-    assert "memory.json: " in ran.err
-    assert not (prism.folder / "run").exists()
 
 
 # being interrupted, and going on
@@ -377,73 +319,18 @@ def test_no_reply_speaks_to_the_terminal(prism: Prism, is_terminal: bool) -> Non
     assert only_shown(said.replace("\r", ""))
 
 
-# --check
-
-
-WRONG = """\
-{
-  "agent": {
-    "golas": "to be brief",
-    "hard_limit": {"max_tokens": "many"},
-    "paging": {"policy": "random"}
-  }
-}
-"""
-
-
-def test_check_prints_one_line_a_problem(prism: Prism) -> None:
-    """Each problem is a line of file, line, column, key and message; status 1."""
-    (prism.folder / "config.json").write_text(WRONG)
-    ran = prism("think", "check", "config.json")
-    places = [line.split(": ")[:2] for line in ran.out.splitlines()]
-    assert (ran.status, ran.err) == (1, "")
-    assert [(place.split(":")[1], key) for place, key in places] == [
-        ("3", "agent.golas"),
-        ("4", "agent.hard_limit.max_tokens"),
-        ("5", "agent.paging.policy"),
-    ]
-
-
-def test_check_prints_json(prism: Prism) -> None:
-    """The problems as data."""
-    (prism.folder / "config.json").write_text(WRONG)
-    found = json.loads(prism("think", "check", "config.json", "--json").out)
-    assert found["config"] == "config.json"
-    assert [(one["severity"], one["line"]) for one in found["problems"]] == [
-        ("error", 3),
-        ("error", 4),
-        ("error", 5),
-    ]
-
-
-def test_check_finds_nothing(prism: Prism) -> None:
-    """A sound configuration has no lines and status 0."""
-    ran = prism("think", "check", "config.json")
-    assert (ran.status, ran.out, ran.err) == (0, "", "")
-
-
-def test_check_holds_a_goal_against_the_limits(prism: Prism) -> None:
-    """A goal of the command line that leaves no room for a memory is a problem."""
-    ran = prism("think", "check", "config.json", "--goal", "word " * 3000)
-    assert ran.status == 1
-    assert "config.json: agent.hard_limit: the prompt in state thinking has" in ran.out
-
-
 # init
 
 
-@pytest.mark.parametrize("storage", ["json", "sqlite"])
-@pytest.mark.sampled(2)
-def test_init_writes_what_runs(prism: Prism, asking: tuple[str, ...], storage: str) -> None:
+def test_init_writes_what_runs(prism: Prism, asking: tuple[str, ...]) -> None:
     """The configuration that is written has nothing wrong, and the memory is empty."""
-    ran = prism("think", "init", "story", "--storage", storage, "--goal", "a story")
+    ran = prism("think", "init", "story", "--goal", "a story")
     assert (ran.status, ran.err) == (0, "")
-    memory = "memory.json" if storage == "json" else "memory.db"
-    files = ("story/config.json", "--memory", f"story/{memory}")
+    files = ("story/config.json", "--memory", "story/memory.json")
     assert ran.out.splitlines()[-1] == f"next: prism run {' '.join(files)} --model NAME"
     assert Config.check(prism.folder / "story" / "config.json") == []
     assert Config.load(prism.folder / "story" / "config.json").goal == "a story"
-    assert cycles_of(prism.folder / "story" / memory) == 0
+    assert cycles_of(prism.folder / "story" / "memory.json") == 0
     assert prism("run", *files, *asking, "--rounds", 2).status == 0
 
 
@@ -457,14 +344,3 @@ def test_init_overwrites_nothing(prism: Prism, name: str) -> None:
     assert ran.err == f"prism: story/{name}: already exists and would be overwritten\n"
     assert [path.name for path in (prism.folder / "story").iterdir()] == [name]
     assert (prism.folder / "story" / name).read_text() == "mine"
-
-
-# help
-
-
-@pytest.mark.parametrize("command", [(), ("init",)])
-def test_every_command_has_help(prism: Prism, command: tuple[str, ...]) -> None:
-    """``--help`` describes both commands."""
-    ran = prism("think", *command, "--help")
-    assert (ran.status, ran.err) == (0, "")
-    assert "Usage: prism think" in ran.out

@@ -9,10 +9,11 @@ from typing import Any
 import orjson
 import pytest
 
-from prism.testing import FakeOllama, ReadingModel
+from prism.testing import FakeOllama
 from prism.workflow import Workflow
 from tests.cli.test_workflow import log_of
 from tests.kit.commands import Prism
+from tests.kit.models import Filler
 from tests.kit.processes import ROOT
 
 # files in use
@@ -35,8 +36,8 @@ IN_USE = sorted(path.stem for path in AGENTS.glob("*.yaml"))
 
 @pytest.fixture
 def reader() -> Iterator[FakeOllama]:
-    """Return a server whose model reads its prompts, and now and then writes nothing of use."""
-    with FakeOllama(reader=ReadingModel(junk=0.05, seed=1)) as running:
+    """Return a server whose model writes what its schema allows."""
+    with FakeOllama(write=Filler()) as running:
         yield running
 
 
@@ -60,7 +61,7 @@ def test_files_in_use_go_round_their_states(prism: Prism, reader: FakeOllama, na
     definition = Workflow.load(path).definition
     chosen = {state for step in definition.steps for state in step.transition_map.values()}
     assert {*definition.states} - chosen <= {*moved, definition.initial}
-    assert len(moved) > 15
+    assert len(moved) > 15 or moved[-1] in definition.final_states
 
 
 @pytest.mark.parametrize("name", ["builder", "essay", "support"])

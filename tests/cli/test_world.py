@@ -127,7 +127,7 @@ def test_a_good_world_is_checked_without_findings(prism: Prism) -> None:
     """Exit status 0 says that nothing was found."""
     ran = prism("world", "check", "rumour", "--agents", 12, "--rounds", 2, "--set", "friends=4")
     assert (ran.status, ran.out) == (0, "")
-    assert "the same run in every process" in ran.err
+    assert "the same run in two processes" in ran.err
     assert "were rehearsed" not in ran.err
     assert "chart of Person: state 'stifler' has no way out: add a transition" in ran.err
 
@@ -149,9 +149,7 @@ def test_on_a_terminal_a_check_says_what_it_does(prism: Prism) -> None:
     """A check shows nothing until it ends, so on a terminal it begins with what it does."""
     (prism.folder / "own_broken.py").write_text(BROKEN)
     said = prism.on_terminal("world", "check", "own_broken.py").out.splitlines()
-    assert (
-        said[0] == "prism: running the world in fresh processes, and resumed, to compare the runs"
-    )
+    assert said[0] == "prism: running the world in fresh processes, to compare the runs"
 
 
 def test_wrong_input_is_refused(prism: Prism) -> None:

@@ -43,7 +43,6 @@ def options(tmp_path: Path) -> Any:
     [
         ({"world": Misled}, r"Misled\.config must be a Config, got"),
         ({"rounds": 0}, "'rounds': must be 1 or more, got 0"),
-        ({"storage": "xml"}, "'storage': must be one of json, sqlite, got 'xml'"),
         ({"model": None}, "no model is named: add --model"),
         ({"count": "words"}, "no token counter 'words': use estimate, bytes or package"),
         ({"count": "counters:nothing"}, "nothing must return a number of tokens, got None"),

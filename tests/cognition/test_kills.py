@@ -1,6 +1,6 @@
 """Runs of cycles that are killed at any instant: nothing is lost, nothing is done twice.
 
-``PRISM_KILLS`` sets how often the runs of a storage are killed at random: 12 times by default, 200
+``PRISM_KILLS`` sets how often runs are killed at random: 12 times by default, 200
 for the full proof.
 """
 
@@ -13,46 +13,36 @@ from pathlib import Path
 import pytest
 
 from prism import replay
-from prism.cognition import Memory
 from tests.kit.killed_runs import CYCLES, Home
 
 logger = logging.getLogger(__name__)
 KILLS = int(os.environ.get("PRISM_KILLS", "12"))
 
 
-@pytest.fixture(scope="module", params=["json", "sqlite"])
-def whole(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Home]:
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
     """Return a run that nothing has disturbed."""
-    with Home(tmp_path_factory.mktemp("kills") / "whole", request.param) as home:
+    with Home(tmp_path_factory.mktemp("kills") / "whole") as home:
         assert home.complete()
         yield home
 
 
 @pytest.fixture
-def home(whole: Home, tmp_path: Path) -> Iterator[Home]:
+def home(tmp_path: Path) -> Iterator[Home]:
     """Return a folder for a run that is to be disturbed."""
-    with Home(tmp_path / "home", whole.storage) as other:
+    with Home(tmp_path / "home") as other:
         yield other
 
 
 def assert_undisturbed(home: Home, whole: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     """Assert that a run, and its replay, left what one leaves that was never killed."""
-    with Memory.read(home.memory) as one, Memory.read(whole.memory) as other:
-        assert one.to_dict() == other.to_dict()
-    if home.storage == "json":
-        assert home.memory.read_bytes() == whole.memory.read_bytes()
+    assert home.memory.read_bytes() == whole.memory.read_bytes()
     assert home.events() == whole.events()
 
     monkeypatch.chdir(home.path)
     replay("run", "again")
     assert Path("again/events.jsonl").read_bytes() == Path("run/events.jsonl").read_bytes()
-    (repeated,) = (path for path in Path("again").glob("memory.*") if "bak" not in path.name)
-    with Memory.read(home.memory) as one, Memory.read(repeated) as other:
-        assert one.to_dict() == other.to_dict()
-    if home.storage == "json":
-        assert repeated.read_bytes() == home.memory.read_bytes()
+    assert Path("again/memory.json").read_bytes() == home.memory.read_bytes()
 
 
 @pytest.mark.slow
@@ -81,15 +71,15 @@ def test_a_run_killed_at_any_instant_is_as_if_it_never_was(
     whole: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Killed again and again at random instants, every run comes to the same log and memory."""
-    draw, kills, runs = random.Random(whole.storage), 0, 0
+    draw, kills, runs = random.Random("json"), 0, 0
     while kills < KILLS:
         # a run that has come to its end leaves the kills that remain to another
         runs += 1
-        with Home(tmp_path / f"home_{runs}", whole.storage) as home:
+        with Home(tmp_path / f"home_{runs}") as home:
             while kills < KILLS and not home.has_ended():
                 # opening, a few cycles, and what is between them
                 kills += home.kill_after(draw.random() * 0.04)
             assert home.complete()
             assert_undisturbed(home, whole, monkeypatch)
 
-    logger.info("%s: killed %d times, in %d runs", whole.storage, kills, runs)
+    logger.info("killed %d times, in %d runs", kills, runs)

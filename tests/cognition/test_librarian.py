@@ -13,7 +13,7 @@ import pytest
 
 from prism.cognition import CognitiveAgent, Config, Cycle, Memory, ThinkingLog, action
 from prism.llm import Model
-from prism.testing import FakeOllama, ReadingModel
+from prism.testing import FakeOllama
 
 FOLDER = Path(__file__).parents[2] / "docs" / "cognition"
 
@@ -26,19 +26,6 @@ def librarian(monkeypatch: pytest.MonkeyPatch) -> Any:
 
     yield librarian
     del sys.modules["librarian"]
-
-
-class Small(ReadingModel):
-    """A model that reads its prompt in a window, and writes what a function makes of it."""
-
-    def __init__(self, write: Any, **settings: Any) -> None:
-        super().__init__(**settings)
-        self.write = write
-        self.prompts: list[str] = []
-
-    def _text(self, conversation: Any, *_about: Any) -> str:
-        self.prompts.append(conversation.text)
-        return str(self.write(conversation.text))
 
 
 class Keeper(CognitiveAgent):
@@ -56,11 +43,10 @@ CONFIG = Config(goal="Keep what you are told, and answer questions.", hard_limit
                 paging_limit=1000, thinking_log=ThinkingLog(max_entries=3))  # fmt: skip
 
 
-async def live(librarian: Any, memory: Memory) -> tuple[Keeper, list[Cycle], Small]:
+async def live(librarian: Any, memory: Memory) -> tuple[Keeper, list[Cycle], FakeOllama]:
     """Tell an agent ten facts, and then ask it about the third."""
-    model = Small(librarian.write, window=512)
     cycles: list[Cycle] = []
-    with FakeOllama(reader=model) as server:
+    with FakeOllama(window=512, write=lambda prompt, _schema: librarian.write(prompt)) as server:
         # the window that the server is asked for follows from the hard limit
         small = Model("llama3.2", hosts=(server.url,))
         agent = Keeper(CONFIG, memory, small, on_cycle=cycles.append)
@@ -71,13 +57,13 @@ async def live(librarian: Any, memory: Memory) -> tuple[Keeper, list[Cycle], Sma
         while not agent.said and len(cycles) < 40:
             await agent.cycle()
 
-    return agent, cycles, model
+    return agent, cycles, server
 
 
 async def test_a_fact_that_was_lost_is_found_by_searching(librarian: Any) -> None:
     """Ten facts are stored, none is in working memory, and the third is found and told."""
     memory = Memory.in_memory()
-    agent, cycles, model = await live(librarian, memory)
+    agent, cycles, server = await live(librarian, memory)
 
     assert memory.stored_count == 10
     assert not any("Ines" in str(value) for value in memory.working.values())
@@ -90,17 +76,19 @@ async def test_a_fact_that_was_lost_is_found_by_searching(librarian: Any) -> Non
     ]
     # the prompt after the wrong name said so, and named what there is
     assert any(
-        "there is no 'bakery_owner' in storage; storage has bakery" in p for p in model.prompts
+        "there is no 'bakery_owner' in storage; storage has bakery" in asked.prompt
+        for asked in server.questions
     )
-    assert model.cuts == 0
+    assert server.cuts == 0
 
 
 @pytest.mark.slow
 async def test_the_prompts_say_how_much_is_stored(librarian: Any) -> None:
     """Every prompt says how much is stored, and names what fits the last thought best."""
-    _, _, model = await live(librarian, Memory.in_memory())
-    assert all("stored" in prompt for prompt in model.prompts)
-    last = model.prompts[-1]
+    _, _, server = await live(librarian, Memory.in_memory())
+    prompts = [asked.prompt for asked in server.questions]
+    assert all("stored" in prompt for prompt in prompts)
+    last = prompts[-1]
     assert "10 memories are stored" in last
     assert '<memory tag="bakery"' in last
 

@@ -34,9 +34,7 @@ def text_of(
     goal: str | None = CONFIG.goal,
     **more: Any,
 ) -> str:
-    about = {
-        name: more.pop(name) for name in ("named", "stored", "news", "outdated") if name in more
-    }
+    about = {name: more.pop(name) for name in ("named", "stored", "news") if name in more}
     seen = Seen(working or {}, thoughts or {}, **about)
     return build_prompt(replace(CONFIG, goal=goal), state, seen, **more).text
 
@@ -113,13 +111,6 @@ def test_tags_in_storage_cannot_forge_a_section_either(tags: list[str]) -> None:
 def test_nothing_in_storage_is_no_section() -> None:
     """A prompt that has nothing to offer from storage does not mention it."""
     assert "<storage>\n0 memories are stored.\n</storage>" in text_of("paging", named={})
-
-
-def test_an_older_value_is_marked() -> None:
-    """A value that storage has a newer one of is not shown as the present one."""
-    text = text_of(working={"crew": "two", "train": "night"}, outdated=["crew"])
-    assert '<memory tag="crew" status="older than in storage">two</memory>' in text
-    assert '<memory tag="train">night</memory>' in text
 
 
 def test_values_that_are_not_texts_are_shown_as_json() -> None:

@@ -190,7 +190,7 @@ def test_the_window_follows_from_the_hard_limit(tmp_path: Path) -> None:
     """The server is asked for the hard limit and a reply, unless the model has a window."""
     config = tmp_path / "config.json"
     config.write_text(Config(hard_limit=6000).to_json())
-    for number, (settings, window) in enumerate((({}, 8000), ({"window": 9000}, 9000))):
+    for number, (settings, window) in enumerate((({}, 11_000), ({"window": 9000}, 9000))):
         with FakeOllama(write=lambda *_: thought("a")) as server:
             model = Model("llama3.2", hosts=(server.url,), **settings)
             memory = tmp_path / f"{number}.json"

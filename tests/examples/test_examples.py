@@ -14,9 +14,10 @@ import prism
 from prism import Model, Run, examples
 from prism.examples import Bazaar, Council, Lake, Market, Rumour, Schelling
 from prism.examples.rumour import Mind, Person
-from prism.testing import FakeOllama, ReadingModel, ScriptedWriter
+from prism.testing import FakeOllama, ScriptedWriter
 from prism.worlds import World, random_graph
 from tests.kit import processes
+from tests.kit.models import Filler
 from tests.kit.worlds import SHIPPED, WITHOUT_MODEL, run_logged
 
 FOLDER = Path(examples.__file__).parent
@@ -115,7 +116,7 @@ def test_members_find_what_others_have_posted(tmp_path: Path) -> None:
 
 def test_members_post_if_their_model_only_reads_its_prompt(tmp_path: Path) -> None:
     """A model that does as its prompt shows thinks, then posts, in every round."""
-    with FakeOllama(reader=ReadingModel()) as server:
+    with FakeOllama(write=Filler()) as server:
         writer = Model("llama3.2", hosts=[server.url])
         done = run_logged(tmp_path, Council(), 3, rounds=2, writer=writer)
     assert done.run.world.posted() == 6
@@ -124,7 +125,7 @@ def test_members_post_if_their_model_only_reads_its_prompt(tmp_path: Path) -> No
 
 def test_traders_trade_if_their_model_only_reads_its_prompt(tmp_path: Path) -> None:
     """A model that does as its prompt shows asks a price, or bids where it has nothing to sell."""
-    with FakeOllama(reader=ReadingModel()) as server:
+    with FakeOllama(write=Filler()) as server:
         writer = Model("llama3.2", hosts=[server.url])
         done = run_logged(tmp_path, Bazaar(), 4, rounds=3, writer=writer)
     world = done.run.world

@@ -4,7 +4,6 @@ import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
-from weakref import WeakValueDictionary
 
 import pytest
 from hypothesis import strategies as st
@@ -111,10 +110,3 @@ def _faults_unheard() -> Iterator[None]:
     logger.disabled = True
     yield
     logger.disabled = False
-
-
-@pytest.fixture
-def no_other_charts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hide the charts that fixtures of other tests keep, which a failed path could be by."""
-    charts: WeakValueDictionary[int, Any] = WeakValueDictionary()
-    monkeypatch.setattr("prism.statechart._engine.interpreter._living", charts)

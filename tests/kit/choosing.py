@@ -3,18 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from math import exp
-from random import Random
 from typing import Any
 
 OPTIONS = ("composing", "engaging_like", "scrolling")
-
-LURKER = {"composing": 0.1, "engaging_like": 0.3, "scrolling": 0.6}
-CONTRIBUTOR = {"composing": 0.5, "engaging_like": 0.3, "scrolling": 0.2}
-
-INTERCEPTS = {"lurker": (-2.0, -1.0), "contributor": (0.5, 0.2)}
-SLOPES = (2.0, 1.0)
-"""Coefficients of composing and liking, where scrolling is the base."""
 
 
 def logged(rows: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -35,9 +26,6 @@ def logged(rows: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
 
     for number, row in enumerate(decided, start=1):
         when = {**stamp, "round": 1, "tick": number, "agent_id": row["agent_id"]}
-        if "relevance" in row:
-            yield {"event": "post.weighed", **when, "post_id": "p", "relevance": row["relevance"]}
-
         yield {
             "event": "reasoner.decision",
             **when,
@@ -56,30 +44,3 @@ def by_shares(counts: Mapping[str, Sequence[int]]) -> Iterator[dict[str, Any]]:
         chosen = [name for name, count in zip(OPTIONS, row, strict=True) for _ in range(count)]
         for place, name in enumerate(chosen):
             yield {"agent_id": f"{group}_{place % 10}", "group": group, "chosen": name}
-
-
-def drawn(
-    shares: Mapping[str, Mapping[str, float]], each: int, seed: int, agents: int = 50
-) -> Iterator[dict[str, Any]]:
-    """Yield decisions that are drawn with the shares of each group, so many for each."""
-    random = Random(seed)
-    for group, chances in shares.items():
-        for place in range(each):
-            chosen = random.choices(list(chances), list(chances.values()))[0]
-            yield {"agent_id": f"{group}_{place % agents}", "group": group, "chosen": chosen}
-
-
-def drawn_by_logit(each: int, seed: int) -> Iterator[dict[str, Any]]:
-    """Yield decisions that are drawn by a logit of `INTERCEPTS` and `SLOPES`."""
-    random = Random(seed)
-    for group, intercepts in INTERCEPTS.items():
-        for place in range(each):
-            relevance = round(random.random(), 3)
-            utilities = [a + b * relevance for a, b in zip(intercepts, SLOPES, strict=True)]
-            weights = [*map(exp, utilities), 1.0]
-            yield {
-                "agent_id": f"{group}_{place % 50}",
-                "group": group,
-                "chosen": random.choices(OPTIONS, weights)[0],
-                "relevance": relevance,
-            }

@@ -73,7 +73,7 @@ def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 async def loop_clock() -> AsyncIterator[Clock]:
     """Return the clock of the running event loop: what waits in it waits until the test moves it.
 
-    So a time-out, a pause or a hedge comes when the test says so, however busy the machine is. If
+    So a time-out or a pause comes when the test says so, however busy the machine is. If
     a test hangs, all its time-outs end after half a minute.
     """
     loop, clock = asyncio.get_running_loop(), Clock()

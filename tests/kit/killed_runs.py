@@ -24,7 +24,7 @@ from prism import Run, resume
 from prism.llm import Model
 from prism.runs import Observer
 
-url, storage, doomed = sys.argv[1], sys.argv[2], int(sys.argv[3])
+url, doomed = sys.argv[1], int(sys.argv[2])
 
 def on_round(cycle):
     # log and checkpoint are written, the memory is not
@@ -41,7 +41,7 @@ if (folder / "run.json").exists():
 else:
     model = Model("llama3.2", hosts=(url,))
     options = Run(
-        Path("config.json"), memory=Path("memory"), storage=storage, rounds={CYCLES}, reasoner=model
+        Path("config.json"), memory=Path("memory"), rounds={CYCLES}, reasoner=model
     )
     options.keep(folder, on_round=on_round, observer=Loud())
 """
@@ -65,12 +65,10 @@ class Home:
 
     Args:
         path: The folder.
-        storage: How the memory is stored.
     """
 
-    def __init__(self, path: Path, storage: str) -> None:
+    def __init__(self, path: Path) -> None:
         self.path = path
-        self.storage = storage
         path.mkdir()
         (path / "config.json").write_text(limited(620, 800).to_json())
         self.on_request: Callable[[], None] = lambda: None
@@ -89,7 +87,7 @@ class Home:
 
     def start(self, doomed: int = 0) -> subprocess.Popen[bytes]:
         """Start the run, or resume it; it kills itself between log and memory of a cycle."""
-        line = [sys.executable, "-c", CHILD, self.server.url, self.storage, str(doomed)]
+        line = [sys.executable, "-c", CHILD, self.server.url, str(doomed)]
         return processes.start(line, cwd=self.path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
     def complete(self, doomed: int = 0) -> bool:

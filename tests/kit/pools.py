@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from prism.errors import UnreachableError
-from prism.statechart.reasoner._pool import FEWEST_SEEN
 from prism.statechart.reasoner._slots import FAILURES_TO_OPEN, CircuitBreaker, Throttle
 from prism.testing import FakeOllama, Fault
 from tests.kit.servers import HELLO
@@ -36,15 +35,6 @@ def unpaused(pool: Any) -> Any:
     pool.backoff = lambda attempt: 0.0
     for host in pool.servers:
         host.traffic.throttle = Throttle(first_hold=0)
-    return pool
-
-
-def paced(pool: Any, seconds: float, times: int = FEWEST_SEEN) -> Any:
-    """Have a pool that hedges take so many answers for seen, each of which took so long."""
-    for pace in (pool.chat_pace, pool.decision_pace):
-        assert pace is not None
-        for _ in range(times):
-            pace.note(seconds)
     return pool
 
 

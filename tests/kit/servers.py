@@ -1,7 +1,6 @@
 """Fake model servers, and clients that ask them."""
 
 import asyncio
-import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, ExitStack
 from dataclasses import replace
@@ -100,17 +99,6 @@ def serve(dialect: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve]:
 def server(serve: Serve) -> FakeOllama:
     """Return a running server with the models ``tiny``, which chats, and ``nimble``."""
     return serve()
-
-
-@pytest.fixture(params=["httpx", "aiohttp"])
-def carrier(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Have requests carried by httpx, then by aiohttp where it is installed."""
-    name: str = request.param
-    if name == "aiohttp":
-        monkeypatch.delitem(sys.modules, "aiohttp")
-        pytest.importorskip("aiohttp", reason="the extra fast is not installed")
-
-    return name
 
 
 @pytest.fixture

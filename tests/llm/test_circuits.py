@@ -11,20 +11,16 @@ from prism.errors import (
     OverloadedError,
     UnreachableError,
 )
-from prism.llm import Model
-from prism.llm._pool import ModelPool
 from prism.statechart.reasoner import Cost
-from prism.statechart.reasoner._slots import FAILURES_TO_OPEN, Slots
+from prism.statechart.reasoner._slots import FAILURES_TO_OPEN
 from prism.testing import FakeOllama, Fault
 from tests.kit.clocks import Clock
 from tests.kit.pools import (
     ask,
-    ask_in_turn,
     at_rest,
     impatient,
     open_at_once,
     open_breaker,
-    unpaused,
 )
 from tests.kit.servers import BOTH, HELLO, Connect, Gate, Serve
 from tests.kit.waiting import until
@@ -244,58 +240,3 @@ async def test_a_server_that_fails_and_comes_back_is_two_lines(
         f"{who} is failing, and will only be probed until it answers: the connection to"
     )
     assert closed == f"{who} answers again, after 7.0 s"
-
-
-def test_pools_that_share_a_server_say_once_that_it_fails(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    """Groups with one model at one server are told of once when it goes, once when it is back."""
-    slots = Slots()
-    pools = [ModelPool(["far"], "tiny", temperature=each, slots=slots) for each in (0, 1)]
-    for pool in pools:
-        open_at_once(pool)
-    for pool in pools:
-        pool.servers[0].breaker.succeeded()
-    assert [record.getMessage().split(",")[0] for record in caplog.records] == [
-        "tiny at far is failing",
-        "tiny at far answers again",
-    ]
-
-
-@BOTH
-async def test_patience_has_an_end(server: FakeOllama, connect: Connect, loop_clock: Clock) -> None:
-    """Those who wait fail when the patience is over, though no question ends; so do others then."""
-    pool = impatient(connect(), pause=60, patience=30)
-    open_at_once(pool)
-    tasks = [asyncio.create_task(pool.chat(HELLO)) for _ in range(5)]
-    await loop_clock.passes(30, when=lambda: pool.waiting == 5)
-    ended = await asyncio.gather(*tasks, pool.chat(HELLO), return_exceptions=True)
-    assert [type(end) for end in ended] == [CircuitOpenError] * 6
-    assert server.questions == []
-
-
-def test_the_patience_of_a_pool_is_that_of_its_circuits() -> None:
-    """What a pool is told is what its servers are waited for; by default that is not at all."""
-    for settings, fails_fast in (({"patience": 60.0}, False), ({}, True)):
-        pool = Model("tiny", **settings).as_client()
-        open_at_once(pool)
-        assert pool.servers[0].breaker.fails_fast() is fails_fast
-
-
-@BOTH
-@pytest.mark.parametrize(
-    "fault",
-    [Fault.status(500), Fault.body(b"<html>"), Fault.drop()],
-    ids=["500", "html", "dropped"],
-)
-@pytest.mark.sampled(10)
-async def test_a_server_that_fails_fast_does_not_attract_questions(
-    serve: Serve, connect: Connect, fault: Fault
-) -> None:
-    """A server that fails faster than others answer is asked five times, then left alone."""
-    useless, good = serve(), serve()
-    useless.fail_always(fault)
-    # a slow machine must not come to the first probe
-    pool = impatient(unpaused(connect(useless, good, attempts=2)), pause=60)
-    assert await ask_in_turn(pool, 20) == [good.host] * 20
-    assert len(useless.questions) == FAILURES_TO_OPEN

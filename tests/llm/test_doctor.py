@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from prism.llm import Check, Model
-from prism.testing import Asked, FakeOllama, FakeOpenAI, Fault, ReadingModel
+from prism.testing import Asked, FakeOllama, FakeOpenAI, Fault
 from tests.kit.clocks import Clock
 from tests.kit.servers import BOTH, Serve, watched
 
@@ -243,7 +243,8 @@ async def test_a_model_that_prefers_the_first_place_is_found_out(
 
 async def test_options_with_hardly_any_mass_are_told() -> None:
     """A model whose letters have hardly any probability is well, and told of."""
-    with FakeOpenAI(reader=ReadingModel(option_mass=0.01)) as server:
+    with FakeOpenAI() as server:
+        server.fail_always(Fault.weighs({"A": 0.004, "B": 0.002, "Sure": 0.9}))
         async with Model("llama3.2", [server.host], server="openai") as model:
             *_, check = [check async for check in model.diagnose()]
     assert check.ok
@@ -252,7 +253,8 @@ async def test_options_with_hardly_any_mass_are_told() -> None:
 
 async def test_a_model_that_answers_when_asked_once_more_is_well() -> None:
     """The trial is asked in other words after a useless reply, as a run does, and says so."""
-    with FakeOllama(models=["tiny"], reader=ReadingModel(junk=1.0)) as server:
+    with FakeOllama(models=["tiny"]) as server:
+        server.fail(Fault("nothing wrong"), Fault.says("As you like."), path="/api/chat")
         what, ok, found = (await findings(server, "tiny"))[-1]
     assert (what, ok) == ("answer", True)
     assert "but only when asked once more, as a run asks, too" in found

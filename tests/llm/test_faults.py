@@ -26,8 +26,6 @@ from tests.kit.clocks import Clock
 from tests.kit.server_faults import FAULTS
 from tests.kit.servers import HELLO, QUESTION, Connect
 
-pytestmark = pytest.mark.usefixtures("carrier")
-
 
 def free_port() -> int:
     """Return a port at which nothing listens."""

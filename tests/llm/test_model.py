@@ -15,7 +15,7 @@ from prism.llm import Model
 from prism.llm._credentials import full_address
 from prism.runs import WriterOptions
 from prism.statechart import Question, Reasoner, TextCall, Writer
-from prism.testing import FakeOllama, FakeOpenAI, ReadingModel
+from prism.testing import FakeOllama, FakeOpenAI
 
 HELLO = [{"role": "user", "content": "Say hello."}]
 SECRET = "http://ann:s3cret@gpu1:11434"
@@ -181,7 +181,7 @@ async def test_a_model_is_asked_directly() -> None:
 async def test_reasoner_and_writer_take_a_model(dialect: Any) -> None:
     """They are given the model as it is, whatever its servers speak."""
     kind = "openai" if dialect is FakeOpenAI else "ollama"
-    with dialect(reader=ReadingModel()) as server:
+    with dialect() as server:
         model = Model("llama3.2", server.host, server=kind)
         decided = await Reasoner(model, mode="chat").decide_many(
             [Question("Ann", "idle", "wakes", ("scrolling", "resting"))]
@@ -285,7 +285,7 @@ async def test_a_client_of_another_library_is_a_model() -> None:
     (decided,) = await Reasoner(Model.of(Agent())).decide_many([question])
     assert decided.chosen == "resting"
 
-    with FakeOllama(reader=ReadingModel(), decision_models=[]) as server:
+    with FakeOllama(decision_models=[]) as server:
         client = ollama.AsyncClient(server.host)
         model = Model("llama3.2", client=client)
         (decided,) = await Reasoner(model).decide_many([question])

@@ -8,7 +8,7 @@ import pytest
 
 from prism.llm import Model
 from prism.statechart.reasoner import Reasoner
-from prism.testing import FakeOpenAI, Fault, ReadingModel
+from prism.testing import FakeOpenAI, Fault
 from tests.kit.reasoners import ask, crowd
 from tests.kit.servers import Gate
 from tests.kit.waiting import until
@@ -16,14 +16,17 @@ from tests.kit.waiting import until
 
 def serving(option_mass: float) -> FakeOpenAI:
     """Return a server whose options have so much probability."""
-    return FakeOpenAI(models=["tiny"], reader=ReadingModel(option_mass=option_mass))
+    server = FakeOpenAI(models=["tiny"])
+    weights = {"A": 0.6 * option_mass, "B": 0.4 * option_mass, "Sure": 1 - option_mass}
+    server.fail_always(Fault.weighs(weights))
+    return server
 
 
 async def test_options_with_hardly_any_mass_have_no_probabilities(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """A choice that a grammar forces counts, and a warning says once what its odds are."""
-    with serving(0.0014) as server:
+    with serving(0.0013) as server:
         async with Model("tiny", [server.host], server="openai").as_client() as pool:
             reasoner = Reasoner(pool, mode="decision", seed=1)
             decisions = await reasoner.decide_many([ask("ada"), ask("bo")])

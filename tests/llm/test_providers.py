@@ -325,7 +325,6 @@ async def test_a_server_need_not_list_its_models(fault: Fault, told: str, serve:
 
 
 @pytest.mark.parametrize("status", [301, 302, 303])
-@pytest.mark.usefixtures("carrier")
 async def test_a_redirect_that_loses_the_question_is_told(
     status: int, serve: Serve, connect: Connect
 ) -> None:

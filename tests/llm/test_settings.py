@@ -44,7 +44,7 @@ def test_a_setting_says_all_that_an_option_needs() -> None:
     assert (host.type, host.repeats, host.secret, host.metavar) == (str, True, True, "URL")
     assert (settings["server"].option, settings["server"].default) == ("--reasoner", "ollama")
     assert settings["max_calls"].option == "--max-calls"
-    assert (settings["hedge"].is_flag, settings["timeout"].is_flag) == (True, False)
+    assert (settings["reasons"].is_flag, settings["timeout"].is_flag) == (True, False)
     assert settings["record_prompts"].panel == "Keeping the run"
     assert settings_of(WriterOptions)["max_length"].default == 280
 
@@ -95,7 +95,7 @@ def test_invalid_values_are_refused_alike(
         ({"stop_at_fallbacks": 1.5}, "stop_at_fallbacks.*at most 1"),
         ({"max_calls": 0}, "max_calls.*at least 1"),
         ({"deadline": 0}, "deadline.*at least 0.01"),
-        ({"hedge": 1}, "hedge.*true or false"),
+        ({"reasons": 1}, "reasons.*true or false"),
         ({"cache": 3}, "cache.*name of a file"),
     ],
 )

@@ -5,35 +5,30 @@ from datetime import UTC, datetime
 
 import pytest
 
-from prism.errors import BudgetSpentError, CircuitOpenError, FieldValueError, OverloadedError
+from prism.errors import BudgetSpentError, CircuitOpenError
 from prism.llm._host import Host
 from prism.llm._ollama import OLLAMA
-from prism.llm._pool import ModelPool
 from prism.llm._settings import filled_in
 from prism.runlog._writer import Moment
 from prism.statechart.reasoner import Cost
 from prism.statechart.reasoner._questions import ASKED_AT
 from prism.statechart.reasoner._slots import (
     FAILURES_TO_OPEN,
-    FIRST_HOLD_SECONDS,
     CircuitBreaker,
     Lease,
     Slots,
     Throttle,
-    Traffic,
 )
 from prism.statechart.reasoner._spending import Allowance
-from prism.testing import Fault
 from tests.kit.clocks import Clock
-from tests.kit.servers import HELLO, Serve
 
-SETTINGS = filled_in({"timeout": 5, "load_timeout": 5, "keep_alive": "1m"})
+SETTINGS = filled_in({"timeout": 5, "load_timeout": 5, "concurrency": 1})
 
 
 @pytest.fixture
 def hosts() -> tuple[Host, Host]:
     """Return two hosts that nobody asks, with short pauses."""
-    one, two = (Host(name, "tiny", SETTINGS, OLLAMA, Traffic(1)) for name in ("one", "two"))
+    one, two = (Host(name, "tiny", SETTINGS, OLLAMA) for name in ("one", "two"))
     for host in (one, two):
         host.breaker = CircuitBreaker(first_pause=0.1)
     return one, two
@@ -306,46 +301,3 @@ async def test_patience_may_end_at_any_moment_while_somebody_begins_to_wait(
     taking = asyncio.create_task(Slots().take((one,), Cost()))
     told = (await served(taking, loop_clock)).exception()
     assert isinstance(told, CircuitOpenError) or taking.result().host is one
-
-
-async def test_pools_share_the_slots_of_a_server(serve: Serve) -> None:
-    """However many models a server is asked for, it has one limit, and those who wait one order."""
-    server = serve(models=["small", "large"], latency=0.01)
-    slots = Slots()
-    async with (
-        ModelPool([server.host], "small", concurrency=2, slots=slots) as small,
-        ModelPool([f"{server.host}/"], "large", concurrency=2, slots=slots) as large,
-    ):
-        assert small.servers[0].traffic is large.servers[0].traffic
-        await asyncio.gather(*(pool.chat(HELLO) for pool in (small, large) for _ in range(6)))
-        assert (small.waiting, large.waiting) == (0, 0)
-    assert server.most_at_once == 2
-    assert [asked.body["model"] for asked in server.questions] == ["small"] * 6 + ["large"] * 6
-
-
-async def test_a_busy_server_is_spared_by_all(serve: Serve, loop_clock: Clock) -> None:
-    """What a server refuses one pool as it is busy keeps the others from asking, too."""
-    server = serve(models=["small", "large"])
-    slots = Slots()
-    async with (
-        ModelPool([server.host], "small", slots=slots, attempts=1) as small,
-        ModelPool([server.host], "large", slots=slots, attempts=1) as large,
-    ):
-        server.fail(Fault.status(429, retry_after="20"))
-        with pytest.raises(OverloadedError):
-            await small.chat(HELLO)
-        asking = asyncio.create_task(large.chat(HELLO))
-        await loop_clock.passes(19.9, when=lambda: large.waiting)
-        await asyncio.sleep(0)
-        assert len(server.questions) == 1
-        loop_clock.time += 0.1 + FIRST_HOLD_SECONDS
-        await asking
-
-
-def test_two_limits_for_one_server_are_refused() -> None:
-    """Pools that share a server agree on what it takes."""
-    slots = Slots()
-    ModelPool(["http://h:1"], "small", concurrency=2, slots=slots)
-    ModelPool(["http://h:2"], "small", concurrency=3, slots=slots)
-    with pytest.raises(FieldValueError, match=r"everyone who asks http://h:1, as .*: got 2 and 3"):
-        ModelPool(["http://ann:secret@h:1"], "large", concurrency=3, slots=slots)

@@ -16,7 +16,7 @@ from prism.llm._window import (
     window_in_running,
 )
 from prism.statechart.reasoner._faults import refuses_length
-from prism.testing import FakeOllama, FakeOpenAI, ReadingModel
+from prism.testing import FakeOllama, FakeOpenAI
 from prism.testing._server.tokens import count_tokens
 
 LONG = [{"role": "user", "content": "The agent reads a post about music. " * 60}]
@@ -36,7 +36,7 @@ def test_a_count_of_nothing_says_nothing(count: object) -> None:
 def test_a_count_near_half_of_the_window_shows_a_cut(count: int, window: int, cut: bool) -> None:
     """It is within 5 of the half, and the estimate well above it."""
     # beyond ASCII, so that nothing else shows it
-    prompt = Prompt([{"content": "한" * 1400}])
+    prompt = Prompt([{"content": "한" * 2800}])
     assert was_cut(prompt, count, window) == cut
 
 
@@ -123,7 +123,7 @@ def test_refusals_of_the_length_are_told_from_others(message: str, is_one: bool)
 
 async def test_ollama_is_told_one_window_and_loads_once() -> None:
     """The request that loads the model asks for the same window as the questions."""
-    with FakeOllama(reader=ReadingModel(window=120)) as server:
+    with FakeOllama(window=120) as server:
         async with Model("llama3.2", [server.host], window=2048).as_client() as pool:
             assert list((await pool.warm_up()).values()) == [None]
             await pool.chat(LONG)
@@ -131,7 +131,7 @@ async def test_ollama_is_told_one_window_and_loads_once() -> None:
 
         assert [question.body["options"]["num_ctx"] for question in server.questions] == [2048] * 2
         assert [q.body["options"]["num_predict"] for q in server.questions] == [512] * 2
-        assert (server.loads, server.reader and server.reader.cuts) == (1, 0)
+        assert (server.loads, server.cuts) == (1, 0)
 
 
 async def test_nothing_is_told_where_no_window_is_asked_for(server: FakeOllama) -> None:
@@ -146,7 +146,7 @@ async def test_a_cut_prompt_is_a_fault_and_the_next_is_not_sent(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """A warning for the host says what to set, once."""
-    with FakeOllama(reader=ReadingModel(window=120)) as server:
+    with FakeOllama(window=120) as server:
         async with Model("llama3.2", [server.host]).as_client() as pool:
             with caplog.at_level(logging.WARNING, "prism.llm"):
                 with pytest.raises(PromptTooLongError, match=r"half of its window of 120: .* cut"):
@@ -158,15 +158,11 @@ async def test_a_cut_prompt_is_a_fault_and_the_next_is_not_sent(
     assert [record.getMessage().count("--window") for record in caplog.records] == [1]
 
 
-@pytest.mark.parametrize("too_long", ["cut", "refuse"])
 @pytest.mark.parametrize("dialect", ["ollama", "openai"])
-async def test_a_prompt_that_is_too_long_is_one_fault_in_both_dialects(
-    dialect: Any, too_long: str
-) -> None:
-    """Whether the server cuts it or refuses it."""
-    reader = ReadingModel(window=120, too_long="cut" if too_long == "cut" else "refuse")
+async def test_a_prompt_that_is_too_long_is_one_fault_in_both_dialects(dialect: Any) -> None:
+    """Whether the server cuts it, as Ollama does, or refuses it."""
     fake = FakeOllama if dialect == "ollama" else FakeOpenAI
-    with fake(reader=reader) as server:
+    with fake(window=120) as server:
         async with Model("llama3.2", [server.host], server=dialect).as_client() as pool:
             with pytest.raises(PromptTooLongError):
                 await pool.chat(LONG)
@@ -176,7 +172,7 @@ async def test_a_prompt_that_is_too_long_is_one_fault_in_both_dialects(
 
 async def test_the_smaller_of_two_windows_counts() -> None:
     """Whatever the user has set, what the server has no room for is not asked a second time."""
-    with FakeOpenAI(reader=ReadingModel(window=120, too_long="refuse")) as server:
+    with FakeOpenAI(window=120) as server:
         model = Model("llama3.2", [server.host], server="openai", window=100_000, reply_tokens=9)
         async with model.as_client() as pool:
             with pytest.raises(PromptTooLongError, match="refuses the prompt"):
@@ -189,7 +185,7 @@ async def test_the_smaller_of_two_windows_counts() -> None:
 async def test_an_empty_reply_that_ran_out_of_tokens_says_so() -> None:
     """There is no room for it, or a thinking model has used it up."""
     window = count_tokens(SHORT[0]["content"]) + 4
-    with FakeOllama(reader=ReadingModel(window=window)) as server:
+    with FakeOllama(window=window) as server:
         async with Model("llama3.2", [server.host]).as_client() as pool:
             with pytest.raises(BadReplyError, match="empty reply; it ran out of tokens, after 0 t"):
                 await pool.chat(SHORT)

@@ -16,15 +16,12 @@ from hypothesis import strategies as st
 
 from prism.errors import BadReplyError, LLMError, OverloadedError, TimedOutError
 from prism.llm import Model
-from prism.llm._wire import carrier_to, over_aiohttp, over_httpx
 from prism.statechart.reasoner import Cost
 from prism.testing import FakeOllama, FakeOpenAI, Fault
 from prism.testing._server.exchange import Exchange
 from tests.kit.proxies import Proxy
 from tests.kit.servers import BOTH, HELLO, QUESTION, Connect
 from tests.kit.waiting import until
-
-pytestmark = pytest.mark.usefixtures("carrier")
 
 LIMIT = 1024 * 1024
 MEGABYTE = 2**20
@@ -300,16 +297,6 @@ async def test_a_proxy_of_the_environment_is_used(
         await client.chat(HELLO)
 
 
-def test_a_proxy_is_left_to_httpx(carrier: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the environment sends through a proxy goes with httpx, all else with what is there."""
-    usual = {"httpx": over_httpx, "aiohttp": over_aiohttp}[carrier]
-    assert carrier_to("http://10.0.0.1:80/") is usual
-    monkeypatch.setenv("HTTP_PROXY", "http://10.0.0.9:3128")
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    assert carrier_to("http://10.0.0.1:80/") is over_httpx
-    assert carrier_to("https://10.0.0.1/") is carrier_to("http://127.0.0.1:11434/") is usual
-
-
 @BOTH
 async def test_a_server_that_closes_what_it_keeps_gets_new_connections(
     server: FakeOllama, connect: Connect, dialect: Any, monkeypatch: pytest.MonkeyPatch
@@ -391,8 +378,6 @@ TOLD = {
     "prompt_eval_count": 5000,
     "eval_count": 7,
     "total_duration": 9,
-    "load_duration": 2,
-    "eval_duration": 3,
     "done_reason": "length",
 }
 UNUSABLE: list[dict[str, Any]] = [
@@ -417,8 +402,7 @@ async def test_tokens_of_a_reply_that_is_of_no_use_count(
     with pytest.raises(BadReplyError):
         await connect().chat(HELLO, cost=cost)
     assert (cost.input_tokens, cost.output_tokens) == (5000, 7)
-    assert (cost.total_duration, cost.load_duration, cost.eval_duration) == (9, 2, 3)
-    assert cost.done_reason == "length"
+    assert (cost.total_duration, cost.done_reason) == (9, "length")
 
 
 @pytest.mark.parametrize("answers", [{}, None, [], {"q0": {"type": "choice"}}], ids=str)
@@ -435,29 +419,14 @@ async def test_tokens_of_a_decision_that_is_of_no_use_count(
     assert (cost.input_tokens, cost.output_tokens) == (40, 2)
 
 
-async def test_a_reply_says_what_the_server_did(server: FakeOllama, connect: Connect) -> None:
-    """Durations and the reason why a reply ended are in its cost, as the server reports them."""
-    cost = Cost()
-    reply = await connect().chat(HELLO, cost=cost)
-    assert reply.output_tokens is not None
-    assert cost.eval_duration == reply.output_tokens * 1_000_000
-    assert (cost.load_duration, cost.done_reason) == (0, "stop")
-    assert cost.total_duration is not None
-    assert cost.total_duration > cost.eval_duration
-
-
-@pytest.mark.parametrize("told", [-1, 1.5, 10**30, "fast", None])
-@pytest.mark.sampled(5)
-async def test_a_duration_that_cannot_be_true_is_unknown(
-    told: Any, server: FakeOllama, connect: Connect
-) -> None:
-    """A duration or a reason to end that cannot be one is unknown, and the reply stays."""
-    body = {"message": USED, "total_duration": told, "eval_duration": 4, "done_reason": "x" * 1000}
+async def test_a_reply_says_why_it_ended(server: FakeOllama, connect: Connect) -> None:
+    """The reason why a reply ended is in its cost, cut where it is no word."""
+    body = {"message": USED, "done_reason": "x" * 1000}
     server.fail(Fault.body(json.dumps(body).encode()))
-    cost = Cost()
-    assert (await connect().chat(HELLO, cost=cost)).text == "Hello."
-    assert (cost.total_duration, cost.eval_duration) == (None, 4)
-    assert cost.done_reason == "x" * 40
+    for reason in ("x" * 40, "stop"):
+        cost = Cost()
+        assert (await connect().chat(HELLO, cost=cost)).text == "Hello."
+        assert cost.done_reason == reason
 
 
 WITHOUT = """

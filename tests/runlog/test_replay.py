@@ -20,17 +20,13 @@ from prism.social import Feed
 from prism.statechart import AgentState, PolicyReasoner, Question, Reasoner
 from prism.statechart.reasoner._spending import KNOWN_COST_KEYS
 from prism.telemetry.events import DECISION, POST_PUBLISHED, ROUND_ENDED, RUN_ENDED, RUN_STARTED
-from prism.testing import Asked, FakeOllama, Fault
+from prism.testing import FakeOllama, Fault
+from tests.kit.models import varied
 
 S = AgentState
 OPTIONS = (S.COMPOSING, S.SCROLLING)
 SEED = 3
 Running = Callable[..., Path]
-
-
-def varied(asked: Asked) -> str:
-    """Choose by the prompt, and the same in every run."""
-    return asked.options[sum(map(ord, asked.prompt)) % len(asked.options)]
 
 
 def runner(folder: Path) -> Running:

@@ -7,15 +7,13 @@ from typing import Any
 import pytest
 
 from prism.agents import SocialAgent
-from prism.errors import FieldValueError, InputError
+from prism.errors import InputError
 from prism.llm import Model
 from prism.llm._assignments import ModelAssignment
 from prism.llm._credentials import with_credentials
 from prism.runs._assigned import ALL_OTHERS, Assigned
 from prism.runs._config import check_config, read_reasoner
-from prism.runs._makers import make_reasoner
 from prism.statechart import Statechart, Transition
-from prism.statechart.reasoner import Router
 
 Light = StrEnum("Light", ["OFF", "ON"])
 
@@ -89,14 +87,12 @@ def test_options_are_read_as_they_were_kept() -> None:
         "tiny",
         hosts=("http://one",),
         temperature=0.5,
-        assigned=(ModelAssignment("kind", "Lamp", hosts=(secret,), server="openai", hedge=True),),
+        assigned=(ModelAssignment("kind", "Lamp", hosts=(secret,), server="openai"),),
         models_file=("models.toml", "0f" * 32),
     )
     config = options.to_config()
     assert config["models"] == {
-        "assigned": [
-            {"by": "kind", "name": "Lamp", "host": [bare], "server": "openai", "hedge": True}
-        ],
+        "assigned": [{"by": "kind", "name": "Lamp", "host": [bare], "server": "openai"}],
         "file": "models.toml",
         "sha256": "0f" * 32,
     }
@@ -109,24 +105,8 @@ def test_options_are_read_as_they_were_kept() -> None:
         "tiny",
         hosts=("http://one",),
         temperature=0.5,
-        assigned=(
-            ModelAssignment("kind", "Lamp", hosts=(f"{secret}/v1",), server="openai", hedge=True),
-        ),
+        assigned=(ModelAssignment("kind", "Lamp", hosts=(f"{secret}/v1",), server="openai"),),
         models_file=("models.toml", "0f" * 32),
     )
     with pytest.raises(InputError, match="field 'models': cannot be"):
         read_reasoner({**config, "models": {"assigned": [{"for": "Lamp"}]}})
-
-
-def test_one_server_has_one_limit() -> None:
-    """Models on one server share its slots, whatever dialect they are asked in."""
-    one = Model("tiny", concurrency=2, assigned=assigned("kind Lamp"))
-    reasoner = make_reasoner(one, 0, None)
-    assert isinstance(reasoner, Router)
-    hosts = [part.client.servers[0] for part in reasoner.parts.values()]
-    assert hosts[0].traffic is hosts[1].traffic
-    other = ModelAssignment(
-        "kind", "Lamp", server="openai", hosts=("http://127.0.0.1:11434/v1",), concurrency=3
-    )
-    with pytest.raises(FieldValueError, match=r"one server: got 2 and 3"):
-        make_reasoner(Model("tiny", concurrency=2, assigned=(other,)), 0, None)

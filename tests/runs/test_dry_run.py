@@ -12,7 +12,7 @@ from prism.llm import Model
 from prism.runs import WriterOptions
 from prism.runs._dry_run import estimate
 from prism.social import Feed
-from prism.testing import FakeOllama, ReadingModel
+from prism.testing import FakeOllama
 from prism.worlds import SwitchModel
 
 PRICED = {"price_in": 1.0, "price_out": 4.0}
@@ -49,7 +49,7 @@ def test_equal_questions_are_counted_as_they_are_asked() -> None:
 @pytest.mark.slow
 def test_an_estimate_is_near_what_a_run_costs(tmp_path: Path) -> None:
     """Requests, tokens and money of a run that a model decides are those of the estimate, or so."""
-    with FakeOllama(reader=ReadingModel(), decision_models=[]) as server:
+    with FakeOllama(decision_models=[]) as server:
         model = Model("llama3.2", server.host, **PRICED)
         run = Run(Feed, 30, rounds=4, model=model, writer=WriterOptions())
         (asked,) = estimate(run).models

@@ -47,16 +47,14 @@ def test_turns_of_a_workflow_are_estimated(tmp_path: Path) -> None:
     assert (carried_out, list(tmp_path.iterdir())) == ([], [file])
 
 
-@pytest.mark.parametrize("storage", ["json", "sqlite"])
-@pytest.mark.sampled(2)
-def test_cycles_of_a_thinking_agent_are_estimated(storage: Any, tmp_path: Path) -> None:
+def test_cycles_of_a_thinking_agent_are_estimated(tmp_path: Path) -> None:
     """The memory is looked at and stays as it is; one that is missing is not made."""
     config, memory = tmp_path / "config.json", tmp_path / "memory"
     config.write_text("{}")
-    run = Run(world=config, memory=memory, storage=storage, rounds=40, model=Model("llama3.2"))
+    run = Run(world=config, memory=memory, rounds=40, model=Model("llama3.2"))
     few = estimate(run).models[0]
     assert not memory.exists()
-    with Memory.open(memory, storage=storage) as opened:
+    with Memory.open(memory) as opened:
         opened.add("story", "once " * 200)
         opened.commit()
     before = memory.read_bytes()

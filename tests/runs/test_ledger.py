@@ -1,6 +1,5 @@
 """A budget that several processes share."""
 
-import asyncio
 from pathlib import Path
 
 from prism.llm import Model
@@ -11,8 +10,8 @@ from prism.statechart import Budget
 
 def both(path: Path, **limits: float) -> tuple[SharedBudget, SharedBudget]:
     """Return the budgets of two processes that share one."""
-    first, second = (Ledger(path, sharer, **limits) for sharer in (0, 1))  # type: ignore[arg-type]
-    return SharedBudget(first), SharedBudget(second)
+    first, second = (SharedBudget(Ledger(path, **limits)) for _ in range(2))  # type: ignore[arg-type]
+    return first, second
 
 
 def test_calls_are_counted_for_all_together(tmp_path: Path) -> None:
@@ -38,35 +37,6 @@ def test_what_a_killed_run_has_spent_stays_spent(tmp_path: Path) -> None:
     assert [again.take(), again.take()] == [None, None]
     assert again.take() is not None
     assert again.calls == 4
-
-
-def test_tokens_are_reserved_across_processes(tmp_path: Path) -> None:
-    """A request waits while those of other processes may use what is left."""
-
-    async def reserve() -> None:
-        one, other = both(tmp_path / "budget", max_tokens=100)
-        await one.reserve(320)
-        waiting = asyncio.ensure_future(other.reserve(320))
-        done, _ = await asyncio.wait({waiting}, timeout=0.1)
-        assert not done
-
-        one.add(tokens=10)
-        one.release(320)
-        await asyncio.wait_for(waiting, 5)
-
-    asyncio.run(reserve())
-
-
-def test_nobody_waits_for_a_process_that_died(tmp_path: Path) -> None:
-    """What a process that ended had under way is forgotten."""
-
-    async def reserve() -> None:
-        one, other = both(tmp_path / "budget", max_tokens=100)
-        await one.reserve(320)
-        Ledger(tmp_path / "budget").forget(0)
-        await asyncio.wait_for(other.reserve(320), 5)
-
-    asyncio.run(reserve())
 
 
 def test_the_time_of_an_interruption_does_not_count(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from prism.social import Feed
 from prism.statechart import AgentState
 from prism.statechart.reasoner import Reasoner, Router
 from prism.statechart.reasoner._router import WINDOW
-from prism.testing import FakeOllama, FakeOpenAI, Fault, ReadingModel
+from prism.testing import FakeOllama, FakeOpenAI, Fault
 from tests.kit.commands import Prism
 from tests.kit.reasoners import answer, ask, crowd
 
@@ -231,7 +231,7 @@ def test_a_share_that_makes_no_sense_is_refused(
 
 def totals_beside_a_restart(kind: Any, folder: Path) -> Any:
     """Run on one server, which is away for four seconds behind its 400th question."""
-    with kind(reader=ReadingModel(), restarts={400: 4.0}) as server:
+    with kind(restarts={400: 4.0}) as server:
         dialect: Any = "openai" if kind is FakeOpenAI else "ollama"
         model = Model("llama3.2", hosts=(server.host,), mode="chat", server=dialect)
         run = Run(Feed, 220, rounds=5, seed=3, reasoner=model)

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Callable
 from copy import deepcopy
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,7 +13,6 @@ from prism import Run, replay
 from prism.errors import InputError
 from prism.runs import PolicyOptions
 from prism.runs._makers import make_reasoner
-from prism.runs._policy_schema import SCHEMA_NAME, policy_schema
 from prism.science import Policy
 from prism.social import Feed
 from prism.statechart import AgentState, PolicyReasoner, Question, RandomStream
@@ -32,25 +30,12 @@ CELLS = [
     {**POINT, "group": "superuser", "counts": [1, 0, 1], "probabilities": None},
     {**POINT, "group": None, "counts": [2, 2, 8], "probabilities": [0.2, 0.2, 0.6]},
 ]
-LOGIT = {
-    **POINT,
-    "base": "scrolling",
-    "groups": ["contributor", "critic"],
-    "covariates": ["relevance"],
-    "coefficients": {"composing": [1.0, -1.0, 2.0], "engaging_like": [0.0, 0.5, 1.0]},
-    "standard_errors": {"composing": [1, 1, 1], "engaging_like": [1, 1, 1]},
-    "covariance": [],
-    "n": 100,
-    "log_likelihood": -90.5,
-}
 DOCUMENT: dict[str, Any] = {
     "format": "prism.policy",
     "version": 1,
-    "model": "logit",
     "by": "archetype",
     "least": 10,
     "cells": CELLS,
-    "logits": [LOGIT],
 }
 
 
@@ -71,53 +56,11 @@ async def answered(question: Question) -> Any:
     return (await Policy.from_dict(DOCUMENT).reasoner().answer([question]))[0]
 
 
-async def test_a_logit_answers_for_its_groups() -> None:
-    """Probabilities are those of the logit: the exponentials of utilities, scaled."""
-    decision = await answered(asked("critic", 0.5))
-    # utilities of 1.0, 1.0 and 0: intercepts, groups, and half of each slope
-    assert decision.probabilities == {
-        "composing": 0.422319,
-        "engaging_like": 0.422319,
-        "scrolling": 0.155362,
-    }
-    assert (decision.source, decision.reason) == ("policy", None)
-
-
-async def test_what_a_question_tells_goes_before_what_the_agent_says() -> None:
-    """A covariate among the details of a question, such as likes, is taken from there."""
-    told = replace(asked("critic", 0.0), details={"relevance": 0.5})
-    assert (await answered(told)).probabilities == (
-        await answered(asked("critic", 0.5))
-    ).probabilities
-
-
-@pytest.mark.parametrize(
-    ("context", "attributes", "of_agent"),
-    [
-        ({"votes": 0.5}, {}, 9.0),
-        (SimpleNamespace(votes=0.5), {}, 9.0),
-        (SimpleNamespace(attributes={"votes": 0.5}, votes=9.0), {}, 9.0),
-        ({}, {"votes": 0.5}, 9.0),
-        (None, {}, 0.5),
-    ],
-)
-async def test_a_covariate_is_looked_up_in_the_context_and_then_in_the_agent(
-    context: Any, attributes: dict[str, float], of_agent: float
-) -> None:
-    """Columns of a table go before what an object itself has."""
-    document = deepcopy(DOCUMENT)
-    document["logits"][0]["covariates"] = ["votes"]
-    question = replace(asked("critic"), context=context)
-    question.agent.attributes, question.agent.votes = attributes, of_agent
-    (decision,) = await Policy.from_dict(document).reasoner().answer([question])
-    assert decision.probabilities == (await answered(asked("critic", 0.5))).probabilities
-
-
-async def test_shares_answer_where_a_logit_does_not() -> None:
-    """A group outside of the logit has its own shares, one that is not identified those of all."""
+async def test_groups_answer_for_themselves_or_all_together() -> None:
+    """A group has its own shares, one that is not identified those of all."""
     own, pooled = await answered(asked("lurker")), await answered(asked("superuser"))
     assert list(own.probabilities.values()) == [0.1, 0.2, 0.7]
-    assert own.reason == "shares of the group, as its logit does not answer"
+    assert (own.source, own.reason) == ("policy", None)
     assert list(pooled.probabilities.values()) == [0.2, 0.2, 0.6]
     assert (pooled.source, pooled.reason) == ("policy", "pooled over all groups")
 
@@ -160,10 +103,6 @@ WRONG: dict[str, tuple[Change, str]] = {
         "at most 1",
     ),
     "cells[0].counts[0]": (lambda d: d["cells"][0]["counts"].__setitem__(0, "1"), "a whole number"),
-    "logits[0].coefficients.composing[0]": (
-        lambda d: d["logits"][0]["coefficients"]["composing"].__setitem__(0, None),
-        "a number",
-    ),
 }
 
 CONTRADICTIONS: dict[str, tuple[Change, str]] = {
@@ -173,19 +112,6 @@ CONTRADICTIONS: dict[str, tuple[Change, str]] = {
     ),
     "cells[1].counts": (lambda d: d["cells"][1].update(counts=[1]), "must have 3 items"),
     "cells[3]": (lambda d: d["cells"].append(deepcopy(d["cells"][0])), "as cells.0."),
-    "logits[0].groups": (
-        lambda d: d["logits"][0].update(groups=["critic", "critic"]),
-        "must not name anything twice",
-    ),
-    "logits[0].log_likelihood": (
-        lambda d: d["logits"][0].update(log_likelihood=2**70),
-        "is too large: 1.18e",
-    ),
-    "logits[0].base": (lambda d: d["logits"][0].update(base="idle"), "one of the options"),
-    "logits[0].coefficients.composing": (
-        lambda d: d["logits"][0]["coefficients"].update(composing=[1.0]),
-        "must have 3 items",
-    ),
 }
 
 
@@ -212,19 +138,6 @@ def test_what_is_wrong_in_a_file_is_said_with_its_line(tmp_path: Path) -> None:
         Policy.from_file(path)
 
     assert (error.value.line, error.value.field) == (places[1], "cells[1].counts")
-
-
-def test_the_schema_and_the_reader_agree() -> None:
-    """What the published schema refuses the reader does, and the good document passes both."""
-    jsonschema = pytest.importorskip("jsonschema")
-    published = json.loads((DOCS / SCHEMA_NAME).read_text(encoding="utf-8"))
-    assert published == json.loads(json.dumps(policy_schema(Policy)))
-    validator = jsonschema.Draft202012Validator(published)
-    assert validator.is_valid(json.loads(Policy.from_dict(DOCUMENT).to_json()))
-    for change, _ in WRONG.values():
-        document = deepcopy(DOCUMENT)
-        change(document)
-        assert not validator.is_valid(document)
 
 
 def test_a_run_by_a_policy_file_is_kept_and_repeated(tmp_path: Path) -> None:

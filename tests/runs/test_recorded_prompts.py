@@ -16,10 +16,11 @@ from prism.llm import Model
 from prism.runlog import read_prompts
 from prism.runs import Observer, WriterOptions
 from prism.social import Feed
-from prism.testing import Asked, FakeOllama
+from prism.testing import FakeOllama
 from tests.kit import processes
 from tests.kit.commands import MAIN
 from tests.kit.kept import begin
+from tests.kit.models import varied
 from tests.kit.waiting import has_ended, wait_until
 
 ROUNDS = 4
@@ -28,11 +29,6 @@ IDS = ("decision_id", "text_id")
 
 class StoppedError(Exception):
     """Stops a run between two rounds."""
-
-
-def varied(asked: Asked) -> str:
-    """Choose differently from prompt to prompt, and the same in every run."""
-    return asked.options[sum(map(ord, asked.prompt)) % len(asked.options)]
 
 
 def options(server: FakeOllama, agents: int = 25, rounds: int = ROUNDS) -> Run[Any]:

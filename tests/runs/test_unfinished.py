@@ -22,7 +22,7 @@ from prism.social import Feed
 from prism.statechart import AgentState as S
 from prism.statechart import Budget, Decision, Question
 from prism.telemetry.events import DECISION
-from prism.testing import FakeOllama, FakeOpenAI, ReadingModel
+from prism.testing import FakeOllama, FakeOpenAI
 from tests.kit import processes
 from tests.kit.commands import MAIN
 from tests.kit.waiting import wait_until
@@ -64,7 +64,7 @@ def stopped(server: FakeOllama, folder: Path, **settings: Any) -> None:
 @pytest.mark.slow
 def test_answers_of_unfinished_rounds_are_not_paid_for_again(tmp_path: Path) -> None:
     """A resumed run asks only what it had not asked, and its log has every answer as it was."""
-    with FakeOllama(models=["tiny"], reader=ReadingModel()) as server:
+    with FakeOllama(models=["tiny"]) as server:
         stopped(server, tmp_path)
         before, asked = decisions(tmp_path), server.asked
         outcome = resume(tmp_path)
@@ -77,7 +77,7 @@ def test_answers_of_unfinished_rounds_are_not_paid_for_again(tmp_path: Path) -> 
 
 def test_a_budget_knows_of_requests_behind_the_last_checkpoint(tmp_path: Path) -> None:
     """What a stopped run had spent counts, so that the server is never asked beyond the budget."""
-    with FakeOllama(models=["tiny"], reader=ReadingModel()) as server:
+    with FakeOllama(models=["tiny"]) as server:
         stopped(server, tmp_path, max_calls=25)
         outcome = resume(tmp_path)
         assert server.asked == 25
@@ -88,7 +88,7 @@ def test_a_budget_knows_of_requests_behind_the_last_checkpoint(tmp_path: Path) -
 
 def test_trials_before_a_run_was_resumed_are_told(tmp_path: Path) -> None:
     """The parts of what was spent add up to the total, of money, too."""
-    with FakeOpenAI(models=["tiny"], reader=ReadingModel()) as server:
+    with FakeOpenAI(models=["tiny"]) as server:
         prices: Any = {"price_in": 0.5, "price_out": 0.5}
         model = Model("tiny", (server.host,), server="openai", mode="chat", **prices)
         begun = Run(Feed, 15, rounds=3, ticks=8, seed=2, reasoner=model)
@@ -116,7 +116,7 @@ def drawn(folder: Path) -> list[tuple[Any, ...]]:
 @pytest.mark.slow
 def test_a_resumed_run_samples_as_one_that_was_not_stopped(tmp_path: Path) -> None:
     """A model with a temperature is asked with the same seeds, and a replay needs no model."""
-    with FakeOllama(models=["tiny"], reader=ReadingModel()) as server:
+    with FakeOllama(models=["tiny"]) as server:
         options(server, temperature=0.9).keep(tmp_path / "whole")
         stopped(server, tmp_path / "stopped", temperature=0.9)
         asked = server.asked
@@ -135,7 +135,7 @@ def test_a_resumed_run_samples_as_one_that_was_not_stopped(tmp_path: Path) -> No
 @pytest.mark.slow
 def test_recorded_prompts_are_asked_again(tmp_path: Path) -> None:
     """Where every prompt is to be on record the model is asked anew, and each has its record."""
-    with FakeOllama(models=["tiny"], reader=ReadingModel()) as server:
+    with FakeOllama(models=["tiny"]) as server:
         stopped(server, tmp_path, record_prompts=True)
         asked = server.asked
         resume(tmp_path)
@@ -161,7 +161,7 @@ def test_a_killed_process_has_written_down_its_requests(tmp_path: Path, limit: i
             started[-1].kill()
         return 0.01
 
-    with FakeOllama(models=["tiny"], reader=ReadingModel(), latency=kill_when_due) as server:
+    with FakeOllama(models=["tiny"], latency=kill_when_due) as server:
         asking = [sys.executable, "-c", MAIN]
         begin_line = [
             *(
@@ -194,7 +194,7 @@ def test_a_killed_process_has_written_down_its_requests(tmp_path: Path, limit: i
 @pytest.mark.slow
 def test_a_run_that_has_parted_from_another_asks_once(tmp_path: Path) -> None:
     """It takes the other run's answers, then those that it had before it was killed."""
-    with FakeOllama(models=["tiny"], reader=ReadingModel()) as server:
+    with FakeOllama(models=["tiny"]) as server:
         run = options(server)
         run.keep(tmp_path / "first")
         again = ReplayOptions(tmp_path / "first", model=run.reasoner, then="model")

@@ -65,7 +65,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def found(runs: Path) -> Comparison:
     """Return the comparison of all runs."""
-    return compare(runs / "plain", runs / "warned", resamples=199)
+    return compare(runs / "plain", runs / "warned")
 
 
 def last(folder: Path, seed: int) -> float:
@@ -84,7 +84,9 @@ def test_pairs_are_compared_as_scipy_would(runs: Path, found: Comparison) -> Non
     assert row.p == pytest.approx(
         stats.wilcoxon(moved, method=stats.PermutationMethod(n_resamples=10_000)).pvalue
     )
-    assert row.low <= row.difference <= row.high
+    expected = stats.ttest_rel(second, first)
+    assert (row.low, row.high) == pytest.approx(tuple(expected.confidence_interval(0.95)))
+    assert row.t_p == pytest.approx(expected.pvalue)
     tested = [each for each in found.differences if each.p is not None]
     assert (
         min(each.p_holm for each in tested)
@@ -99,7 +101,7 @@ def test_pairs_are_compared_as_scipy_would(runs: Path, found: Comparison) -> Non
 @pytest.mark.slow
 def test_a_folder_of_groups_and_patterns_name_the_same_runs(runs: Path, found: Comparison) -> None:
     """The folders that hold runs are groups; a pattern names several runs of one."""
-    below = compare(runs, resamples=199, measures=["reached"])
+    below = compare(runs, measures=["reached"])
     pattern = str(runs / "war*" / "seed-[0-5]")
     assert [group.label for group in below.groups] == list(BOTH)
     assert below.differences[0].difference == found.differences[0].difference
@@ -203,8 +205,8 @@ def test_the_page_has_figures(runs: Path, tmp_path: Path) -> None:
     assert "<h1>warned against plain</h1>" in found.html()
     assert "likes" not in found.html()  # a world that is no feed has none
     names = re.findall(r'<section id="(\w+)"', found.html())
-    assert names == ["groups", "effects", "differences", "rounds", "distributions"]
-    assert "band: 95% bootstrap interval of the mean" in found.html()
+    assert names == ["groups", "effects", "differences", "rounds"]
+    assert "band: 95% interval of the mean" in found.html()
     saved = found.save_figures(tmp_path, "pdf")
     assert "effects.pdf" in {path.name for path in saved}
     for path in saved:
@@ -225,7 +227,7 @@ def test_methods_tell_several_groups_and_the_level_as_it_is(found: Comparison) -
     said = some.methods()
     assert "warned, reminded were compared with plain in 18 runs" in said
     assert "in 6 pairs of the same seed." in said
-    assert "have 97.5% bootstrap intervals" in said
+    assert "have 97.5% intervals (Student's)." in said
     assert "The p-values of 1 test were corrected" in said
     assert "warned was compared with plain" in replace(some, groups=found.groups).methods()
 
@@ -238,7 +240,8 @@ def test_the_command_writes_table_page_and_figures(prism: Prism, runs: Path) -> 
     assert ran.status == 0, ran.err
     told = "warned/seed-3 (1 run) against plain/seed-3 (1 run) (the first), in 1 pair of the same"
     assert ran.out.startswith(told)
-    assert "1 pair: no p-value but 1 is possible" in ran.err
+    assert "no tests" in ran.out
+    assert " p " not in ran.out
     assert (prism.folder / "p.html").read_bytes().startswith(b"<!DOCTYPE html>")
     assert [path.name for path in (prism.folder / "f").iterdir()] == ["rounds-1.svg"]
     figure = (prism.folder / "f" / "rounds-1.svg").read_text()
@@ -279,13 +282,9 @@ def test_long_names_of_groups_take_no_room_from_interval_and_p(prism: Prism, run
 def test_a_precision_tells_how_many_seeds_it_takes(
     prism: Prism, runs: Path, found: Comparison
 ) -> None:
-    """The narrower the interval, the more; distributions and equal runs have no number."""
+    """The narrower the interval, the more."""
     rough, fine = (found.seeds_for(width)["seeds"].to_list() for width in (0.1, 0.05))
-    kinds = [row.kind for row in found.differences]
     assert rough[0] < fine[0]
-    assert {seeds for seeds, kind in zip(fine, kinds, strict=True) if kind == "distribution"} == {
-        None
-    }
     with pytest.raises(FieldValueError, match="half_width must be above 0"):
         found.seeds_for(0)
 
@@ -295,6 +294,48 @@ def test_a_precision_tells_how_many_seeds_it_takes(
     assert "an interval of ±0.05 takes about so many seeds" in " ".join(ran.out.split())
     assert prism("compare", *few, *asked, "0.05", "--format", "json").rows[0]["seeds"] == fine[0]
     assert "--precision must be above 0" in prism("compare", *few, *asked, "0").err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("seeds", "compared_as"), [((1, 2, 3), "pairs"), ((1, 2, 3), "groups")])
+def test_table_page_latex_and_json_have_the_interval_of_scipy(
+    prism: Prism, runs: Path, seeds: tuple[int, ...], compared_as: str
+) -> None:
+    """Student's of pairs, Welch's of groups: the same ends wherever a reader looks."""
+    for name in BOTH:
+        for seed in seeds:
+            copytree(runs / name / f"seed-{seed}", prism.folder / name / f"seed-{seed}")
+    asked = ("compare", *BOTH, "--measure", "reached", "--as", compared_as)
+    (row,) = prism(*asked, "--format", "json").rows
+    first, second = ([last(runs / name, seed) for seed in seeds] for name in BOTH)
+    is_paired = compared_as == "pairs"
+    test = (
+        stats.ttest_rel(second, first)
+        if is_paired
+        else stats.ttest_ind(second, first, equal_var=False)
+    )
+    low, high = test.confidence_interval(0.95)
+    assert (row["low"], row["high"], row["t_p"]) == pytest.approx((low, high, test.pvalue))
+    ran = prism(*asked, "--page", "p.html", "--paper", "paper")
+    told = "Student's" if is_paired else "Welch's"
+    assert f"(95%, {told})" in " ".join(ran.out.split())
+    latex = (prism.folder / "paper" / "differences.tex").read_text()
+    assert f"{low:.3g} & {high:.3g}" in latex
+    assert f"95% intervals ({told})" in (prism.folder / "paper" / "methods.md").read_text()
+    assert f"{low:.3g}"[:5] in (prism.folder / "p.html").read_text()
+
+
+def test_one_run_against_one_run_has_no_p(prism: Prism, runs: Path) -> None:
+    """What differs is told, and that no test is possible, on paper as in data."""
+    few = [runs / name / "seed-0" for name in BOTH]
+    found = compare(*few)
+    assert {row.p for row in found.differences} == {None}
+    assert {row.low for row in found.differences} == {None}
+    remarks = {row.remark for row in found.differences if row.difference}
+    assert remarks == {"one run against one run: no test"}
+    assert "one run against one run: no test" in found.html()
+    found.save_paper(prism.folder / "paper")
+    assert "reached" in (prism.folder / "paper" / "differences.tex").read_text()
 
 
 def test_the_command_writes_data(prism: Prism, runs: Path) -> None:

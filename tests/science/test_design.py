@@ -48,7 +48,7 @@ def gaps(done: Batch, **levels: Any) -> list[float]:
 @pytest.mark.slow
 def test_each_arm_is_compared_with_its_control_at_each_setting(done: Batch) -> None:
     """Pairs have the same parameters and the same seed."""
-    found = compare(done.folder, resamples=99)
+    found = compare(done.folder)
     assert [group.label for group in found.groups] == ["plain", "warned"]
     assert [row.setting for row in found.differences] == [
         *("friends=2, tiring=0.1", "friends=2, tiring=0.9"),
@@ -65,17 +65,17 @@ def test_each_arm_is_compared_with_its_control_at_each_setting(done: Batch) -> N
 @pytest.mark.slow
 def test_what_is_not_within_is_averaged_by_seed(done: Batch) -> None:
     """The unit stays the seed: runs that share their random numbers are not counted twice."""
-    within = compare(done.folder, within=["friends"], resamples=99)
+    within = compare(done.folder, within=["friends"])
     assert [row.setting for row in within.differences] == ["friends=2", "friends=6"]
     assert [row.runs_first for row in within.differences] == [4, 4]
     own = gaps(done, friends=6)
     assert within.differences[1].difference == pytest.approx(sum(own) / 4)
 
-    by = compare(done.folder, by="friends", within=[], resamples=99)
+    by = compare(done.folder, by="friends", within=[])
     assert [group.label for group in by.groups] == ["friends=2", "friends=6"]
     assert [(row.setting, row.runs_first) for row in by.differences] == [("", 4)]
     # a figure has the effect over each of the others
-    assert [row.setting for row in compare(done.folder, resamples=99).over] == [
+    assert [row.setting for row in compare(done.folder).over] == [
         *("friends=2", "friends=6", "tiring=0.1", "tiring=0.9"),
     ]
 
@@ -156,7 +156,7 @@ def test_a_factor_that_seeds_determine_has_no_effect_of_its_own() -> None:
 @pytest.mark.slow
 def test_main_effects_and_interactions_are_those_of_the_balanced_design(done: Batch) -> None:
     """F of a main effect is, by hand, its sum of squares over that of the residuals."""
-    found = compare(done.folder, resamples=99).model
+    found = compare(done.folder).model
     assert found is not None
     assert found["term"].to_list() == [
         *("arm", "friends", "tiring", "arm x friends", "arm x tiring", "friends x tiring"),
@@ -176,11 +176,11 @@ def test_tables_alone_are_compared_as_logs_are(done: Batch, tmp_path: Path) -> N
     """Where no log is kept, measures come from the tables, and are the same."""
     tables = batch(done.plan, tmp_path / "out", keep="tables", workers=2).folder
     names = ["reached", "reached_mean", "transitions"]
-    one, other = (compare(each, measures=names, resamples=99) for each in (done.folder, tables))
+    one, other = (compare(each, measures=names) for each in (done.folder, tables))
     assert one.table().equals(other.table())
     assert one.model.equals(other.model)
     # a share of states is in logs alone
-    logs = compare(done.folder, measures=[*names, "share_spreader"], resamples=99)
+    logs = compare(done.folder, measures=[*names, "share_spreader"])
     assert logs.table().filter(measure="reached").equals(one.table().filter(measure="reached"))
     with pytest.raises(InputError, match="unknown measure"):
         compare(tables, measures=["share_spreader"])
@@ -201,7 +201,7 @@ def test_a_factor_that_nothing_varies_is_refused(done: Batch) -> None:
 @pytest.mark.slow
 def test_the_page_shows_effects_over_parameters(done: Batch) -> None:
     """A figure for each parameter, and the table of the model."""
-    found = compare(done.folder, resamples=99)
+    found = compare(done.folder)
     page = found.html()
     assert 'id="over"' in page
     assert 'id="model"' in page
@@ -214,7 +214,7 @@ def test_rounds_are_drawn_at_each_setting_with_lines_at_treatments(
     done: Batch, tmp_path: Path
 ) -> None:
     """Runs with other parameters are not averaged in one curve, unless that is asked for."""
-    found = compare(done.folder, resamples=99)
+    found = compare(done.folder)
     rounds = found.rounds(["reached"])
     alone = done.rounds().filter(arm="warned", friends=6, tiring=0.1, round=5)["reached"].mean()
     at_setting = rounds.filter(group="warned", setting="friends=6, tiring=0.1", round=5)
@@ -226,7 +226,7 @@ def test_rounds_are_drawn_at_each_setting_with_lines_at_treatments(
     for text, setting in zip(drawn, rounds["setting"].unique(maintain_order=True), strict=True):
         assert f"Mean of reached in each round, {setting}" in text
         assert 'stroke-dasharray="4,3"' in text
-    averaged = compare(done.folder, within=[], resamples=99).rounds(["reached"])
+    averaged = compare(done.folder, within=[]).rounds(["reached"])
     assert "setting" not in averaged.columns
     assert set(averaged["runs"]) == {16}
 
@@ -277,7 +277,7 @@ def test_arms_are_averaged_over_the_settings_that_both_have(done: Batch, tmp_pat
         if given.arm == "warned" and dict(given.parameters) == {"friends": 2, "tiring": 0.9}:
             rmtree(cut / run.name)
 
-    found = compare(cut, within=["friends"], resamples=99)
+    found = compare(cut, within=["friends"])
     few, many = (gaps(done, friends=2, tiring=0.1), gaps(done, friends=6))
     assert [row.setting for row in found.differences] == ["friends=2", "friends=6"]
     assert found.differences[0].difference == pytest.approx(sum(few) / 4)
@@ -313,10 +313,10 @@ def test_runs_that_end_at_different_rounds_are_compared_with_a_note(tmp_path: Pa
     plan = Plan({"world": "rumour", "agents": 9, "seeds": 2, "vary": {"rounds": [2, 4]}})
     folder = batch(plan, tmp_path / "out", workers=1).folder
     told = "the runs ended in rounds 2 to 4: each counts with its last round up to 4"
-    assert told in compare(folder, resamples=9).notes
-    cut = compare(folder, to_round=2, resamples=9).notes
+    assert told in compare(folder).notes
+    cut = compare(folder, to_round=2).notes
     assert not any("ended" in note for note in cut)
-    late = compare(folder, from_round=3, resamples=9).notes
+    late = compare(folder, from_round=3).notes
     assert "2 of 4 runs are left out, since they ended before round 3" in late
     assert told not in late
 
@@ -329,9 +329,9 @@ def test_measures_of_agents_are_named_where_they_are_left_out(tmp_path: Path) ->
     plan = {"world": str(world), "agents": 5, "seeds": 2, "vary": {"rate": [0.1, 0.2]}}
     batch(Plan(plan), tmp_path / "out", workers=1)
     note = "measures of agents are compared only if they are named: trusting_of_own"
-    found = compare(tmp_path / "out", resamples=19)
+    found = compare(tmp_path / "out")
     assert {each.measure for each in found.differences} == {"everybody"}
     assert note in found.notes
-    named = compare(tmp_path / "out", resamples=19, measures=["trusting_of_own"])
+    named = compare(tmp_path / "out", measures=["trusting_of_own"])
     assert {each.measure for each in named.differences} == {"trusting_of_own"}
     assert note not in named.notes

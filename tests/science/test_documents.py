@@ -10,40 +10,13 @@ from typing import Any
 import pytest
 
 from prism.errors import InputError
-from prism.runs._policy_schema import policy_schema
-from prism.science import Plan, Policy
+from prism.science import Plan
 from prism.science._plan_file import plan_schema
 from prism.social import Feed
 from prism.worlds._treatment_tables import treatments_in, treatments_schema
 
 jsonschema = pytest.importorskip("jsonschema")
 
-POINT = {"state": "evaluating", "event": "decides", "options": ["a", "b"]}
-POLICY: dict[str, Any] = {
-    "format": "prism.policy",
-    "version": 1,
-    "model": "logit",
-    "by": "archetype",
-    "least": 10,
-    "cells": [
-        {**POINT, "group": "lurker", "counts": [1, 3], "probabilities": [0.25, 0.75], "agents": 2},
-        {**POINT, "group": None, "counts": [1, 0], "probabilities": None},
-    ],
-    "logits": [
-        {
-            **POINT,
-            "base": "a",
-            "groups": ["x", "y"],
-            "covariates": [],
-            "coefficients": {"b": [0.5, 1]},
-            "standard_errors": {"b": [1, 1]},
-            "covariance": [[1, 0], [0, 1]],
-            "n": 9,
-            "log_likelihood": -3,
-        }
-    ],
-    "sources": [{"run": "r", "log_sha256": "0", "decisions": 9, "left_out": {"fallback": 1}}],
-}
 TREATMENTS: dict[str, Any] = {
     "treatment": [
         {"kind": "set", "round": 2, "parameters": {"feed": "random"}},
@@ -114,13 +87,11 @@ def refusal(read: Callable[[Any], object], document: dict[str, Any]) -> str:
 
 
 SCHEMAS = {
-    "policy": policy_schema(Policy),
     "treatments": treatments_schema(Feed),
     "plan": plan_schema(),
 }
 Case = tuple[str, dict[str, Any], Callable[[Any], object], str]
 CASES: list[Case] = [
-    ("policy", POLICY, Policy.from_dict, "must have|add up|same|must be one|twice|must name|base"),
     ("treatments", TREATMENTS, read_tables, "cannot be"),
     ("plan", PLAN, Plan, "twice|also|below its high|another arm|social"),
 ]

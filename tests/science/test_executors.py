@@ -1,7 +1,5 @@
 """Batches on executors: the same bytes, whoever carries them out, and what becomes of lost work."""
 
-import os
-import signal
 import threading
 from collections.abc import Callable
 from concurrent.futures import (
@@ -26,11 +24,8 @@ from prism.science import (
     Plan,
     batch,
     fit,
-    merge_batches,
     resume_batch,
 )
-from prism.science._batch_parts import Part
-from tests.kit.commands import Prism
 from tests.kit.dice import tree
 
 SMALL: dict[str, Any] = {"world": "rumour", "agents": 20, "rounds": 3, "seeds": 3}
@@ -183,140 +178,3 @@ def test_a_fit_goes_through_the_same_door(tmp_path: Path) -> None:
         found = fit(plan, tmp_path / "out", samples=20, generations=2, executor=threads)
     assert found.is_complete
     assert len(found.points) == 30
-
-
-def parts_of(plan: Plan, folder: Path, count: int, **options: Any) -> list[Path]:
-    """Carry out each part of a batch by itself, in the wrong order."""
-    return [
-        batch(plan, folder / f"{number}", part=f"{number}/{count}", workers=1, **options).folder
-        for number in range(count, 0, -1)
-    ]
-
-
-@pytest.mark.slow
-def test_parts_come_to_the_same_bytes(whole: Path, tmp_path: Path) -> None:
-    """Two parts, carried out apart and merged in any order, are the batch as a whole."""
-    parts = parts_of(Plan(SMALL), tmp_path, 2)
-    assert [len(list(each.glob("*/seed-*"))) for each in parts] == [1, 2]
-    merged = merge_batches(parts, tmp_path / "merged")
-    assert merged.is_complete
-    assert tree(merged.folder) == tree(whole)
-
-
-@pytest.mark.slow
-def test_parts_without_logs_come_to_the_same_tables(whole: Path, tmp_path: Path) -> None:
-    """Rows of parts are merged, too."""
-    merged = merge_batches(parts_of(Plan(SMALL), tmp_path, 2, keep="tables"), tmp_path / "merged")
-    for name in ("results.csv", "rounds.csv"):
-        assert (merged.folder / name).read_bytes() == (whole / name).read_bytes()
-
-
-@pytest.mark.slow
-def test_parts_that_do_not_fit_are_refused(whole: Path, tmp_path: Path) -> None:
-    """A batch that is no part, a part that is missing or twice there, and one of another batch."""
-    one, two = parts_of(Plan(SMALL), tmp_path, 2)[::-1]
-    other = batch(Plan({**SMALL, "rounds": 2}), tmp_path / "other", part="2/2", workers=1).folder
-    for parts, problem in (
-        ([whole], "is not part of a batch"),
-        ([two], "needs all parts: 1 missing"),
-        ([one, one], "is part 1 of 2, which does not match"),
-        ([one, other], "belongs to another batch"),
-        ([], "needs all parts"),
-    ):
-        with pytest.raises(InputError, match=problem):
-            merge_batches(parts, tmp_path / "merged")
-    assert not (tmp_path / "merged").exists()
-
-
-@pytest.mark.parametrize("part", ["3/2", "0/2", "2", "a/b", "1/2/3"])
-def test_a_part_is_one_of_several(part: str, tmp_path: Path) -> None:
-    """Anything else is refused before anything is written."""
-    with pytest.raises(InputError, match="must be K/N, such as 1/4"):
-        batch(Plan(SMALL), tmp_path / "out", part=part)
-    assert not (tmp_path / "out").exists()
-
-
-def test_each_part_has_a_fixed_share_of_the_budget() -> None:
-    """Shares add up to the whole, and one of nothing is refused."""
-    shares = [Part(number, 4).budget({"max_calls": 10, "deadline": 3.0}) for number in (1, 2, 3, 4)]
-    assert [each["max_calls"] for each in shares] == [3, 3, 2, 2]
-    assert {each["deadline"] for each in shares} == {3.0}
-    with pytest.raises(InputError, match="is 3, too few for 4 parts"):
-        Part(1, 4).budget({"max_tokens": 3})
-
-
-CLUSTER = """\
-from concurrent.futures import ThreadPoolExecutor
-
-
-def threads():
-    return ThreadPoolExecutor(1)
-
-
-def nothing():
-    return None
-"""
-
-
-@pytest.mark.slow
-def test_a_function_names_the_executor(whole: Path, prism: Prism) -> None:
-    """``--on FILE.py:FUNCTION`` carries the batch out; what returns no executor is refused."""
-    file = Path("cluster_of_mine.py")
-    file.write_text(CLUSTER)
-    Path("plan.toml").write_text('world = "rumour"\nagents = 20\nrounds = 3\nseeds = 3\n')
-    done = prism("batch", "plan.toml", "--on", f"{file}:threads", "--out", "out")
-    assert done.status == 0, done.err
-    assert tree(Path("out", "all")) == tree(whole / "all")
-
-    for named, said in (
-        (f"{file}:nothing", "must return a concurrent.futures.Executor, got NoneType"),
-        (f"{file}:missing", "has no attribute 'missing'"),
-        ("nowhere.py:make", "--on names nowhere.py, but there is no such file"),
-        ("mars", "--on must be one of dask:ADDRESS, ray:ADDRESS, FILE.py:FUNCTION, got 'mars'"),
-    ):
-        refused = prism("batch", "plan.toml", "--on", named, "--out", "o")
-        assert refused.status == 2
-        assert said in refused.err
-    both = prism("batch", "plan.toml", "--on", "dask:x", "--workers", 2, "--out", "o")
-    assert "--workers has no effect with --on" in both.err
-
-
-@pytest.mark.slow
-def test_parts_are_merged_by_a_command(prism: Prism) -> None:
-    """``--part`` and ``prism merge`` come to the batch as a whole."""
-    Path("plan.toml").write_text('world = "rumour"\nagents = 20\nrounds = 3\nseeds = 2\n')
-    for number in (1, 2):
-        assert (
-            prism("batch", "plan.toml", "--part", f"{number}/2", "--out", f"p{number}").status == 0
-        )
-    merged = prism("merge", "p1", "p2", "--out", "all")
-    assert merged.status == 0, merged.err
-    assert "2 of 2 runs are complete" in merged.err + merged.out
-
-
-@pytest.mark.slow
-def test_dask_writes_the_same_bytes_though_a_worker_is_killed(tmp_path: Path) -> None:
-    """A cluster of Dask loses a worker in the middle, and comes to the same folders."""
-    distributed = pytest.importorskip("distributed")
-    plan = Plan({"agents": 60, "rounds": 6, "seeds": 4})
-    whole = batch(plan, tmp_path / "whole", workers=2).folder
-    with (
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=None, host="127.0.0.1"
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        killed: list[int] = []
-
-        class Killer(BatchObserver):
-            def run_ended(self, run: BatchRun) -> None:
-                if not killed:
-                    killed.extend(client.run(os.getpid).values())
-                    os.kill(killed[0], signal.SIGKILL)
-
-        executor = client.get_executor(pure=False)
-        found = batch(plan, tmp_path / "out", executor=executor, observer=Killer())
-
-    assert killed
-    assert found.is_complete
-    assert tree(found.folder) == tree(whole)

@@ -24,8 +24,9 @@ from prism.statechart import (
     social_feed_chart,
 )
 from prism.statechart.reasoner import Router
-from prism.testing import FakeOllama, ReadingModel, ScriptedWriter
+from prism.testing import FakeOllama, ScriptedWriter
 from prism.worlds import SwitchModel
+from tests.kit.models import varied
 from tests.kit.runs import LoggedRun
 
 REPLY, RESHARE = AgentState.ENGAGING_REPLY, AgentState.ENGAGING_RESHARE
@@ -216,7 +217,7 @@ def test_a_long_thread_says_what_is_left_out(run_logged: Any) -> None:
 @pytest.mark.parametrize("preset", ["classic", "participation"])
 def test_a_run_is_repeated_and_resumed_with_its_acts(tmp_path: Path, preset: str) -> None:
     """A replay writes the same bytes without the model, and so does a run that goes on."""
-    with FakeOllama(reader=ReadingModel(), decision_models=[]) as server:
+    with FakeOllama(choose=varied, decision_models=[]) as server:
         model = Model("llama3.2", hosts=(server.host,), reasons=True)
         run = Run(
             Feed,
@@ -238,28 +239,11 @@ def test_a_run_is_repeated_and_resumed_with_its_acts(tmp_path: Path, preset: str
     assert Run.from_config(run.to_config(), tmp_path).to_config() == run.to_config()
 
 
-def test_runs_of_earlier_versions_are_read(tmp_path: Path) -> None:
-    """A run.json of the feed without a world is read; a model chose from the plain options then."""
-    told = {"agents": "4", "posts": None, "rounds": 3, "ticks_per_round": 5, "seed": 7}
-    config = {**told, **Model("tiny").to_config(), "inputs": {}}
-    now = Run.from_config(config, Path("run.json"))
-    assert (now.rounds, now.ticks, now.seed) == (3, 5, 7)
-    assert now.to_config()["parameters"]["model_acts"] is False
-    assert now.world_with_parameters.parameters == Parameters.preset("classic")
-    assert "model_acts" not in Run(Feed, 4).to_config()["parameters"]
-
-    tmp_path.joinpath("run.json").write_text(
-        json.dumps({"prism": "0", "schema": 1, "config": config})
-    )
-    with pytest.raises(InputError, match=r"was begun by an earlier version .*start a new run"):
-        resume(tmp_path)
-
-
 @pytest.mark.parametrize("options", [[REPLY, AgentState.SCROLLING], [AgentState.SCROLLING]])
 def test_a_calibrated_policy_has_the_options_of_its_runs(options: list[AgentState]) -> None:
     """What was fitted to decisions of a model is offered what the model was offered."""
     cell = Cell("evaluating", "decides", tuple(options), "lurker", tuple(1 for _ in options))
-    policy = Policy("markov", "archetype", 1, (cell,))
+    policy = Policy("archetype", 1, (cell,))
     assert policy.reasoner().chooses_acts == (REPLY in options)
 
 
@@ -276,7 +260,7 @@ def test_a_replay_of_a_policy_offers_what_it_was_offered(run_logged: Any, tmp_pa
 @pytest.mark.slow
 def test_runs_with_acts_are_resumed_and_replayed(tmp_path: Path) -> None:
     """Killed behind its last checkpoint, a run goes on as if it had not been; so does a replay."""
-    with FakeOllama(models=["tiny"], reader=ReadingModel()) as server:
+    with FakeOllama(models=["tiny"], choose=varied) as server:
         run = feed_at(server)
         whole, asked = kept(run, tmp_path / "whole"), server.asked
         resumed = killed_and_resumed(run, tmp_path / "stopped")
@@ -293,7 +277,7 @@ def test_runs_with_acts_are_resumed_and_replayed(tmp_path: Path) -> None:
 @pytest.mark.sampled(2)
 def test_a_run_with_acts_is_switched_to_another_model(begins: str, tmp_path: Path) -> None:
     """Who is switched has all acts of a model from then on, also resumed and replayed."""
-    with FakeOllama(models=["tiny", "large"], reader=ReadingModel()) as server:
+    with FakeOllama(models=["tiny", "large"], choose=varied) as server:
         switch = SwitchModel(2, "large", (server.host,), mode="chat", share=0.5)
         run = feed_at(server).replace(treatments=(switch,))
         if begins == "policy":

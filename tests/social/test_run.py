@@ -32,7 +32,6 @@ MODEL = Model(
     concurrency=3,
     timeout=2.5,
     patience=30.0,
-    hedge=True,
     max_calls=100,
     max_tokens=10**6,
     deadline=60.0,

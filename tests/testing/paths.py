@@ -43,11 +43,6 @@ def exceeds(limit: float) -> Callable[[Any, Any], bool]:
     return lambda agent, context: context > limit
 
 
-def is_urgent(agent: Any, post: Any) -> bool:
-    """Guard: the post says so."""
-    return bool(post.urgent)
-
-
 def moods(guard: Any = None, **settings: Any) -> Statechart[Mood]:
     """Make a chart of moods in which one is guarded."""
     moves = [

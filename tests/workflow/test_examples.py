@@ -11,8 +11,9 @@ import yaml
 
 pytest.importorskip("pydantic_monty")
 
-from prism.testing import FakeOllama, ReadingModel
+from prism.testing import FakeOllama
 from prism.workflow import Action, Workflow, WorkflowAgent
+from tests.kit.models import Filler
 from tests.kit.writers import prompts_of, turns_of, writer_of
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -93,7 +94,7 @@ async def test_the_specifications_agent() -> None:
 
 async def test_a_model_that_only_reads_its_prompts_goes_round(connect: Any) -> None:
     """What it decided lately stands in the prompt, so that it gets to all six states."""
-    with FakeOllama(models=["tiny"], reader=ReadingModel()) as server:
+    with FakeOllama(models=["tiny"], write=Filler()) as server:
         agent = WorkflowAgent(
             Workflow.load(FOLDER / "builder.yaml"), connect(server), variables=HOST,
             on_action=lambda action: "it worked",

@@ -1,7 +1,6 @@
-"""Worlds by name, and the files that their code is in."""
+"""Worlds by name, and the file that a run keeps the digest of."""
 
 import sys
-from importlib.metadata import EntryPoint
 from pathlib import Path
 from types import ModuleType
 
@@ -9,7 +8,7 @@ import pytest
 
 from prism import Run
 from prism.errors import InputError
-from prism.examples import Market, Rumour
+from prism.examples import Rumour
 from tests.kit.worlds import Stopped, run_in
 
 ONE = "from prism.examples import Rumour\n\nclass Own(Rumour):\n    pass\n"
@@ -17,14 +16,9 @@ ONE = "from prism.examples import Rumour\n\nclass Own(Rumour):\n    pass\n"
 pytestmark = pytest.mark.usefixtures("own_modules")
 
 
-def test_short_names_are_those_of_shipped_and_installed_worlds(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """A shipped world, and one that a package offers, are found by their short names."""
-    offered = [EntryPoint("stalls", "prism.examples.market:Market", "prism.worlds")]
-    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: offered)
+def test_short_names_are_those_of_worlds_that_come_with_prism() -> None:
+    """A world that comes with prism is found by its short name."""
     assert Run("rumour").world_class is Rumour
-    assert Run("stalls").world_class is Market
     with pytest.raises(InputError, match="one of bazaar, council, day, epidemic, feed, lake"):
         _ = Run("nobody").agents
 
@@ -68,86 +62,17 @@ def test_a_module_that_cannot_be_imported_says_where(
         _ = Run(f"{tmp_path}/own_bad.py:Own").agents
 
 
-WORLD = """
-from prism.worlds import World
-from prism.examples.rumour import Person, Rumour
-{imports}
-
-class Own(Rumour):
-    pass
-"""
-
-
-def write(folder: Path, files: dict[str, str]) -> None:
-    """Write files of Python."""
-    for name, text in files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-
-
-def test_a_file_and_what_it_imports_from_beside_it(tmp_path: Path) -> None:
-    """Files of the same folder count, also those imported in turn; others there do not."""
-    write(
-        tmp_path,
-        {
-            "own_a.py": WORLD.format(imports="import own_b\nimport json"),
-            "own_b.py": "from own_c.deep import RATE\n",
-            "own_c/__init__.py": "",
-            "own_c/deep.py": "from . import deeper\nRATE = 1\n",
-            "own_c/deeper.py": "",
-            "unused.py": "",
-            "prism/__init__.py": "",
-            "prism/worlds/__init__.py": "",
-        },
-    )
-    options = Run(f"{tmp_path}/own_a.py:Own")
-    names = [str(Path(name).relative_to(tmp_path)) for name in options.to_config()["inputs"]]
-    assert names == [
-        "own_a.py",
-        "own_b.py",
-        "own_c/__init__.py",
-        "own_c/deep.py",
-        "own_c/deeper.py",
-    ]
-
-
-def test_a_module_and_what_it_imports_from_its_package(tmp_path: Path) -> None:
-    """Modules of the same package count, by their names; prism's own and others do not."""
-    write(
-        tmp_path,
-        {
-            "pack/__init__.py": "",
-            "pack/inner/__init__.py": "",
-            "pack/inner/own_d.py": WORLD.format(imports="from ..rates import RATE\nimport beside"),
-            "pack/rates.py": "RATE = 1\n",
-            "beside.py": "",
-        },
-    )
-    sys.path.insert(0, str(tmp_path))
-    inputs = Run("pack.inner.own_d:Own").to_config()["inputs"]
-    assert list(inputs) == [
-        "pack.inner.own_d",
-        "pack",
-        "pack.inner",
-        "pack.rates",
-    ]
-    assert list(Run(Rumour).to_config()["inputs"]) == ["prism.examples.rumour"]
-
-
-def test_a_changed_file_beside_the_world_is_refused_on_resuming(tmp_path: Path) -> None:
-    """A world that is split over two files is resumed with both as they were."""
-    write(
-        tmp_path,
-        {"own_e.py": WORLD.format(imports="from own_f import RATE"), "own_f.py": "RATE = 1\n"},
-    )
-    folder = tmp_path / "run"
-    options = Run(f"{tmp_path}/own_e.py:Own", 12, rounds=2)
+def test_a_changed_file_is_refused_on_resuming(tmp_path: Path) -> None:
+    """A run keeps the digest of its world's file, which must be the same."""
+    file, folder = tmp_path / "own_e.py", tmp_path / "run"
+    file.write_text(ONE)
+    options = Run(f"{file}:Own", 12, rounds=2)
+    assert [*options.to_config()["inputs"]] == [str(file)]
     with pytest.raises(Stopped):
         stop_in(folder, options)
 
-    (tmp_path / "own_f.py").write_text("RATE = 2\n")
-    with pytest.raises(InputError, match=r"own_f.py: has changed"):
+    file.write_text(f"{ONE}\n")
+    with pytest.raises(InputError, match=r"own_e.py: has changed"):
         run_in(folder, options)
 
 
@@ -171,14 +96,6 @@ def test_a_world_that_is_in_no_file_cannot_be_kept(
     exec(ONE, vars(typed))
     with pytest.raises(InputError, match="Own is not defined in a file, which a resume requires"):
         Run(typed.Own).to_config()
-
-
-def test_a_module_beside_the_world_that_is_no_python_is_named(tmp_path: Path) -> None:
-    """A file that the world imports counts as its code, also if the import is guarded."""
-    guarded = "try:\n    import own_h\nexcept SyntaxError:\n    pass"
-    write(tmp_path, {"own_g.py": WORLD.format(imports=guarded), "own_h.py": "x = (\n"})
-    with pytest.raises(InputError, match=r"own_h.py: cannot be read as Python: '\(' was never"):
-        Run(f"{tmp_path}/own_g.py:Own").to_config()
 
 
 @pytest.mark.parametrize("address", [":Own", "..own:Own"])

@@ -235,6 +235,47 @@ def test_more_agents_than_there_are_cannot_be_drawn() -> None:
         AgentSet[Agent]().sample(1)
 
 
+SLICES: dict[str, Callable[[AgentSet[Lamp]], AgentSet[Lamp]]] = {
+    "the first": lambda agents: agents[:7],
+    "the last": lambda agents: agents[-5:],
+    "every second": lambda agents: agents[1:10:2],
+    "backwards": lambda agents: agents[8:2:-1],
+    "all": lambda agents: agents[:],
+    "none": lambda agents: agents[12:],
+    "some of some": lambda agents: agents[2:][:5],
+    "both ends": lambda agents: agents[:3] + agents[-3:],
+}
+
+
+@pytest.mark.parametrize("cut", SLICES.values(), ids=SLICES)
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        lambda street: street.agents,
+        lambda street: street.agents.where(kind=Lantern),
+        lambda street: street.agents.where(state=Light.OFF),
+        lambda street: street.agents.group("state")[Light.ON],
+        lambda street: street.agents.shuffled(),
+        lambda street: street.agents.sample(9),
+        lambda street: street.agents[0].neighbours,
+    ],
+)
+def test_a_slice_of_a_set_is_a_set(
+    street: Street,
+    chosen: Callable[[Street], AgentSet[Lamp]],
+    cut: Callable[[AgentSet[Lamp]], AgentSet[Lamp]],
+) -> None:
+    """Its agents are counted by their states, as those of the whole set are."""
+    agents = chosen(street)
+    some, expected = cut(agents), cut(list(agents))  # type: ignore[arg-type]
+    assert type(some) is AgentSet
+    assert list(some) == expected
+    assert some.count(Light.ON) == sum(lamp.state is Light.ON for lamp in expected)
+    assert places(some.where(state=Light.OFF)) == [
+        lamp.pressed for lamp in expected if lamp.state is Light.OFF
+    ]
+
+
 def test_a_set_is_what_it_was(street: Street) -> None:
     """A set does not follow agents that change, and copies of it are sets."""
     lit = street.agents.where(state=Light.ON)

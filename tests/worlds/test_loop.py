@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from prism import Run
-from prism.errors import InputError
 from prism.examples import Rumour
 from prism.statechart import Budget, Decision, PolicyReasoner, Question
 from prism.worlds import _loop
@@ -66,15 +65,6 @@ async def test_a_run_leaves_others_their_turn() -> None:
     task.cancel()
     assert turns >= 8
     assert results == await asyncio.to_thread(Run(Rumour(), 10, rounds=8).run)
-
-
-def test_a_network_in_the_earlier_format_is_refused_in_words() -> None:
-    """A checkpoint in which a network is the list of its connections says what to do."""
-    done = Run("rumour", 20, rounds=1)
-    done.run()
-    earlier = {**done.loop.snapshot(), "network": [[1], [0]]}
-    with pytest.raises(InputError, match="in another format: start a new run"):
-        Run("rumour", 20, rounds=1).loop.restore(earlier, [])
 
 
 class Cycle:

@@ -2,7 +2,6 @@
 
 import json
 import os
-import random
 import subprocess
 import sys
 from collections import Counter
@@ -306,8 +305,6 @@ class Meddling(Rumour):
             person.send(self.agents[0])
         elif self.how == "change":
             person.trust += 1
-        elif self.how == "draw elsewhere":
-            return random.random()
         return 0.0 if self.how != "infinite" else float("inf")
 
 
@@ -316,7 +313,6 @@ class Meddling(Rumour):
     [
         ("draw", "agent 'person_2' cannot draw random numbers: a measure must not change anything"),
         ("draw for the world", "the world cannot draw"),
-        ("draw elsewhere", "draws from Python's own random"),
         ("fire", "'person_2' cannot fire 'hears': a measure must not change anything"),
         ("set", "Meddling.drawn cannot be set: a measure must not change anything"),
         ("log", "world.measured cannot be logged: a measure must not change anything"),

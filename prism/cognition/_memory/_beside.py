@@ -129,18 +129,6 @@ class Backups:
 
         link_or_copy(self._path, self._make_room())
 
-    def keep(self, made: Path) -> None:
-        """Make a finished file beside it the newest backup."""
-        made.replace(self._make_room())
-
-    def discard_surplus(self) -> list[Path]:
-        """Remove all beyond the number that is kept; return them."""
-        surplus = self.paths()[self.most :]
-        for path in surplus:
-            path.unlink(missing_ok=True)
-
-        return surplus
-
     def _make_room(self) -> Path:
         """Count each backup on by one, drop the last, and return the path of the newest."""
         for number in range(self.most - 1, 0, -1):
@@ -153,11 +141,6 @@ class Backups:
 
     def _numbered(self, number: int) -> Path:
         return self._path.with_name(f"{self._path.name}.{number}{_BACKUP}")
-
-
-def backup_under_way(path: Path) -> Path:
-    """Return where a backup of a file is until it is whole."""
-    return path.with_name(f".{path.name[:60]}{_BACKUP}.part")
 
 
 def link_or_copy(source: Path, target: Path) -> None:

@@ -1,4 +1,4 @@
-"""The contents of a memory apart from its storage, and the shape of its document."""
+"""The contents of a memory, and the shape of its document."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import chain, count
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field
 
@@ -14,8 +14,6 @@ from prism.cognition._memory._values import as_tag, numbered, plain_value
 from prism.errors import InputError
 from prism.files._declarations import Declaration, meant, read_document
 from prism.files._source import Source, Where
-
-StorageKind = Literal["json", "sqlite"]
 
 SCHEMA = 2
 
@@ -27,6 +25,18 @@ _NUMBER = re.compile(r"\d{3,15}", re.ASCII)
 _MOST = 2**53
 
 
+class Version(Declaration):
+    """An old value of a memory.
+
+    Attributes:
+        value: The value.
+        replaced_in_cycle: The cycle in which it was replaced.
+    """
+
+    value: Any
+    replaced_in_cycle: int
+
+
 class Own(Declaration):
     """The part of a document that prism keeps for itself.
 
@@ -35,11 +45,9 @@ class Own(Declaration):
         cycle: The cycles so far.
         next_thought: The number of the next thought.
         used: The cycle in which each tag of working memory was used last.
-        outdated: The tags of working memory under which storage has had a newer value since.
         last_action: The last action and its result, empty before the first.
         news: What the agent has been told and has not answered yet.
-        versions: Old values of memories, oldest first, by tag; each has its value and the cycle in
-            which it was replaced, or is the value alone, from an earlier release.
+        versions: Old values of memories, oldest first, by tag.
         thought_prefixes: What the keys of thoughts begin with.
     """
 
@@ -49,10 +57,9 @@ class Own(Declaration):
     cycle: Annotated[int, Field(ge=0, lt=_MOST)] = 0
     next_thought: Annotated[int, Field(ge=1, lt=_MOST)] = 1
     used: dict[str, int] = Field(default={})
-    outdated: list[str] = Field(default=[])
     last_action: dict[str, Any] = Field(default={})
     news: list[str] = Field(default=[])
-    versions: dict[str, list[Any]] = Field(default={})
+    versions: dict[str, list[Version]] = Field(default={})
     thought_prefixes: list[str] = Field(default=["thinking_log_"])
 
 
@@ -80,7 +87,7 @@ class NewerSchemaError(InputError):
 
 
 class Contents:
-    """All of a memory but what its storage holds by now.
+    """All of a memory.
 
     Keys that prism does not know stay where they stand, also inside its own, so that a commit
     changes as little of the file as it can.
@@ -96,8 +103,8 @@ class Contents:
         state: The agent's state.
         thoughts: The last thoughts, oldest first.
         own: What else prism keeps: see `Own`.
-        stored: What the document has in storage.
-        versions: The old values that it has, oldest first, by tag.
+        stored: Storage, in order of addition.
+        versions: Old values, oldest first, by tag.
     """
 
     def __init__(self, source: Source) -> None:
@@ -105,15 +112,13 @@ class Contents:
         found: Document = read_document(Document, replace(source, value=document), checks=[_slips])
         given = document.get("prism", {})
         others = {key: value for key, value in given.items() if key not in _SELDOM}
-        # old values are in storage
-        told = {"schema": SCHEMA, "versions": {}}
-        self.own: dict[str, Any] = {**others, **found.prism.model_dump(by_alias=True), **told}
+        self.own: dict[str, Any] = {**others, **found.prism.model_dump(by_alias=True)}
+        self.own["schema"] = SCHEMA
+        versions = self.own.pop("versions")
         self.working: dict[str, Any] = _with_tags(found.working_memory)
         self.stored: dict[str, Any] = _with_tags(found.storage)
         self.state: str = found.state
-        self.versions: dict[str, list[Any]] = {
-            as_tag(tag): old for tag, old in found.prism.versions.items()
-        }
+        self.versions: dict[str, list[Any]] = {as_tag(tag): old for tag, old in versions.items()}
         # all keys in their order
         missing = [key for key in ("working_memory", "storage", "state") if key not in document]
         self._top: dict[str, Any] = {**dict.fromkeys(missing), **document}
@@ -130,15 +135,9 @@ class Contents:
         known = {*Document.model_fields, *self.thoughts}
         return {key: value for key, value in self._top.items() if key not in known}
 
-    def to_dict(
-        self, storage: Mapping[str, Any], versions: Mapping[str, list[Any]]
-    ) -> dict[str, Any]:
-        """Return the document.
-
-        Args:
-            storage: What is in storage.
-            versions: Old values, oldest first, by tag.
-        """
+    def to_dict(self) -> dict[str, Any]:
+        """Return the document."""
+        versions = {tag: [*values] for tag, values in self.versions.items()}
         own = {
             key: value.copy() if isinstance(value, dict | list) else value
             for key, value in {**self.own, "versions": versions}.items()
@@ -146,7 +145,7 @@ class Contents:
         }
         parts = {
             "working_memory": {**self.working},
-            "storage": {**storage},
+            "storage": {**self.stored},
             "state": self.state,
             "prism": own,
         }
@@ -197,9 +196,8 @@ class Contents:
 
     def _forget_removed(self) -> None:
         """Keep nothing of memories that somebody may have removed by hand."""
-        used, outdated = self.own["used"], self.own["outdated"]
+        used = self.own["used"]
         self.own["used"] = {tag: used[tag] for tag in used if tag in self.working}
-        self.own["outdated"] = [tag for tag in outdated if tag in self.working]
 
     def _adopt(self, prefix: str) -> None:
         """Take the entries with this prefix for thoughts, in the order of their numbers."""

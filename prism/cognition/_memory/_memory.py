@@ -2,34 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from hashlib import sha256
 from os import PathLike
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Self
 
-from prism.cognition._memory import _opening as opening
-from prism.cognition._memory._beside import Backups, Lock, backup_under_way
-from prism.cognition._memory._contents import (
-    Contents,
-    NewerSchemaError,
-    StorageKind,
-    misspelt_state,
-)
-from prism.cognition._memory._search import Match
-from prism.cognition._memory._storage import STEPS, JsonStorage
-from prism.cognition._memory._values import (
-    MISSING,
-    as_tag,
-    plain_value,
-    to_json,
-    to_text,
-    value_and_cycle,
-    version_of,
-)
+from prism.cognition._memory._beside import Backups, Lock
+from prism.cognition._memory._contents import Contents, misspelt_state
+from prism.cognition._memory._opening import Opened, open_file, place_of
+from prism.cognition._memory._search import Match, WordIndex
+from prism.cognition._memory._values import MISSING, as_tag, plain_value, to_json, to_text
 from prism.errors import FieldValueError, InputError
-from prism.files._durable import unfinished
+from prism.files._durable import replacing
 from prism.files._source import Source
 from prism.runs._documents import may_change
 from prism.statechart.reasoner._texts import whole_characters
@@ -49,7 +37,6 @@ class Memory:
 
     Attributes:
         path: The file; None for a memory without one.
-        kind: The format; None for a memory without a file.
         faults: What was damaged, and what was read instead.
         version_limit: Number of versions of a memory to keep, the newest ones.
         working: Working memory, in order of addition; a view that cannot be written to.
@@ -58,30 +45,27 @@ class Memory:
 
     def __init__(
         self,
-        storage: opening.AnyStorage,
-        faults: tuple[str, ...] = (),
+        opened: Opened,
+        path: Path | None = None,
+        backups: Backups | None = None,
         lock: Lock | None = None,
-        *,
-        writes: bool = True,
     ) -> None:
-        self.path: Path | None = storage.path
-        self.kind: StorageKind | None = storage.kind
-        self.faults: tuple[str, ...] = faults
+        self.path: Path | None = path
+        self.faults: tuple[str, ...] = opened.faults
         self.version_limit: int = DEFAULT_VERSIONS
-        self._storage = storage
-        self._take(storage.contents)
+        self._index: WordIndex | None = None
+        self._take(opened.contents)
+        self._backups = backups
         self._lock = lock
-        self._writes = writes
         self._is_closed = False
-        self._committed = self._rendered()
-        self._committed_cycle = self.cycle
+        self._content = opened.content
+        self._committed = self.to_json()
 
     @classmethod
     def open(
         cls,
         path: PathLike[str] | str,
         *,
-        storage: StorageKind | None = None,
         backups: int = DEFAULT_BACKUPS,
     ) -> Self:
         """Open a memory for writing, which locks out other processes.
@@ -92,23 +76,20 @@ class Memory:
 
         Args:
             path: The file.
-            storage: Format of a new memory, which an existing one must have: ``"json"``, one file
-                that people can read, or ``"sqlite"``, a database for large memories. None accepts
-                any existing file, and makes a new one in JSON.
             backups: Number of backups to keep beside the file.
 
         Raises:
-            InputError: If another process has it open, it is damaged and no backup is good, a newer
-                prism wrote it, or it is kept in another way.
+            InputError: If another process has it open, it is damaged and no backup is good, or a
+                newer prism wrote it.
             OSError: If it cannot be read or written.
         """
-        place = opening.place_of(path)
+        place = place_of(path)
         if not may_change(place):
             return cls.in_memory(document_of(place))
 
         with Lock(place) as lock:
-            opened = opening.open_storage(place, storage, Backups(place, backups), writes=True)
-            memory = cls(*opened, lock)
+            kept = Backups(place, backups)
+            memory = cls(open_file(place, kept, writes=True), place, kept, lock)
         memory._warn()
         return memory
 
@@ -120,9 +101,8 @@ class Memory:
             InputError: If there is none, or it is damaged and no backup is good.
             OSError: If it cannot be read.
         """
-        place = opening.place_of(path)
-        opened = opening.open_storage(place, None, Backups(place, 0), writes=False)
-        memory = cls(*opened, writes=False)
+        place = place_of(path)
+        memory = cls(open_file(place, Backups(place, 0), writes=False), place)
         memory._warn()
 
         return memory
@@ -133,7 +113,6 @@ class Memory:
         path: PathLike[str] | str,
         data: Mapping[str, Any],
         *,
-        storage: StorageKind = "json",
         backups: int = DEFAULT_BACKUPS,
     ) -> Self:
         """Create a memory from the data that `to_dict` returned, and open it.
@@ -142,7 +121,7 @@ class Memory:
             InputError: If the file exists, or the data are not those of a memory.
             OSError: If it cannot be written.
         """
-        place = opening.place_of(path)
+        place = place_of(path)
         contents = Contents(Source.of(data))
         if not may_change(place):
             return cls.in_memory(data)
@@ -152,8 +131,7 @@ class Memory:
             if place.exists() or kept.paths():
                 raise InputError("already exists: name another file", path=place)
 
-            memory = cls(opening.new_storage(place, storage, kept), lock=lock)
-            memory._become(contents)
+            memory = cls(Opened(contents), place, kept, lock)
             memory.commit()
 
         return memory
@@ -161,7 +139,7 @@ class Memory:
     @classmethod
     def in_memory(cls, data: Mapping[str, Any] | None = None) -> Self:
         """Return a memory without a file, for tests and simulations."""
-        return cls(JsonStorage(Contents(Source.of(data or {}))))
+        return cls(Opened(Contents(Source.of(data or {}))))
 
     @property
     def state(self) -> str:
@@ -200,26 +178,14 @@ class Memory:
         return tuple(self._contents.own["news"])
 
     @property
-    def outdated(self) -> Sequence[str]:
-        """Tags in working memory whose value in storage is newer."""
-        return tuple(self._contents.own["outdated"])
-
-    @property
     def stored_count(self) -> int:
         """How many memories are in storage."""
-        return len(self._storage)
+        return len(self._stored)
 
     @property
     def revision(self) -> str:
-        """A text that changes with every commit to the file, by any process.
-
-        For JSON, it is the file's SHA-256, so it also changes with edits by hand.
-        """
-        return self._storage.revision
-
-    def next_revision(self) -> str:
-        """Return the revision that the file will have after a commit."""
-        return self._storage.next_revision(self._contents) if self._has_changed() else self.revision
+        """The SHA-256 of the file as it was read or written last; empty if there is none."""
+        return sha256(self._content).hexdigest() if self._content else ""
 
     def add(self, tag: str, value: Any) -> None:
         """Put a value into working memory, where another one with its tag becomes a version.
@@ -236,7 +202,6 @@ class Memory:
         if is_there:
             del self._contents.working[tag]
             self._contents.own["used"].pop(tag, None)
-            self._note_outdated(tag, is_outdated=False)
 
         return is_there
 
@@ -247,12 +212,10 @@ class Memory:
         """
         tag = as_tag(tag)
         was_working = self.remove(tag)
-        is_stored = self._storage.get(tag) is not MISSING
-        if is_stored:
-            self._storage.write("remove", tag)
-        has_versions = bool(self._storage.versions(tag))
-        if has_versions:
-            self._storage.write("put_versions", {tag: []})
+        is_stored = self._stored.pop(tag, MISSING) is not MISSING
+        if is_stored and self._index is not None:
+            self._index.remove(tag)
+        has_versions = self._contents.versions.pop(tag, None) is not None
 
         return was_working or is_stored or has_versions
 
@@ -262,7 +225,7 @@ class Memory:
         Another value with this tag in working memory becomes a version.
         """
         tag = as_tag(tag)
-        value = self._storage.get(tag)
+        value = self._stored.get(tag, MISSING)
         if value is MISSING:
             return False
 
@@ -271,6 +234,8 @@ class Memory:
 
     def save(self, tag: str, value: Any | None = None) -> bool:
         """Copy a value to storage, where a different value with the same tag becomes a version.
+
+        The same holds for working memory if it has another value with this tag.
 
         Args:
             tag: The tag.
@@ -286,21 +251,23 @@ class Memory:
 
         value = working[tag] if value is None else plain_value(value)
         self._store(tag, value)
-        self._note_outdated(tag, is_outdated=tag in working and not _is_same(working[tag], value))
+        if tag in working and not _is_same(working[tag], value):
+            self._show(tag, value)
+
         return True
 
     def stored(self, tag: str) -> Any | None:
         """Return the value under a tag in storage, or None."""
-        value = self._storage.get(as_tag(tag))
+        value = self._stored.get(as_tag(tag), MISSING)
         return None if value is MISSING else value
 
     def versions(self, tag: str) -> list[Any]:
         """Return the old values of a memory, oldest first."""
-        return [value for value, _ in self._versions(tag)]
+        return [each["value"] for each in self._versions(tag)]
 
-    def version_cycles(self, tag: str) -> list[int | None]:
-        """Return the cycle in which each of these was replaced; None if an earlier release did."""
-        return [cycle for _, cycle in self._versions(tag)]
+    def version_cycles(self, tag: str) -> list[int]:
+        """Return the cycle in which each of these was replaced."""
+        return [each["replaced_in_cycle"] for each in self._versions(tag)]
 
     def think(self, entry: str, *, key_prefix: str, max_entries: int) -> str:
         """Add a thought, and drop the oldest ones beyond the limit.
@@ -335,13 +302,7 @@ class Memory:
             self._contents.drop_thought(key)
             return was_other
 
-        newer = self._storage.get(key) if key in self.outdated else MISSING
-        was_other = newer is not MISSING
-        if was_other:
-            # storage has what was saved since
-            self._keep_version(key, working[key], newer)
-        else:
-            was_other = self._store(key, working[key])
+        was_other = self._store(key, working[key])
         self.remove(key)
 
         return was_other
@@ -375,14 +336,14 @@ class Memory:
         """
         tag = as_tag(tag)
         if as_thought and self.is_missing_thought(tag):
-            self._contents.return_thought(tag, self._storage.get(tag))
+            self._contents.return_thought(tag, self._stored.get(tag, MISSING))
             return True
 
         return tag not in self._contents.working and self.load(tag)
 
     def is_missing_thought(self, tag: str) -> bool:
         """Return whether storage has a thought under a tag, which is not in the log."""
-        is_text = isinstance(self._storage.get(tag), str)
+        is_text = isinstance(self._stored.get(tag, MISSING), str)
         return is_text and self._contents.is_missing_thought(tag)
 
     def replace(self, data: Mapping[str, Any]) -> None:
@@ -391,7 +352,7 @@ class Memory:
         Raises:
             InputError: If they are not those of a memory.
         """
-        self._become(Contents(Source.of(data, self.path)))
+        self._take(Contents(Source.of(data, self.path)))
 
     def note_action(self, last: Mapping[str, Any]) -> None:
         """Record the last action and its result."""
@@ -420,38 +381,20 @@ class Memory:
             limit: Maximum number of matches.
             plurals: Whether an English word also matches its singular or plural.
         """
-        return self._storage.search(text, limit, plurals=plurals) if limit > 0 else []
+        if limit <= 0:
+            return []
+        if self._index is None:
+            # reading all words once is as dear as one search without them
+            self._index = WordIndex()
+            for tag, value in self._stored.items():
+                self._index.put(tag, value)
+
+        found = self._index.search(text, limit, plurals=plurals)
+        return [Match(tag, self._stored[tag], score) for tag, score in found]
 
     def end_cycle(self) -> None:
         """Count a cycle."""
         self._contents.own["cycle"] += 1
-
-    def changes(self) -> dict[str, Any] | None:
-        """Return the changes since the last commit as plain JSON data, or None."""
-        if not self._has_changed():
-            return None
-
-        return {
-            "cycle": self._committed_cycle,
-            "document": self._contents.to_dict({}, {}),
-            "steps": [list(step) for step in self._storage.steps],
-        }
-
-    def redo(self, changes: Mapping[str, Any]) -> None:
-        """Repeat the changes that `changes` returned, on a memory in the earlier state.
-
-        Raises:
-            InputError: If the memory is at another cycle.
-        """
-        if changes["cycle"] != self.cycle or self._has_changed():
-            problem = f"is at cycle {self.cycle}: the changes follow cycle {changes['cycle']}"
-            raise InputError(problem, path=self.path)
-        if unknown := [name for name, *_ in changes["steps"] if name not in STEPS]:
-            raise InputError(f"has no change {unknown[0]!r}", path=self.path)
-
-        self._take(Contents(Source.of(changes["document"], self.path)))
-        for step in changes["steps"]:
-            self._storage.write(*step)
 
     def commit(self) -> None:
         """Write everything to the file, atomically and durably.
@@ -460,49 +403,40 @@ class Memory:
             InputError: If it is closed, or open for reading only.
             OSError: If that fails; neither the file nor the memory is changed.
         """
-        if not self._writes:
-            raise InputError("is open only for reading", path=self.path)
-        rendered = self._rendered()
-        has_changed = self._storage.steps or rendered != self._committed
-        if not has_changed and (self.path is None or self.path.exists()):
+        path = self.path
+        if path is None:
             return
+        content = self.to_json()
+        if content == self._committed and path.exists():
+            return
+        if self._lock is None:
+            raise InputError("is open only for reading", path=path)
         # whoever has its lock by now must not lose anything
-        if self._is_closed and self.path is not None:
-            raise InputError("is closed: open it again to change it", path=self.path)
+        if self._is_closed:
+            raise InputError("is closed: open it again to change it", path=path)
 
-        self._storage.commit(self._contents)
-        self._committed = rendered
-        self._committed_cycle = self.cycle
-
-    def compact(self, *, versions: int | None = None) -> None:
-        """Commit, and make the file as small as possible without losing a current value.
-
-        Args:
-            versions: Number of versions of a memory to keep; None keeps all.
-        """
-        if versions is not None:
-            kept = self._storage.all_versions()
-            fewer = {tag: old[-versions:] if versions else [] for tag, old in kept.items()}
-            if changed := {tag: old for tag, old in fewer.items() if old != kept[tag]}:
-                self._storage.write("put_versions", changed)
-        self.commit()
-        self._storage.compact(self._contents)
+        with replacing(path) as file:
+            file.write(content)
+            file.flush()
+            # the old file may go only when the new one is safe
+            os.fsync(file.fileno())
+            if self._backups is not None:
+                self._backups.keep_link()
+        self._committed = self._content = content
 
     def to_dict(self) -> dict[str, Any]:
         """Return the memory as plain data, in the shape of its JSON file."""
-        return self._contents.to_dict(dict(self._storage.items()), self._storage.all_versions())
+        return self._contents.to_dict()
+
+    def to_json(self) -> bytes:
+        """Return the memory as `commit` writes it."""
+        return to_json(self.to_dict())
 
     def close(self) -> None:
-        """Close the file; uncommitted changes are lost. A failed last backup is only a warning."""
+        """Close the file; uncommitted changes are lost."""
         self._is_closed = True
-        try:
-            self._storage.close()
-        except (OSError, InputError) as error:
-            problem = f"{self.path}: the memory is intact, but its last backup failed: {error}"
-            warnings.warn(problem, RuntimeWarning, stacklevel=2)
-        finally:
-            if self._lock is not None:
-                self._lock.release()
+        if self._lock is not None:
+            self._lock.release()
 
     def __enter__(self) -> Self:
         """Return the memory itself."""
@@ -512,19 +446,15 @@ class Memory:
         """Close the file."""
         self.close()
 
-    def _versions(self, tag: str) -> list[tuple[Any, int | None]]:
-        return [value_and_cycle(each) for each in self._storage.versions(as_tag(tag))]
+    def _versions(self, tag: str) -> list[dict[str, Any]]:
+        return self._contents.versions.get(as_tag(tag), [])
 
     def _take(self, contents: Contents) -> None:
         self._contents = contents
+        self._stored = contents.stored
+        self._index = None
         self.working: Mapping[str, Any] = MappingProxyType(contents.working)
         self.thoughts: Mapping[str, str] = MappingProxyType(contents.thoughts)
-
-    def _become(self, contents: Contents) -> None:
-        self._take(contents)
-        self._storage.write("clear")
-        self._storage.write("put", contents.stored)
-        self._storage.write("put_versions", contents.versions)
 
     def _warn(self) -> None:
         try:
@@ -534,32 +464,23 @@ class Memory:
             self.close()
             raise
 
-    def _rendered(self) -> bytes:
-        return to_json(self._contents.to_dict({}, {}))
-
-    def _has_changed(self) -> bool:
-        return bool(self._storage.steps) or self._rendered() != self._committed
-
     def _show(self, tag: str, value: Any) -> None:
         old = self._contents.working.get(tag, value)
-        if not (_is_same(old, value) or _is_same(self._storage.get(tag), old)):
+        if not (_is_same(old, value) or _is_same(self._stored.get(tag, MISSING), old)):
             self._keep_version(tag, old, value)
         self._contents.working[tag] = value
         self._contents.own["used"][tag] = self.cycle
-        self._note_outdated(tag, is_outdated=False)
-
-    def _note_outdated(self, tag: str, *, is_outdated: bool) -> None:
-        others = [each for each in self.outdated if each != tag]
-        self._contents.own["outdated"] = [*others, tag] if is_outdated else others
 
     def _store(self, tag: str, value: Any) -> bool:
         """Put a value into storage; return whether another one became a version by it."""
-        standing = self._storage.get(tag)
+        standing = self._stored.get(tag, MISSING)
         is_other = standing is not MISSING and not _is_same(standing, value)
         if is_other:
             self._keep_version(tag, standing, value)
         if is_other or standing is MISSING:
-            self._storage.write("put", {tag: value})
+            self._stored[tag] = value
+            if self._index is not None:
+                self._index.put(tag, value)
 
         return is_other
 
@@ -567,12 +488,14 @@ class Memory:
         """Note an old value of a memory, as the newest of its versions."""
         others = (
             each
-            for each in self._storage.versions(tag)
-            if not any(_is_same(value_and_cycle(each)[0], value) for value in (old, present))
+            for each in self._versions(tag)
+            if not any(_is_same(each["value"], value) for value in (old, present))
         )
-        kept = [*others, version_of(old, self.cycle)]
-        newest = kept[-self.version_limit :] if self.version_limit else []
-        self._storage.write("put_versions", {tag: newest})
+        kept = [*others, {"value": old, "replaced_in_cycle": self.cycle}]
+        if self.version_limit:
+            self._contents.versions[tag] = kept[-self.version_limit :]
+        else:
+            self._contents.versions.pop(tag, None)
 
 
 def document_of(path: Path) -> dict[str, Any]:
@@ -594,87 +517,3 @@ def _required(tag: str) -> str:
         raise FieldValueError("a memory needs a non-empty tag")
 
     return tag
-
-
-class MemoryText:
-    """A memory as a text of JSON, locked while somebody edits it.
-
-    Args:
-        path: The memory.
-
-    Raises:
-        InputError: If another process has it open, or it cannot be read at all.
-
-    Attributes:
-        text: The text; a damaged JSON file as it is.
-        damage: What is wrong with it, or nothing.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self._place = place = opening.place_of(path)
-        self.damage: str = ""
-        if opening.kind_of(place) == "json":
-            try:
-                opening.read_json(place.read_bytes(), place)
-            except NewerSchemaError:
-                raise
-            except InputError as error:
-                self.damage = str(error)
-
-        if self.damage:
-            self._memory = Memory(JsonStorage(Contents(Source.of({})), place), lock=Lock(place))
-            self.text: str = place.read_bytes().decode("utf-8", "surrogateescape")
-        else:
-            self._memory = Memory.open(place)
-            self.text = to_json(self._memory.to_dict()).decode()
-
-    def write(self, text: str) -> None:
-        """Make the memory what a text says; a damaged file is kept beside it.
-
-        Raises:
-            InputError: If it is not that of a memory; names line or key. Nothing is changed.
-            OSError: If it cannot be written.
-        """
-        contents = opening.read_json(text.encode("utf-8", "surrogateescape"))
-        if self.damage:
-            opening.set_aside(self._place)
-        self._memory._become(contents)
-        self._memory.commit()
-
-    def close(self) -> None:
-        """Let others open the memory."""
-        self._memory.close()
-
-
-def compact_memory(
-    path: Path, backups: int | None = None, versions: int | None = None
-) -> tuple[int, int, list[Path]]:
-    """Make the file of a memory as small as possible, without losing any current value.
-
-    Args:
-        path: The memory.
-        backups: Remove the backups beyond the newest so many; None for none of them.
-        versions: Drop the versions of each memory beyond the newest so many; None for none.
-
-    Returns:
-        The bytes of its file before and now, and the files that were removed.
-
-    Raises:
-        InputError: If it cannot be opened.
-        OSError: If it cannot be written.
-    """
-    place = opening.place_of(path)
-    before = place.stat().st_size if place.exists() else 0
-    with Memory.open(place, backups=DEFAULT_BACKUPS if backups is None else backups) as memory:
-        memory.compact(versions=versions)
-        # what killed processes left of files that they were writing
-        backup = backup_under_way(place)
-        left = unfinished(place), backup, unfinished(backup)
-        removed = [file for file in left if file.exists()]
-        for file in removed:
-            file.unlink(missing_ok=True)
-
-    if backups is not None:
-        removed += Backups(place, backups).discard_surplus()
-
-    return before, place.stat().st_size, removed

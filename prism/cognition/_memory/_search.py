@@ -6,15 +6,13 @@ import re
 import sqlite3
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 from weakref import finalize
 
-from prism.cognition._memory._values import MISSING, to_text
+from prism.cognition._memory._values import to_text
 from prism.errors import InputError
-
-NO_SEARCH = "this Python's SQLite has no full-text search (FTS5)"
 
 TAG_WEIGHT = 3.0
 """A word of the tag counts as so many of the value."""
@@ -28,23 +26,14 @@ MOST_NEWEST = 1_000
 """Entries that are ranked, the newest, if half of all have every word that is searched for."""
 
 # words come to the index as they are searched for; this tokenizer leaves them so
-_WORDS_TABLE = "CREATE VIRTUAL TABLE storage_words USING fts5(tag, value, tokenize='ascii')"
-SCHEMA_OF_WORDS = f"""
-{_WORDS_TABLE};
-CREATE TABLE word_counts (word TEXT PRIMARY KEY, entries INTEGER NOT NULL) WITHOUT ROWID;
-"""
-
-_COUNT = """
-INSERT INTO word_counts VALUES (?, ?)
-ON CONFLICT (word) DO UPDATE SET entries = entries + excluded.entries
-"""
+_TABLE = "CREATE VIRTUAL TABLE words USING fts5(tag, value, tokenize='ascii')"
 
 # the innermost takes the newest of those with a word that very many have
 _FIND = """
 SELECT number, -score
 FROM (
-    SELECT rowid AS number, bm25(storage_words, ?, 1.0) AS score FROM storage_words
-    WHERE storage_words MATCH ? ORDER BY rowid DESC LIMIT ?
+    SELECT rowid AS number, bm25(words, ?, 1.0) AS score FROM words
+    WHERE words MATCH ? ORDER BY rowid DESC LIMIT ?
 )
 ORDER BY score, number LIMIT ?
 """
@@ -75,47 +64,54 @@ class Match:
 
 
 class WordIndex:
-    """Which entries of a database hold which words.
+    """Which memories hold which words, in a database without a file.
 
-    Args:
-        database: Has the tables of `SCHEMA_OF_WORDS`.
+    Raises:
+        InputError: If this Python's SQLite has no full-text search.
     """
 
-    def __init__(self, database: sqlite3.Connection) -> None:
-        self._database = database
+    def __init__(self) -> None:
+        # the memory with the number n is the nth that came
+        self._tags: list[str] = []
+        self._numbers: dict[str, int] = {}
+        self._counts = Counter[str]()
+        self._database = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        finalize(self, self._database.close)
+        try:
+            self._database.execute(_TABLE)
+        except sqlite3.OperationalError:
+            raise InputError("this Python's SQLite has no full-text search (FTS5)") from None
 
-    def put(self, entries: Iterable[tuple[int, str, Any, Any]]) -> None:
-        """Add entries, and take out those that are no more.
+        # never ended: an index that is merged at each change would cost eight times as much
+        self._database.execute("BEGIN")
 
-        Args:
-            entries: Number, tag and value, and the value that stood there before; either may be
-                `MISSING`.
-        """
-        counts = Counter[str]()
-        for number, tag, value, before in entries:
-            if before is not MISSING:
-                self._database.execute("DELETE FROM storage_words WHERE rowid = ?", (number,))
-                counts.subtract({*words_of(tag), *words_of(to_text(before))})
-            if value is MISSING:
-                continue
-            in_tag, in_value = words_of(tag), words_of(to_text(value))
-            self._database.execute(
-                "INSERT INTO storage_words (rowid, tag, value) VALUES (?, ?, ?)",
-                (number, " ".join(in_tag), " ".join(in_value)),
-            )
-            counts.update({*in_tag, *in_value})
+    def put(self, tag: str, value: Any) -> None:
+        """Add a memory, in place of the one that has its tag."""
+        if tag in self._numbers:
+            self._take_out(self._numbers[tag])
+        else:
+            self._tags.append(tag)
+            self._numbers[tag] = len(self._tags)
 
-        changed = [(word, count) for word, count in counts.items() if count]
-        self._database.executemany(_COUNT, changed)
+        in_tag, in_value = words_of(tag), words_of(to_text(value))
+        self._database.execute(
+            "INSERT INTO words (rowid, tag, value) VALUES (?, ?, ?)",
+            (self._numbers[tag], " ".join(in_tag), " ".join(in_value)),
+        )
+        self._counts.update({*in_tag, *in_value})
 
-    def search(self, text: str, limit: int, *, plurals: bool) -> list[tuple[int, float]]:
-        """Return the numbers of the best entries and their scores, best first."""
+    def remove(self, tag: str) -> None:
+        """Take a memory out."""
+        self._take_out(self._numbers.pop(tag))
+
+    def search(self, text: str, limit: int, *, plurals: bool) -> list[tuple[str, float]]:
+        """Return the tags of the best memories and their scores, best first."""
         sought = dict.fromkeys(words_of(text))
         words = [forms_of(word) if plurals else [word] for word in sought]
-        counts = {form: self._count(form) for forms in words for form in forms}
+        counts = {form: self._counts[form] for forms in words for form in forms}
         known = sum(any(counts[form] for form in forms) for forms in words)
-        # by the last number, since counting them all takes as long as a search
-        entries = self._database.execute("SELECT max(rowid) FROM storage_words").fetchone()[0] or 0
+        # the last number, since counting them all takes as long as a search
+        entries = len(self._tags)
         chosen = telling(counts, entries, MOST_OF_FEW if known <= FEW_WORDS else MOST_OF_MANY)
         if not chosen:
             return []
@@ -126,39 +122,14 @@ class WordIndex:
         is_common = 2 * counts[chosen[0]] > max(entries, 2 * MOST_NEWEST)
         limits = (TAG_WEIGHT, query, MOST_NEWEST if is_common else -1, limit)
 
-        return self._database.execute(_FIND, limits).fetchall()
+        found = self._database.execute(_FIND, limits)
+        return [(self._tags[number - 1], score) for number, score in found]
 
-    def clear(self) -> None:
-        """Take all entries out; an index that is damaged is sound again."""
-        # a damaged index cannot be emptied, but dropped
-        self._database.execute("DROP TABLE storage_words")
-        self._database.execute(_WORDS_TABLE)
-        self._database.execute("DELETE FROM word_counts")
-
-    def _count(self, word: str) -> int:
-        row = self._database.execute(
-            "SELECT entries FROM word_counts WHERE word = ?", (word,)
-        ).fetchone()
-        return 0 if row is None else int(row[0])
-
-
-def index_in_memory() -> WordIndex:
-    """Return an index of entries that are in no database.
-
-    Raises:
-        InputError: If this Python's SQLite has no full-text search.
-    """
-    database = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-    index = WordIndex(database)
-    finalize(index, database.close)
-    try:
-        database.executescript(SCHEMA_OF_WORDS)
-    except sqlite3.OperationalError:
-        raise InputError(NO_SEARCH) from None
-
-    # never ended: an index that is merged at each change would cost eight times as much
-    database.execute("BEGIN")
-    return index
+    def _take_out(self, number: int) -> None:
+        query = "SELECT tag, value FROM words WHERE rowid = ?"
+        (before,) = self._database.execute(query, (number,)).fetchall()
+        self._counts.subtract({*" ".join(before).split()})
+        self._database.execute("DELETE FROM words WHERE rowid = ?", (number,))
 
 
 def telling(counts: Mapping[str, int], entries: int, left: int) -> list[str]:

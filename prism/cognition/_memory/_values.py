@@ -61,22 +61,6 @@ def _key(key: Any) -> str:
     return whole_characters(key)
 
 
-_VALUE, _CYCLE = "value", "replaced_in_cycle"
-
-
-def version_of(value: Any, cycle: int) -> dict[str, Any]:
-    """Return an old value as it is kept: with the cycle in which it was replaced."""
-    return {_VALUE: value, _CYCLE: cycle}
-
-
-def value_and_cycle(version: Any) -> tuple[Any, int | None]:
-    """Return an old value, and when it was replaced; None for one of an earlier release."""
-    if isinstance(version, dict) and version.keys() == {_VALUE, _CYCLE}:
-        return version[_VALUE], version[_CYCLE]
-
-    return version, None
-
-
 def to_text(value: Any) -> str:
     """Return a value as text for people and models: text as it is, other data as compact JSON."""
     if isinstance(value, str):

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from math import inf
 from threading import get_ident
 from typing import TYPE_CHECKING, Any, Self, cast
-from weakref import WeakValueDictionary
 
 from prism.statechart._definition import TIMEOUT, Definition, arguments_of
 from prism.statechart._engine.machine import OPEN, Candidate, Rows, distinct, leading_to
@@ -44,16 +43,6 @@ from prism.telemetry._loggers import EventLogger, somebody_listens
 if TYPE_CHECKING:
     from prism.statechart._engine.rows import NestedRows
     from prism.statechart._engine.timing import Schedule
-
-# by address, as equal definitions may belong to several charts, of which one goes first
-_living: WeakValueDictionary[int, Definition[Any]] = WeakValueDictionary()
-
-
-def living_charts() -> list[Definition[Any]]:
-    """Return the definitions of all existing charts, in the order in which they were made."""
-    # not `values`, which another thread that makes a chart would disturb
-    found = (reference() for reference in _living.valuerefs())
-    return [definition for definition in found if definition is not None]
 
 
 class Interpreter(Running[StateT]):
@@ -102,7 +91,6 @@ class Interpreter(Running[StateT]):
         self._quiet_writers: dict[type, Writer] = {}
         self._firing = {}
         self._questions: OpenQuestions = {}
-        _living[id(self._definition)] = self._definition
         if engine_hooks:
             observe("chart_built", ChartBuilt, self._definition)
 

@@ -38,7 +38,7 @@ from prism.statechart.reasoner._model_client import (
 )
 from prism.statechart.reasoner._pool import Pool, SingleFlight
 from prism.statechart.reasoner._prompts import Kind, Mode
-from prism.statechart.reasoner._slots import Host, Slots, Traffic
+from prism.statechart.reasoner._slots import Host
 from prism.statechart.reasoner._spending import Cost, choice_in, first, loop_time
 from prism.statechart.states import state_text
 from prism.telemetry._loggers import EventLogger, describe, report_warning
@@ -87,7 +87,7 @@ class ForeignHost(Host):
         self, client: Any, model: str | None, seed: int | None, concurrency: int, patience: float
     ) -> None:
         kind = type(client).__name__
-        super().__init__(kind, model or "the model", patience, Traffic(concurrency))
+        super().__init__(kind, model or "the model", concurrency, patience)
         self._client = client
         self._model = model
         self._seed = seed
@@ -336,7 +336,7 @@ def adapt(
 
     asks_again = of_kind(int, getattr(client, "max_retries", None))
     host = ForeignHost(client, model, seed, concurrency, patience)
-    return Pool([host], model or "", slots=Slots(), attempts=1 if asks_again else attempts)
+    return Pool([host], model or "", attempts=1 if asks_again else attempts)
 
 
 def has_slots(client: Any) -> bool:

@@ -6,8 +6,6 @@ Equal calls that are open at the same time are made once.
 from __future__ import annotations
 
 import asyncio
-from bisect import bisect_left, insort
-from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar, cast
@@ -31,7 +29,7 @@ from prism.statechart.reasoner._slots import (
     all_fail_fast,
     circuit_open,
 )
-from prism.statechart.reasoner._spending import Cost, Outcome, loop_time, random_backoff
+from prism.statechart.reasoner._spending import Cost, Outcome, random_backoff
 
 _LOOK_AGAIN_SECONDS = 0.5
 """Seconds after which a question that could be chatted looks again at what it waits for."""
@@ -57,7 +55,6 @@ class Question(Generic[ReplyT]):
         cost: The cost of all its requests together.
         lacks: Returns how many of the requested answers a reply lacks.
         prefer: Chooses among the remaining hosts.
-        pace: The usual time of such questions; None without hedging.
         left: Hosts that may still be asked.
         tries: Number of attempts with these hosts.
         asked: Hosts that were asked.
@@ -76,7 +73,6 @@ class Question(Generic[ReplyT]):
     cost: Cost
     lacks: Callable[[ReplyT], int] | None = None
     prefer: Callable[[Hosts], Hosts] = lambda hosts: hosts
-    pace: Pace | None = None
     left: Hosts = ()
     tries: int = 0
     asked: set[Host] = field(default_factory=set)
@@ -87,9 +83,9 @@ class Question(Generic[ReplyT]):
     is_last: bool = False
     may_chat: bool = False
 
-    def may_ask(self, more: int = 1) -> bool:
-        """Return True if this many further requests may be sent."""
-        return self.cost.allowance.allows(self.cost.attempts, more)
+    def may_ask(self) -> bool:
+        """Return True if a further request may be sent."""
+        return self.cost.allowance.allows(self.cost.attempts)
 
     def refusal(self, last: LLMError) -> LLMError:
         """Return the most informative refusal; a host may lack both the model and the path."""
@@ -138,16 +134,13 @@ class Pool(Generic[HostT]):
     Args:
         hosts: The hosts to ask.
         model: Name of the model.
-        slots: Slots on the hosts.
         attempts: Maximum number of requests for one question after temporary failures.
-        hedge: Whether slow questions are sent a second time.
 
     Attributes:
         model: Name of the model.
         concurrency: Simultaneous questions on all hosts together.
-        hedge: Whether slow questions are sent a second time.
         servers: The hosts themselves, for direct use without retries.
-        slots: The slots on the hosts, which other pools may share.
+        slots: The slots on the hosts.
     """
 
     def __init__(
@@ -155,19 +148,14 @@ class Pool(Generic[HostT]):
         hosts: Sequence[HostT],
         model: str,
         *,
-        slots: Slots,
         attempts: int,
-        hedge: bool = False,
     ) -> None:
         self.model: str = model
         self.concurrency: int = sum(host.traffic.limit for host in hosts)
-        self.hedge: bool = hedge
         # a test may set another
         self.backoff: Backoff = random_backoff
-        self.chat_pace: Pace | None = Pace() if hedge else None
-        self.decision_pace: Pace | None = Pace() if hedge else None
         self.servers: tuple[HostT, ...] = tuple(hosts)
-        self.slots: Slots = slots
+        self.slots: Slots = Slots()
         self._attempts = attempts
 
     @property
@@ -206,7 +194,7 @@ class Pool(Generic[HostT]):
         """
         cost, chat = cost or Cost(), Chat(messages, format, variation)
         question: Question[ChatReply] = Question(
-            lambda host, own: host.chat(chat, own), cost, lacks, pace=self.chat_pace
+            lambda host, own: host.chat(chat, own), cost, lacks
         )
         return await self._ask(question)
 
@@ -241,7 +229,6 @@ class Pool(Generic[HostT]):
             cost,
             lacks,
             _deciding,
-            self.decision_pace,
             may_chat=may_chat,
         )
         try:
@@ -433,15 +420,10 @@ class Pool(Generic[HostT]):
         return tuple(other for other in others if not other.unusable) or others
 
     async def _ask_once(self, question: Question[ReplyT]) -> ReplyT:
-        """Ask the least busy host, and a second one if the first is slow."""
+        """Ask the least busy host."""
         question.tries += 1
-        hosts = question.prefer(question.left)
-        lease = await self._slot(question, hosts)
-        patience = None if question.pace is None else question.pace.straggles_after()
-        if patience is None or not question.may_ask(2):
-            return await self._put(question, lease, question.cost)
-
-        return await self._put_hedged(question, hosts, lease, patience)
+        lease = await self._slot(question, question.prefer(question.left))
+        return await self._put(question, lease)
 
     async def _slot(self, question: Question[ReplyT], hosts: Hosts) -> Lease[Host]:
         """Wait for a slot on one of the hosts, or until it is clear that none will decide soon.
@@ -475,89 +457,27 @@ class Pool(Generic[HostT]):
 
         return _LOOK_AGAIN_SECONDS
 
-    async def _put_hedged(
-        self, question: Question[ReplyT], hosts: Hosts, lease: Lease[Host], patience: float
-    ) -> ReplyT:
-        """Ask a question, and again on an idle slot if it takes too long; the first answer wins.
-
-        If one fails, the question is left to the other, but to a hedge only if it was already sent.
-        """
-        costs = (question.cost.another(), question.cost.another())
-        put: set[int] = set()
-
-        async def request() -> ReplyT:
-            put.add(0)
-            return await self._put(question, lease, costs[0])
-
-        async def hedge() -> ReplyT:
-            spare = await self.slots.take(hosts, question.cost, (lease.host,), Rank.SPARE)
-            put.add(1)
-            return await self._put(question, spare, costs[1])
-
-        tasks = [asyncio.create_task(request())]
-        decisive: asyncio.Task[ReplyT] | None = None
-        try:
-            try:
-                _, pending = await asyncio.wait(tasks, timeout=patience)
-                if pending:
-                    tasks.append(asyncio.create_task(hedge()))
-                    pending = set(tasks)
-
-                while pending:
-                    done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
-                    # a hedge may end without being sent, for example because of the budget
-                    if any(map(_is_success, done)) or not (1 in put or tasks[0] in pending):
-                        break
-            finally:
-                await cancel(tasks)
-
-            decisive = next(filter(_is_success, tasks), tasks[0])
-            return decisive.result()
-        finally:
-            # a task that is cancelled before its first step returns nothing
-            if 0 not in put:
-                self.slots.return_unused(lease)
-
-            self._settle_others(tasks, decisive)
-            # the one that answered is reported last
-            for cost in costs if decisive is tasks[-1] else reversed(costs):
-                question.cost.add(cost)
-
-    def _settle_others(
-        self, tasks: list[asyncio.Task[ReplyT]], decisive: asyncio.Task[ReplyT] | None
-    ) -> None:
-        """Settle the doubts about hosts whose failures are otherwise ignored."""
-        is_guilty = None if decisive is None else _is_success(decisive)
-        for task in tasks:
-            failure = None if task is decisive or task.cancelled() else task.exception()
-            if isinstance(failure, UnusableError):
-                self._settle(failure, is_guilty=is_guilty)
-
-    async def _put(self, question: Question[ReplyT], lease: Lease[Host], cost: Cost) -> ReplyT:
+    async def _put(self, question: Question[ReplyT], lease: Lease[Host]) -> ReplyT:
         """Ask a host, and learn from the outcome whether it works."""
-        host, attempts = lease.host, cost.attempts
+        host, cost = lease.host, question.cost
+        attempts = cost.attempts
         question.asked.add(host)
-        question.cost.allowance.trouble = ""
-        began = loop_time()
+        cost.allowance.trouble = ""
 
         try:
             reply = await question.put(host, cost)
             # if no other host can be asked, any reply counts as the answer
             is_useless = len(self.servers) > 1 and question.lacks and question.lacks(reply)
         except LLMError as error:
-            question.cost.allowance.trouble = str(error)
+            cost.allowance.trouble = str(error)
             doubted = self._after_error(question, lease, error, was_sent=cost.attempts > attempts)
             if doubted is not None:
                 raise doubted from error
             raise
         except BaseException:
-            if question.pace is not None:
-                question.pace.note_given_up(loop_time() - began)
             host.breaker.abandoned(probe=lease.probe)
             raise
         else:
-            if question.pace is not None:
-                question.pace.note(loop_time() - began)
             if is_useless:
                 raise self._doubted(UnusableError(lease, reply=reply))
 
@@ -647,11 +567,6 @@ def _saying_more(first: UnusableError | None, last: UnusableError) -> UnusableEr
     return last
 
 
-def _is_success(task: asyncio.Task[Any]) -> bool:
-    """Return True if a finished task has a result."""
-    return not task.cancelled() and task.exception() is None
-
-
 def _works_but_is_busy(host: Host, error: LLMError, others: int) -> bool:
     """Put a host on hold if it asks for it; return True if it is only busy."""
     if error.retry_after is not None:
@@ -685,55 +600,12 @@ def _deciding(hosts: Hosts) -> Hosts:
     return tuple(host for host in hosts if host.known_to_decide is not False) or hosts
 
 
-# How long answers usually take
-
-
 async def cancel(tasks: Iterable[asyncio.Task[Any]]) -> None:
     """Cancel tasks, and wait until their connections are closed."""
     for task in tasks:
         task.cancel()
 
     await asyncio.gather(*tasks, return_exceptions=True)
-
-
-HEDGE_PERCENTILE = 0.95
-"""Dean and Barroso, "The tail at scale", 2013: a hedge from here on costs about 5 % more."""
-
-FEWEST_SEEN = 20
-"""Number of answers before the slowest 5 % can be identified."""
-
-_MOST_KEPT = 256
-
-
-class Pace:
-    """The times of the latest answers, and the time after which another one is slow."""
-
-    def __init__(self) -> None:
-        self._latest: deque[float] = deque()
-        self._ordered: list[float] = []
-
-    def note(self, seconds: float) -> None:
-        """Record the time of an answer."""
-        if len(self._latest) == _MOST_KEPT:
-            oldest = self._latest.popleft()
-            del self._ordered[bisect_left(self._ordered, oldest)]
-
-        self._latest.append(seconds)
-        insort(self._ordered, seconds)
-
-    def note_given_up(self, seconds: float) -> None:
-        """Record the time of a request that was abandoned without an answer."""
-        limit = self.straggles_after()
-        # without requests that lose to their hedges, slow answers would seem to become rarer, while
-        # a request that was abandoned early reveals nothing
-        if limit is not None and seconds > limit:
-            self.note(seconds)
-
-    def straggles_after(self) -> float | None:
-        """Return the seconds after which a request is hedged; None if too little is known."""
-        if len(self._ordered) < FEWEST_SEEN:
-            return None
-        return self._ordered[int(HEDGE_PERCENTILE * len(self._ordered))]
 
 
 # Calls that are shared

@@ -279,7 +279,7 @@ class AsksModel:
         allowance.require_some()
         self.open[id(cost)] = OpenRequest(request.text, self._model, loop_time())
         try:
-            async with allowance.lease(_size_of(request), lambda: (cost.attempts, cost.tokens)):
+            async with allowance.lease(lambda: (cost.attempts, cost.tokens)):
                 # the client itself reports when the request has a slot
                 reply = await self._sent(request, cost)
                 self._look_for_tokens(cost)
@@ -329,7 +329,7 @@ class AsksModel:
 
 
 _NEEDED = {
-    "budget": ("a Budget, such as Budget(max_calls=300)", {"take", "reserve", "release"}),
+    "budget": ("a Budget, such as Budget(max_calls=300)", {"take", "add", "spent"}),
     "record": ("a record of prompts, such as a PromptLog", {"new_id", "keep"}),
     "cache": ("a store of answers, such as an AnswerCache", {"get", "put"}),
     "logger": ("a logger of structlog", {"info", "warning", "error"}),
@@ -355,12 +355,6 @@ def _check(limits: Mapping[str, Any]) -> None:
         value = limits.get(name)
         if value is not None and not all(hasattr(value, method) for method in methods):
             raise FieldValueError(f"{name} must be {what}, got {value!r}")
-
-
-def _size_of(request: Request | TextRequest) -> int:
-    """Return the bytes of a prompt."""
-    told = request.text if request.choice is None else f"{request.text}{request.choice}"
-    return len(told.encode("utf-8", "surrogatepass"))
 
 
 def _taken(names: Container[str], **offered: Any) -> dict[str, Any]:

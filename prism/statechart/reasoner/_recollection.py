@@ -32,7 +32,7 @@ class Recollection:
     Args:
         last: Maximum number of things to include; the agent itself keeps 50 transitions by default.
         tokens: Maximum number of tokens, including the heading.
-        count: Returns the tokens of a text; by default an estimate that is rarely too low.
+        count: Returns the tokens of a text; by default one for four bytes.
 
     Raises:
         FieldValueError: If one of the two is not a whole number from 1 on, or there is no room for

@@ -114,9 +114,8 @@ class Router(BaseReasoner, BaseWriter):
             lambda agent: "sellers" if isinstance(agent, Seller) else "buyers",
         )
 
-    All parts are asked at the same time. Each model has its own limit of questions to a server;
-    those of one ``Model(..., assigned=...)`` share the server's slots. A run logs which model is
-    asked for how many agents, and at the end what each model cost.
+    All parts are asked at the same time. Each model has its own limit of questions to a server. A
+    run logs which model is asked for how many agents, and at the end what each model cost.
 
     Args:
         parts: Reasoners, or writers for texts, by name. Those that ask a model share one `Budget`.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from abc import ABC, abstractmethod
-from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,7 +14,7 @@ from math import inf
 from random import uniform
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from prism.errors import CircuitOpenError, FieldValueError, LLMError
+from prism.errors import CircuitOpenError, LLMError
 from prism.statechart.reasoner._faults import BUSY, OtherLoopError
 from prism.statechart.reasoner._model_client import Chat, ChatReply, Choices, DecisionReply
 from prism.statechart.reasoner._questions import ASKED_AT
@@ -271,7 +270,7 @@ class Throttle:
 
 @dataclass(eq=False)
 class Traffic:
-    """The open questions on one server, for all its models.
+    """The open questions on one server.
 
     Args:
         limit: Maximum number of open questions.
@@ -279,14 +278,12 @@ class Traffic:
         doubts: Questions without a usable answer that are being asked elsewhere, to find whose
             fault it was.
         throttle: Limits the questions to what the server accepts.
-        failing: Number of clients with an open breaker, by model.
     """
 
-    limit: int = 1
+    limit: int
     in_flight: int = 0
     doubts: int = 0
     throttle: Throttle = field(default_factory=Throttle)
-    failing: Counter[str] = field(default_factory=Counter)
 
 
 LOGGER: logging.Logger = logging.getLogger("prism.llm")
@@ -299,8 +296,8 @@ class Host(ABC):
     Args:
         address: Its name in messages.
         model: The model.
+        limit: Maximum number of open questions.
         patience: Seconds to wait for it when it fails.
-        traffic: Its open questions, shared with others who ask it.
 
     Attributes:
         address: Its name in messages.
@@ -313,11 +310,9 @@ class Host(ABC):
         known_to_decide: Whether it supports decision questions; None if unknown.
     """
 
-    def __init__(
-        self, address: str, model: str, patience: float = 0.0, traffic: Traffic | None = None
-    ) -> None:
+    def __init__(self, address: str, model: str, limit: int = 1, patience: float = 0.0) -> None:
         self.address: str = address
-        self.traffic: Traffic = traffic or Traffic()
+        self.traffic: Traffic = Traffic(limit)
         self.breaker: CircuitBreaker = CircuitBreaker(patience=patience, changed=self._tell_change)
         self.trouble: str = ""
         self.unusable: int = 0
@@ -342,16 +337,8 @@ class Host(ABC):
         """Return True if it supports decision questions; None if only an attempt can tell."""
 
     def _tell_change(self, seconds: float | None) -> None:
-        """Report that the breaker has opened, or closed after some seconds.
-
-        If several clients ask one server for one model, only the first and the last report it.
-        """
-        model, failing = self.model, self.traffic.failing
-        who = f"{model} at {self.address}"
-        others = failing[model] - (seconds is not None)
-        failing[model] += 1 if seconds is None else -1
-        if others:
-            return
+        """Report that the breaker has opened, or closed after some seconds."""
+        who = f"{self.model} at {self.address}"
         if seconds is None:
             LOGGER.warning(
                 "%s is failing, and will only be probed until it answers: %s", who, self.trouble
@@ -391,15 +378,10 @@ class _Waiter:
 
 
 class Rank(IntEnum):
-    """The priority for free slots.
-
-    A question that settles a doubt comes first, even on a doubted host. The repetition of a slow
-    question comes last.
-    """
+    """The priority for free slots: a question that settles a doubt comes first, on any host."""
 
     URGENT = 0
     USUAL = 1
-    SPARE = 2
 
 
 class _Wish(NamedTuple):
@@ -413,15 +395,7 @@ Queue = list[_Waiter]
 
 
 class Slots:
-    """Assigns slots on servers to one pool, or to all pools that share the same `Slots`.
-
-    A server has one limit on simultaneous questions, for all models, dialects and pools::
-
-        slots = Slots()
-        small = ModelPool(["http://127.0.0.1:11434"], "llama3.2", slots=slots)
-        large = ModelPool(["http://127.0.0.1:11434"], "llama3.3", slots=slots)
-
-    Every question gets a lease of the host with the fewest open questions.
+    """Assigns slots on the hosts of a pool: each question gets one of the least busy host.
 
     Questions are served in order of arrival, except that a run's question of an earlier tick
     changes places with its later ones, which wait for it. A waiting question waits for an open
@@ -435,7 +409,6 @@ class Slots:
     """
 
     def __init__(self) -> None:
-        self._traffic: dict[object, Traffic] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
         self._inside: set[object] = set()
         self._numbers = count()
@@ -445,28 +418,8 @@ class Slots:
 
     @property
     def waiting(self) -> int:
-        """Number of questions that wait for a slot, without those of lowest priority."""
-        return sum(len(queue) for wish, queue in self._queues.items() if wish.rank < Rank.SPARE)
-
-    def traffic_of(self, key: object, limit: int, shown: str) -> Traffic:
-        """Return the traffic of a server, the same for all who ask it.
-
-        Args:
-            key: Identifies the server for all spellings of its address.
-            limit: Maximum number of simultaneous questions.
-            shown: Its address, for messages.
-
-        Raises:
-            FieldValueError: If another pool has set a different limit.
-        """
-        traffic = self._traffic.setdefault(key, Traffic(limit))
-        if traffic.limit != limit:
-            raise FieldValueError(
-                f"concurrency must be the same for everyone who asks {shown}, as it is one "
-                f"server: got {traffic.limit} and {limit}"
-            )
-
-        return traffic
+        """Number of questions that wait for a slot."""
+        return sum(map(len, self._queues.values()))
 
     @contextmanager
     def entered(self) -> Iterator[None]:

@@ -5,7 +5,6 @@ Retries are included.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
@@ -19,10 +18,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from prism.errors import BudgetSpentError, FieldValueError, ReasonerError, TimedOutError
 
 if TYPE_CHECKING:
-    from asyncio import Future, Timeout
-
-_BYTES_PER_TOKEN = 4
-"""Bytes per token of an English prompt, as a rule of thumb."""
+    from asyncio import Timeout
 
 _FIRST_PAUSE_SECONDS = 0.2
 _LONGEST_PAUSE_SECONDS = 5.0
@@ -33,8 +29,7 @@ ResultT = TypeVar("ResultT")
 class Allowance:
     """The time, requests and share of a budget that one question may use; no limit by default.
 
-    While a `lease` is held, the budget accounts for the question, so simultaneous questions stay
-    within it. A question that waits for a slot while others are served is limited only by the
+    A question that waits for a slot while others are served is limited only by the
     budget's deadline. The time for its answer begins with the slot, or when no question is served
     at all, so it does not wait forever for a server that is gone.
 
@@ -63,9 +58,9 @@ class Allowance:
         self._admissions = 0
         self._is_by_budget = False
 
-    def allows(self, attempts: int, more: int = 1) -> bool:
-        """Return True if this many further requests may be sent."""
-        return self.most_attempts is None or attempts + more <= self.most_attempts
+    def allows(self, attempts: int) -> bool:
+        """Return True if a further request may be sent."""
+        return self.most_attempts is None or attempts < self.most_attempts
 
     def admitted(self) -> None:
         """Record that the question has a slot, or uses it for another request.
@@ -99,13 +94,10 @@ class Allowance:
             self._require(self._budget.spent())
 
     @asynccontextmanager
-    async def lease(
-        self, prompt_bytes: int, spent: Callable[[], tuple[int, int]]
-    ) -> AsyncIterator[None]:
-        """Hold a lease of the budget while the question is asked, up to its time limit.
+    async def lease(self, spent: Callable[[], tuple[int, int]]) -> AsyncIterator[None]:
+        """Ask the question inside the block, up to its time limit, and count what it spent.
 
         Args:
-            prompt_bytes: The size of the prompt, for a first estimate of its tokens.
             spent: Returns the sent requests and their tokens at the end. A request that was
                 admitted but not sent is given back.
 
@@ -119,12 +111,9 @@ class Allowance:
         budget = self._budget or Budget()
         self._put_at = self._slot_at = perf_counter()
         timer = self._timer = asyncio.timeout(None)
-        is_reserved = False
         try:
             async with timer:
                 self._limit_to(inf)
-                await budget.reserve(prompt_bytes)
-                is_reserved = True
                 self._require(budget.spent())
                 yield
         except Exception as error:
@@ -139,8 +128,6 @@ class Allowance:
             attempts, tokens = spent()
             # including those of a client that did not report a slot
             budget.add(retries=attempts - self._admissions, tokens=tokens)
-            if is_reserved:
-                budget.release(prompt_bytes)
 
     def seconds_left(self) -> float:
         """Return the seconds that the answer may still take."""
@@ -170,25 +157,19 @@ class Allowance:
 
 @dataclass(slots=True)
 class Spent:
-    """The spending of a budget, and its open requests.
+    """The spending of a budget.
 
     Args:
         calls: Requests made.
         tokens: Tokens read and written.
-        replies: Replies that cost tokens.
         began: When the first question was asked, by the budget's clock; None before it.
         before: Seconds from before it was last resumed.
-        under_way: Open requests.
-        prompt_bytes: Bytes of their prompts.
     """
 
     calls: int = 0
     tokens: int = 0
-    replies: int = 0
     began: float | None = None
     before: float = 0.0
-    under_way: int = 0
-    prompt_bytes: int = 0
 
     def seconds(self, now: float) -> float:
         """Return the seconds since the first question, including those before an interruption."""
@@ -198,11 +179,8 @@ class Spent:
 class Budget:
     """Limits on calls, tokens and time. Once one is spent, decisions fall back.
 
-    Every request is counted before it is sent. Its tokens are known only when it ends, so an
-    estimate is reserved for each open request: the mean of the replies so far or, before the first
-    reply, a token per four bytes of the prompt. If too few tokens are left, a question waits until
-    others have ended. A run can exceed its limit of tokens only by the error of these estimates.
-    Only the deadline cuts off a request.
+    Every request is counted before it is sent, its tokens when it has ended: those of open requests
+    may exceed the limit. Only the deadline cuts off a request.
 
     Args:
         max_calls: Requests to the model, including retries.
@@ -239,7 +217,6 @@ class Budget:
         # a test may set another
         self.clock: Callable[[], float] = loop_time
         self._book = Spent()
-        self._waiting: deque[tuple[int, Future[None]]] = deque()
         self.note: Callable[[int, int], object] | None = None
 
     def _changing(self) -> AbstractContextManager[Spent]:
@@ -270,7 +247,6 @@ class Budget:
         with self._changing() as book:
             book.calls += retries
             book.tokens += tokens
-            book.replies += tokens > 0
 
         self.calls += retries
         self.tokens += tokens
@@ -279,74 +255,6 @@ class Budget:
     def _noted(self) -> None:
         if self.note is not None:
             self.note(self.calls, self.tokens)
-
-    async def reserve(self, prompt_bytes: int) -> None:
-        """Reserve the estimated cost of a request; if too little is left, wait for others.
-
-        Waiting requests are served in turn. None waits once the budget is spent, or while no other
-        is open: one request is always allowed. `release` it when it has ended.
-
-        Args:
-            prompt_bytes: The size of the prompt, for a first estimate of its tokens.
-        """
-        if self._waiting or not self._has_reserved(prompt_bytes):
-            await self._turn(prompt_bytes)
-
-    def release(self, prompt_bytes: int) -> None:
-        """Release a reservation, after `add` has counted the tokens that were spent."""
-        with self._changing() as book:
-            # one that was dropped because its process seemed gone may come back
-            book.under_way = max(0, book.under_way - 1)
-            book.prompt_bytes = max(0, book.prompt_bytes - prompt_bytes)
-
-        self._serve()
-
-    async def _turn(self, prompt_bytes: int) -> None:
-        # costs a third of importing the engine, and is loaded already where this runs
-        import asyncio
-
-        turn: Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append((prompt_bytes, turn))
-        try:
-            await turn
-        except BaseException:
-            if turn.done() and not turn.cancelled():
-                self.release(prompt_bytes)
-            raise
-
-    def _serve(self) -> None:
-        """Let waiting requests continue in turn while there is room."""
-        while self._waiting:
-            prompt_bytes, turn = self._waiting[0]
-            if not turn.done() and not self._has_reserved(prompt_bytes):
-                return
-
-            self._waiting.popleft()
-            if not turn.done():
-                turn.set_result(None)
-
-    def _has_reserved(self, prompt_bytes: int) -> bool:
-        """Reserve the estimated cost of a request, if there is room for it."""
-        with self._changing() as book:
-            if not self._has_room(book, prompt_bytes):
-                return False
-
-            book.under_way += 1
-            book.prompt_bytes += prompt_bytes
-            return True
-
-    def _has_room(self, book: Spent, prompt_bytes: int) -> bool:
-        # a spent budget refuses every request
-        if self.max_tokens is None or not book.under_way or self._limit(book) is not None:
-            return True
-
-        # estimate the open requests again, since the first guess may have been far off
-        if book.replies:
-            estimate = (book.under_way + 1) * book.tokens / book.replies
-        else:
-            estimate = (book.prompt_bytes + prompt_bytes) / _BYTES_PER_TOKEN
-
-        return book.tokens + estimate <= self.max_tokens
 
     def seconds_left(self) -> float | None:
         """Return the seconds until the deadline, or None without one; starts the clock."""
@@ -372,7 +280,6 @@ class Budget:
         book = self._book
         book.calls += calls
         book.tokens += tokens
-        book.replies += calls
         if self._deadline is not None and seconds > 0:
             book.before, book.began = seconds, self.clock()
 
@@ -434,7 +341,7 @@ def loop_time() -> float:
     """Return the time of the running event loop in seconds; outside a loop, that of the machine.
 
     All waiting uses this clock, as asyncio's own timers do, so a test that sets the time of its
-    loop moves time-outs, pauses, circuit breakers and hedges together.
+    loop moves time-outs, pauses and circuit breakers together.
     """
     # costs a third of importing the engine, and is loaded already where something is waited for
     import asyncio
@@ -461,7 +368,7 @@ def require_one_of(name: str, value: str, known: Sequence[str]) -> None:
 
 
 GIVEN_UP = "cancelled before an answer came"
-"""The fault of a cancelled request: time was up, or another one answered first."""
+"""The fault of a cancelled request, such as one whose time was up."""
 
 
 @dataclass(slots=True)
@@ -500,15 +407,13 @@ Trail = list[Attempt]
 """The requests of one question in order; simultaneous ones by when they ended."""
 
 
-MOST_TOKENS = 10_000_000
-"""Larger token counts are ignored, since no model reads or writes so many at once."""
-
 _MOST_NANOSECONDS = 10**16
 """Longer durations, above four months, are ignored."""
 
+MOST_TOKENS = 10_000_000
+"""Larger token counts are ignored, since no model reads or writes so many at once."""
+
 _MOST_REASON = 40
-_DURATIONS = ("total_duration", "load_duration", "eval_duration")
-_SAID_OF_THE_LAST = (*_DURATIONS, "done_reason")
 
 
 @dataclass(slots=True)
@@ -517,8 +422,8 @@ class Cost:
 
     A `Reasoner` makes one for each request and passes it to the client, which adds to it as it
     sends requests, so the cost is known however the call ends. One decision has the cost of a
-    request. Other decisions that used the same answer have no attempts, no tokens and no durations
-    of the server, so that costs can be added up.
+    request. Other decisions that used the same answer have no attempts and no tokens, so that costs
+    can be added up.
 
     Args:
         latency: Seconds from question to answer: ``queue_seconds`` plus ``request_seconds``.
@@ -528,13 +433,11 @@ class Cost:
         input_tokens: Tokens that the model read, if known.
         output_tokens: Tokens that it wrote, if known.
         queue_seconds: Seconds of the latency before and after the last request: waiting for a slot
-            and for the budget, pauses between attempts, earlier requests that failed, and a
-            straggler that lost to its hedge. None if no question was asked.
-        request_seconds: Seconds of the last request (of a straggler and its hedge, the one that
-            answered); 0 if none was sent, None if no question was asked.
-        total_duration: Nanoseconds of the last reply, as reported by the server.
-        load_duration: Nanoseconds of these for loading the model.
-        eval_duration: Nanoseconds of these for writing the reply.
+            and for the budget, pauses between attempts, and earlier requests that failed. None if
+            no question was asked.
+        request_seconds: Seconds of the last request; 0 if none was sent, None if no question was
+            asked.
+        total_duration: Nanoseconds of the last reply, as reported by Ollama.
         done_reason: Why the model ended its last reply, such as ``"stop"``, or ``"length"`` if it
             ran out of tokens.
         repaired: True if the question was asked again in other words because its reply was useless;
@@ -554,8 +457,6 @@ class Cost:
     queue_seconds: float | None = None
     request_seconds: float | None = None
     total_duration: int | None = None
-    load_duration: int | None = None
-    eval_duration: int | None = None
     done_reason: str | None = None
     repaired: bool | None = None
     allowance: Allowance = field(default_factory=Allowance, repr=False, compare=False)
@@ -643,7 +544,7 @@ class Cost:
             _count(self.trail[-1], read, written)
 
     def note_reply(self, reply: Any, counts: Iterable[Sequence[str]] = ((), ())) -> None:
-        """Note what a reply of any kind tells of its tokens, durations and end.
+        """Note what a reply of any kind tells of its tokens and its end.
 
         Args:
             reply: The reply.
@@ -652,8 +553,7 @@ class Cost:
         usage = first(reply, "usage_details", "usage")
         told = ((first(usage, *names), first(reply, *names)) for names in counts)
         self.add_tokens(*(own if count is None else count for count, own in told))
-        for name in _DURATIONS:
-            setattr(self, name, duration_of(first(reply, name)))
+        self.total_duration = _whole_number(first(reply, "total_duration"), _MOST_NANOSECONDS)
         reason = first(choice_in(reply), "done_reason", "finish_reason")
         self.done_reason = reason[:_MOST_REASON] if isinstance(reason, str) else None
 
@@ -668,8 +568,8 @@ class Cost:
             self.trail.extend(request.trail or ())
 
         self.model, self.host = request.model or self.model, request.host or self.host
-        for name in ("request_seconds", *_SAID_OF_THE_LAST):
-            setattr(self, name, getattr(request, name))
+        self.request_seconds, self.done_reason = request.request_seconds, request.done_reason
+        self.total_duration = request.total_duration
 
     def follow(self, request: Cost) -> None:
         """Add a further request for the same question, sent after the first had ended."""
@@ -752,18 +652,13 @@ def choice_in(reply: Any) -> Any:
 COST_KEYS = ("latency", "model", "host", "attempts", "input_tokens", "output_tokens")
 """Keys of the cost that a decision's event always has."""
 
-KNOWN_COST_KEYS = ("queue_seconds", "request_seconds", *_SAID_OF_THE_LAST, "repaired")
-"""Keys of the cost that it has if known; logs of earlier versions lack them."""
+KNOWN_COST_KEYS = ("queue_seconds", "request_seconds", "total_duration", "done_reason", "repaired")
+"""Keys of the cost that it has if known."""
 
 
 def count_of(value: Any) -> int | None:
     """Return a token count that a server reports, or None if it is impossible."""
     return _whole_number(value, MOST_TOKENS)
-
-
-def duration_of(value: Any) -> int | None:
-    """Return a number of nanoseconds that a server reports, or None if it is impossible."""
-    return _whole_number(value, _MOST_NANOSECONDS)
 
 
 def _whole_number(value: Any, most: int) -> int | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable
+from dataclasses import replace
 from typing import Any, ClassVar, Unpack
 
 from prism.errors import FieldValueError
@@ -11,8 +12,10 @@ from prism.testing._server import wire
 from prism.testing._server.exchange import Exchange, Request
 from prism.testing._server.faults import Fault
 from prism.testing._server.model_server import ModelServer, ServerSettings
+from prism.testing._server.tokens import last_tokens
 from prism.testing._server.wire import Asked
 
+_LONGEST_WINDOW = 131_072
 _MOST_STATE_BYTES = 65_536
 
 
@@ -36,13 +39,14 @@ class FakeOllama(ModelServer):
             is called with the prompt and the schema of the answer (None for a text); anything but a
             text is sent as JSON. By default it does what ``choose`` does. ``latency`` is the
             seconds that each answer takes, or a function that returns them; an async one is awaited
-            before the answer. ``reader`` is a model that reads its prompts, in place of ``choose``
-            and ``write``, with a window and the habits of real models. ``restarts`` maps numbers of
-            questions to seconds: after that many questions the server is away, as in ``{400:
-            4.0}``. ``slots`` is the number of simultaneous answers, and ``queue_limit`` the number
-            of questions that may wait before the next is refused with 503. None means no limit.
-            ``remember`` is the number of questions to keep, the latest ones; all by default.
-            ``port`` is the port to listen on; any free one by default.
+            before the answer. ``window`` is the number of tokens that prompt and reply may have
+            together, unless the request sets ``num_ctx``; of a longer prompt only the last half
+            window is read, and nothing says so. ``restarts`` maps numbers of questions to seconds:
+            after that many questions the server is away, as in ``{400: 4.0}``. ``slots`` is the
+            number of simultaneous answers, and ``queue_limit`` the number of questions that may
+            wait before the next is refused with 503. None means no limit. ``remember`` is the
+            number of questions to keep, the latest ones; all by default. ``port`` is the port to
+            listen on; any free one by default.
 
     Raises:
         FieldValueError: If there are no slots, or the models are one text instead of a list.
@@ -56,6 +60,7 @@ class FakeOllama(ModelServer):
         open_connections: Connections that are open now.
         loads: How often a model was loaded: for its first question after a start of the server, and
             for a question with another window.
+        cuts: How many prompts were cut.
     """
 
     _asking: ClassVar[Collection[str]] = (wire.CHAT, wire.DECIDE)
@@ -78,6 +83,7 @@ class FakeOllama(ModelServer):
         super().__init__(None if models is None else (*models, *self.decision_models), **how)
         self.decides: bool = decides
         self.version: str = version
+        self.cuts: int = 0
 
     async def _route(self, request: Request, exchange: Exchange, fault: Fault | None) -> None:
         asking = [wire.CHAT, wire.LOAD, *([wire.DECIDE] if self.decides else [])]
@@ -99,7 +105,7 @@ class FakeOllama(ModelServer):
     async def _show(self, body: Any, exchange: Exchange) -> None:
         model = body.get("model") if isinstance(body, dict) else None
         if self._has(model):
-            window = None if self.reader is None else self.reader.longest_window
+            window = None if self.window is None else max(self.window, _LONGEST_WINDOW)
             details = wire.model_details(decides=model in self.decision_models, window=window)
             await exchange.respond(200, details)
         else:
@@ -141,26 +147,22 @@ class FakeOllama(ModelServer):
 
         probabilities = None if fault is None else fault.probabilities
         answers = {
-            name: wire.choice_reply(self._choose(choice), choice.options, probabilities)
+            name: wire.choice_reply(self.choose(choice), choice.options, probabilities)
             for name, choice in wire.read_choices(asked)
         }
         await exchange.respond(200, wire.decision_reply(asked, answers))
 
-    def _choose(self, asked: Asked) -> str:
-        if self.reader is None:
-            return self.choose(asked)
-        return self.reader.choose(asked.prompt, asked.options)
+    def _shortened(self, asked: Asked, text: str, read: int, window: int) -> tuple[Asked, int]:  # noqa: ARG002
+        # of a prompt that is too long, an Ollama server was seen to keep about half of its window
+        self.cuts += 1
+        return replace(asked, prompt=last_tokens(text, window // 2)), window // 2 + 2
 
     def _limits(self, asked: Asked) -> tuple[int | None, int | None]:
         options = asked.body.get("options") or {}
         return options.get("num_ctx"), options.get("num_predict")
 
-    def _sampling(self, asked: Asked) -> tuple[float, int | None]:
-        options = asked.body.get("options") or {}
-        return options.get("temperature", 0.8), options.get("seed")
-
     def _windows(self) -> dict[str, int]:
         """Return the windows of the loaded models that have one."""
-        if self.reader is None:
+        if self.window is None:
             return {}
-        return {model: window or self.reader.window for model, window in self._loaded.items()}
+        return {model: window or self.window for model, window in self._loaded.items()}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import replace
 from math import log
 from typing import Any, ClassVar, Unpack
 
@@ -79,7 +78,8 @@ class FakeOpenAI(ModelServer):
             ``logprobs``, ``seed`` or ``reasoning_effort``; ``json_schema`` refuses only that kind
             of ``response_format``, with 500, as llama-cpp-python does.
         key: Key without which requests are refused with 401; None for no key.
-        how: As for `FakeOllama`. The options of a decision question are letters.
+        how: As for `FakeOllama`, but a prompt that is longer than the window is refused with 400.
+            The options of a decision question are letters.
 
     Raises:
         FieldValueError: If there are no slots, or the models are one text instead of a list.
@@ -126,8 +126,7 @@ class FakeOpenAI(ModelServer):
 
         match request.method, request.path:
             case "GET", "/v1/models":
-                window = None if self.reader is None else self.reader.window
-                await exchange.respond(200, _model_list(self.models, window))
+                await exchange.respond(200, _model_list(self.models, self.window))
             case "POST", path if path == _CHAT:
                 await self._ask(request, exchange, fault)
             case _:
@@ -143,14 +142,12 @@ class FakeOpenAI(ModelServer):
             return
 
         said = self._said(asked, fault)
-        if not self.logprobs or not asked.body.get("logprobs"):
-            said = replace(said, weights=None)
-        elif fault is not None and fault.probabilities is not None:
-            said = replace(said, weights=fault.probabilities)
-        elif said.weights is None:
-            said = replace(said, weights=_weights_in(asked, said.text))
+        weights = None
+        if self.logprobs and asked.body.get("logprobs"):
+            told = None if fault is None else fault.probabilities
+            weights = _weights_in(asked, said.text) if told is None else told
 
-        await exchange.respond(200, _reply_of(asked, said))
+        await exchange.respond(200, _reply_of(asked, said, weights))
 
     def _refusal_of(self, body: Mapping[str, Any]) -> tuple[int, str] | None:
         refused = next((name for name in self.refuses if name in body), None)
@@ -174,9 +171,9 @@ def _question_in(path: str, body: Any) -> Asked:
     return Asked(path, asked.model, prompt, tuple(dict.fromkeys(options_in(asked.schema))), body)
 
 
-def _reply_of(asked: Asked, said: Said) -> dict[str, Any]:
-    """Return the reply to a chat; if it has weights, its tokens have log-probabilities."""
-    chances = None if said.weights is None else {"content": list(_tokens(said.text, said.weights))}
+def _reply_of(asked: Asked, said: Said, weights: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return the reply to a chat; if there are weights, its tokens have log-probabilities."""
+    chances = None if weights is None else {"content": list(_tokens(said.text, weights))}
     message = {"role": "assistant", "content": said.text, "refusal": None}
     choice = {"index": 0, "message": message, "finish_reason": said.ended, "logprobs": chances}
 

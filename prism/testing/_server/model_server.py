@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Self, TypedDict
 from prism.errors import FieldValueError
 from prism.testing._server.exchange import OLLAMAS_FORMS, Exchange, Forms, Request
 from prism.testing._server.faults import Fault
-from prism.testing._server.reading_model import PromptTooLongError, ReadingModel
+from prism.testing._server.tokens import count_tokens, first_tokens
 from prism.testing._server.wire import Asked, Said
 
 _HOST = "127.0.0.1"
@@ -26,8 +26,15 @@ _GONE_POLL_SECONDS = 0.01
 Latency = float | Callable[[], float | Awaitable[float]]
 """How long an answer takes, or a function that returns it."""
 
+_TOKENS_OF_TEMPLATE = 4
+"""The text that a server adds to each message of a conversation."""
+
 _ANY_QUESTION = ""
 """Represents the path of every question to a model where faults are kept by path."""
+
+
+class PromptTooLongError(Exception):
+    """A prompt that does not fit into the window, on a server that refuses it."""
 
 
 def first_option(asked: Asked) -> str:
@@ -41,7 +48,7 @@ class ServerSettings(TypedDict, total=False):
     choose: Callable[[Asked], str]
     write: Callable[[str, Mapping[str, Any] | None], Any] | None
     latency: Latency
-    reader: ReadingModel | None
+    window: int | None
     restarts: Mapping[int, float] | None
     slots: int | None
     queue_limit: int | None
@@ -59,7 +66,7 @@ class ModelServer(ABC):
             with the prompt and the schema of the answer (None for a text). Defaults to `choose`.
         latency: Seconds that each answer of a model takes, or a function that returns them, called
             in the server's thread. An async function is awaited before the answer.
-        reader: A model that reads its prompt, in place of `choose` and `write`; None for none.
+        window: Tokens of prompt and reply together; None for no limit, and none told.
         restarts: Seconds for which the server is away, by the number of questions after which it
             stops, such as ``{400: 4.0}``.
         slots: Number of simultaneous answers; further questions wait. None for no limit.
@@ -69,7 +76,7 @@ class ModelServer(ABC):
         port: Port to listen on; by default any free one.
 
     Raises:
-        FieldValueError: If there is no slot.
+        FieldValueError: If there is no slot, or the window has no room.
 
     Attributes:
         latency: Seconds that each answer takes, or a function that returns them.
@@ -95,7 +102,7 @@ class ModelServer(ABC):
         choose: Callable[[Asked], str] = first_option,
         write: Callable[[str, Mapping[str, Any] | None], Any] | None = None,
         latency: Latency = 0.0,
-        reader: ReadingModel | None = None,
+        window: int | None = None,
         restarts: Mapping[int, float] | None = None,
         slots: int | None = None,
         queue_limit: int | None = None,
@@ -104,13 +111,15 @@ class ModelServer(ABC):
     ) -> None:
         if slots is not None and slots < 1:
             raise FieldValueError(f"slots must be 1 or more, or None for no limit, got {slots}")
+        if window is not None and window < 2:
+            raise FieldValueError(f"window must be 2 tokens or more, got {window}")
 
         self.models: tuple[str, ...] = tuple(models or ())
         self._has_any = models is None
         self.choose = choose
         self.write = write
         self.latency: Latency = latency
-        self.reader: ReadingModel | None = reader
+        self.window: int | None = window
 
         self.questions: list[Asked] = []
         self.asked: int = 0
@@ -204,22 +213,6 @@ class ModelServer(ABC):
             thread.join(timeout=_START_SECONDS)
 
         self._loop = self._thread = None
-
-    def restart(self, away: float = 0.0) -> None:
-        """Cut off all connections, refuse new ones for some seconds, and serve again.
-
-        It returns immediately. Open questions are lost.
-
-        Args:
-            away: Seconds for which connections are refused.
-
-        Raises:
-            RuntimeError: If it is not running.
-        """
-        if self._loop is None:
-            raise RuntimeError("the fake server is not running, so it cannot restart")
-
-        self._loop.call_soon_threadsafe(self._orders.put_nowait, away)
 
     def __enter__(self) -> Self:
         """Start serving."""
@@ -424,30 +417,39 @@ class ModelServer(ABC):
         """
         if fault is not None and fault.content is not None:
             return Said.simply(asked, fault.content)
-        if self.reader is None:
+        if self.window is None:
             return Said.simply(asked, self._content(asked))
 
         window, most_tokens = self._limits(asked)
-        temperature, seed = self._sampling(asked)
-        return self.reader.reply(
-            asked.body["messages"],
-            asked.schema,
-            window=window,
-            most_tokens=most_tokens,
-            temperature=temperature,
-            seed=seed,
+        window = window or self.window
+        messages = asked.body["messages"]
+        text = "\n\n".join(str(message.get("content") or "") for message in messages)
+        read = count_tokens(text) + _TOKENS_OF_TEMPLATE * len(messages)
+        if read > window:
+            asked, read = self._shortened(asked, text, read, window)
+
+        written = self._content(asked)
+        room = max(0, window - read)
+        kept, count = first_tokens(written, min(room, most_tokens or room))
+        return Said(kept, read, count, "stop" if kept == written else "length")
+
+    def _shortened(self, asked: Asked, text: str, read: int, window: int) -> tuple[Asked, int]:  # noqa: ARG002
+        """Return what is left of a question that does not fit into the window, and its tokens.
+
+        Raises:
+            PromptTooLongError: If the server refuses such questions.
+        """
+        raise PromptTooLongError(
+            f"This model's maximum context length is {window} tokens. However, your messages "
+            f"resulted in {read} tokens. Please reduce the length of the messages."
         )
 
     def _limits(self, asked: Asked) -> tuple[int | None, int | None]:
         """Return the window and the length of the reply that a request asks for, if it does."""
         return None, asked.body.get("max_tokens")
 
-    def _sampling(self, asked: Asked) -> tuple[float, int | None]:
-        """Return the temperature and the seed of a request, or the usual defaults."""
-        return asked.body.get("temperature", 1.0), asked.body.get("seed")
-
     def _content(self, asked: Asked) -> str:
-        """Return what a model writes that reads nothing."""
+        """Return what the model writes."""
         if asked.options:
             chosen = self.choose(asked)
             # in the order of the schema, as servers write it that keep to one

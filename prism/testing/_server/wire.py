@@ -60,15 +60,12 @@ class Said:
         read: Number of prompt tokens that it has read.
         written: Number of tokens that it has written.
         ended: ``stop`` if the reply is complete, ``length`` if it was cut for lack of room.
-        weights: Probabilities of the possible tokens in the place of its choice, most likely first;
-            None if it gives none.
     """
 
     text: str
     read: int
     written: int
     ended: Literal["stop", "length"] = "stop"
-    weights: Mapping[str, Any] | None = None
 
     @classmethod
     def simply(cls, asked: Asked, text: str) -> Said:

@@ -2,14 +2,13 @@
 
 As a program it opens a memory, lives, and prints the number of each cycle that was committed::
 
-    python -m tests.cognition.memory.living memory.json json
+    python -m tests.cognition.memory.living memory.json
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from typing import Any
 
 from prism.cognition import Memory
 
@@ -34,9 +33,9 @@ def live(memory: Memory) -> None:
     memory.end_cycle()
 
 
-def main(path: str, kind: Any) -> None:
+def main(path: str) -> None:
     """Live until killed."""
-    with Memory.open(path, storage=kind) as memory:
+    with Memory.open(path) as memory:
         while True:
             live(memory)
             memory.commit()

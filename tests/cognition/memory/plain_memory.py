@@ -18,7 +18,6 @@ class PlainMemory:
         self.next_thought = 1
         self.used: dict[str, int] = {}
         self.versions: dict[str, list[Any]] = {}
-        self.outdated: list[str] = []
 
     def copy(self) -> PlainMemory:
         """Return a memory that goes its own way."""
@@ -31,12 +30,10 @@ class PlainMemory:
             self.keep(tag, old, value)
         self.working[tag] = value
         self.used[tag] = self.cycle
-        self.is_present(tag)
 
     def remove(self, tag: str) -> bool:
         """Remove a value from working memory."""
         self.used.pop(tag, None)
-        self.is_present(tag)
         return self.working.pop(tag, self) is not self
 
     def forget(self, tag: str) -> bool:
@@ -57,14 +54,9 @@ class PlainMemory:
             return False
         value = self.working[tag] if value is None else value
         self.store(tag, value)
-        self.is_present(tag)
         if tag in self.working and repr(self.working[tag]) != repr(value):
-            self.outdated.append(tag)
+            self.add(tag, value)
         return True
-
-    def is_present(self, tag: str) -> None:
-        """Note that working memory has nothing older than storage."""
-        self.outdated = [each for each in self.outdated if each != tag]
 
     def store(self, tag: str, value: Any) -> bool:
         """Put a value into storage; return whether another one became a version."""
@@ -91,10 +83,6 @@ class PlainMemory:
         """Move a value to storage; return whether there were two."""
         value = self.working.pop(tag) if tag in self.working else self.thoughts.pop(tag)
         self.used.pop(tag, None)
-        if tag in self.outdated:
-            self.is_present(tag)
-            self.keep(tag, value, self.storage[tag])
-            return True
         return self.store(tag, value)
 
     def think(self, entry: str, most: int) -> str:
@@ -122,7 +110,6 @@ class PlainMemory:
                 "cycle": self.cycle,
                 "next_thought": self.next_thought,
                 "used": self.used,
-                **({"outdated": self.outdated} if self.outdated else {}),
                 **({"versions": self.versions} if self.versions else {}),
             },
         }

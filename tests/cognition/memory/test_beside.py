@@ -6,7 +6,6 @@ import errno
 import json
 import os
 import signal
-import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -15,30 +14,26 @@ from typing import Any
 import pytest
 
 from prism.cognition import Memory
-from prism.cognition._memory import _sqlite_storage
 from prism.errors import InputError
 from tests.cognition.memory.living import live
 from tests.kit import processes
 
 ROOT = Path(__file__).parents[3]
-KINDS: list[Any] = ["json", "sqlite"]
 
 
-def start(path: Path, kind: str) -> subprocess.Popen[str]:
+def start(path: Path) -> subprocess.Popen[str]:
     """Start a process that lives on a memory, and wait until it has begun."""
-    line = [sys.executable, "-m", "tests.cognition.memory.living", str(path), kind]
+    line = [sys.executable, "-m", "tests.cognition.memory.living", str(path)]
     process = processes.start(line, cwd=ROOT, stdout=subprocess.PIPE, encoding="utf-8")
     assert process.stdout is not None
     assert process.stdout.readline() == "1\n"
     return process
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.sampled(2)
-def test_two_processes(kind: Any, tmp_path: Path) -> None:
+def test_two_processes(tmp_path: Path) -> None:
     """The second is refused with the number of the first, until that ends, however it does."""
     path = tmp_path / "memory"
-    with start(path, kind) as process:
+    with start(path) as process:
         try:
             with pytest.raises(InputError, match=f"is in use by process {process.pid}: wait"):
                 Memory.open(path)
@@ -52,13 +47,12 @@ def test_two_processes(kind: Any, tmp_path: Path) -> None:
     assert not (tmp_path / "memory.lock").exists()
 
 
-@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.slow
-def test_reading_while_another_process_writes(kind: Any, tmp_path: Path) -> None:
+def test_reading_while_another_process_writes(tmp_path: Path) -> None:
     """Readers see complete states, each later than the one before."""
     path = tmp_path / "memory"
     expected = Memory.in_memory()
-    with start(path, kind) as process:
+    with start(path) as process:
         try:
             assert process.stdout is not None
             for _ in range(30):
@@ -73,18 +67,6 @@ def test_reading_while_another_process_writes(kind: Any, tmp_path: Path) -> None
     assert expected.cycle > 30
 
 
-def test_a_reader_who_stays(tmp_path: Path) -> None:
-    """Who goes on reading a database sees what it was, and keeps nobody from writing."""
-    path = tmp_path / "memory"
-    Memory.create(path, {"storage": {"a": 1}}, storage="sqlite").close()
-    with Memory.open(path) as memory:
-        reader = Memory.read(path)
-        live(memory)
-        memory.commit()
-        assert reader.to_dict()["storage"] == {"a": 1}
-        reader.close()
-
-
 def test_in_one_process(tmp_path: Path) -> None:
     """Also within a process a memory can be open once, and again when it was closed."""
     path = tmp_path / "memory"
@@ -96,11 +78,10 @@ def test_in_one_process(tmp_path: Path) -> None:
     Memory.open(path).close()
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_closed_memory_writes_nothing(kind: Any, tmp_path: Path) -> None:
+def test_a_closed_memory_writes_nothing(tmp_path: Path) -> None:
     """Whoever goes on with a memory that was closed is told, and undoes nothing of the next one."""
     path = tmp_path / "memory"
-    with Memory.open(path, storage=kind) as closed:
+    with Memory.open(path) as closed:
         closed.add("mine", "1")
         closed.commit()
     with Memory.open(path) as other:
@@ -113,14 +94,6 @@ def test_a_closed_memory_writes_nothing(kind: Any, tmp_path: Path) -> None:
 
     with Memory.open(path) as again:
         assert again.working == {"mine": "1", "theirs": "2"}
-
-
-def test_looking_at_a_closed_database(tmp_path: Path) -> None:
-    """It is closed, not damaged."""
-    with Memory.open(tmp_path / "memory", storage="sqlite") as closed:
-        closed.commit()
-    with pytest.raises(InputError, match="is closed: open it again"):
-        closed.search("a", 1)
 
 
 def test_an_error_leaves_no_lock(tmp_path: Path) -> None:
@@ -154,39 +127,6 @@ def test_backups_in_json(most: int, tmp_path: Path) -> None:
         assert json.loads((tmp_path / name).read_bytes()) == states[-1 - number]
 
 
-def test_backups_in_sqlite(tmp_path: Path) -> None:
-    """A database is copied when it is closed, unless nothing was committed."""
-    path = tmp_path / "memory.db"
-    states: list[Any] = []
-    for number in range(5):
-        with Memory.open(path, storage="sqlite", backups=3) as memory:
-            if number:
-                live(memory)
-                memory.commit()
-            states.append(memory.to_dict())
-        Memory.open(path).close()
-    assert backups(tmp_path) == [f"memory.db.{number}.bak" for number in (1, 2, 3)]
-    for number in (1, 2, 3):
-        memory = Memory.read(tmp_path / f"memory.db.{number}.bak")
-        assert memory.to_dict() == states[-number]
-        memory.close()
-    assert {path.suffix for path in tmp_path.iterdir()} == {".db", ".bak"}
-
-
-def test_a_database_is_copied_after_many_commits(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A long life makes a backup each time that so many commits were made."""
-    monkeypatch.setattr(_sqlite_storage, "COMMITS_BETWEEN_BACKUPS", 20)
-    with Memory.open(tmp_path / "memory.db", storage="sqlite") as memory:
-        for _ in range(39):
-            memory.end_cycle()
-            memory.commit()
-        copy = Memory.read(tmp_path / "memory.db.1.bak")
-        assert copy.cycle == 20
-        copy.close()
-
-
 def test_a_file_system_without_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where there are no hard links, backups are copies."""
 
@@ -217,31 +157,3 @@ def test_a_commit_without_changes(tmp_path: Path) -> None:
         before = path.stat().st_ino
         memory.commit()
         assert (path.stat().st_ino, backups(tmp_path)) == (before, [])
-
-
-@pytest.mark.parametrize("kind", ["sqlite"])
-def test_a_last_backup_that_fails_is_a_warning(kind: Any, tmp_path: Path) -> None:
-    """The memory is whole, and the next process can open it."""
-    path = tmp_path / "memory"
-    memory = Memory.open(path, storage=kind)
-    memory.add("a", "1")
-    memory.commit()
-    # where the backup is made, there is a folder that cannot be replaced
-    (tmp_path / ".memory.bak.part").mkdir()
-    with pytest.warns(RuntimeWarning, match="its last backup failed"):
-        memory.close()
-    (tmp_path / ".memory.bak.part").rmdir()
-    with Memory.open(path) as again:
-        assert dict(again.working) == {"a": "1"}
-
-
-def test_a_database_that_may_only_be_read_is_refused_when_it_is_opened(tmp_path: Path) -> None:
-    """Nothing is thought that could not be kept."""
-    path = tmp_path / "memory"
-    Memory.create(path, {}, storage="sqlite").close()
-    database = sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, isolation_level=None)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sqlite3, "connect", lambda *_, **__: database)
-        with pytest.raises(OSError, match="readonly"):
-            Memory.open(path)
-    Memory.open(path).close()

@@ -1,4 +1,4 @@
-"""What a memory does, in JSON, in SQLite and without a file."""
+"""What a memory does, with and without a file."""
 
 import json
 from collections.abc import Iterator
@@ -20,16 +20,16 @@ SPECIFIED = {
     "thinking_log_001": "First reasoning entry",
     "thinking_log_002": "Second reasoning entry",
 }
-KINDS: list[Any] = ["json", "sqlite"]
+NEW = Memory.in_memory().to_dict()
 
 
-@pytest.fixture(params=["json", "sqlite", "none"])
+@pytest.fixture(params=["file", "none"])
 def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Memory]:
-    """Return an empty memory of each kind."""
+    """Return an empty memory, with and without a file."""
     if request.param == "none":
         yield Memory.in_memory()
         return
-    with Memory.open(tmp_path / "memory", storage=request.param) as opened:
+    with Memory.open(tmp_path / "memory") as opened:
         yield opened
 
 
@@ -37,7 +37,7 @@ def test_a_new_memory(memory: Memory) -> None:
     """A missing file is an empty memory in state thinking."""
     assert (memory.state, memory.cycle, memory.stored_count) == ("thinking", 0, 0)
     assert (dict(memory.working), dict(memory.thoughts), memory.faults) == ({}, {}, ())
-    assert memory.changes() is None
+    assert memory.to_dict() == NEW
 
 
 def test_add_and_remove(memory: Memory) -> None:
@@ -50,16 +50,16 @@ def test_add_and_remove(memory: Memory) -> None:
 
 
 def test_save_and_load(memory: Memory) -> None:
-    """Saving leaves working memory as it is, as an older value, and loading renews it."""
+    """A newer value is the present one everywhere; the older is a version."""
     memory.add("plot", "a letter")
     assert memory.save("plot")
-    assert memory.outdated == ()
     assert memory.working["plot"] == memory.stored("plot") == "a letter"
     assert memory.save("plot", "a map")
-    assert (memory.working["plot"], memory.outdated) == ("a letter", ("plot",))
-    assert memory.load("plot")
-    assert memory.outdated == ()
     assert memory.working["plot"] == memory.stored("plot") == "a map"
+    assert memory.versions("plot") == ["a letter"]
+    assert memory.remove("plot")
+    assert memory.load("plot")
+    assert memory.working["plot"] == "a map"
 
 
 def test_missing_keys(memory: Memory) -> None:
@@ -69,7 +69,7 @@ def test_missing_keys(memory: Memory) -> None:
     assert not memory.page_in("nothing")
     assert memory.stored("nothing") is None
     memory.touch(["nothing"])
-    assert memory.changes() is None
+    assert memory.to_dict() == NEW
 
 
 def test_tags_with_spaces(memory: Memory) -> None:
@@ -92,7 +92,7 @@ def test_empty_tags(memory: Memory, tag: str) -> None:
     with pytest.raises(FieldValueError, match="non-empty"):
         memory.save(tag, "x")
     assert not any(ask(tag) for ask in (memory.remove, memory.load, memory.save, memory.page_in))
-    assert memory.changes() is None
+    assert memory.to_dict() == NEW
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), 2**64, {1: 2}, {1}, b"x", object()])
@@ -102,7 +102,7 @@ def test_values_that_are_not_data(memory: Memory, value: Any) -> None:
     for write in (memory.add, memory.save):
         with pytest.raises((FieldTypeError, FieldValueError)):
             write("tag", [value])
-    assert memory.changes() is None
+    assert memory.to_dict() == NEW
 
 
 def test_values_are_copied(memory: Memory) -> None:
@@ -151,13 +151,11 @@ def test_paging_out_keeps_older_values(memory: Memory) -> None:
 
 
 def test_versions_are_bounded(memory: Memory) -> None:
-    """The newest stay; compacting drops those beyond a number, and 0 keeps none."""
+    """The newest stay, and 0 keeps none."""
     memory.version_limit = 3
     for number in range(9):
         memory.save("x", number)
     assert memory.versions("x") == [5, 6, 7]
-    memory.compact(versions=1)
-    assert memory.versions("x") == [7]
     memory.version_limit = 0
     memory.save("x", "new")
     assert memory.versions("x") == []
@@ -167,8 +165,8 @@ def test_a_newer_value_of_storage_stays_the_present_one(memory: Memory) -> None:
     """What was saved since a memory came to working memory is not replaced when that moves out."""
     memory.add("x", "old")
     memory.save("x", "new")
-    assert memory.working["x"] == "old"
-    assert memory.page_out("x") is True
+    assert memory.working["x"] == "new"
+    assert memory.page_out("x") is False
     assert (memory.stored("x"), memory.versions("x")) == ("new", ["old"])
 
 
@@ -226,11 +224,10 @@ def test_thoughts_rotate(memory: Memory) -> None:
         memory.think("x", key_prefix="thinking_log_", max_entries=0)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_no_thought_is_hidden_by_something_else(kind: Any, tmp_path: Path) -> None:
+def test_no_thought_is_hidden_by_something_else(tmp_path: Path) -> None:
     """A key that the file has for something else is left out in counting."""
     taken: dict[str, Any] = {"thinking_log_001": {"entry": "x"}, "thinking_log_003": None}
-    with Memory.create(tmp_path / "memory", taken, storage=kind) as memory:
+    with Memory.create(tmp_path / "memory", taken) as memory:
         for entry in "abc":
             memory.think(entry, key_prefix="thinking_log_", max_entries=9)
         memory.commit()
@@ -239,11 +236,10 @@ def test_no_thought_is_hidden_by_something_else(kind: Any, tmp_path: Path) -> No
         assert dict(memory.unknown) == taken
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_after_any_number_the_file_can_be_read(kind: Any, tmp_path: Path) -> None:
+def test_after_any_number_the_file_can_be_read(tmp_path: Path) -> None:
     """A number by hand beyond those that JSON holds exactly is none."""
     taken = {f"thinking_log_{'9' * digits}": "x" for digits in range(3, 20)}
-    with Memory.create(tmp_path / "memory", taken, storage=kind) as memory:
+    with Memory.create(tmp_path / "memory", taken) as memory:
         memory.think("y", key_prefix="thinking_log_", max_entries=99)
         memory.commit()
     with Memory.open(tmp_path / "memory") as memory:
@@ -265,7 +261,6 @@ def test_reading_what_the_specification_shows(tmp_path: Path) -> None:
     path = tmp_path / "memory.json"
     path.write_text(json.dumps(SPECIFIED))
     with Memory.open(path) as memory:
-        assert memory.kind == "json"
         assert memory.thoughts["thinking_log_002"] == "Second reasoning entry"
         assert memory.think("x", key_prefix="thinking_log_", max_entries=9) == "thinking_log_003"
         memory.commit()
@@ -275,8 +270,7 @@ def test_reading_what_the_specification_shows(tmp_path: Path) -> None:
     assert own == {"schema": 2, "cycle": 0, "next_thought": 4, "used": {}}
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_unknown_keys_stay(kind: Any, tmp_path: Path) -> None:
+def test_unknown_keys_stay(tmp_path: Path) -> None:
     """What prism does not know stays where it stands, also among its own."""
     document = {
         "note": {"by": "hand"},
@@ -288,7 +282,7 @@ def test_unknown_keys_stay(kind: Any, tmp_path: Path) -> None:
         "thinking_log_009": 5,
         "working_memory": {"a b": 1, "a_b": 2},
     }
-    with Memory.create(tmp_path / "memory", document, storage=kind) as memory:
+    with Memory.create(tmp_path / "memory", document) as memory:
         memory.think("y", key_prefix="thinking_log_", max_entries=9)
         memory.commit()
     with Memory.open(tmp_path / "memory") as memory:
@@ -318,11 +312,10 @@ def test_a_misspelt_state_is_refused_when_it_is_set(memory: Memory) -> None:
         assert Memory.in_memory(memory.to_dict()).state == state
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_another_prefix_of_thoughts(kind: Any, tmp_path: Path) -> None:
+def test_another_prefix_of_thoughts(tmp_path: Path) -> None:
     """Thoughts under a new prefix go on, and are still thoughts after a restart."""
     path = tmp_path / "memory"
-    with Memory.open(path, storage=kind) as memory:
+    with Memory.open(path) as memory:
         memory.think("a", key_prefix="thinking_log_", max_entries=2)
         memory.think("b", key_prefix="log ", max_entries=2)
         memory.commit()
@@ -332,32 +325,22 @@ def test_another_prefix_of_thoughts(kind: Any, tmp_path: Path) -> None:
         assert dict(memory.thoughts) == {"log 002": "b", "log 003": "c"}
 
 
-@pytest.mark.parametrize(
-    ("kind", "cycles"),
-    [
-        ("json", 30),
-        ("sqlite", 10),
-        pytest.param("json", 100, marks=pytest.mark.slow),
-        pytest.param("sqlite", 100, marks=pytest.mark.slow),
-    ],
-)
-@pytest.mark.sampled(2)
-def test_restarts_end_where_one_run_ends(kind: Any, cycles: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("cycles", [30, pytest.param(100, marks=pytest.mark.slow)])
+def test_restarts_end_where_one_run_ends(cycles: int, tmp_path: Path) -> None:
     """A memory that is closed and opened after each cycle ends with the same bytes."""
     together = tmp_path / "together"
-    with Memory.open(together, storage=kind, backups=1) as memory:
+    with Memory.open(together, backups=1) as memory:
         for _ in range(cycles):
             live(memory)
             memory.commit()
         expected = memory.to_dict()
     for _ in range(cycles):
-        with Memory.open(tmp_path / "apart", storage=kind, backups=0) as memory:
+        with Memory.open(tmp_path / "apart", backups=0) as memory:
             live(memory)
             memory.commit()
             found = memory.to_dict()
     assert found == expected
-    if kind == "json":
-        assert together.read_bytes() == (tmp_path / "apart").read_bytes()
+    assert together.read_bytes() == (tmp_path / "apart").read_bytes()
 
 
 def test_the_file_is_for_people(tmp_path: Path) -> None:
@@ -386,28 +369,6 @@ def test_the_file_is_for_people(tmp_path: Path) -> None:
     ]
 
 
-def test_changes_are_redone(memory: Memory) -> None:
-    """What was done since the last commit can be done again on a memory as it was before."""
-    data = memory.to_dict()
-    live(memory)
-    memory.replace({**memory.to_dict(), "note": 1})
-    changes = json.loads(json.dumps(memory.changes()))
-    other = Memory.in_memory(data)
-    other.redo(changes)
-    assert other.to_dict() == memory.to_dict()
-    assert other.changes() == memory.changes()
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [{"cycle": 1, "steps": []}, {"cycle": 0, "steps": [["open", "x"]]}],
-)
-def test_changes_that_do_not_fit(memory: Memory, changes: dict[str, Any]) -> None:
-    """Changes of another memory, or of another prism, are refused."""
-    with pytest.raises(InputError):
-        memory.redo(changes)
-
-
 def test_data_of_no_memory_replace_nothing(memory: Memory) -> None:
     """They are refused, and the memory is what it was."""
     memory.save("x", 1)
@@ -417,12 +378,11 @@ def test_data_of_no_memory_replace_nothing(memory: Memory) -> None:
     assert memory.to_dict()["storage"] == {"x": 1}
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_mark(kind: Any, tmp_path: Path) -> None:
+def test_the_mark(tmp_path: Path) -> None:
     """The mark changes with every commit, is that of the file, and the same for the same life."""
     marks = []
     for name in ("one", "other"):
-        with Memory.open(tmp_path / name, storage=kind) as memory:
+        with Memory.open(tmp_path / name) as memory:
             memory.commit()
             seen = [memory.revision]
             for _ in range(3):
@@ -437,20 +397,16 @@ def test_the_mark(kind: Any, tmp_path: Path) -> None:
     assert len(set(marks[0])) == 4
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("other", KINDS)
-def test_a_memory_of_another(kind: Any, other: Any, tmp_path: Path) -> None:
-    """What one memory held another is made of, byte for byte in JSON; none is overwritten."""
-    with Memory.open(tmp_path / "one", storage=kind) as memory:
+def test_a_memory_of_another(tmp_path: Path) -> None:
+    """What one memory held another is made of, byte for byte; none is overwritten."""
+    with Memory.open(tmp_path / "one") as memory:
         for _ in range(20):
             live(memory)
         memory.commit()
         data = memory.to_dict()
-    with Memory.create(tmp_path / "other", data, storage=other) as made:
+    with Memory.create(tmp_path / "other", data) as made:
         assert made.to_dict() == data
-        assert (made.kind, made.changes()) == (other, None)
-    if kind == other == "json":
-        assert (tmp_path / "one").read_bytes() == (tmp_path / "other").read_bytes()
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "other").read_bytes()
     with pytest.raises(InputError, match="already exists"):
         Memory.create(tmp_path / "other", data)
 

@@ -25,15 +25,15 @@ KILLS = int(os.environ.get("PRISM_KILLS", "20"))
 logger = logging.getLogger(__name__)
 
 
-def start(path: Path, kind: str) -> subprocess.Popen[str]:
+def start(path: Path) -> subprocess.Popen[str]:
     """Start a life, which goes on from where the memory is."""
-    line = [sys.executable, "-m", "tests.cognition.memory.living", str(path), kind]
+    line = [sys.executable, "-m", "tests.cognition.memory.living", str(path)]
     return processes.start(line, cwd=ROOT, stdout=subprocess.PIPE, encoding="utf-8")
 
 
-def killed(path: Path, kind: str, draw: random.Random) -> int:
+def killed(path: Path, draw: random.Random) -> int:
     """Live until an instant, and return the last cycle whose commit was known to have returned."""
-    with start(path, kind) as process:
+    with start(path) as process:
         assert process.stdout is not None
         told: list[str] = []
         if draw.random() < 0.75:
@@ -49,17 +49,16 @@ def killed(path: Path, kind: str, draw: random.Random) -> int:
     return max(map(int, told), default=0)
 
 
-@pytest.mark.parametrize("kind", ["json", "sqlite"])
-def test_a_killed_memory_is_complete(kind: str, tmp_path: Path) -> None:
+def test_a_killed_memory_is_complete(tmp_path: Path) -> None:
     """Whenever it is killed, what a commit returned for is there, and nothing is there in part."""
-    draw = random.Random(f"kills of {kind}")
-    path = tmp_path / f"memory.{kind}"
+    draw = random.Random("kills")
+    path = tmp_path / "memory.json"
     expected = Memory.in_memory()
     in_work = later = 0
 
     for number in range(KILLS):
         before = expected.cycle
-        told = killed(path, kind, draw)
+        told = killed(path, draw)
         if not path.exists():
             assert told == 0
             continue
@@ -76,8 +75,8 @@ def test_a_killed_memory_is_complete(kind: str, tmp_path: Path) -> None:
 
         in_work += memory.cycle > before
         later += memory.cycle > told > 0
-        logger.info("%s, kill %d: at cycle %d, told of %d", kind, number, memory.cycle, told)
+        logger.info("kill %d: at cycle %d, told of %d", number, memory.cycle, told)
 
     # most kills came while it worked; some after the file was written and before it was told
     assert in_work >= KILLS // 2
-    logger.info("%s: %d of %d kills in work, %d after a commit", kind, in_work, KILLS, later)
+    logger.info("%d of %d kills in work, %d after a commit", in_work, KILLS, later)

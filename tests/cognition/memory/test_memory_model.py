@@ -1,4 +1,4 @@
-"""Memories in JSON and in SQLite are one plain memory, whatever is done to them."""
+"""A memory is a plain one, whatever is done to it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ from prism.cognition import Memory
 from tests.cognition.memory.plain_memory import PlainMemory
 from tests.kit.files import IN_MEMORY
 
-NAMES = ("memory.json", "memory.db")
 TAGS = st.sampled_from(["a", "b", "c", "a_2", "the_plot", "thinking_log_001"])
 WORDS = st.lists(st.sampled_from(["alice", "plot", "Plot", "été", "猫", "a", "2"]), max_size=4).map(
     " ".join
@@ -36,77 +35,69 @@ VALUES = st.one_of(
 
 
 class Memories(RuleBasedStateMachine):
-    """Does the same to all three."""
+    """Does the same to a memory and to a plain one."""
 
     @initialize()
     def begin(self) -> None:
-        """Open two new memories."""
+        """Open a new memory."""
         self.folder = TemporaryDirectory(dir=IN_MEMORY)
         self.plain = PlainMemory()
         self.committed = PlainMemory()
-        self.opened = [self.open(name) for name in NAMES]
-        for memory in self.opened:
-            memory.commit()
+        self.memory = self.open()
+        self.memory.commit()
 
-    def open(self, name: str) -> Memory:
-        """Open one of the two."""
-        kind: Any = "sqlite" if name.endswith("db") else "json"
-        return Memory.open(Path(self.folder.name) / name, storage=kind, backups=0)
-
-    def each(self, name: str, *arguments: Any, **keywords: Any) -> Any:
-        """Return what both return, which must be the same."""
-        one, other = (getattr(memory, name)(*arguments, **keywords) for memory in self.opened)
-        assert one == other
-        return one
+    def open(self) -> Memory:
+        """Open the memory."""
+        return Memory.open(Path(self.folder.name) / "memory.json", backups=0)
 
     @rule(tag=TAGS, value=VALUES)
     def add(self, tag: str, value: Any) -> None:
         """Add to working memory."""
-        self.each("add", tag, value)
+        self.memory.add(tag, value)
         self.plain.add(tag, value)
 
     @rule(tag=TAGS)
     def remove(self, tag: str) -> None:
         """Remove from working memory."""
-        assert self.each("remove", tag) == self.plain.remove(tag)
+        assert self.memory.remove(tag) == self.plain.remove(tag)
 
     @rule(tag=TAGS)
     def forget(self, tag: str) -> None:
         """Remove from working memory and from storage."""
-        assert self.each("forget", tag) == self.plain.forget(tag)
+        assert self.memory.forget(tag) == self.plain.forget(tag)
 
     @rule(tag=TAGS)
     def load(self, tag: str) -> None:
         """Load from storage."""
-        assert self.each("load", tag) == self.plain.load(tag)
+        assert self.memory.load(tag) == self.plain.load(tag)
 
     @rule(tag=TAGS, value=st.none() | VALUES)
     def save(self, tag: str, value: Any) -> None:
         """Save to storage."""
-        assert self.each("save", tag, value) == self.plain.save(tag, value)
+        assert self.memory.save(tag, value) == self.plain.save(tag, value)
 
     @rule(tag=TAGS)
     def page_in(self, tag: str) -> None:
         """Page in."""
-        assert self.each("page_in", tag) == self.plain.page_in(tag)
+        assert self.memory.page_in(tag) == self.plain.page_in(tag)
 
     @precondition(lambda self: self.plain.working or self.plain.thoughts)
     @rule(data=st.data())
     def page_out(self, data: st.DataObject) -> None:
         """Page a memory or a thought out."""
         tag = data.draw(st.sampled_from([*self.plain.working, *self.plain.thoughts]))
-        assert self.each("page_out", tag) == self.plain.page_out(tag)
+        assert self.memory.page_out(tag) == self.plain.page_out(tag)
 
     @rule(entry=WORDS, most=st.integers(1, 4))
     def think(self, entry: str, most: int) -> None:
         """Think."""
-        key = self.each("think", entry, key_prefix="thinking_log_", max_entries=most)
+        key = self.memory.think(entry, key_prefix="thinking_log_", max_entries=most)
         assert key == self.plain.think(entry, most)
 
     @rule(tags=st.lists(TAGS))
     def touch(self, tags: list[str]) -> None:
         """Use memories."""
-        self.each("touch", tags)
+        self.memory.touch(tags)
         for tag in tags:
             if tag in self.plain.working:
                 self.plain.used[tag] = self.plain.cycle
@@ -114,20 +105,17 @@ class Memories(RuleBasedStateMachine):
     @rule(state=st.sampled_from(["thinking", "executing", "paging", "nonsense"]))
     def enter(self, state: str) -> None:
         """Enter a state and end the cycle."""
-        for memory in self.opened:
-            memory.state = state
-            memory.end_cycle()
+        self.memory.state = state
+        self.memory.end_cycle()
         self.plain.state = state
         self.plain.cycle += 1
 
     @rule(text=WORDS, most=st.integers(0, 8))
     def search(self, text: str, most: int) -> None:
-        """Search: both find the same, in the same order, and nothing that has no word of it."""
-        one, other = (memory.search(text, most) for memory in self.opened)
-        assert [match.tag for match in one] == [match.tag for match in other]
-        assert [match.value for match in one] == [match.value for match in other]
-        assert [match.score for match in one] == pytest.approx([match.score for match in other])
-
+        """Search: a new memory of the same finds the same, in the same order."""
+        one = self.memory.search(text, most)
+        again = Memory.in_memory(self.plain.to_dict()).search(text, most)
+        assert [(match.tag, match.value) for match in one] == [(it.tag, it.value) for it in again]
         scores = [match.score for match in one]
         assert scores == sorted(scores, reverse=True)
         assert len(one) <= most
@@ -143,9 +131,7 @@ class Memories(RuleBasedStateMachine):
     @rule()
     def commit(self) -> None:
         """Commit."""
-        for memory in self.opened:
-            memory.commit()
-            assert memory.changes() is None
+        self.memory.commit()
         self.committed = self.plain.copy()
 
     @rule()
@@ -154,40 +140,26 @@ class Memories(RuleBasedStateMachine):
         self.reopen()
         self.plain = self.committed.copy()
 
-    @rule()
-    def be_killed_and_redo(self) -> None:
-        """End without a commit, and do again what had been done."""
-        changes = [memory.changes() for memory in self.opened]
-        assert changes[0] == changes[1]
-        self.reopen()
-        for memory, change in zip(self.opened, changes, strict=True):
-            if change is not None:
-                memory.redo(json.loads(json.dumps(change)))
-            assert memory.changes() == change
-
     def reopen(self) -> None:
-        """Close both and open them again."""
-        for memory in self.opened:
-            memory.close()
-        self.opened = [self.open(name) for name in NAMES]
+        """Close the memory and open it again."""
+        self.memory.close()
+        self.memory = self.open()
 
     @invariant()
     def is_the_plain_one(self) -> None:
         """All that can be seen is the same, also the order."""
         expected = self.plain.to_dict()
-        for memory in self.opened:
-            found = memory.to_dict()
-            assert json.dumps(found["working_memory"]) == json.dumps(expected["working_memory"])
-            assert json.dumps(found["storage"]) == json.dumps(expected["storage"])
-            assert found == expected
-            assert list(memory.thoughts) == list(self.plain.thoughts)
-            assert memory.least_recently_used() == self.plain.least_recently_used()
-            assert memory.stored_count == len(self.plain.storage)
+        memory, found = self.memory, self.memory.to_dict()
+        assert json.dumps(found["working_memory"]) == json.dumps(expected["working_memory"])
+        assert json.dumps(found["storage"]) == json.dumps(expected["storage"])
+        assert found == expected
+        assert list(memory.thoughts) == list(self.plain.thoughts)
+        assert memory.least_recently_used() == self.plain.least_recently_used()
+        assert memory.stored_count == len(self.plain.storage)
 
     def teardown(self) -> None:
-        """Close both."""
-        for memory in self.opened:
-            memory.close()
+        """Close the memory."""
+        self.memory.close()
         self.folder.cleanup()
 
 

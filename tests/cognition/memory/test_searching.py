@@ -1,11 +1,8 @@
-"""Searching memories by words, in JSON and in SQLite alike."""
+"""Searching memories by words."""
 
 import random
 import sqlite3
-from collections.abc import Iterator
 from itertools import accumulate
-from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -13,7 +10,6 @@ from hypothesis import strategies as st
 
 from prism.cognition import Memory
 from prism.cognition._memory._search import forms_of, words_of
-from prism.errors import InputError
 
 FACTS = {
     "alice": "adventurous, nature-loving, 25 years old",
@@ -23,15 +19,12 @@ FACTS = {
     "place": {"name": "Été", "near": ["the sea", "猫の島"]},
     "weather": "rain",
 }
-MANY = 1_500
 
 
-@pytest.fixture(params=["json", "sqlite"])
-def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Memory]:
+@pytest.fixture
+def memory() -> Memory:
     """Return a memory with some facts in storage."""
-    path = tmp_path / "memory"
-    with Memory.create(path, {"storage": FACTS}, storage=request.param) as opened:
-        yield opened
+    return Memory.in_memory({"storage": FACTS})
 
 
 def tags(memory: Memory, text: str, most: int = 10) -> list[str]:
@@ -104,10 +97,7 @@ def test_a_text_is_found_by_its_words(text: str, other: str) -> None:
 def test_a_singular_finds_its_plural_and_the_other_way_round(
     memory: Memory, one: str, many: str
 ) -> None:
-    """English plurals are found by the singular, and singulars by the plural.
-
-    Nothing of it is in the index, so that it holds for databases of earlier releases, too.
-    """
+    """English plurals are found by the singular, and singulars by the plural."""
     memory.save("first", f"the {one} there")
     memory.save("second", f"the {many} there")
     assert {*tags(memory, one)} >= {"first", "second"}
@@ -124,36 +114,6 @@ def test_bounds(memory: Memory) -> None:
     """No more matches are returned than are asked for."""
     assert len(tags(memory, "alice", 2)) == 2
     assert tags(memory, "alice", 0) == tags(memory, "alice", -1) == []
-
-
-@pytest.mark.slow
-def test_both_find_the_same_among_many(tmp_path: Path) -> None:
-    """With words that very many entries have, both return the same matches in the same order."""
-    draw = random.Random(5)
-    words = [f"w{number}" for number in range(400)]
-    weights = [1 / (number + 1) for number in range(400)]
-    storage = {
-        f"t{number}": " ".join(draw.choices(words, weights, k=draw.randrange(1, 20)))
-        for number in range(MANY)
-    }
-    kinds: list[Any] = ["json", "sqlite"]
-    opened = [
-        Memory.create(tmp_path / kind, {"storage": storage}, storage=kind, backups=0)
-        for kind in kinds
-    ]
-    queries = [
-        "w0",
-        "w1",
-        "w0 w1",
-        "w399",
-        *(" ".join(draw.choices(words, k=9)) for _ in range(30)),
-    ]
-    for text in queries:
-        one, other = (memory.search(text, 20) for memory in opened)
-        assert one == other
-        assert len(one) > 0
-    for memory in opened:
-        memory.close()
 
 
 @pytest.mark.parametrize(
@@ -191,21 +151,6 @@ def test_the_first_ten_are_those_of_the_whole_ranking(size: int) -> None:
     assert same >= 45
 
 
-def test_compacting_changes_nothing(memory: Memory) -> None:
-    """After the index was made anew, the same is found, and also what comes later."""
-    memory.save("weather", "sun")
-    memory.compact()
-    data = memory.to_dict()
-    assert tags(memory, "rain") == []
-    assert tags(memory, "sun") == ["weather"]
-    memory.save("weather", "rain")
-    memory.commit()
-    assert tags(memory, "rain") == ["weather"]
-    data["storage"]["weather"] = "rain"
-    data["prism"]["versions"]["weather"] = [{"value": "sun", "replaced_in_cycle": 0}]
-    assert memory.to_dict() == data
-
-
 @pytest.mark.sampled(2)
 def test_a_thought_of_very_many_words(memory: Memory) -> None:
     """A text of thousands of words, each of which some memory has, is searched by."""
@@ -214,19 +159,3 @@ def test_a_thought_of_very_many_words(memory: Memory) -> None:
         memory.save(f"part {start}", " ".join(words[start : start + 100]))
     assert len(tags(memory, " ".join(words), 40)) == 30
     assert len(tags(memory, " ".join(reversed(words)), 40)) == 30
-
-
-def test_a_damaged_index(tmp_path: Path) -> None:
-    """An index of words that is damaged is named when it is used, and can be made anew."""
-    path = tmp_path / "memory"
-    Memory.create(path, {"storage": FACTS}, storage="sqlite").close()
-    database = sqlite3.connect(path)
-    database.execute("UPDATE storage_words_data SET block = zeroblob(3) WHERE id > 10")
-    database.commit()
-    database.close()
-    with Memory.open(path) as opened:
-        assert opened.faults == ()
-        with pytest.raises(InputError, match=r"is damaged.*prism memory compact"):
-            opened.search("alice", 3)
-        opened.compact()
-        assert tags(opened, "alice")[0] == "alice"

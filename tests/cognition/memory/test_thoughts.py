@@ -8,10 +8,9 @@ import pytest
 from prism.cognition import Memory
 
 
-@pytest.mark.parametrize("kind", ["json", "sqlite"])
-def test_a_thought_comes_back_to_its_place(kind: Any, tmp_path: Path) -> None:
+def test_a_thought_comes_back_to_its_place(tmp_path: Path) -> None:
     """The log is in the order of its numbers again, and is so in the file."""
-    with Memory.open(tmp_path / "memory", storage=kind) as memory:
+    with Memory.open(tmp_path / "memory") as memory:
         keys = [
             memory.think(entry, key_prefix="thinking_log_", max_entries=9)
             for entry in ("first", "second", "third")

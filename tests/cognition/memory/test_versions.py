@@ -3,18 +3,13 @@
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from prism.cognition import Memory
 
-KINDS = ["json", "sqlite"]
 
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_value_that_is_replaced_in_working_memory_is_a_version(kind: Any, tmp_path: Path) -> None:
+def test_a_value_that_is_replaced_in_working_memory_is_a_version(tmp_path: Path) -> None:
     """It is one after a paging out, too; no search or load brings it back; forgetting drops it."""
     path = tmp_path / "memory"
-    with Memory.open(path, storage=kind) as memory:
+    with Memory.open(path) as memory:
         for value in ("first", "second", "second", "third"):
             memory.add("plan", value)
         memory.commit()
@@ -30,9 +25,7 @@ def test_a_value_that_is_replaced_in_working_memory_is_a_version(kind: Any, tmp_
         assert memory.versions("plan") == ["first", "second"]
         memory.page_out("plan")
         assert memory.versions("plan") == ["first", "second", "third"]
-        memory.compact(versions=1)
     with Memory.open(path) as memory:
-        assert memory.versions("plan") == ["third"]
         memory.add("gone", 1)
         memory.add("gone", 2)
         assert memory.remove("gone")
@@ -41,24 +34,19 @@ def test_a_value_that_is_replaced_in_working_memory_is_a_version(kind: Any, tmp_
         assert memory.versions("gone") == []
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_version_says_in_which_cycle_it_was_replaced(kind: Any, tmp_path: Path) -> None:
-    """The cycle is kept with the value; a file of an earlier release has values alone."""
+def test_a_version_says_in_which_cycle_it_was_replaced(tmp_path: Path) -> None:
+    """The cycle is kept with the value."""
     path = tmp_path / "memory"
     shaped: dict[str, Any] = {"value": 1}
-    earlier = {"working_memory": {"plan": "second"}, "prism": {"versions": {"plan": ["first"]}}}
-    with Memory.create(path, earlier, storage=kind) as memory:
-        assert (memory.versions("plan"), memory.version_cycles("plan")) == (["first"], [None])
+    with Memory.create(path, {"working_memory": {"plan": "first"}}) as memory:
         memory.end_cycle()
         memory.add("plan", shaped)
         memory.end_cycle()
         memory.add("plan", "third")
         memory.commit()
     with Memory.read(path) as memory:
-        assert memory.versions("plan") == ["first", "second", shaped]
-        assert memory.version_cycles("plan") == [None, 1, 2]
-        again = Memory.in_memory(memory.to_dict())
-        assert again.version_cycles("plan") == [None, 1, 2]
+        assert memory.versions("plan") == ["first", shaped]
+        assert memory.version_cycles("plan") == [1, 2]
     with Memory.open(path) as memory:
         memory.add("plan", "first")
-        assert memory.version_cycles("plan") == [1, 2, 2]
+        assert memory.version_cycles("plan") == [2, 2]

@@ -118,7 +118,7 @@ def test_a_cost_without_limits_may_always_go_on() -> None:
     cost = Cost(model="m1")
     cost.allowance.stalled(True)
     cost.allowance.admitted()
-    assert cost.allowance.allows(10**6, more=10**6)
+    assert cost.allowance.allows(10**6)
     assert cost == Cost(model="m1")
 
 
@@ -130,7 +130,7 @@ def test_the_allowance_of_a_cost_is_no_part_of_it() -> None:
     assert budget.calls == 1
     with pytest.raises(BudgetSpentError, match="1 calls"):
         cost.allowance.admitted()
-    assert [cost.allowance.allows(1), cost.allowance.allows(1, 2)] == [True, False]
+    assert [cost.allowance.allows(1), cost.allowance.allows(2)] == [True, False]
     assert cost == Cost()
     assert "allowance" not in repr(cost)
     logged = [each.name for each in fields(Cost) if each.compare]
@@ -143,7 +143,7 @@ async def test_a_lease_counts_what_was_sent_whatever_ends_it() -> None:
     for sent in (0, 1, 3):
         allowance = Allowance(budget)
         with suppress(KeyError):
-            async with allowance.lease(10, lambda sent=sent: (sent, 2 * sent)):
+            async with allowance.lease(lambda sent=sent: (sent, 2 * sent)):
                 allowance.admitted()
                 raise KeyError
     assert (budget.calls, budget.tokens) == (4, 8)
@@ -151,7 +151,7 @@ async def test_a_lease_counts_what_was_sent_whatever_ends_it() -> None:
 
 def test_what_a_common_request_cost_is_counted_once() -> None:
     """A cost without its charges keeps times, model and host, and adds nothing up."""
-    cost = Cost(0.5, "m1", "h1", 2, 30, 4, 0.1, 0.4, 10**9, 10**6, 10**8, "stop")
+    cost = Cost(0.5, "m1", "h1", 2, 30, 4, 0.1, 0.4, 10**9, "stop")
     shared = Cost(
         0.5, "m1", "h1", 0, 0, 0, queue_seconds=0.1, request_seconds=0.4, done_reason="stop"
     )

@@ -14,7 +14,7 @@ from prism.llm import AnswerCache, Model
 from prism.runlog import PromptLog
 from prism.statechart.reasoner import Question, Reasoner
 from prism.statechart.states import AgentState as S
-from prism.testing import FakeOllama, FakeOpenAI, ReadingModel
+from prism.testing import FakeOllama, FakeOpenAI
 
 OPTIONS = (S.COMPOSING, S.ENGAGING_LIKE, S.ENGAGING_REPLY, S.ENGAGING_RESHARE, S.SCROLLING, S.IDLE)
 
@@ -100,7 +100,7 @@ async def test_probabilities_belong_to_options_in_any_order(kind: Any) -> None:
     """With probabilities, too, the option that the model means is taken, wherever it stands."""
     dialect: Any = "ollama" if kind is FakeOllama else "openai"
     decisions = []
-    with kind(models=["nimble"], reader=ReadingModel()) as server:
+    with kind(models=["nimble"]) as server:
         for order in ("chart", "shuffled"):
             async with Model("nimble", [server.host], server=dialect).as_client() as pool:
                 reasoner = Reasoner(

@@ -1,6 +1,5 @@
 """What a reasoner and a writer record of what they ask, by the ids that their events get."""
 
-import asyncio
 import json
 from types import SimpleNamespace
 from typing import Any
@@ -14,8 +13,7 @@ from prism.statechart.reasoner._recording import ReplyCache
 from prism.testing import FakeOllama, FakeOpenAI, Fault
 from tests.kit import clients
 from tests.kit.clients import NeverSampled, Weighing
-from tests.kit.clocks import Clock
-from tests.kit.pools import paced, unpaused
+from tests.kit.pools import unpaused
 from tests.kit.reasoners import OPTIONS, POST, S, Store, answer, ask, crowd
 from tests.kit.servers import DECISIONS, Connect, Serve
 
@@ -183,23 +181,6 @@ async def test_all_requests_of_a_text_are_recorded(kept: Kept, serve: Serve) -> 
     assert (record["id"], written.text_id, record["key"]) == ("Ada:1", "Ada:1", "k")
 
 
-async def test_a_straggler_and_its_hedge_are_recorded(
-    serve: Serve, kept: Kept, loop_clock: Clock
-) -> None:
-    """The request that lost to its hedge stands there as given up, with its host."""
-    slow, fast = serve(), serve()
-    pool = paced(Model("tiny", [slow.host, fast.host], hedge=True, concurrency=1).as_client(), 0.5)
-    reasoner = Reasoner(pool, mode="chat", record=kept)
-    slow.fail(Fault.hang())
-    deciding = asyncio.create_task(reasoner.decide_many([ask()]))
-    await loop_clock.passes(0.5, when=lambda: slow.asked)
-    await deciding
-    await reasoner.close()
-    (both,) = [record["attempts"] for record in kept]
-    faults = {attempt["host"]: attempt.get("fault") for attempt in both}
-    assert faults == {slow.host: "cancelled before an answer came", fast.host: None}
-
-
 async def test_no_key_is_recorded(monkeypatch: pytest.MonkeyPatch, kept: Kept) -> None:
     """A key or password that a server repeats is cut out of replies, requests and faults."""
     pytest.importorskip("openai")
@@ -288,15 +269,6 @@ def test_a_key_depends_on_every_part() -> None:
     ]
     assert len({cache.key(*part) for part in parts}) == len(parts)
     assert cache.key("a", "b") == ReplyCache(FailingStore(), None).key("a", "b")
-
-
-def test_replies_that_were_stored_with_their_cost_are_read() -> None:
-    """A stored text that holds more than a reply, as earlier versions wrote, is one."""
-    store = FailingStore()
-    cache = ReplyCache(store, None)
-    key = cache.key("what next?")
-    store[key] = json.dumps({"text": "yes", "answers": {"q0": {"a": 1.0}}, "attempts": 2})
-    assert cache.get(key) == REPLY
 
 
 @pytest.mark.parametrize(

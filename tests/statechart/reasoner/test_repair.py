@@ -8,8 +8,14 @@ import pytest
 from prism.llm import Model
 from prism.statechart import TextCall, Writer
 from prism.statechart.reasoner import Budget, Reasoner
-from prism.testing import FakeOllama, FakeOpenAI, Fault, ReadingModel
+from prism.testing import Asked, FakeOllama, FakeOpenAI, Fault
 from tests.kit.reasoners import ask, crowd
+
+
+def half_junk(asked: Asked) -> str:
+    """Choose nothing of use for every other prompt, until it is put in other words."""
+    is_first = "could not be used" not in str(asked.body["messages"])
+    return "nothing" if is_first and sum(map(ord, asked.prompt)) % 2 else asked.options[0]
 
 
 @pytest.mark.parametrize(
@@ -20,7 +26,7 @@ async def test_of_a_host_that_answers_half_with_junk_hardly_a_decision_is_lost(
     kind: Any, mode: Any
 ) -> None:
     """Where half of all questions get junk until they are reworded, at most 5 % are lost."""
-    with kind(models=["tiny"], reader=ReadingModel(junk=0.5)) as server:
+    with kind(models=["tiny"], choose=half_junk) as server:
         dialect: Any = "ollama" if kind is FakeOllama else "openai"
         async with Model("tiny", [server.host], server=dialect).as_client() as pool:
             decisions = await Reasoner(pool, mode=mode, seed=1).decide_many(crowd(100))

@@ -12,7 +12,6 @@ from prism.llm._pool import ModelPool
 from prism.statechart import BaseWriter, Budget, PolicyReasoner, Reasoner, TextCall, Writer, Written
 from prism.statechart.reasoner import Cost, Decision, EarlierAnswers, Router
 from prism.statechart.reasoner._router import CostsByModel, costs_told, models_told
-from prism.statechart.reasoner._slots import Slots
 from prism.testing import FakeOllama
 from tests.kit.reasoners import S, answer, ask, crowd, outcomes
 from tests.kit.waiting import until
@@ -121,9 +120,9 @@ async def test_costs_are_counted_by_model() -> None:
     """What the log tells of a run's models: who has which, and what each has cost."""
     started: list[Any] = []
     with FakeOllama(models=["small", "large"]) as server:
-        slots, budget = Slots(), Budget()
+        budget = Budget()
         parts: dict[str, Any] = {
-            name: Reasoner(ModelPool([server.host], model, slots=slots), budget=budget)
+            name: Reasoner(ModelPool([server.host], model), budget=budget)
             for name, model in (("even", "small"), ("odd", "large"))
         }
         reasoner = Router(parts, parity, on_start=started.append)

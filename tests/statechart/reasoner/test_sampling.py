@@ -10,7 +10,7 @@ from prism.llm import AnswerCache, Model
 from prism.randomness import RandomStream
 from prism.statechart import Question, Reasoner, TextCall, Writer
 from prism.statechart.reasoner import Decision
-from prism.testing import FakeOllama, FakeOpenAI, Fault, ReadingModel
+from prism.testing import FakeOllama, FakeOpenAI, Fault
 from tests.kit.reasoners import S, asked, crowd
 from tests.kit.servers import Connect
 
@@ -37,8 +37,15 @@ def twins(count: int = AGENTS) -> list[Question]:
 
 def sampled(question: Any) -> str:
     """Choose as a model does that gives the first option a share, by the seed of the request."""
-    number = RandomStream(question.body["options"]["seed"]).random()
+    seed = question.body.get("options", question.body)["seed"]
+    number = RandomStream(seed).random()
     return str(question.options[0 if number < SHARE else 1])
+
+
+def weighing(option_mass: float) -> Fault:
+    """Return what gives the letters of all options together so much probability."""
+    weights = dict.fromkeys("AB", option_mass / 2)
+    return Fault.weighs({**weights, "Sure": 1 - option_mass})
 
 
 def is_near(count: int, share: float, of: int = AGENTS) -> bool:
@@ -102,11 +109,10 @@ async def test_a_seed_repeats_every_draw() -> None:
 @pytest.mark.slow
 async def test_shares_are_those_of_the_log_probabilities() -> None:
     """A server that samples by its log-probabilities is as often told what these say."""
-    reader = ReadingModel()
     with (
-        FakeOpenAI(reader=reader) as by_logprobs,
-        FakeOllama(reader=reader) as by_seed,
-        FakeOllama(models=["llama3.2"], reader=reader) as cold,
+        FakeOpenAI() as by_logprobs,
+        FakeOllama(choose=sampled) as by_seed,
+        FakeOllama(models=["llama3.2"], choose=sampled) as cold,
     ):
         shares = Model("llama3.2", by_logprobs.host, server="openai", temperature=1.0)
         async with shares as model:
@@ -132,9 +138,9 @@ async def test_a_run_with_a_cache_costs_nothing_the_second_time(
     order: Any, mode: Any, option_mass: float, tmp_path: Any
 ) -> None:
     """What was sampled is found again by the agent's own seed, also without probabilities."""
-    reader = ReadingModel(option_mass=option_mass)
     runs, paid = [], []
-    with FakeOpenAI(reader=reader) as server:
+    with FakeOpenAI(choose=sampled) as server:
+        server.fail_always(weighing(option_mass))
         for _ in range(2):
             model = Model("llama3.2", server.host, server="openai", temperature=1.0)
             with AnswerCache(tmp_path / "answers.db") as cache:
@@ -158,7 +164,8 @@ async def test_choices_without_probabilities_are_sampled_for_each_agent() -> Non
 
     The request that found it out answers for one of them.
     """
-    with FakeOpenAI(reader=ReadingModel(option_mass=0.2)) as server:
+    with FakeOpenAI(choose=sampled) as server:
+        server.fail_always(weighing(0.2))
         async with Model("llama3.2", server.host, server="openai", temperature=1.0) as model:
             decisions = await Reasoner(model, mode="decision").decide_many(twins(40))
     assert {decision.probabilities for decision in decisions} == {None}

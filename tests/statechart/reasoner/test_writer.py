@@ -13,8 +13,7 @@ from prism.statechart import Budget, Reasoner, TextCall, Writer, Written
 from prism.testing import FakeOllama, Fault
 from prism.testing._server.tokens import count_tokens
 from tests.kit.clients import Model, Silent
-from tests.kit.clocks import Clock
-from tests.kit.pools import paced, unpaused
+from tests.kit.pools import unpaused
 from tests.kit.reasoners import Store, ask
 from tests.kit.servers import Connect, Gate, Serve, chats_of
 from tests.kit.waiting import until
@@ -256,18 +255,6 @@ async def test_where_one_server_lacks_the_model_another_is_asked(
     assert (written.value, written.source) == (9, "model")
     assert written.cost is not None
     assert written.cost.attempts == other.asked + counting.asked == 2
-
-
-async def test_a_hedge_is_one_of_the_requests(
-    counting: FakeOllama, connect: Connect, loop_clock: Clock
-) -> None:
-    """A straggler is not put a second time where one request is all there may be."""
-    pool = paced(connect(counting, hedge=True, concurrency=4), 0.5)
-    gate = counting.latency = Gate()
-    writing = asyncio.create_task(Writer(pool).write(call(most_requests=1)))
-    await loop_clock.passes(1, when=lambda: counting.asked)
-    gate.is_open = True
-    assert ((await writing).source, counting.asked) == ("model", 1)
 
 
 async def test_what_one_server_writes_badly_is_asked_of_another(
