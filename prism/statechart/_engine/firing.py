@@ -74,6 +74,7 @@ if TYPE_CHECKING:
 _FAST: Any = object()
 """What `Engine._aside` returns where nothing keeps a fire from its fast way."""
 
+
 class Choice(NamedTuple):
     """A transition that an event enables.
 

@@ -173,34 +173,12 @@ class Steps:
         if not edge.plan.is_open:
             return candidate
 
-        if edge.plan.is_plain and not engine_hooks:
-            arcs = self._first_passing(edge.plan.groups, edge, agent, context)
-            return edge.plan.together(arcs) if arcs else None
         found: Candidate | None = edge.plan.resolve(
             self._asking(edge, agent, context),
             lambda: random_of(self._definition.name, agent).random(),
             lambda: self._histories(agent),
         )
         return found
-
-    def _first_passing(
-        self, groups: Sequence[Sequence[Arc]], edge: Edge, agent: Any, context: Any
-    ) -> tuple[Arc, ...]:
-        """Return the first transition of each region whose guard passes.
-
-        This is the usual case of `Resolver.resolve`, written out for speed.
-        """
-        found = []
-        for group in groups:
-            for arc in group:
-                try:
-                    if arc.guard is None or arc.guard(agent, context):
-                        found.append(arc)
-                        break
-                except Exception as error:
-                    self._chart._reporter.guard_failed(error, agent, edge)
-
-        return tuple(found)
 
     def _asking(self, edge: Edge, agent: Any, context: Any) -> Callable[[Arc], bool]:
         """Return what evaluates guards, each once though several regions share a transition."""

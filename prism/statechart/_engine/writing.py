@@ -27,11 +27,8 @@ from prism.statechart._identity import (
     Asked,
     agent_name,
     announcer,
-    id_names,
     identify,
     pack,
-    share,
-    shared_texts,
     unpack,
 )
 from prism.statechart.states import state_text
@@ -44,6 +41,7 @@ from prism.telemetry._loggers import (
     pass_over,
     report_fault,
     report_warning,
+    tell_whole,
     warn_standard,
 )
 from prism.telemetry.events import (
@@ -94,24 +92,6 @@ def make_record(edge: Edge, time: float, context: object) -> StateTransition:
     record._time = time
     if context is None:
         record._edge, record._value = edge, None
-        return record
-
-    # the usual cases, without the calls of the general one
-    key: Any
-    value: Any
-    if type(context) is dict and len(context) == 1:
-        (key,) = context
-        value = context[key]
-    elif known := id_names.get(type(context)):
-        attribute, key = known
-        value = getattr(context, attribute, None)
-    else:
-        key = value = None
-
-    variant = edge.variants.get(key)
-    if variant is not None and type(value) is str:
-        # looked up here first, to save the call of `share`
-        record._edge, record._value = variant, shared_texts.get(value) or share(value)
         return record
 
     keys, record._value = pack(context)
@@ -497,7 +477,7 @@ class Reporter:
         DefinitionError: If the logger is one of the standard library, which takes no keys.
     """
 
-    __slots__ = ("_chart", "_frames", "_strict", "has_logger", "logger")
+    __slots__ = ("_chart", "_strict", "has_logger", "logger")
 
     def __init__(self, chart: str, logger: EventLogger | None, *, strict: bool) -> None:
         if isinstance(logger, logging.Logger):
@@ -510,7 +490,6 @@ class Reporter:
         self._chart = chart
         self.logger: EventLogger | None = logger
         self._strict = strict
-        self._frames: dict[Edge, Frame] = {}
         self.has_logger: bool = logger is not None
 
     def moved(self, agent: Any, edge: Edge, dwell: int | None, context: Any) -> None:
@@ -520,34 +499,12 @@ class Reporter:
             return
 
         name, about = agent_name(agent), identify(context)
-        tell = getattr(type(logger), "_prism_tell", None)
+        frame = transition_frame(self._chart, edge.from_text, edge.to_text, edge.trigger)
+        tell = getattr(type(logger), "_prism_tell", tell_whole)
         try:
-            if tell is None:
-                # as `tell_whole`, which would put the keys together twice
-                logger.info(
-                    TRANSITION,
-                    chart=self._chart,
-                    agent_id=name,
-                    from_state=edge.from_text,
-                    to_state=edge.to_text,
-                    trigger=edge.trigger,
-                    ticks_in_state=dwell,
-                    context=about,
-                )
-            else:
-                frame = self._frames.get(edge) or self._frame_of(edge)
-                tell(logger, TRANSITION, name, frame, {"ticks_in_state": dwell, "context": about})
+            tell(logger, TRANSITION, name, frame, {"ticks_in_state": dwell, "context": about})
         except Exception as error:
             pass_over(error, TRANSITION)
-
-    def _frame_of(self, edge: Edge) -> Frame:
-        # edges that an action or regions made are as many as there are combinations
-        if len(self._frames) >= _MOST_FRAMES:
-            self._frames.clear()
-
-        frame = transition_frame(self._chart, edge.from_text, edge.to_text, edge.trigger)
-        self._frames[edge] = frame
-        return frame
 
     def decided(
         self,
