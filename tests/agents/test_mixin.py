@@ -358,7 +358,7 @@ def test_vars_has_five_more_names() -> None:
     assert [name for name in agent.seen() if name.startswith("_")] == list(agent.seen())[:5]
     assert list(agent.seen())[5:] == ["name"]
     assert agent != Open("Ada")
-    assert "'_state': <AgentState.RESTING" in repr(agent)
+    assert "'_prism_state': <AgentState.RESTING" in repr(agent)
     with pytest.raises(TypeError, match="deque is not JSON serializable"):
         agent.to_json()
 
@@ -419,7 +419,8 @@ def test_a_frozen_class_is_refused() -> None:
             raise AttributeError(f"cannot assign to {name}")
 
     with pytest.raises(
-        AgentError, match=r"Frozen is frozen \(cannot assign to _state\): put the frozen value"
+        AgentError,
+        match=r"Frozen is frozen \(cannot assign to _prism_state\): put the frozen value",
     ):
         Frozen()
 

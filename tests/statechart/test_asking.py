@@ -99,7 +99,7 @@ def test_what_asks_for_nothing_is_called_as_it_is() -> None:
 
     chart = Statechart(Door, [Transition("x", Door.SHUT, Door.OPEN, plain)], initial=Door.SHUT)
     ((made,),) = chart.machine.events["x"].transitions.values()
-    assert made.conditions[0].func.guard is plain
+    assert made.conditions[0].func is plain
     assert chart.fire(SimpleNamespace(state=Door.SHUT), "x") is None
 
 

@@ -267,7 +267,7 @@ def test_everything_else_is_carried_or_replaced(logger: Any, capture: Any) -> No
     same = base.extended()
     assert same == base
     assert type(same) is Own
-    agent = SimpleNamespace(state=S.IDLE, state_history=[])
+    agent = SimpleNamespace(state=S.IDLE, ticks_in_state=0, state_history=[])
     same.fire(agent, "go")
     assert agent.state_history[0].timestamp.timestamp() == 7.0
     assert len(capture.entries) == 1
@@ -287,7 +287,7 @@ def test_everything_else_is_carried_or_replaced(logger: Any, capture: Any) -> No
     assert other.decision_states == {"idle", "resting"}
     assert other.timeouts == {"resting": 9, "muted": 2}
     assert other.final_states == {"scrolling", "composing"}
-    moved = SimpleNamespace(state="resting", state_history=[])
+    moved = SimpleNamespace(state="resting", ticks_in_state=0, state_history=[])
     other.fire(moved, "go")
     assert moved.state_history[0].timestamp.timestamp() == 8.0
     assert len(capture.entries) == 1

@@ -5,12 +5,14 @@ import json
 import logging
 import pickle
 import xml.etree.ElementTree as ET
+from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from transitions import MachineError
 
 from prism.agents import StatechartMixin
 from prism.errors import DefinitionError
@@ -78,6 +80,17 @@ def test_what_a_final_state_cannot_have_is_refused_at_definition(
     assert message in str(caught.value)
 
 
+def stock(chart: Statechart[Any]) -> Any:
+    """Return what triggers an event of a chart as the transitions package does."""
+    return lambda agent, trigger: chart.machine.events[trigger].trigger(agent)
+
+
+def asked(chart: Statechart[Any]) -> Any:
+    """Return what fires an event of a chart with a reasoner."""
+    reasoner = PolicyReasoner(seed=1)
+    return lambda agent, trigger: asyncio.run(chart.afire(agent, trigger, reasoner=reasoner))
+
+
 @given(data=st.data())
 @pytest.mark.usefixtures("_faults_unheard")
 def test_an_agent_in_a_final_state_stays_there(random_charts: Any, data: st.DataObject) -> None:
@@ -88,9 +101,10 @@ def test_an_agent_in_a_final_state_stays_there(random_charts: Any, data: st.Data
             state=state, ticks_in_state=0, timeout_threshold=1, state_history=[]
         )
         for trigger in chart.triggers:
-            assert chart.fire(agent, trigger) is None
-            assert asyncio.run(chart.afire(agent, trigger, reasoner=PolicyReasoner(seed=1))) is None
-            assert not chart.machine.events[trigger].trigger(agent)
+            for drive in (chart.fire, stock(chart), asked(chart)):
+                # a strict chart refuses what a state does not react to
+                with pytest.raises(MachineError) if chart.strict else nullcontext():
+                    assert not drive(agent, trigger)
             assert chart.explain(agent, trigger).outcome == "no reaction"
         assert [chart.tick(agent) for _ in range(5)] == [None] * 5
         assert (agent.state, agent.state_history, agent.ticks_in_state) == (state, [], 5)
@@ -191,11 +205,12 @@ def test_a_transition_of_every_state_that_is_not_final_is_one_arrow() -> None:
 
 
 def test_nothing_is_logged_of_an_agent_that_is_done(caplog: pytest.LogCaptureFixture) -> None:
-    """Events and ticks of a chart without time-outs leave no trace once its agent is done."""
+    """Events and ticks of a chart without time-outs leave no more than details of a refusal."""
     chart = Statechart(Order, MOVES[:2], OPEN, final_states=[SHIPPED, LOST])
     caplog.set_level(logging.DEBUG)
     parcel = Parcel()
     parcel.state = SHIPPED
+    parcel.agent_id = "p1"
     chart.fire(parcel, "pays")
     chart.tick(parcel)
-    assert caplog.records == []
+    assert [each.prism["event"] for each in caplog.records] == ["statechart.event_refused"]

@@ -63,8 +63,9 @@ def test_a_history_of_its_own_is_left_alone(name: str, caplog: pytest.LogCapture
     assert agent.state_history is own
     assert agent.ticks_in_state is ticks
     assert name == "a mock" or own == OWN[name]
-    (told,) = [each for each in caplog.messages if "state_history of a Walker" in each]
-    assert "no records of transitions are kept" in told
+    (told,) = [each for each in caplog.messages if "Walker.state_history" in each]
+    assert "the application's own, so chart.history(agent) has the records" in told
+    assert [each.to_state for each in chart.history(agent)] == [S.RESTING, S.IDLE]
 
 
 def test_an_agent_of_its_own_history_is_still_json() -> None:

@@ -188,10 +188,22 @@ def test_an_instrument_without_hooks_leaves_the_log_as_it_is(
     assert caplog.records == []
 
 
-def test_the_stock_machine_and_explanations_are_not_observed(everything: Everything) -> None:
-    """Only the chart's own ways to fire and to list targets are observed."""
+def test_explanations_are_not_observed(everything: Everything) -> None:
+    """Only what fires and what lists targets is observed."""
     chart = make_chart()
     everything.seen.clear()
     chart.explain(SimpleNamespace(state=IDLE), "go", True)
-    chart.machine.events["go"].trigger(SimpleNamespace(state=IDLE), True)
     assert everything.seen == []
+
+
+def test_the_stock_way_is_observed_as_fire_is(everything: Everything) -> None:
+    """Instruments see the same, whoever triggers the event."""
+    chart, seen = make_chart(), []
+    for drive in (
+        chart.machine.events["go"].trigger,
+        lambda agent, on: chart.fire(agent, "go", on),
+    ):
+        everything.seen.clear()
+        drive(SimpleNamespace(state=IDLE), True)
+        seen.append([*everything.seen])
+    assert seen[0] == seen[1] != []

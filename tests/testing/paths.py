@@ -36,6 +36,7 @@ class Plain:
 
     state: str = Mood.CALM
     state_history: list[Any] = field(default_factory=list)
+    ticks_in_state: int = 0
 
 
 def exceeds(limit: float) -> Callable[[Any, Any], bool]:

@@ -407,7 +407,7 @@ class Engine(Checks[StateT]):
 
         self._require_trigger(trigger)
         self._refuse(agent, trigger, context, ())
-        if type(trigger) is str and trigger in self._triggers:
+        if isinstance(trigger, str) and trigger in self._triggers:
             self._require_reaction(state, trigger)
         return None
 
@@ -420,8 +420,7 @@ class Engine(Checks[StateT]):
             self._machine.ignore_invalid_triggers if ignores is None else ignores
         ):
             raise MachineError(
-                f"chart {self._definition.name!r}: can't trigger event {trigger!r} from state "
-                f"{state_text(state)!r}"
+                f"{self._machine.name}Can't trigger event {trigger} from state {source.name}!"
             )
 
     def _look_up(self, state: Any, trigger: Any) -> bool:
@@ -429,7 +428,7 @@ class Engine(Checks[StateT]):
         assert self._machine is not None
         machine = self._machine
         source = machine.values[state]
-        event = machine.events.get(trigger) if type(trigger) is str else None
+        event = machine.events.get(trigger) if isinstance(trigger, str) else None
         arcs = None if event is None else event.transitions.get(source.name)
         self._rows[source.value].pop(trigger, None) if event is not None else None
         if not arcs:
@@ -596,7 +595,7 @@ class Engine(Checks[StateT]):
     def _refuse(self, agent: Any, trigger: str, context: Any, arcs: Iterable[Any]) -> None:
         """Log an event that made no transition, if anybody listens to details."""
         logger = self._reporter.debug_logger()
-        if logger is not None and trigger in self._triggers:
+        if logger is not None and isinstance(trigger, str) and trigger in self._triggers:
             guards = [callback_name(each.func) for arc in arcs for each in arc.conditions]
             self._reporter.refused(logger, agent, trigger, guards, context)
 

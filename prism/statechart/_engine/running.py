@@ -13,7 +13,7 @@ from typing import Any
 
 from prism.statechart._engine.firing import Choice, Engine
 from prism.statechart._engine.machine import PASSED, MachineError, Verdict, evaluate
-from prism.statechart._engine.memory import histories, memory_of, random_of, remember
+from prism.statechart._engine.memory import forget, histories, memory_of, random_of, remember
 from prism.statechart._engine.pending import MOST_QUEUED_FIRES, Run, restless
 from prism.statechart._engine.rows import EVENTLESS, Candidate, NestedRows, Resolver
 from prism.statechart._engine.writing import Writer, restart_time
@@ -74,7 +74,7 @@ class Steps:
     def begin(self, agent: Any, context: Any) -> None:
         """Enter the state in which an agent is."""
         if self._rows.planner.remembers:
-            memory_of(self._definition.name, agent).clear()
+            forget(memory_of(self._definition.name, agent))
         is_initial = agent.state == self._definition.initial
         self.run(agent, self._rows.beginning(None if is_initial else agent.state), context)
 
@@ -105,8 +105,8 @@ class Steps:
             chart._reporter.refused(logger, agent, trigger, guards, context)
         if self._definition.strict and not candidates:
             raise MachineError(
-                f"chart {self._definition.name!r}: can't trigger event {trigger!r} from state "
-                f"{state_text(agent.state)!r}"
+                f"{self._definition.name}: Can't trigger event {trigger} from state "
+                f"{state_text(agent.state)}!"
             )
 
     # Choosing

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from prism.errors import FieldValueError
 from prism.statechart._definition import TIMEOUT
 from prism.statechart._engine.memory import count, memory_of, random_of
-from prism.statechart._engine.writing import ticks_of
+from prism.statechart._engine.writing import count_of
 from prism.statechart.states import state_text
 
 if TYPE_CHECKING:
@@ -199,5 +199,5 @@ class _Tick:
             now, entered = self._memory["ticks"], self._memory["entered"]
             return int(now - entered.get(self._nested.tree.texts[number], now))
 
-        ticks = ticks_of(self._agent)
+        ticks = count_of(self._agent, "ticks_in_state")
         return -1 if ticks is None else ticks

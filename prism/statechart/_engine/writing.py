@@ -500,6 +500,7 @@ class Reporter:
 
         name, about = agent_name(agent), identify(context)
         frame = transition_frame(self._chart, edge.from_text, edge.to_text, edge.trigger)
+        frame = transition_frame(self._chart, edge.from_text, edge.to_text, edge.trigger)
         tell = getattr(type(logger), "_prism_tell", tell_whole)
         try:
             tell(logger, TRANSITION, name, frame, {"ticks_in_state": dwell, "context": about})

@@ -134,6 +134,7 @@ def explain(
         found.reacts_to,
         chart.states if is_known else found.triggers,
         where in chart.final_states,
+        chart.strict,
     )
 
 

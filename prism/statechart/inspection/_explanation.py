@@ -74,6 +74,7 @@ class Explanation:
         reacts_to: The events that the state reacts to, in definition order.
         known: The states of the chart; for an ``unknown event`` its triggers.
         is_final: Whether the state is a final one.
+        is_strict: Whether the chart is strict, so that an event without a reaction is an error.
     """
 
     chart: str
@@ -87,6 +88,7 @@ class Explanation:
     reacts_to: tuple[str, ...] = ()
     known: tuple[Any, ...] = ()
     is_final: bool = False
+    is_strict: bool = False
 
     def __str__(self) -> str:
         """Return the block: who and where, a line for each candidate, and the outcome."""
@@ -135,11 +137,13 @@ class Explanation:
             case "unknown event":
                 problem = unknown_trigger_problem(self.trigger, self.known)
                 return f"fire knows no such event: {problem}"
-            case "no reaction" if self.is_final:
-                return f"fire does nothing: {state!r} is final and reacts to no event"
             case "no reaction":
+                does = "raises MachineError" if self.is_strict else "does nothing"
                 triggers = ", ".join(self.reacts_to) or "no event"
-                return f"fire does nothing: {state!r} reacts to {triggers}"
+                end = (
+                    "is final and reacts to no event" if self.is_final else f"reacts to {triggers}"
+                )
+                return f"fire {does}: {state!r} {end}"
             case _ if self.state in self.known:
                 return (
                     f"fire raises UnknownStateError: {state!r} is a member of another enum than "

@@ -1,149 +1,423 @@
-"""The adapter onto the transitions package."""
+"""The Machine of a chart: what is added to it runs, and both ways to fire leave the same."""
 
+import random
+from collections import deque
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from transitions import Machine
+from transitions import EventData, Machine, MachineError, State
+from transitions.core import Condition
+from transitions.core import Transition as StockTransition
 
-from prism.statechart import Definition
-from prism.statechart._engine.machine import build_machine, compile_rows
-from prism.statechart.statechart import Statechart
-from prism.statechart.states import AgentState, state_enum
-from prism.statechart.transitions import Transition
+from prism.agents import StatechartMixin
+from prism.errors import DefinitionError
+from prism.statechart import State as Composite
+from prism.statechart import Statechart, Transition, state_enum
 
-S = AgentState
-
-
-def pause(agent: Any, context: Any) -> None:
-    """Note that the action ran."""
-    agent.notes.append(("pause", context))
+Light = state_enum("Light", ["a text", "b", "c"])
+A, B, C = Light
 
 
-def is_tired(agent: Any, context: Any) -> Any:
-    return agent.tired
+class Lamp(StatechartMixin):
+    """An agent that the engine writes directly."""
+
+    state_type = Light
+    agent_id = "x"
 
 
-def fails(agent: Any, context: Any) -> bool:
-    raise LookupError("no such post")
+def plain_lamp() -> Any:
+    return SimpleNamespace(state=A, ticks_in_state=0, state_history=[], agent_id="x")
 
 
-@pytest.fixture
-def chart() -> Statechart[S]:
-    return Statechart(
-        S,
-        [
-            Transition("go", S.IDLE, S.RESTING, is_tired, pause),
-            Transition("go", S.IDLE, S.SCROLLING),
-            Transition("back", "*", S.IDLE),
-        ],
-        S.IDLE,
-        name="small",
+def text_lamp() -> Any:
+    return SimpleNamespace(
+        state="a text",
+        ticks_in_state=0,
+        state_history=deque(maxlen=7),
+        max_history_depth=7,
+        agent_id="x",
     )
 
 
-def test_chart_exposes_a_real_machine(chart: Statechart[S]) -> None:
-    """The chart's machine is a stock Machine with its states, triggers and initial state."""
-    assert type(chart.machine) is Machine
-    assert [state.value for state in chart.machine.states.values()] == list(S)
-    assert list(chart.machine.events) == ["go", "back"]
-    assert chart.machine.initial == "IDLE"
+class Lines:
+    """A logger that keeps what it is told, details included."""
+
+    def __init__(self) -> None:
+        self.lines: list[dict[str, Any]] = []
+
+    def _keep(self, event: str, **keys: Any) -> None:
+        self.lines.append({"event": event, **keys, "exc_info": repr(keys.get("exc_info"))})
+
+    debug = info = warning = error = _keep
 
 
-def test_machine_has_no_models_even_after_firing(chart: Statechart[S], agent: Any) -> None:
-    """No agent is ever registered as a model."""
-    agent.tired, agent.notes = False, []
-    chart.fire(agent, "go")
-    chart.machine.events["back"].trigger(agent)
+def traces(agent: Any) -> list[tuple[Any, ...]]:
+    return [
+        (each.from_state, each.to_state, each.trigger, each.context) for each in agent.state_history
+    ]
+
+
+def lights(**more: Any) -> Statechart[Any]:
+    return Statechart(
+        Light, [Transition("go", A, B, lambda *_: True), Transition("go", B, A)], A, **more
+    )
+
+
+def first_arc(chart: Statechart[Any]) -> Any:
+    return chart.machine.events["go"].transitions[chart.machine.initial][0]
+
+
+def test_a_chart_has_a_living_machine_without_models() -> None:
+    """It is a Machine with the chart's states, events and initial state, and drives anybody."""
+    chart, lamp = lights(), plain_lamp()
+    assert isinstance(chart.machine, Machine)
+    assert [each.value for each in chart.machine.states.values()] == list(Light)
+    assert (list(chart.machine.events), chart.machine.models) == (["go"], [])
+    chart.fire(lamp, "go")
+    chart.machine.events["go"].trigger(lamp)
     assert chart.machine.models == []
-    assert {"trigger", "is_IDLE", "may_go", "go"}.isdisjoint(vars(agent))
-
-
-@pytest.mark.parametrize(
-    ("tired", "target"), [(False, S.SCROLLING), ([], S.SCROLLING), (True, S.RESTING)]
-)
-@pytest.mark.parametrize("keyword", [True, False])
-def test_stock_event_makes_the_same_move(
-    chart: Statechart[S], tired: Any, target: S, keyword: bool
-) -> None:
-    """A stock event on a plain object uses guard, action and context as fire does."""
-    stock, fired = (SimpleNamespace(state=S.IDLE, tired=tired, notes=[]) for _ in range(2))
-    event = chart.machine.events["go"]
-    assert event.trigger(stock, context="p1") if keyword else event.trigger(stock, "p1")
-    assert chart.fire(fired, "go", "p1") is target
-    assert stock == fired
-
-
-def test_stock_event_accepts_truthy_guards(chart: Statechart[S]) -> None:
-    """A truthy result that is no bool enables the move in the stock way, too."""
-    agent = SimpleNamespace(state=S.IDLE, tired="very", notes=[])
-    chart.machine.events["go"].trigger(agent)
-    assert agent.state is S.RESTING
-    assert agent.notes == [("pause", None)]
-
-
-def test_stock_event_leaves_an_agent_alone_where_it_does_not_apply(chart: Statechart[S]) -> None:
-    """An event that does not apply in a state is false and changes nothing."""
-    agent = SimpleNamespace(state=S.RESTING)
-    assert not chart.machine.events["go"].trigger(agent)
-    assert agent.state is S.RESTING
-
-
-def test_stock_event_reports_faults_as_fire_does(logger: Any, capture: Any) -> None:
-    """Guards and actions that raise are logged by the stock way exactly as by fire."""
-    moves = [
-        Transition("go", S.IDLE, S.RESTING, fails),
-        Transition("go", S.IDLE, S.SCROLLING, None, fails),
-    ]
-    chart = Statechart(S, moves, S.IDLE, logger=logger)
-    faults = []
-    for drive in (chart.machine.events["go"].trigger, lambda agent: chart.fire(agent, "go")):
-        drive(SimpleNamespace(state=S.IDLE, agent_id="x"))
-        faults.append(
-            [
-                {**entry, "exc_info": str(entry["exc_info"])}
-                for entry in capture.entries
-                if "error" in entry
-            ]
-        )
-        capture.entries.clear()
-    stock, fired = faults
-    assert [entry["event"] for entry in stock] == [
-        "statechart.guard_failed",
-        "statechart.action_failed",
-    ]
-    assert fired == stock
+    assert {*vars(lamp)} == {"state", "ticks_in_state", "state_history", "agent_id"}
 
 
 @pytest.mark.parametrize("text", ["*", "=", "mro", "initial", "state", "two words"])
 def test_any_text_is_an_ordinary_state(text: str) -> None:
     """A state is only a state, even where its text means something to the transitions package."""
-    odd = state_enum("Odd", ["here", text, "there"])
-    here, state, there = odd
-    chart = Statechart(odd, [Transition("on", here, state), Transition("on", state, there)], here)
-    fired, stock = SimpleNamespace(state=here), SimpleNamespace(state=here)
-    for expected in (state, there):
-        assert chart.fire(fired, "on") is expected
-        chart.machine.events["on"].trigger(stock)
-        assert stock.state is expected
-    assert chart.fire(fired, "on") is None
+    states = state_enum("Odd", [text, "other"])
+    chart = Statechart(states, [Transition("go", *states)], next(iter(states)))
+    lamp = SimpleNamespace(state=next(iter(states)))
+    assert chart.fire(lamp, "go") is [*states][1]
 
 
-def test_rows_follow_definition_order() -> None:
-    """The compiled candidates of a state and a trigger stand in the order of their definition."""
-    moves = [
-        Transition("go", S.IDLE, S.RESTING, is_tired, pause),
-        Transition("other", S.IDLE, S.COMPOSING),
-        Transition("go", S.IDLE, S.SCROLLING),
+def test_a_chart_with_composites_has_no_machine() -> None:
+    """It says so, and what to do instead."""
+    chart = Statechart([Composite(A, [B]), C], [Transition("go", A, C)], A)
+    with pytest.raises(DefinitionError, match=r"has no Machine, because it has composites"):
+        _ = chart.machine
+
+
+# Changes
+
+
+def _added(chart: Statechart[Any]) -> Any:
+    chart.machine.add_transition("go", chart.machine.initial, C.name)
+    chart.machine.events["go"].transitions[chart.machine.initial].reverse()
+    return C
+
+
+def _inserted(chart: Statechart[Any]) -> Any:
+    arc = StockTransition(chart.machine.initial, C.name)
+    chart.machine.events["go"].transitions[chart.machine.initial].insert(0, arc)
+    return C
+
+
+def _replaced_list(chart: Statechart[Any]) -> Any:
+    arc = StockTransition(chart.machine.initial, C.name)
+    chart.machine.events["go"].transitions[chart.machine.initial] = [arc]
+    return C
+
+
+def _removed(chart: Statechart[Any]) -> Any:
+    chart.machine.remove_transition("go", chart.machine.initial)
+
+
+def _deleted(chart: Statechart[Any]) -> Any:
+    del chart.machine.events["go"]
+
+
+def _condition(chart: Statechart[Any]) -> Any:
+    first_arc(chart).conditions.append(Condition(lambda _: False))
+
+
+def _unless(chart: Statechart[Any]) -> Any:
+    first_arc(chart).conditions = [Condition(lambda _: True, target=False)]
+
+
+def _destination(chart: Statechart[Any]) -> Any:
+    first_arc(chart).dest = C.name
+    return C
+
+
+def _new_state(chart: Statechart[Any]) -> Any:
+    chart.machine.add_states("D")
+    first_arc(chart).dest = "D"
+    return "D"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        _added,
+        _inserted,
+        _replaced_list,
+        _removed,
+        _deleted,
+        _condition,
+        _unless,
+        _destination,
+        _new_state,
+    ],
+)
+def test_changes_of_the_machine_count(change: Any) -> None:
+    """Whatever is changed about its transitions counts at the next event, by either way."""
+    for way in range(2):
+        chart, lamp = lights(), plain_lamp()
+        assert [chart.fire(lamp, "go"), chart.fire(lamp, "go")] == [B, A]
+        expected = change(chart)
+        if way and "go" in chart.machine.events:
+            chart.machine.events["go"].trigger(lamp)
+        else:
+            assert chart.fire(lamp, "go") == expected
+        assert lamp.state == (expected or A)
+
+
+@pytest.mark.parametrize("hook", ["prepare_event", "before_state_change", "after_state_change"])
+@pytest.mark.parametrize("way", ["assigned", "appended", "inserted", "added"])
+def test_hooks_of_the_machine_run(hook: str, way: str) -> None:
+    """A hook runs in each fire until it is removed, however it was put there."""
+    chart, lamp, seen = lights(), Lamp(), []
+    chart.fire(lamp, "go")
+
+    def note(event: EventData) -> None:
+        seen.append(event.model)
+
+    hooks = getattr(chart.machine, hook)
+    if way == "assigned":
+        setattr(chart.machine, hook, note)
+    elif way == "appended":
+        hooks.append(note)
+    elif way == "inserted":
+        hooks.insert(0, note)
+    else:
+        hooks += [note]
+    assert chart.fire(lamp, "go") is A
+    getattr(chart.machine, hook).remove(note)
+    assert chart.fire(lamp, "go") is B
+    assert (seen, len(lamp.state_history), lamp.ticks_in_state) == ([lamp], 3, 0)
+
+
+def test_all_callbacks_run_in_the_packages_order() -> None:
+    """Those of transition and states do, and on_enter sees the record of the transition."""
+    chart, lamp, seen = lights(), Lamp(), []
+
+    def note(name: str) -> Any:
+        return lambda event: seen.append((name, len(event.model.state_history)))
+
+    arc = first_arc(chart)
+    arc.prepare.append(note("prepare"))
+    arc.before.append(note("before"))
+    arc.after.append(note("after"))
+    chart.machine.states[A.name].on_exit.append(note("exit"))
+    chart.machine.states[B.name].on_enter.append(note("enter"))
+    assert chart.fire(lamp, "go") is B
+    assert seen == [("prepare", 0), ("before", 0), ("exit", 0), ("enter", 1), ("after", 1)]
+
+
+def test_a_machine_class_of_the_applications_runs_the_chart() -> None:
+    """Its own methods are called, and the record is kept."""
+    seen: list[str] = []
+
+    class Noting(Machine):
+        def callbacks(self, funcs: Any, event_data: EventData) -> None:
+            seen.append(event_data.event.name)
+            super().callbacks(funcs, event_data)
+
+    chart, lamp = lights(machine_class=Noting), Lamp()
+    assert chart.fire(lamp, "go") is B
+    assert isinstance(chart.machine, Noting)
+    assert set(seen) == {"go"}
+    assert len(lamp.state_history) == 1
+
+
+def test_pictures_and_documents_read_a_changed_machine() -> None:
+    """What is added to a Machine is drawn, explained and checked, and cannot be pickled unseen."""
+    chart = lights()
+    chart.machine.add_transition("leap", B.name, C.name, conditions=[lambda _: True])
+    assert "leap" in f"{chart:mermaid}"
+    assert chart.explain(SimpleNamespace(state=B, agent_id="x"), "leap").target == C
+    assert [str(each) for each in chart.transitions] == [
+        "a text --go--> b",
+        "b --go--> a text",
     ]
-    definition = Definition(S, moves, S.IDLE)
-    machine = build_machine(definition, guard_failed=print, action_failed=print)
-    rows = compile_rows(machine)
-    assert set(rows) == set(S)
-    assert [candidate[:3] for candidate in rows[S.IDLE]["go"]] == [
-        (is_tired, pause, S.RESTING),
-        (None, None, S.SCROLLING),
+    with pytest.raises(TypeError, match="its Machine was changed"):
+        chart.__reduce__()
+
+
+# Both ways
+
+
+@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("make", [Lamp, plain_lamp, text_lamp])
+def test_fire_and_the_stock_way_leave_the_same(seed: int, make: Any) -> None:
+    """Agent, history, log and calls are equal over random charts with faults and queued fires."""
+    first, second = (_driven(seed, make, stock=stock, changes=False) for stock in (False, True))
+    assert first == second
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_fire_and_the_stock_way_agree_whatever_changes(seed: int) -> None:
+    """Hooks, conditions, transitions, states and settings change at random between events."""
+    make = Lamp if seed % 2 else plain_lamp
+    first, second = (_driven(seed, make, stock=stock, changes=True) for stock in (False, True))
+    assert first == second
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(60, 1400))
+def test_a_hundred_thousand_events_leave_the_same_by_both_ways(seed: int) -> None:
+    """As above, 80 events a chart."""
+    make = Lamp if seed % 2 else plain_lamp
+    first, second = (_driven(seed, make, stock=stock, changes=True) for stock in (False, True))
+    assert first == second
+
+
+def _driven(seed: int, make: Any, *, stock: bool, changes: bool) -> tuple[Any, ...]:
+    """Drive an agent through a random chart; return all that can be seen afterwards."""
+    drawn, log, seen = random.Random(seed), Lines(), []
+    made: list[Statechart[Any]] = []
+
+    def fires(agent: Any, context: Any) -> None:
+        made[0].fire(agent, drawn_trigger, context)
+
+    drawn_trigger = drawn.choice("ef")
+    guards = [
+        None,
+        lambda _, context: seen.append("guard") or context["i"] % 3 > 0,
+        lambda *_: 1 / 0,
     ]
-    edge = rows[S.IDLE]["go"][0][3]
-    assert (edge.from_state, edge.to_state, edge.trigger) == (S.IDLE, S.RESTING, "go")
-    assert rows[S.RESTING] == {}
+    actions = [None, lambda *_: seen.append("action"), lambda *_: 1 / 0, fires]
+    chart = Statechart(
+        Light,
+        [
+            *(
+                Transition(
+                    drawn.choice("ef"),
+                    drawn.choice([*Light]),
+                    drawn.choice([*Light]),
+                    drawn.choice(guards),
+                    drawn.choice(actions),
+                )
+                for _ in range(6)
+            ),
+            *(Transition(trigger, "*", A, guards[1]) for trigger in "ef"),
+        ],
+        A,
+        logger=log,
+        clock=lambda: 1.0,
+    )
+    made.append(chart)
+    agent = make()
+    for number in range(80):
+        if changes and drawn.random() < 0.3:
+            _change(chart.machine, drawn, seen)
+        trigger = drawn.choice("efh")
+        if trigger not in chart.machine.events:
+            continue
+        try:
+            if stock:
+                chart.machine.events[trigger].trigger(agent, {"i": number})
+            else:
+                chart.fire(agent, trigger, {"i": number})
+        except Exception as error:
+            seen.append(type(error).__name__)
+        seen.append((number, trigger, agent.state, agent.ticks_in_state))
+        chart.tick(agent)
+    return agent.state, type(agent.state), agent.ticks_in_state, traces(agent), log.lines, seen
+
+
+def _change(machine: Machine, drawn: random.Random, seen: list[Any]) -> None:
+    """Change something about a Machine."""
+
+    def note(name: str) -> Any:
+        return lambda event: seen.append((name, event.model.state, event.model.ticks_in_state))
+
+    def even(event: EventData) -> bool:
+        return event.args[0]["i"] % 2 == 0
+
+    def ignore(value: bool) -> None:
+        machine.ignore_invalid_triggers = value
+        for each in machine.states.values():
+            each.ignore_invalid_triggers = None
+
+    every = [
+        arc
+        for event in machine.events.values()
+        for arcs in event.transitions.values()
+        for arc in arcs
+    ]
+    names = [each.name for each in Light]
+    arc, state = drawn.choice(every), machine.states[drawn.choice(names)]
+    hook = drawn.choice(["prepare_event", "before_state_change", "after_state_change"])
+    event, dest = drawn.choice([*machine.events]), drawn.choice([*names, None])
+    callbacks = drawn.choice([arc.before, arc.after, arc.prepare, state.on_enter, state.on_exit])
+    changes = [
+        lambda: arc.conditions.append(Condition(even, drawn.random() < 0.5)),
+        lambda: arc.conditions.clear(),
+        lambda: callbacks.append(note("callback")),
+        lambda: callbacks.clear(),
+        lambda: setattr(arc, "dest", dest),
+        lambda: machine.add_transition(drawn.choice("efh"), state.name, drawn.choice(names)),
+        lambda: setattr(machine, hook, drawn.choice([None, note("hook")])),
+        lambda: getattr(machine, hook).append(note("hook")),
+        lambda: setattr(machine, "on_exception", drawn.choice([None, note("exception")])),
+        lambda: ignore(drawn.random() < 0.5),
+    ]
+    if len(machine.events) > 1:
+        changes.append(lambda: machine.remove_transition(event, drawn.choice([state.name, "*"])))
+    drawn.choice(changes)()
+
+
+# Events that do not apply
+
+
+def test_the_machine_decides_what_an_event_does_that_does_not_apply() -> None:
+    """A strict chart raises as the package does, others do nothing; a guard may refuse."""
+    strict, easy = lights(strict=True), lights()
+    lamp = SimpleNamespace(state=C, agent_id="x")
+    for drive in (
+        lambda: strict.fire(lamp, "go"),
+        lambda: strict.machine.events["go"].trigger(lamp),
+    ):
+        with pytest.raises(MachineError, match="Can't trigger event go from state"):
+            drive()
+    assert easy.fire(lamp, "go") is None
+    easy.machine.states[C.name].ignore_invalid_triggers = False
+    with pytest.raises(MachineError):
+        easy.fire(lamp, "go")
+    refusing = Statechart(Light, [Transition("go", A, B, lambda *_: False)], A, strict=True)
+    assert refusing.fire(plain_lamp(), "go") is None
+
+
+def closed(_agent: Any, _context: Any) -> bool:
+    return False
+
+
+def test_a_refused_event_is_logged_with_the_guards_in_its_way() -> None:
+    """At debug level, once, by either way, and whether or not anything reacts to it."""
+    log = Lines()
+    chart = Statechart(Light, [Transition("go", A, B, closed)], A, logger=log)
+    lamp = plain_lamp()
+    chart.fire(lamp, "go", {"post_id": "p1"})
+    chart.machine.events["go"].trigger(lamp, {"post_id": "p1"})
+    first, second = log.lines
+    assert first == second
+    assert (first["event"], first["state"], first["trigger"], first["guards"]) == (
+        "statechart.event_refused",
+        "a text",
+        "go",
+        ["closed"],
+    )
+    lamp.state = C
+    chart.fire(lamp, "go")
+    assert (log.lines[-1]["reason"], log.lines[-1]["guards"]) == ("no_transition", [])
+
+
+def test_a_state_object_may_be_shared_by_machines() -> None:
+    """A bound chart shares the states of the one that was declared, and none of the changes."""
+    chart = lights()
+    bound = chart.bound("own", None, lambda: 0.0)
+    shared: State = chart.machine.states[A.name]
+    assert bound.machine.states[A.name] is shared
+    bound.machine.add_transition("leap", A.name, C.name)
+    assert "leap" not in chart.machine.events
+    assert bound.fire(Lamp(), "leap") is C

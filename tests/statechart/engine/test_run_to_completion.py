@@ -161,7 +161,7 @@ def test_code_that_runs_on_assignment_cannot_nest_a_fire() -> None:
     )
     for _ in range(2):
         agent = Hooked()
-        agent.__dict__.update(chart=chart, state_history=[])
+        agent.__dict__.update(chart=chart, ticks_in_state=0, state_history=[])
         chart.fire(agent, "go")
         assert moves_of(agent) == [("idle", "go", "scrolling"), ("scrolling", "go", "resting")]
 

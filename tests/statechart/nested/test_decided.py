@@ -148,14 +148,14 @@ def test_without_a_target_only_the_action_runs() -> None:
 
 
 def test_a_self_transition_exits_and_enters_and_is_not_recorded() -> None:
-    """Its timers begin anew, but the ticks in the state go on."""
+    """Its timers and the ticks in the state begin anew."""
     chart = phone(Transition("again", Phone.ENGAGING, Phone.ENGAGING), timeouts={Phone.ENGAGING: 3})
     agent = begun(chart, None, "opens")
     chart.tick(agent)
     recorded = len(agent.state_history)
     chart.fire(agent, "again")
     assert agent.notes == ["lock@reading", "unlock@reading"]
-    assert (agent.ticks_in_state, len(agent.state_history)) == (1, recorded)
+    assert (agent.ticks_in_state, len(agent.state_history)) == (0, recorded)
     assert agent.state_memory["entered"]["engaging"] == 1
 
 
