@@ -126,3 +126,48 @@ def _ambiguous(definition: Definition[Any]) -> list[tuple[tuple[str, str], list[
             found.setdefault(key, []).append(state_text(each.target))
 
     return [(key, targets) for key, targets in found.items() if len(set(targets)) > 1]
+
+
+def policy_probabilities(policy: Policy) -> pl.DataFrame:
+    """Return the probabilities of a policy: one row for each option of each cell.
+
+    Args:
+        policy: The policy.
+
+    Returns:
+        ``state``, ``event``, ``group`` (null for all together), ``option``, ``n`` decisions of the
+        cell, ``count``, ``probability`` (null where not identified), and ``agents``.
+    """
+    rows = [
+        (cell.state, cell.event, cell.group, option, cell.n, count, probability, cell.agents)
+        for cell in policy.cells
+        for option, count, probability in zip(
+            cell.options,
+            cell.counts,
+            cell.probabilities or [None] * len(cell.options),
+            strict=True,
+        )
+    ]
+    schema = {
+        **dict.fromkeys(("state", "event", "group", "option"), pl.String),
+        **dict.fromkeys(("n", "count"), pl.Int64),
+        "probability": pl.Float64,
+        "agents": pl.Int64,
+    }
+
+    return pl.DataFrame(rows, schema, orient="row")
+
+
+def policy_unidentified(policy: Policy) -> pl.DataFrame:
+    """Return what could not be identified and why.
+
+    Args:
+        policy: The policy.
+
+    Returns:
+        One row each: ``what``, ``state``, ``event``, ``group``, ``name``, ``n`` and ``reason``.
+    """
+    names = ("what", "state", "event", "group", "name", "n", "reason")
+    rows = [[getattr(each, name) for name in names] for each in policy.unidentified]
+    schema = {name: pl.Int64() if name == "n" else pl.String() for name in names}
+    return pl.DataFrame(rows, schema, orient="row")
