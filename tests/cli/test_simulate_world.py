@@ -155,7 +155,7 @@ def test_a_run_is_kept_and_shown(mine: Prism) -> None:
     parameters = {"beta": 0.3, "level": 1, "mode": "a", "cap": 3, "fast": False, "pause": 0.0}
     started = json.loads((mine.folder / "run" / "events.jsonl").read_text().partition("\n")[0])
     assert config["parameters"] == started["parameters"] == parameters
-    assert list(config["inputs"]) == ["own_mine.py", "own_rates.py"]
+    assert list(config["inputs"]) == ["own_mine.py"]
 
     again = mine(*line[:-1], "other", "--json")
     assert again.out == (mine.folder / "other" / "run.json").read_text()
