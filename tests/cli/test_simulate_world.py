@@ -248,13 +248,13 @@ def test_a_killed_run_goes_on_to_the_same_bytes(mine: Prism) -> None:
     first = signalled(signal.SIGKILL, "round_00000003")
     assert mine.run(*line, "--out", "killed", first=first).status == -signal.SIGKILL
     assert "prism resume killed" in mine("status", "killed").out
-    rates = mine.folder / "own_rates.py"
-    # of another length, as Python takes a module of the same length and second for unchanged
-    rates.write_text("RATE = 0.85\n")
+    world = mine.folder / "own_mine.py"
+    text = world.read_text()
+    world.write_text(f"{text}# changed\n")
     refused = mine("resume", "killed")
-    assert (refused.status, "own_rates.py: has changed" in refused.err) == (2, True)
+    assert (refused.status, "own_mine.py: has changed" in refused.err) == (2, True)
 
-    rates.write_text("RATE = 0.9\n")
+    world.write_text(text)
     assert mine("resume", "killed", "--checkpoint-every", "0").status == 0
     for name in ("events.jsonl", "run.json"):
         assert (mine.folder / "killed" / name).read_bytes() == (
