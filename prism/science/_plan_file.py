@@ -184,9 +184,7 @@ class PlanFile(Sizes):
     log_agents: Optionally[Count] = Field(
         None, description="Number of agents that the logs cover, a sample drawn by each seed."
     )
-    log: Literal["plain", "zstd", "rounds"] = Field(
-        "plain", description="How the logs are written."
-    )
+    log: Literal["plain", "rounds"] = Field("plain", description="How the logs are written.")
     seeds: Count | Annotated[Listed[int], Field(min_length=1)] = Field(
         1, description="Number of seeds, counted from 0, or a list of seeds."
     )
