@@ -5,13 +5,13 @@ Every table is declared by a function, from which its command is made: see `LogT
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from prism.cli._log_decision import decision, list_decisions
+from prism.cli._log_decision import decision
 from prism.cli._log_table import LogTable, make
 from prism.cli._options import OutFile, Runs, TableFile, command_group, listed
 from prism.cli._screen import counted, note, say
@@ -47,14 +47,6 @@ By = Annotated[
         metavar="NAMES",
         callback=lambda text: [*filter(None, listed([text]))],
         help="Columns to group by, separated by commas.",
-    ),
-]
-NetworkFile = Annotated[
-    Literal["table", "csv", "csv-raw", "json", "parquet", "edges", "graphml"] | None,
-    typer.Option(
-        "--format",
-        help="Output format. By default, the name of the file decides; without one, a table is "
-        "printed. edges has a line for each pair, separated by tabs: who, whose posts, how often.",
     ),
 ]
 ByRound = Annotated[
@@ -120,21 +112,15 @@ def transitions(depth: Depth = None) -> None:
 @_table(
     _STATES,
     "dwell_times",
-    shown="round chart state visits complete cut open mean median p90 p rate",
+    shown="round chart state visits complete cut open mean median p90",
     below="Lengths are in ticks, which chart.tick counts: where nobody calls it, they are 0. Where "
     "events happen at rates, they are in rounds.",
 )
 def dwell(by_round: ByRound = False, depth: Depth = None) -> None:
-    """Describe how many ticks agents stay in each state, with a geometric fit.
+    """Describe how many ticks agents stay in each state.
 
-    Where events happen at rates, lengths are in rounds, and the fit is exponential. Visits that are
-    cut short by the end of a round or of the run are censored.
+    Visits that are cut short by the end of a round or of the run are censored.
     """
-
-
-@_table(_STATES)
-def timeouts(depth: Depth = None) -> None:
-    """Count the time-outs of each state in each round."""
 
 
 @_table(_DECISIONS, shown_by="columns_of_decisions")
@@ -170,35 +156,9 @@ def costs(by: By = "model") -> None:
     """
 
 
-@_table(_FEED)
-def engagement() -> None:
-    """Measure how unequally agents post, reply, reshare and like."""
-
-
 @_table(_FEED, shown="root_id author_id size depth breadth virality agents lifetime_ticks")
 def cascades() -> None:
     """Measure every cascade, largest first: size, depth, breadth, virality and lifetime."""
-
-
-@_table(_FEED, drawn="thread")
-def threads(
-    post: Annotated[str | None, typer.Option(metavar="ID", show_default=False)] = None,
-    most: Annotated[int, typer.Option(metavar="N", min=1)] = 5,
-) -> None:
-    """Show threads as people read them, with each reply and reshare below its post.
-
-    By default, the largest threads; with --post, the one that a post belongs to.
-
-    Options:
-        post: Show the thread that this post belongs to.
-        most: Number of threads to show for each run.
-
-    [bold]Examples[/bold]
-
-    prism log threads runs/first
-
-    prism log threads runs/first --post post_000023
-    """
 
 
 @_table(_STATES, "agent_story", shown="round tick what")
@@ -220,23 +180,6 @@ def faults() -> None:
 
     An unknown trigger changes nothing and is not in the log; the chart warns about it on the logger
     prism.statechart.
-    """
-
-
-@_table(
-    _WHOLE,
-    "to_event_log",
-    shown="case:concept:name concept:name time:timestamp round tick trigger",
-)
-def events(activity: str = "to_state") -> None:
-    """List the transitions with the columns that process-mining tools, such as pm4py, expect.
-
-    Options:
-        activity: Column to use as the activity: to_state or trigger.
-
-    [bold]Example[/bold]
-
-    prism log events runs/first -o events.parquet
     """
 
 
@@ -264,58 +207,6 @@ def agents(
     """
 
 
-@_table(
-    _FEED,
-    as_format=NetworkFile,
-    other_formats=("edges", "graphml"),
-)
-def interactions() -> None:
-    """Count how often each agent replied to, reshared and liked another's posts.
-
-    GraphML needs the extra science.
-
-    [bold]Examples[/bold]
-
-    prism log interactions runs/first --format csv
-
-    prism log interactions runs/first -o first.graphml
-    """
-
-
-@_table(_FEED, instead={"in_all": "follow_networks"})
-def follows(in_all: Annotated[bool, _flag("in-all")] = False) -> None:
-    """List who follows whom. Needs the log of a feed with the parameter logs_follows.
-
-    Options:
-        in_all: Describe the network of each run in one row.
-
-    [bold]Example[/bold]
-
-    prism log follows runs/first --in-all
-    """
-
-
-def _list_reasons(runs: Sequence[Path], given: Mapping[str, Any]) -> None:
-    """Print the reasons of an agent without posts, taken from its decisions."""
-    for run in runs:
-        list_decisions(run, given["agent_id"], None, as_json=False)
-
-
-@_table(_DECISIONS, "reasons", shown_by="columns_of_posts", if_empty=_list_reasons)
-def why(agent_id: Annotated[str, typer.Argument(metavar="AGENT", show_default=False)]) -> None:
-    """Explain what an agent did about each post: relevance, threshold, choice and reason.
-
-    In a world without posts, list the agent's decisions.
-
-    Options:
-        agent_id: The agent.
-
-    [bold]Example[/bold]
-
-    prism log why agent_0001 runs/first
-    """
-
-
 @_table(_WORLDS)
 def measures() -> None:
     """List the measures of a world in each round.
@@ -323,32 +214,6 @@ def measures() -> None:
     [bold]Example[/bold]
 
     prism log measures runs/beta-0.1 runs/beta-0.3 -o measures.parquet
-    """
-
-
-@_table(_WORLDS)
-def agent_measures() -> None:
-    """List the measures of each agent in each round.
-
-    For a kind with more than 500 agents, list quantiles and the values of 20 agents.
-
-    [bold]Example[/bold]
-
-    prism log agent-measures runs/town -o wealth.parquet
-    """
-
-
-@_table(_WORLDS)
-def treatments() -> None:
-    """List the treatments that were applied, and the parameters that they changed."""
-
-
-@_table(_WORLDS, instead={"posts": "treated_posts"})
-def assignments(posts: Annotated[bool, _flag("posts")] = False) -> None:
-    """List the agents and posts that were assigned to the arms of experiments.
-
-    Options:
-        posts: List what happened to the assigned posts.
     """
 
 
@@ -361,13 +226,8 @@ def arms(by_round: Annotated[bool, _flag("by-round")] = False) -> None:
 
     [bold]Example[/bold]
 
-    prism log arms runs/herd
+    prism log arms runs/votes
     """
-
-
-@_table(_WORLDS)
-def parameters() -> None:
-    """List the runs with their world's parameters."""
 
 
 @_table(_WORLDS, "world_event_counts", instead={"event": "world_events"})
@@ -390,56 +250,6 @@ def participation() -> None:
     """Measure how many agents are silent, write and create, and how much the top 1 % wrote.
 
     The last row, which has no round, is for all rounds.
-    """
-
-
-@_table(_FEED)
-def views() -> None:
-    """Count how posts that agents opened ended: decided, ignored, timed out or cut off.
-
-    The last row, which has no round, is for all rounds.
-    """
-
-
-@_table(_FEED)
-def reach(
-    of: Literal["posts", "cascades", "agents"] = "cascades", by_round: ByRound = False
-) -> None:
-    """Measure how many agents opened each post or cascade, or what agents were exposed to.
-
-    Options:
-        of: Count by post or cascade, or list what each agent was exposed to.
-
-    [bold]Example[/bold]
-
-    prism log reach runs/first --of posts -o reach.csv
-    """
-
-
-@_table(
-    _STATES,
-    instead={"agents": "agent_rhythms"},
-    shown="round what acts agents mean median burstiness memory",
-)
-def rhythm(agents: Annotated[bool, _flag("agents")] = False) -> None:
-    """Describe the times between acts of agents: mean, burstiness and memory.
-
-    The last rows, which have no round, are for all rounds.
-
-    Options:
-        agents: Print a row for each agent, instead of each round.
-    """
-
-
-@_table(
-    _STATES,
-    "dwell_survival",
-    shown="round chart state ticks time at_risk exits censored hazard survival",
-)
-def survival(by_round: ByRound = False, depth: Depth = None) -> None:
-    """Estimate, tick by tick, the share of visits to a state that continue (Kaplan-Meier).
-
-    Visits that are cut short by the end of a round or of the run are censored.
     """
 
 
@@ -490,7 +300,7 @@ def check(
 
     first, total = found.violations, sum(found.found.values())
     if chosen is not TableFormat.TABLE:
-        every = first if first.height == total else found.all_violations
+        every = first if first.height == total else found.all_violations.collect()
         write(every, chosen, out, first.columns, reads=runs)
     elif total:
         write(first, chosen, out, first.columns, total=total, reads=runs)

@@ -1,34 +1,24 @@
-"""Tables of ``prism log`` that are rearranged for drawing, and networks for other tools."""
+"""Tables of ``prism log`` that are rearranged for drawing."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
 from prism.cli._screen import evenly
 from prism.errors import InputError
 
-if TYPE_CHECKING:
-    from prism.analysis import RunLogs
-
 _MOST_MOMENTS = 8
 _MOST_TIMES = 4
 _RUN = "run"
-_BELOW = "  "
-_MOST_STEPS = 10
 
 _SHOWN_OF_FEED = (
     *("arm", "agent_id", "archetype", "state", "weighed", "decisions", "fallbacks"),
     *("posts", "replies", "reshares", "likes"),
 )
-
-# Readers of edge lists take these for the end of a name or line, or for a comment.
-_NOT_IN_EDGES = ("\t", "\n", "\r", "#")
 
 
 def in_chart_order(table: Any, runs: Sequence[Path]) -> Any:
@@ -116,15 +106,6 @@ def _last_ticks(counts: pl.DataFrame) -> tuple[pl.DataFrame, str]:
     return counts.filter(pl.col("tick") == pl.col("tick").max().over(each)), "round"
 
 
-def thread(table: pl.DataFrame, _given: Mapping[str, Any]) -> tuple[pl.DataFrame, None]:
-    """Return threads as people read them: the time, and each reply below its post."""
-    steps = pl.col("depth").clip(upper_bound=_MOST_STEPS)
-    below = pl.lit(_BELOW).repeat_by(steps).list.join("")
-    when = [name for name in (_RUN, "round", "tick") if name in table.columns]
-
-    return table.select(*when, thread=below + pl.col("what")), None
-
-
 def upright(table: pl.DataFrame, given: Mapping[str, Any]) -> tuple[pl.DataFrame, None]:
     """Return a row for each measure and a column for each run, unless there are rounds."""
     if given["by_round"]:
@@ -199,77 +180,3 @@ def columns_of_decisions(_table: Any, given: Mapping[str, Any]) -> Sequence[str]
     """Return the columns of decisions to draw: what they are grouped by, and those that fit."""
     figures = ("asked", "fallback_share", "latency_p50", "latency_p99", "latency_max", "entropy")
     return (*given["by"], *figures)
-
-
-def columns_of_posts(table: pl.DataFrame, _given: Mapping[str, Any]) -> Sequence[str]:
-    """Return the columns of an agent's posts, with its decisions if they have IDs.
-
-    ``prism log decision`` takes such an ID if prompts were recorded.
-    """
-    when = "decision_id" if table["decision_id"].count() else "tick"
-    return ("round", when, "post_id", "relevance", "threshold", "why")
-
-
-def edges(opened: RunLogs) -> bytes:
-    """Return the interactions of a run as an edge list.
-
-    Raises:
-        InputError: If there are several runs, or a name that an edge list cannot hold.
-    """
-    from prism.analysis import interactions
-
-    pairs = interactions(opened)
-    if _RUN in pairs.columns:
-        raise InputError(
-            "an edge list holds one run: name one run, or use --format csv for several"
-        )
-
-    found = pairs.drop_nulls("author_id").select("agent_id", "author_id", "total")
-
-    return "".join(_edge(*pair) for pair in found.iter_rows()).encode()
-
-
-def _edge(agent: str, author: str, total: int) -> str:
-    for name in (agent, author):
-        if not name or any(character in name for character in _NOT_IN_EDGES):
-            raise InputError(
-                f"an edge list cannot hold the agent {name!r}: use --format csv or graphml"
-            )
-
-    return f"{agent}\t{author}\t{total}\n"
-
-
-def graphml(opened: RunLogs) -> bytes:
-    """Return the interactions of a run as GraphML.
-
-    Raises:
-        InputError: If two agents have names that XML cannot tell apart.
-        MissingExtraError: If the extra ``science`` is not installed.
-    """
-    from prism.analysis import interaction_graph
-
-    graph = interaction_graph(opened)
-
-    import networkx  # type: ignore[import-untyped,import-not-found,unused-ignore]
-
-    content = BytesIO()
-    networkx.write_graphml(_writable(graph), content, prettyprint=True)
-
-    return content.getvalue()
-
-
-def _writable(graph: Any) -> Any:
-    """Replace characters that XML cannot hold."""
-    import networkx  # type: ignore[import-untyped,import-not-found,unused-ignore]
-
-    from prism.drawing import printable
-
-    names = {name: printable(name) for name in graph}
-    if len(set(names.values())) < len(names):
-        twice = Counter(names.values()).most_common(1)[0][0]
-        raise InputError(f"several agents would be written as {twice!r}: use --format csv")
-
-    for _, facts in graph.nodes(data=True):
-        facts.update({key: printable(text) for key, text in facts.items()})
-
-    return networkx.relabel_nodes(graph, names)

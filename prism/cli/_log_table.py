@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from prism.cli._options import OutFile, Runs, TableFile, argument, option, with_signature
-from prism.cli._output import missing_runs_first, write_bytes
+from prism.cli._output import missing_runs_first
 from prism.cli._screen import note
-from prism.cli._table_output import TableFormat, choose_format, suffix_of, write
+from prism.cli._table_output import TableFormat, choose_format, write
 from prism.errors import InputError
 
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ class LogTable:
     Args:
         declared: Declares the command by its name, docstring and parameters: the options that the
             table has in addition to those of every table, and the agent that it may be about.
-        made_by: The function of `prism.analysis`, or ``room:function``, that makes the table from
-            the logs and the options; by default the function with the command's name.
+        made_by: The function of `prism.analysis` that makes the table from the logs and the
+            options; by default the function with the command's name.
         instead: By option, the function that makes the table if the option is given. A flag is not
             passed on to it.
         shown: Names of the columns to draw, with blanks between them; by default all. A table that
@@ -40,11 +40,7 @@ class LogTable:
         drawn: The function there that makes the drawn table, and a line below it, from the table
             and the options.
         below: How to read the drawn table.
-        if_empty: Called with the runs and the options instead of drawing an empty table.
         after: Called with the runs after the table is drawn on the screen.
-        as_format: The option that chooses a format.
-        other_formats: Formats that no other table has; functions there, of the same names, write
-            the logs in them.
     """
 
     declared: Callable[..., None]
@@ -54,10 +50,7 @@ class LogTable:
     shown_by: str = ""
     drawn: str = ""
     below: str = ""
-    if_empty: Callable[[Sequence[Path], Given], None] | None = None
     after: Callable[[Sequence[Path]], None] | None = None
-    as_format: Any = TableFile
-    other_formats: Sequence[str] = ()
 
     def command(self) -> Callable[..., None]:
         """Return the command that makes and writes the table."""
@@ -71,7 +64,7 @@ class LogTable:
             *agent,
             argument("runs", Runs),
             *(each for each in own if each not in agent),
-            option("as_format", self.as_format),
+            option("as_format", TableFile),
             option("out", OutFile),
         ]
         command.__doc__ = self.declared.__doc__
@@ -84,11 +77,6 @@ class LogTable:
             # says which extra it takes
             import prism.analysis  # noqa: F401
         from prism.cli import _log_forms as forms
-
-        as_named = as_format or suffix_of(out)
-        if as_named in self.other_formats:
-            write_bytes(make(runs, getattr(forms, as_named)), out, runs)
-            return
 
         if "agent_id" in given:
             given["agent_id"], runs = in_order(given["agent_id"], runs)
@@ -104,7 +92,7 @@ class LogTable:
         if chosen is TableFormat.TABLE:
             self._draw(table, columns, runs, out, given)
         else:
-            write(table, chosen, out, columns or _names_of(table), None, reads=runs)
+            write(table, chosen, out, columns or table.columns, reads=runs)
 
     def _columns(self, table: Any, given: Given) -> Sequence[str]:
         """Return the columns to draw of a table of its own; none for all."""
@@ -127,11 +115,7 @@ class LogTable:
 
         table, hint = getattr(forms, self.drawn)(table, given) if self.drawn else (table, None)
         table = forms.in_chart_order(table, runs)
-        if self.if_empty is not None and not table.height:
-            self.if_empty(runs, given)
-            return
-
-        columns = columns or _names_of(table)
+        columns = columns or table.columns
         write(table, TableFormat.TABLE, out, columns, hint, below=self.below, reads=runs)
         if self.after is not None and out is None:
             self.after(runs)
@@ -146,9 +130,8 @@ class LogTable:
                 function = other
                 passed |= {} if value is True else {name: value}
 
-        room, _, name = function.rpartition(":")
         with missing_runs_first(runs):
-            table_of = getattr(import_module(f"prism.{room or 'analysis'}"), name)
+            table_of = getattr(import_module("prism.analysis"), function)
 
         def made(opened: RunLogs) -> Any:
             try:
@@ -159,11 +142,6 @@ class LogTable:
                 raise
 
         return make(runs, made), function != usual
-
-
-def _names_of(table: Any) -> Sequence[str]:
-    names: Sequence[str] = table.collect_schema().names()
-    return names
 
 
 def in_order(agent: str, runs: list[Path]) -> tuple[str, list[Path]]:

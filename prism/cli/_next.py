@@ -11,7 +11,7 @@ _OF_RUN = "prism watch {run} shows it in the browser; prism log states {run} cou
 
 _NEXT = {
     "run": _OF_RUN,
-    "simulate": "prism log threads {run} shows what was written; prism watch {run} the whole run",
+    "simulate": "prism log cascades {run} shows how posts spread; prism watch {run} the whole run",
     "resume": _OF_RUN,
     "replay": _OF_RUN,
     "status": "prism resume RUN continues a run that was stopped",

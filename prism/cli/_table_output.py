@@ -80,7 +80,7 @@ def suffix_of(out: Path | None) -> str:
 
 
 def write(
-    table: pl.DataFrame | pl.LazyFrame,
+    table: pl.DataFrame,
     as_format: TableFormat,
     out: Path | None,
     shown: Sequence[str],
@@ -94,7 +94,7 @@ def write(
     """Write a table.
 
     Args:
-        table: The table; a query is written batch by batch.
+        table: The table.
         as_format: Format to write.
         out: File to write to; None means standard output.
         shown: Columns to draw, if the table has them.
@@ -122,18 +122,6 @@ def write(
             _write_parquet(table, file)
 
 
-def _batches(table: pl.DataFrame | pl.LazyFrame) -> Iterator[pl.DataFrame]:
-    """Return a table in parts of bounded size, at least one, which may be empty."""
-    import polars as pl
-
-    if isinstance(table, pl.DataFrame):
-        yield table
-        return
-
-    yield pl.DataFrame(schema=table.collect_schema())
-    yield from table.collect_batches(maintain_order=True)
-
-
 def _with_quotes(table: pl.DataFrame) -> tuple[pl.DataFrame, int]:
     """Return a table with a quote before each text that begins as a formula, and their number."""
     import polars as pl
@@ -147,22 +135,17 @@ def _with_quotes(table: pl.DataFrame) -> tuple[pl.DataFrame, int]:
     return table.with_columns(quoted.name.keep()), count
 
 
-def _write_csv(table: pl.DataFrame | pl.LazyFrame, file: IO[bytes], *, is_raw: bool) -> None:
+def _write_csv(table: pl.DataFrame, file: IO[bytes], *, is_raw: bool) -> None:
     import polars as pl
 
     text = pl.col(pl.String)
-    escaped = 0
-    for number, batch in enumerate(_batches(table)):
-        lists = [name for name, kind in batch.schema.items() if isinstance(kind, pl.List)]
-        flat = batch.with_columns(pl.col(lists).list.join(_BETWEEN_ITEMS))
-        if file.isatty():  # without what a terminal would obey
-            blank = text.map_elements(as_shown, return_dtype=pl.String)
-            flat = flat.with_columns(blank.name.keep())
-        if not is_raw:
-            flat, found = _with_quotes(flat)
-            escaped += found
-
-        file.write(flat.write_csv(include_header=number == 0).encode())
+    lists = [name for name, kind in table.schema.items() if isinstance(kind, pl.List)]
+    flat = table.with_columns(pl.col(lists).list.join(_BETWEEN_ITEMS))
+    if file.isatty():  # without what a terminal would obey
+        blank = text.map_elements(as_shown, return_dtype=pl.String)
+        flat = flat.with_columns(blank.name.keep())
+    flat, escaped = (flat, 0) if is_raw else _with_quotes(flat)
+    file.write(flat.write_csv().encode())
 
     if escaped:
         cells = "1 text begins" if escaped == 1 else f"{escaped:,} texts begin"
@@ -172,18 +155,12 @@ def _write_csv(table: pl.DataFrame | pl.LazyFrame, file: IO[bytes], *, is_raw: b
         )
 
 
-def _write_json(table: pl.DataFrame | pl.LazyFrame, file: IO[bytes]) -> None:
+def _write_json(table: pl.DataFrame, file: IO[bytes]) -> None:
     """Write an array of objects, one a line."""
-    before = b"["
-    for batch in _batches(table):
-        if batch.height:
-            rows = batch.write_ndjson().rstrip("\n").replace("\n", ",\n")
-            # the same JSON, in characters that a terminal only shows
-            rows = _UNUSUAL.sub(_shown_as_json, rows)
-            file.write(before + b"\n" + rows.encode())
-            before = b","
-
-    file.write(b"[]\n" if before == b"[" else b"\n]\n")
+    rows = table.write_ndjson().rstrip("\n").replace("\n", ",\n") if table.height else ""
+    # the same JSON, in characters that a terminal only shows
+    rows = _UNUSUAL.sub(_shown_as_json, rows)
+    file.write(f"[\n{rows}\n]\n".encode() if rows else b"[]\n")
 
 
 def _shown_as_json(found: re.Match[str]) -> str:
@@ -193,7 +170,7 @@ def _shown_as_json(found: re.Match[str]) -> str:
     return "".join(each if each.isprintable() else json.dumps(each)[1:-1] for each in text)
 
 
-def _write_parquet(table: pl.DataFrame | pl.LazyFrame, file: IO[bytes]) -> None:
+def _write_parquet(table: pl.DataFrame, file: IO[bytes]) -> None:
     from polars.exceptions import ComputeError
 
     # By way of a temporary file: Parquet is written in several places, and polars' errors of
@@ -212,7 +189,7 @@ def _write_parquet(table: pl.DataFrame | pl.LazyFrame, file: IO[bytes]) -> None:
 
 
 def _draw(
-    table: pl.DataFrame | pl.LazyFrame,
+    table: pl.DataFrame,
     out: Path | None,
     reads: Sequence[Path],
     shown: Sequence[str],
@@ -223,16 +200,14 @@ def _draw(
 ) -> None:
     """Draw the first rows on a terminal, or all rows in a file, in as many columns as fit."""
     most = MOST_ROWS if out is None else None
-    frame = table.lazy().slice(0, most and most + 1).collect()
-    rows = frame[:most]
+    rows = table[:most]
     with _screen(out, reads) as screen:
         parts = _parts(_columns_of(rows, shown), screen.width, repeated)
         for part in parts:
             screen.print(_drawing(part))
 
-        total = total or getattr(table, "height", None)
-        drawn = frame.width if repeated else len(parts[0])
-        for line in (hint or _left_out(frame, rows.height, drawn, total), below):
+        drawn = table.width if repeated else len(parts[0])
+        for line in (hint or _left_out(table, rows.height, drawn, total), below):
             if line:
                 screen.print(Text(line))
 
@@ -302,16 +277,17 @@ def _screen(out: Path | None, reads: Sequence[Path]) -> Iterator[Screen]:
         file.write(text.getvalue().encode())
 
 
-def _left_out(frame: pl.DataFrame, rows: int, columns: int, total: int | None) -> str | None:
+def _left_out(table: pl.DataFrame, rows: int, columns: int, total: int | None) -> str | None:
     """Return what is not drawn, and how to get it."""
-    if not frame.height:
+    if not table.height:
         return "no rows: nothing of this kind is in the log"
 
     parts = []
-    if rows < (total or frame.height):
-        parts.append(f"the first {rows:,} rows" + (f" of {total:,}" if total else ""))
-    if columns < frame.width:
-        parts.append(f"{columns} of {frame.width} columns")
+    total = total or table.height
+    if rows < total:
+        parts.append(f"the first {rows:,} rows" + f" of {total:,}")
+    if columns < table.width:
+        parts.append(f"{columns} of {table.width} columns")
 
     return f"{' and '.join(parts)}; all with --format csv" if parts else None
 

@@ -56,13 +56,12 @@ class AgentPage:
         """Return its sections, those of the round first."""
         story = self.doings.story
         is_here = pl.col("round").eq_missing(pl.lit(self.number, pl.Int64))
-        then, passed = story.filter(is_here), self.doings.passed.filter(is_here)
+        then = story.filter(is_here)
         here, others = self.doings.here, self.doings.others
         when = "" if self.number is None else f" in {self.unit} {self.number:,}"
         parts = [
             ("then", f"What it did{when}", _LAST_FIRST, self._told(then) if when else _EMPTY),
             ("asked", f"What it was asked{when}", _WHY_OPEN, self._asked(here)),
-            ("passed", f"Posts that it let pass{when}", "", self._passed(passed)),
             ("way", "Its path on the chart in the whole run", "", self._way(story)),
             ("dwell", "Its stays in each state in the whole run", _IN_TICKS, self._dwelling(story)),
             ("others", "What else it was asked in the whole run", _LAST_FIRST, self._asked(others)),
@@ -86,18 +85,6 @@ class AgentPage:
             if isinstance(row.get(name), int)
         )
         return ", ".join(named)
-
-    def _passed(self, rows: pl.DataFrame) -> Markup:
-        """Write why posts of the round were let pass, as ``prism log why`` does."""
-        return happened_list(
-            (
-                f"tick {row['tick']}",
-                Markup("{}: {}{}").format(
-                    link("post", row["post_id"]), cut(row["why"]), self._text(row["post_id"])
-                ),
-            )
-            for row in rows.filter(pl.col("source").is_null()).reverse().iter_rows(named=True)
-        )
 
     def _text(self, post: str | None) -> Markup:
         author, text = self.doings.posts.get(post or "", ("", ""))

@@ -14,7 +14,7 @@ from typing import Any
 
 import polars as pl
 
-from prism.analysis import RunLogs, agent_measures, agent_story, agents, faults, read_log, reasons
+from prism.analysis import RunLogs, agent_measures, agent_story, agents, faults, read_log
 from prism.analysis._reading.parsing import parse
 from prism.analysis._reading.scanning import read_object
 from prism.analysis._tables.agent_story import happenings
@@ -202,7 +202,6 @@ class Doings:
 
     Args:
         story: Its events in the order of the log; see `prism.analysis.agent_story`.
-        passed: The posts that it looked at; see `prism.analysis.reasons`.
         here: Its decisions and texts of the round that is looked at.
         others: The last of all others.
         posts: Author and text of the posts that the round and the decisions are about.
@@ -211,7 +210,6 @@ class Doings:
     """
 
     story: pl.DataFrame
-    passed: pl.DataFrame
     here: Sequence[Recorded]
     others: Sequence[Recorded]
     posts: Mapping[str, tuple[str, str]]
@@ -234,7 +232,7 @@ def doings_of(watched: Watched, agent: str, number: int | None) -> Doings:
     folder = watched.path.parent
     with as_log(_lines_of(watched, agent)) as part:
         logs = read_log(part)
-        story, passed = agent_story(logs, agent), reasons(logs, agent)
+        story = agent_story(logs, agent)
         joined = agents(logs).filter(agent_id=agent)
         every = list(asked_in(part, _ignore, agent, beside=folder))
 
@@ -248,7 +246,7 @@ def doings_of(watched: Watched, agent: str, number: int | None) -> Doings:
     with _lines_in(watched, number, [*names]) as logs:
         fields = fields_of(joined, agent_measures(logs).filter(agent_id=agent))
 
-    return Doings(story, passed, _recorded(here, folder), _recorded(others, folder), posts, fields)
+    return Doings(story, _recorded(here, folder), _recorded(others, folder), posts, fields)
 
 
 def _recorded(asked: Sequence[Asked], folder: Path) -> list[Recorded]:

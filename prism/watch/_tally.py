@@ -53,7 +53,7 @@ class Tally:
         treated: The events of treatments, in the order of the log.
         pictures: Where the picture of each round is in the log: its first byte and the one behind.
         groups: The groups of agents in the pictures, in the order in which they came.
-        survey: The runs of the log, and what is wrong with it.
+        survey: The run of the log, and what is wrong with it.
         index: Where the lines of each agent and post are.
         end: Where the next line begins in the log, in bytes.
         tick: Tick of the last line.
@@ -114,9 +114,8 @@ class Tally:
 
     @property
     def known_run(self) -> Run | None:
-        """The last run of the log, as far as the log describes it; None before its first line."""
-        runs = self.survey.labelled_runs()
-        return runs[-1] if runs else None
+        """The run, as far as the log describes it; None before its first line."""
+        return self.survey.run
 
     def rounds(self) -> list[int]:
         """Return the rounds that have begun or ended, in order."""

@@ -13,7 +13,7 @@ from prism.statechart import social_media_chart
 
 WriteLog = Callable[..., Path]
 HUGE = [10**9, 10**12, 2**62, 2**63 - 1]
-TABLES = ["transition_counts", "dwell_times", "timeouts", "decisions", "engagement", "cascades"]
+TABLES = ["transition_counts", "dwell_times", "decisions", "participation", "cascades"]
 
 
 def lines(make: SimpleNamespace, **claims: Any) -> list[dict[str, Any]]:

@@ -38,12 +38,10 @@ COMMANDS = (
     ("states",),
     ("transitions",),
     ("dwell",),
-    ("timeouts",),
     ("decisions",),
-    ("engagement",),
+    ("participation",),
     ("cascades",),
     ("agent", "agent_00001"),
-    ("events", "--format", "csv"),
     ("check", "--chart", "social_media"),
 )
 

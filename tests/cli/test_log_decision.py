@@ -146,15 +146,6 @@ def test_options_of_a_model_are_needed(prism: Prism) -> None:
     assert (ended.status, "--record-prompts needs a folder" in ended.err) == (2, True)
 
 
-def test_why_names_the_decisions(recorded: Path, log: Prism) -> None:
-    """Where prompts were recorded, the table of posts has the ids of the decisions."""
-    fallbacks = [
-        row for row in log("decision", recorded, "--json").rows if row["source"] == "fallback"
-    ]
-    said = log("why", fallbacks[0]["agent_id"], recorded)
-    assert fallbacks[0]["id"] in said.out
-
-
 def asked(chosen: str, state: str = "calm", trigger: str = "hears", **more: object) -> str:
     """Return the line of a decision of Ann's."""
     where = {"agent_id": "ann", "state": state, "trigger": trigger, "options": ["calm", "loud"]}
@@ -204,10 +195,8 @@ def test_what_came_of_a_decision_is_its_own(lines: list[str], came: str, log: Pr
     assert (outcome is None) == came.startswith("nothing")
 
 
-@pytest.mark.parametrize(
-    ("first", "second"), [("agent", "ann"), ("why", "ann"), ("decision", "ann:1")]
-)
-@pytest.mark.sampled(3)
+@pytest.mark.parametrize(("first", "second"), [("agent", "ann"), ("decision", "ann:1")])
+@pytest.mark.sampled(2)
 def test_a_run_may_also_come_first(first: str, second: str, log: Prism) -> None:
     """Whether the agent or ID stands before the run or behind it, the same is printed."""
     line = asked("calm", decision_id="ann:1", probabilities=None, reason=None, context=None)

@@ -1,25 +1,16 @@
-"""``prism log agents``, ``interactions`` and ``why``, as a person and as a program reads them."""
+"""``prism log agents``, ``states``, ``faults`` and ``costs``, as people and programs read them."""
 
-import csv
-import io
 import json
 import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
-import polars as pl
 import pytest
 
-from prism.analysis import interactions, read_log, reasons
 from tests.kit import processes
 from tests.kit.commands import Prism
-from tests.kit.later import Later
-from tests.kit.logs import AGENTS
-
-networkx = Later("networkx")
 
 WriteLog = Callable[..., Path]
 
@@ -28,48 +19,6 @@ WriteLog = Callable[..., Path]
 def log(prism: Prism) -> Prism:
     """Return ``prism log``, in an empty folder."""
     return replace(prism, group=("log",))
-
-
-@pytest.mark.parametrize("arguments", [["agents"], ["interactions"], ["why", "agent_0001"]])
-@pytest.mark.slow
-def test_the_tables_are_readable_in_80_columns(
-    arguments: list[str], folder: Path, log: Prism
-) -> None:
-    """Every table fits a terminal of 80 columns, and all formats have the same rows."""
-    said = log(*arguments, folder)
-    assert (said.status, said.err) == (0, "")
-    assert max(len(line.rstrip()) for line in said.out.splitlines()) <= 80
-    rows = log(*arguments, folder, "--format", "json").rows
-    assert len(
-        list(csv.DictReader(io.StringIO(log(*arguments, folder, "--format", "csv").out)))
-    ) == (len(rows))
-    assert log(*arguments, folder, "-o", "table.parquet").status == 0
-    assert pl.read_parquet(log.folder / "table.parquet").height == len(rows) > 5
-
-
-@pytest.mark.slow
-def test_why_shows_relevance_and_choice(folder: Path, log: Prism) -> None:
-    """The table to read has relevance and threshold, and what was chosen why."""
-    lines = log("why", "agent_0001", folder).out.splitlines()
-    heading = next(line for line in lines if "relevance" in line)
-    for name in ("round", "tick", "post id", "threshold", "why"):
-        assert name in heading
-    rows = log("why", "agent_0001", folder, "--format", "json").rows
-    assert [row["relevance"] for row in rows] == reasons(read_log(folder), "agent_0001")[
-        "relevance"
-    ].to_list()
-
-
-@pytest.mark.slow
-def test_why_says_what_an_older_log_lacks(
-    log: Prism, write_log: WriteLog, events: list[dict[str, Any]]
-) -> None:
-    """A log without weighings gives the table all the same, and one line on standard error."""
-    path = write_log([each for each in events if each["event"] != "post.weighed"])
-    said = log("why", "agent_0001", path)
-    assert said.status == 0
-    assert "has no relevance and threshold" in said.err
-    assert said.err.count("\n") == 1
 
 
 @pytest.mark.slow
@@ -93,84 +42,6 @@ def test_faults_are_said_with_every_table(
         ("action_failed", 2),
     ]
     assert "guard_failed" in log("faults", path).out
-
-
-@pytest.mark.slow
-def test_an_edge_list_is_read_by_networkx(folder: Path, log: Prism) -> None:
-    """Edges, printed or in a file of that name, are the pairs of the table, with their totals."""
-    said = log("interactions", folder, "--format", "edges")
-    assert log("interactions", folder, "-o", "run.edges").status == 0
-    assert (log.folder / "run.edges").read_bytes() == said.stdout
-    graph = networkx.parse_edgelist(
-        said.out.splitlines(),
-        delimiter="\t",
-        data=[("weight", int)],
-        create_using=networkx.DiGraph,
-    )
-    pairs = interactions(read_log(folder)).select("agent_id", "author_id", "total").rows()
-    assert {(*pair, graph.edges[pair]["weight"]) for pair in graph.edges} == set(pairs)
-
-
-@pytest.mark.slow
-def test_graphml_is_read_by_networkx(folder: Path, log: Prism) -> None:
-    """GraphML, printed or in a file of that name, has every agent, and pairs with their counts."""
-    said = log("interactions", folder, "--format", "graphml")
-    assert log("interactions", folder, "-o", "run.graphml").status == 0
-    assert (log.folder / "run.graphml").read_bytes() == said.stdout
-    graph = networkx.read_graphml(log.folder / "run.graphml")
-    assert graph.number_of_nodes() == AGENTS
-    assert {
-        (*pair, *(graph.edges[pair][name] for name in ("replies", "reshares", "likes", "weight")))
-        for pair in graph.edges
-    } == set(interactions(read_log(folder)).rows())
-
-
-def test_agents_that_xml_cannot_tell_apart_are_refused(log: Prism) -> None:
-    """Ids that differ in control characters alone would be one agent; CSV holds both."""
-    pytest.importorskip("networkx")
-    liked = {"event": "post.liked", "post_id": "p", "author_id": "bo", "round": 1}
-    lines = [json.dumps({**liked, "agent_id": f"ann{end}"}) for end in "\x01\x02"]
-    (log.folder / "run.jsonl").write_text("\n".join([*lines, ""]))
-    refused = log("interactions", "run.jsonl", "--format", "graphml")
-    assert refused.status == 2
-    assert "several agents would be written as 'ann" in refused.err
-    assert "use --format csv" in refused.err
-    rows = log("interactions", "run.jsonl", "--format", "csv").out.splitlines()
-    assert [row.partition(",")[0] for row in rows[1:]] == ["ann\x01", "ann\x02"]
-
-
-NAMES = ["plain", "a b", "Zoë", "<&\"'>", "tab\there", "\x01\x1f", "line\nbreak", "#", "\ufffe", ""]
-
-
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.sampled(12)
-def test_any_name_can_be_written(
-    name: str, log: Prism, write_log: WriteLog, make: SimpleNamespace
-) -> None:
-    """Whatever an agent is called, GraphML is sound XML; an edge list is sound or refused."""
-    joined = make.joined(name, display_name=name, archetype=None)
-    path = write_log([joined, make.post(name, "p1"), make.like("ben", "p1", name)])
-    assert log("interactions", path, "-o", "run.graphml").status == 0
-    graph = networkx.read_graphml(log.folder / "run.graphml")
-    assert graph.number_of_nodes() == 2
-    assert [edge["likes"] for _, _, edge in graph.edges(data=True)] == [1]
-
-    said = log("interactions", path, "--format", "edges")
-    is_sound = name and not set("\t\n\r#") & set(name)
-    assert (said.status, said.out) == ((0, f"ben\t{name}\t1\n") if is_sound else (2, ""))
-
-
-@pytest.mark.parametrize("as_format", ["edges", "graphml"])
-@pytest.mark.sampled(2)
-def test_a_network_is_of_one_run(as_format: str, folder: Path, log: Prism) -> None:
-    """Two runs are not mixed in one network, and a file that cannot be written is one line."""
-    (log.folder / "other.jsonl").write_bytes((folder / "events.jsonl").read_bytes())
-    said = log("interactions", folder, "other.jsonl", "--format", as_format)
-    assert (said.status, said.out) == (2, "")
-    assert "one run" in said.err
-    said = log("interactions", folder, "-o", f"nowhere/run.{as_format}")
-    assert (said.status, said.err.count("\n")) == (2, 1)
-    assert "cannot be written to" in said.err
 
 
 @pytest.mark.slow

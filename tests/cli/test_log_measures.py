@@ -1,4 +1,4 @@
-"""``prism log participation``, ``views``, ``reach``, ``rhythm``, ``run-measures`` and others."""
+"""``prism log participation``, ``run-measures`` and others."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -10,11 +10,8 @@ from tests.kit.commands import Prism
 
 COMMANDS = [
     ["participation"],
-    ["views"],
-    ["reach", "--of", "agents", "--by-round"],
-    ["rhythm"],
-    ["rhythm", "--agents"],
-    ["survival", "--by-round"],
+    ["agents"],
+    ["dwell", "--by-round"],
     ["run-measures", "--by-round"],
     ["run-measures", "--from-round", "2"],
 ]
@@ -27,7 +24,7 @@ def log(prism: Prism) -> Prism:
 
 
 @pytest.mark.parametrize("arguments", COMMANDS)
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(5)
 def test_tables_are_readable_and_whole(arguments: list[str], folder: Path, log: Prism) -> None:
     """Every table fits a terminal, and Parquet has all of its columns."""
     said = log(*arguments, folder)

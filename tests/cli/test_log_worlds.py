@@ -1,4 +1,4 @@
-"""``prism log measures``, ``treatments``, ``parameters`` and ``world``."""
+"""``prism log measures``, ``agents``, ``world`` and ``check`` of worlds."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -15,16 +15,14 @@ def log(prism: Prism) -> Prism:
     return replace(prism, group=("log",))
 
 
-@pytest.mark.parametrize("arguments", [["measures"], ["treatments"], ["parameters"]])
-@pytest.mark.sampled(3)
 def test_what_runs_measured_is_written_for_people_and_programs(
-    arguments: list[str], rumours: list[Path], log: Prism
+    rumours: list[Path], log: Prism
 ) -> None:
-    """Every table fits a terminal, and Parquet has the same rows with the parameters."""
-    said = log(*arguments, *rumours)
+    """The table fits a terminal, and Parquet has the same rows with the parameters."""
+    said = log("measures", *rumours)
     assert (said.status, said.err) == (0, "")
     assert max(len(line.rstrip()) for line in said.out.splitlines()) <= 80
-    assert log(*arguments, *rumours, "-o", "table.parquet").status == 0
+    assert log("measures", *rumours, "-o", "table.parquet").status == 0
     table = pl.read_parquet(log.folder / "table.parquet")
     assert set(table["friends"]) == {4, 8}
 
@@ -48,19 +46,10 @@ def test_agents_are_shown_with_their_fields(market: Path, log: Prism) -> None:
 
 
 def test_a_table_about_posts_says_that_there_are_none(market: Path, log: Prism) -> None:
-    """``engagement`` of a world is empty, and a line on standard error says why."""
-    said = log("engagement", market)
+    """``participation`` of a world is empty, and a line on standard error says why."""
+    said = log("participation", market)
     assert said.status == 0
     assert "a run of the world Bazaar, which has no posts" in said.err
-
-
-def test_why_points_to_tables_of_worlds_without_posts(market: Path, log: Prism) -> None:
-    """What a program reads is empty, and the line that says why names what there is instead."""
-    agent = log("agents", market, "--format", "json").rows[0]["agent_id"]
-    said = log("why", agent, market, "--format", "json")
-    assert (said.status, said.rows) == (0, [])
-    assert "has no posts: 'prism log decision' lists" in said.err
-    assert "'prism log agent'" in said.err
 
 
 @pytest.mark.usefixtures("own_modules")

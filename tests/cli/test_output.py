@@ -17,7 +17,6 @@ from tests.kit.commands import LIMITED, Argument, Prism
 OUT = Path("OUT")
 WRITERS: dict[str, tuple[Argument, ...]] = {
     "export": ("chart", "export", "c.json", "--format", "svg", "-o", OUT),
-    "events": ("log", "events", "run", "-o", OUT),
     "table": ("log", "states", "run", "--format", "table", "-o", OUT),
     "json": ("log", "agent", "agent_0001", "run", "--format", "json", "-o", OUT),
     "parquet": ("log", "dwell", "run", "--format", "parquet", "-o", OUT),
@@ -63,7 +62,7 @@ def content(folder: Path) -> dict[str, bytes]:
         if (writer, out) != ("export", "hard")
     ],
 )
-@pytest.mark.sampled(30)
+@pytest.mark.sampled(24)
 def test_no_command_overwrites_a_run(writer: str, out: str, made: Prism) -> None:
     """A run's files are refused by every command, and nothing changes."""
     (made.folder / "soft").symlink_to("run/events.jsonl")
@@ -84,13 +83,13 @@ def test_a_chart_is_not_written_over_itself(made: Prism) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", [("report", "run", "-o", "-"), ("log", "events", "run", "--format", "json")]
+    "command", [("report", "run", "-o", "-"), ("log", "states", "run", "--format", "json")]
 )
 @pytest.mark.sampled(2)
 def test_redirected_output_is_not_appended_to_what_is_read(
     command: tuple[Argument, ...], made: Prism
 ) -> None:
-    """``prism log events run >> run/events.jsonl`` is refused."""
+    """``prism log states run >> run/events.jsonl`` is refused."""
     log = made.folder / "run" / "events.jsonl"
     before = log.read_bytes()
     with log.open("ab") as out:
@@ -100,7 +99,7 @@ def test_redirected_output_is_not_appended_to_what_is_read(
 
 
 @pytest.mark.parametrize("writer", WRITERS)
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(6)
 def test_a_full_disk_keeps_the_old_file_and_names_it(writer: str, made: Prism) -> None:
     """Where the disk is full the old file stays, no half of a new one, and the error names it."""
     old = made.folder / "out"
@@ -118,7 +117,7 @@ def test_a_full_disk_keeps_the_old_file_and_names_it(writer: str, made: Prism) -
     ("command", "least"),
     [
         (("chart", "export", "c.json", "--format", "json"), 3),
-        (("log", "events", "run", "--format", "json"), 100),
+        (("log", "states", "run", "--format", "json"), 100),
     ],
 )
 @pytest.mark.sampled(2)

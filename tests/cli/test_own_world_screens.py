@@ -65,14 +65,6 @@ def test_states_have_the_order_of_the_chart(table: str, game: tuple[Prism, str])
     assert places == sorted(places)
 
 
-def test_why_lists_the_decisions_where_there_are_no_posts(game: tuple[Prism, str]) -> None:
-    """An agent of an own world decided something, and its decisions are what explains it."""
-    ended = game[0]("log", "why", "player_1", "run")
-    assert ended.status == 0
-    assert "waiting on plays" in ended.out
-    assert "player_1:1" in ended.out
-
-
 @pytest.mark.slow
 def test_headings_name_runs_without_their_folders(game: tuple[Prism, str], tmp_path: Path) -> None:
     """Runs are told apart by the parts of their paths that differ, never by whole paths."""

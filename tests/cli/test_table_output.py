@@ -51,14 +51,6 @@ def test_cells_are_drawn_for_people(tmp_path: Path) -> None:
     assert " - " in " ".join(text.split())
 
 
-def test_query_and_frame_are_written_the_same(tmp_path: Path) -> None:
-    """A query is written batch by batch, to the same bytes as its frame."""
-    for as_format in (TableFormat.CSV, TableFormat.JSON):
-        for name, table in {"frame": TABLE, "query": TABLE.lazy()}.items():
-            write(table, as_format, tmp_path / name, TABLE.columns)
-        assert (tmp_path / "frame").read_bytes() == (tmp_path / "query").read_bytes()
-
-
 @pytest.mark.parametrize("rows", [0, 1, 2])
 def test_json_is_valid_for_any_number_of_rows(rows: int, tmp_path: Path) -> None:
     """JSON is an array of objects, also without rows."""

@@ -23,8 +23,8 @@ COLOURS = """
         .map(element => colourOf(element, name)))].filter(colour => colour.startsWith("rgb("));
     return {paper,
         texts: of("h1, h2, p, a, td, th, summary, .key li, .soft", "color"),
-        drawn_texts: of(".figure svg text, .prism-chart text, .prism-tree text", "fill"),
-        marks: of(".figure [class*=mark-rect] path, .key circle, .prism-tree circle", "fill"),
+        drawn_texts: of(".figure svg text, .prism-chart text", "fill"),
+        marks: of(".figure [class*=mark-rect] path, .key circle", "fill"),
         lines: of(".figure [class*=mark-line] path, .prism-chart .line", "stroke")};
 """
 

@@ -11,14 +11,13 @@ import pytest
 
 from prism.analysis import (
     RunLogs,
-    activity,
+    agents,
     cascades,
     decisions,
     dwell_times,
-    engagement,
+    participation,
     read_log,
     state_counts,
-    timeouts,
     transition_counts,
 )
 from prism.report import Report, make_report
@@ -29,7 +28,7 @@ pytestmark = pytest.mark.slow
 
 PageOf = Callable[..., str]
 
-UNSEEN = ("p_se", "at_risk", "agent_ticks", "log_likelihood")
+UNSEEN = ("at_risk", "agent_ticks")
 DEFINED = [state.value for state in AgentState]
 
 CELLS = """
@@ -60,10 +59,11 @@ def rows_of(table: pl.DataFrame, columns: Sequence[str]) -> list[list[str]]:
 def assert_tables(found: dict[str, list[list[str]]], logs: RunLogs, suffix: str) -> None:
     """Compare every cell of a run's tables with the analysis of its log."""
     decided = decisions(logs)
+    overall = participation(logs).tail(1)
     tables = {
         "transitions": (transition_counts(logs), None),
         "dwell": (dwell_times(logs).drop(UNSEEN), None),
-        "engagement": (engagement(logs).drop("agents"), None),
+        "participation": (overall.drop("round", "top_10"), None),
         "cascades": (cascades(logs).filter(pl.col("size") > 1), 20),
         "decisions": (decided, None),
     }
@@ -101,22 +101,22 @@ def assert_tables(found: dict[str, list[list[str]]], logs: RunLogs, suffix: str)
 
 def numbers_of(logs: RunLogs) -> dict[str, object]:
     """Compute the key numbers from the tables of the analysis."""
-    acts, asked = activity(logs), decisions(logs)
+    acts, asked = agents(logs), decisions(logs)
     spread = cascades(logs).filter(pl.col("size") > 1)
-    given = engagement(logs).filter(measure="given", what="all").row(0, named=True)
+    overall = participation(logs).row(-1, named=True)
     return {
         "agents": acts.height,
         "rounds": logs.runs[0].rounds,
         "ticks a round": logs.runs[0].ticks_per_round,
         "seed": logs.runs[0].seed,
         "transitions": transition_counts(logs)["count"].sum(),
-        "time-outs": timeouts(logs)["timeouts"].sum(),
+        "time-outs": transition_counts(logs).filter(trigger="timeout")["count"].sum(),
         "decisions asked": asked["asked"].sum(),
         "share of fallbacks": asked["from_fallback"].sum() / asked["asked"].sum(),
         **{name: acts[name].sum() for name in ("posts", "replies", "reshares", "likes")},
-        "Gini of all that was given": given["gini"],
-        "share of the most active 1 %": given["top_1_percent"],
-        "share of the most active 10 %": given["top_10_percent"],
+        "Gini of all that was written": overall["gini"],
+        "share of the most active 1 %": overall["top_1"],
+        "share of the most active 10 %": overall["top_10"],
         "cascades of two posts or more": spread.height,
         "largest cascade, posts": spread["size"].max(),
         "deepest cascade, steps": spread["depth"].max(),
@@ -278,7 +278,7 @@ def test_the_table_of_agents_can_be_sorted_by_keyboard(shown: Any, folder: Path)
 
     heads = shown.driver.find_elements(By.CSS_SELECTOR, ".agents th")
     likes = next(place for place, head in enumerate(heads) if head.text == "likes")
-    wanted = sorted(activity(read_log(folder))["likes"].to_list(), reverse=True)
+    wanted = sorted(agents(read_log(folder))["likes"].to_list(), reverse=True)
     button = heads[likes].find_element(By.TAG_NAME, "button")
     shown.run("document.getElementById('search').focus()")
     for _ in range(2 + likes):

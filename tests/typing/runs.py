@@ -20,14 +20,10 @@ from prism.analysis import (
     check_log,
     decisions,
     dwell_times,
-    engagement,
     faults,
-    gini,
-    interactions,
+    participation,
     read_log,
-    reasons,
     state_counts,
-    to_event_log,
     transition_counts,
 )
 from prism.runlog import RunLog, SimulatedClock
@@ -74,17 +70,13 @@ assert_type(logs.notes, tuple[Note, ...])
 assert_type(logs.scan("post.published"), pl.LazyFrame)
 assert_type(agents(logs), pl.DataFrame)
 assert_type(faults(logs), pl.DataFrame)
-assert_type(interactions(logs), pl.DataFrame)
-assert_type(reasons(logs, "agent_0001"), pl.DataFrame)
 assert_type(run_status("run"), RunStatus)
 assert_type(state_counts(logs), pl.DataFrame)
 assert_type(transition_counts(logs), pl.DataFrame)
 assert_type(dwell_times(logs), pl.DataFrame)
 assert_type(decisions(logs, by=["state"]), pl.DataFrame)
 assert_type(cascades(logs), pl.DataFrame)
-assert_type(engagement(logs), pl.DataFrame)
+assert_type(participation(logs), pl.DataFrame)
 assert_type(agent_story(logs, "ada"), pl.DataFrame)
-assert_type(to_event_log(logs), pl.LazyFrame)
 assert_type(check_log(logs, social_media_chart()), Conformance)
-assert_type(gini(pl.Series([1, 2])), float | None)
 assert_type(Results.to_dict(simulation.run()), dict[str, Any])

@@ -106,7 +106,7 @@ class RunLogs:
 
     @property
     def runs(self) -> tuple[Run, ...]:
-        """The runs, in the order of the files and, within a file, of the log."""
+        """The runs, in the order of the files; a file without events of prism has none."""
         return self._surveyed()[0]
 
     @property
@@ -131,9 +131,8 @@ class RunLogs:
             ``tick``, and every key that any of these events has. The keys of the schema come first,
             and are present even if no event has them. Other keys get the narrowest type that fits
             all their values: true or false, whole number, number, text, list of texts, or else JSON
-            text. A key with the name ``run`` or ``line`` becomes ``key_run`` or ``key_line``. An
-            event of your own belongs to the run that began last. Collect it with
-            ``engine="streaming"`` if the log is long.
+            text. A key with the name ``run`` or ``line`` becomes ``key_run`` or ``key_line``.
+            Collect it with ``engine="streaming"`` if the log is long.
 
             This method already reads the logs once, to find the keys.
 
@@ -165,12 +164,11 @@ class RunLogs:
         def read(needed: Collection[str]) -> Iterator[pl.DataFrame]:
             return self._scanned(event, [each for each in columns if each.name in needed])
 
-        found = query_of(read, schema=schema).with_columns(timestamp=parse_time("timestamp"))
-
+        query = query_of(read, schema=schema).with_columns(timestamp=parse_time("timestamp"))
         if not self._are_several():
-            return found.drop("run")
+            return query.drop("run")
 
-        return self._with_values(found, list(schema))
+        return self._with_values(query, list(schema))
 
     def blocks(self, *kinds: str, columns: Iterable[str]) -> Iterator[pl.DataFrame]:
         """Read all logs once, from first line to last, some megabytes at a time.
@@ -252,7 +250,7 @@ class RunLogs:
             except InputError as error:
                 notes.append(Note("unreadable", str(path), error.line, error.problem))
 
-            runs += survey.labelled_runs()
+            runs += [] if survey.run is None else [survey.run]
             notes += survey.notes()
             foreign |= survey.foreign_names()
 
@@ -263,20 +261,15 @@ class RunLogs:
         """Read the events of one kind, with the labels of their runs."""
         plain = [each.key for each in columns if each.kind is None]
         others = [each for each in columns if each.kind is not None]
-        labels = {number: run.label for number, run in enumerate(self.runs)}
-        with_runs = {run.path for run in self.runs}
-        by_path = dict(self._paths)
+        labels = dict(self._paths)
 
         own = None if is_known(event) else event
         for block, frame, path in self._pass(["event", *plain], own=own):
             rows = frame.filter(event=event)
-            # A log without prism's events has no run, and its events belong to the file.
-            label = (
-                pl.col("run").replace_strict(labels, default=None, return_dtype=pl.String)
-                if path in with_runs
-                else pl.lit(by_path[path])
+            # an application's own events belong to their file, which may have no run
+            yield rows.with_columns(
+                values_of(block, rows["line"], others), run=pl.lit(labels[path])
             )
-            yield rows.with_columns(values_of(block, rows["line"], others), run=label)
 
     def _with_values(self, table: pl.LazyFrame, columns: Sequence[str]) -> pl.LazyFrame:
         """Add the parameters of each run, by its label."""
@@ -300,7 +293,7 @@ class RunLogs:
         return pl.col("run").replace_strict(labels, return_dtype=pl.String)
 
     def _are_several(self) -> bool:
-        return len(self._paths) + len(self._unreadable) > 1 or len(self.runs) > 1
+        return len(self._paths) + len(self._unreadable) > 1
 
     def _surveyed(self) -> tuple[tuple[Run, ...], tuple[Note, ...]]:
         if self._runs is None or self._notes is None:
@@ -314,7 +307,7 @@ def read_log(*paths: PathLike[str] | str) -> RunLogs:
     """Open the logs of one run or several.
 
     Args:
-        paths: Logs, plain or compressed with gzip or zstd, or folders of runs. A log that cannot be
+        paths: Logs, plain or compressed with gzip, or folders of runs. A log that cannot be
             opened is reported in `RunLogs.notes`. A pipe, such as ``/dev/stdin``, is copied into a
             temporary file at once, since every table reads the log again.
 
@@ -396,7 +389,7 @@ def _labels(logs: Sequence[Path]) -> list[str]:
 
 
 def _without_suffixes(log: Path) -> Path:
-    name = log.name.removesuffix(".gz").removesuffix(".zst")
+    name = log.name.removesuffix(".gz")
     return log.parent if name == LOG_NAME else log.with_name(name.removesuffix(".jsonl"))
 
 

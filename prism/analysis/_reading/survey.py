@@ -1,4 +1,4 @@
-"""The survey of a log file while it is read: its runs, and its faults."""
+"""The survey of a log file while it is read: its run, and its faults."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from typing import Any
 
 import polars as pl
 
-from prism.analysis._reading.parsing import Parsed, empty, objects_of, parse
+from prism.analysis._reading.parsing import Parsed, objects_of, parse
 from prism.analysis._reading.runs import (
     MOST_LINES_NAMED,
     RUN_FACTS,
     RUN_OBJECTS,
+    WARNINGS,
     Note,
     NoteKind,
     Run,
-    RunsOfFile,
     is_known,
 )
 from prism.analysis._reading.scanning import read_object
@@ -46,25 +46,34 @@ _FAULTS: Mapping[str, tuple[NoteKind, str, str]] = {
 
 
 class FileSurvey:
-    """The runs of one file, and its faults.
+    """The run of one file, and its faults.
+
+    A file holds one run. In the log of an application, which begins with a ``run.started`` that
+    names no agents, that of a simulation takes its place unless something has happened before. A
+    second run, and everything after its first line, is left out.
 
     Args:
         path: The file.
-        label: Label of its runs.
-        first_run: Number of its first run among those of all files.
+        label: Label of its run.
+        number: Number of its run among those of all files.
         own: Name of an application's own events to include; all others are left out.
 
     Attributes:
+        run: The run, as far as the file describes it; None before its first event.
         events: The number of prism's events of each name.
     """
 
-    def __init__(self, path: Path, label: str, first_run: int, own: str | None = None) -> None:
-        self._path = path
-        self._first_run = first_run
-        self._own = own
-        self._runs = RunsOfFile(path, label)
-        self._lines = 0
+    def __init__(self, path: Path, label: str, number: int, own: str | None = None) -> None:
+        self.run: Run | None = None
         self.events: Counter[str] = Counter()
+        self._path = path
+        self._label = label
+        self._run_number = number
+        self._own = own
+        # whether the run has no events yet, apart from its start and warnings
+        self._is_bare = True
+        self._second_at: int | None = None
+        self._lines = 0
         self._foreign: Counter[str] = Counter()
         self._left_out = _LeftOut(path)
         self._raised = _Raised(path)
@@ -78,36 +87,25 @@ class FileSurvey:
 
         Returns:
             Prism's events among them, and the application's own that are included, with the number
-            of their run as ``run``. For an application's own events, it is the run that began last.
+            of their run as ``run``.
         """
-        before = self._number()
-        frame = self._taken(block, parsed)
-        if self._own is None:
-            return frame
-
-        own = parsed.frame.filter(event=self._own)
-        own = own.join_asof(frame.select("line", "run"), on="line").with_columns(
-            pl.col("run").fill_null(before)
-        )
-
-        return pl.concat([frame, own.select(frame.columns)]).sort("line")
-
-    def _taken(self, block: Block, parsed: Parsed) -> pl.DataFrame:
         self._lines += parsed.frame.height + len(parsed.bad_lines)
         self._left_out.take(parsed, cut_off=not block.data.endswith(b"\n"))
 
         counts = dict(parsed.frame["event"].value_counts().iter_rows())
         frame = self._without_foreign(parsed.frame, counts)
+        self._follow(block, frame)
+        if self._own is not None:
+            own = parsed.frame.filter(event=self._own)
+            frame = pl.concat([frame, own]).sort("line")
+        if self._second_at is not None:
+            frame = frame.filter(pl.col("line") < self._second_at)
+            counts = dict(frame["event"].value_counts().iter_rows())
+
+        self.events.update({name: counts[name] for name in counts if is_known(name)})
         self._raised.take(frame, counts)
 
-        if frame.is_empty():
-            return self._with_number(frame)
-        if self._runs.may_change(counts):
-            return self._numbered(frame, _boundaries(block, counts))
-
-        self._runs.take_others(frame)
-
-        return self._with_number(frame)
+        return frame.with_columns(run=pl.lit(self._run_number, pl.UInt32))
 
     def take_fault(self, line: int, fault: str) -> None:
         """Add a line that could not be read.
@@ -123,16 +121,6 @@ class FileSurvey:
         """Return the names of the events that are not prism's."""
         return set(self._foreign)
 
-    def labelled_runs(self) -> list[Run]:
-        """Return the runs, numbered in their labels if there are several."""
-        runs = self._runs.runs
-        if len(runs) == 1:
-            return runs
-
-        return [
-            replace(run, label=f"{run.label}#{number}") for number, run in enumerate(runs, start=1)
-        ]
-
     def notes(self) -> Iterator[Note]:
         """Return all notes on the file."""
         yield from self._left_out.notes()
@@ -140,28 +128,29 @@ class FileSurvey:
         if self._foreign:
             yield self._note("foreign_events", _describe(self._foreign))
 
-        yield from self._notes_on_runs()
+        if self._second_at is not None:
+            text = "a second run begins here: it is left out, since a file holds one run"
+            yield Note("second_run", str(self._path), self._second_at, text)
+
+        if self.run is not None:
+            yield from self._notes_on_run(self.run)
         yield from self._raised.notes()
 
-        if not self._runs.runs:
+        if self.run is None:
             is_empty = "is empty: nothing has been written to it"
             yield self._note("empty", _NO_EVENTS if self._lines else is_empty)
 
-    def _notes_on_runs(self) -> Iterator[Note]:
-        if len(self._runs.runs) > 1 or self._runs.interleaved_at is not None:
-            yield self._note("mixed_runs", self._runs.describe())
+    def _notes_on_run(self, run: Run) -> Iterator[Note]:
+        if run.schema is not None and run.schema > events.SCHEMA_VERSION:
+            yield self._note("newer_schema", _newer(run))
 
-        for run in self.labelled_runs():
-            if run.schema is not None and run.schema > events.SCHEMA_VERSION:
-                yield self._note("newer_schema", _newer(run))
+        if run.agents is not None and run.logged_agents is not None:
+            text = _sampled(run.logged_agents, run.agents)
+            yield self._note("sampled", text)
 
-            if run.agents is not None and run.logged_agents is not None:
-                text = _sampled(run.logged_agents, run.agents)
-                yield self._note("sampled", text)
-
-            if run.started and not run.ended:
-                text = f"{run.label} has not ended: it is still running, or was stopped"
-                yield self._note("unfinished", text)
+        if run.started and not run.ended:
+            text = f"{run.label} has not ended: it is still running, or was stopped"
+            yield self._note("unfinished", text)
 
     def _note(self, kind: NoteKind, message: str) -> Note:
         return Note(kind, str(self._path), None, message)
@@ -169,7 +158,6 @@ class FileSurvey:
     def _without_foreign(self, frame: pl.DataFrame, counts: Mapping[str, int]) -> pl.DataFrame:
         """Count the events that are not prism's, and leave them out."""
         foreign = {name: count for name, count in counts.items() if not is_known(name)}
-        self.events.update({name: counts[name] for name in counts.keys() - foreign.keys()})
         if not foreign:
             return frame
 
@@ -177,39 +165,29 @@ class FileSurvey:
 
         return frame.filter(pl.col("event").is_in(list(counts.keys() - foreign.keys())))
 
-    def _numbered(self, frame: pl.DataFrame, boundaries: pl.DataFrame) -> pl.DataFrame:
-        """Add the number of its run to each line, if runs may begin or end among the lines."""
-        begun = boundaries.filter(event=events.RUN_STARTED)
-        facts = {
-            line: {
-                **known,
-                "parameters": read_object(objects["parameters"]),
-                "charts": _trees(read_object(objects["charts"])),
-                "arrows": _arrows(read_object(objects["arrows"])),
-            }
-            for line, objects, known in zip(
-                begun["line"],
-                begun.select(RUN_OBJECTS).iter_rows(named=True),
-                begun.select(RUN_FACTS).iter_rows(named=True),
-                strict=True,
-            )
-        }
-        joins = boundaries.filter(event=events.AGENT_JOINED).select("line", "agent_id").drop_nulls()
-
-        parts = []
+    def _follow(self, block: Block, frame: pl.DataFrame) -> None:
+        """Take up the run that begins or ends in some lines, or find where a second one begins."""
+        starts = _starts(block, frame)
         for part in _split(frame):
-            first, last = part["line"][0], part["line"][-1]
-            own_joins = joins.filter(pl.col("line").is_between(first, last))
-            self._runs.take(part, facts.get(first), own_joins)
-            parts.append(self._with_number(part))
+            if self._second_at is not None:
+                return
 
-        return pl.concat(parts)
+            line, event = part["line"][0], part["event"][0]
+            if event == events.RUN_STARTED and self._is_bare:
+                self.run = Run(self._label, self._path, started=True, **starts[line])
+                # an application's start names no agents, and a simulation may begin in it
+                self._is_bare = self.run.agents is None
+                part = part.slice(1)
+            elif event == events.RUN_STARTED or (self._has_ended and not _is_after_end(part)):
+                self._second_at = line
+            elif self.run is None or event == events.RUN_ENDED:
+                run = self.run or Run(self._label, self._path)
+                self.run = replace(run, ended=event == events.RUN_ENDED)
+            self._is_bare = self._is_bare and _are_warnings(part)
 
-    def _with_number(self, frame: pl.DataFrame) -> pl.DataFrame:
-        return frame.with_columns(run=pl.lit(self._number(), pl.UInt32))
-
-    def _number(self) -> int:
-        return self._first_run + max(len(self._runs.runs) - 1, 0)
+    @property
+    def _has_ended(self) -> bool:
+        return self.run is not None and self.run.ended
 
 
 class _LeftOut:
@@ -303,18 +281,38 @@ def _is_tree(inside: Any) -> bool:
     return True
 
 
-def _boundaries(block: Block, counts: Mapping[str, int]) -> pl.DataFrame:
-    """Return the lines of a block in which a run begins or an agent joins."""
-    wanted = [name for name in (events.RUN_STARTED, events.AGENT_JOINED) if name in counts]
-    columns = ("event", "agent_id", *RUN_FACTS)
-    if not wanted:
-        return empty((*columns, *RUN_OBJECTS))
+def _starts(block: Block, frame: pl.DataFrame) -> dict[int, dict[str, Any]]:
+    """Return what the lines that begin a run say of it, by their numbers."""
+    if events.RUN_STARTED not in frame["event"]:
+        return {}
 
-    # Few blocks have such lines, and only these are parsed again, with more columns.
-    found = parse(block, columns).frame.filter(pl.col("event").is_in(wanted))
-    begins = found.select(pl.when(pl.col("event") == events.RUN_STARTED).then("line")).to_series()
+    # only these lines are parsed again, with more columns
+    begun = parse(block, ("event", *RUN_FACTS)).frame.filter(event=events.RUN_STARTED)
+    objects = objects_of(block, begun["line"], RUN_OBJECTS)
 
-    return found.with_columns(objects_of(block, begins, RUN_OBJECTS))
+    return {
+        line: {
+            **known,
+            "parameters": read_object(own["parameters"]),
+            "charts": _trees(read_object(own["charts"])),
+            "arrows": _arrows(read_object(own["arrows"])),
+        }
+        for line, known, own in zip(
+            begun["line"],
+            begun.select(RUN_FACTS).iter_rows(named=True),
+            objects.iter_rows(named=True),
+            strict=True,
+        )
+    }
+
+
+def _are_warnings(part: pl.DataFrame) -> bool:
+    return part["event"].is_in(WARNINGS).all()
+
+
+def _is_after_end(part: pl.DataFrame) -> bool:
+    """Return whether lines may follow the end of their run: warnings, and an application's end."""
+    return part["event"].is_in([*WARNINGS, events.RUN_ENDED]).all()
 
 
 def _split(frame: pl.DataFrame) -> Iterator[pl.DataFrame]:

@@ -36,7 +36,8 @@ def agents(logs: RunLogs) -> pl.DataFrame:
         ``display_name``, ``archetype``, ``interests``, ``following`` (a number), and a column for
         each of its attributes or fields, if any (prefixed with ``attribute_`` if another column has
         the name); ``state`` (its last); ``transitions``, ``weighed`` (posts), ``decisions`` and
-        ``fallbacks`` among them; and the counts of `activity`. If agents were assigned to the arms
+        ``fallbacks`` among them; and the posts, replies, reshares and likes that it gave and
+        received. If agents were assigned to the arms
         of an experiment, ``arm`` follows the id (``a+b`` for two experiments). If there are several
         runs, ``run`` is the first column. In runs without posts, ``chart`` replaces the columns
         that only feeds have.

@@ -240,11 +240,6 @@ def posts_below(logs: RunLogs, roots: Collection[str]) -> pl.DataFrame:
         ``tick``, ``likes`` and ``cut``, in the order of the logs, each post once, with ``run``
         first if there are several runs.
     """
-    return logs.labelled(tree_posts(logs, roots))
-
-
-def tree_posts(logs: RunLogs, roots: Collection[str]) -> pl.DataFrame:
-    """Return the table of `posts_below`, by number of run."""
     wanted, post = list(roots), pl.col("post_id")
     is_below = pl.coalesce("root_id", "parent_id", "post_id").is_in(wanted) | post.is_in(wanted)
     posts, likes, cuts = [], [], []
@@ -263,7 +258,7 @@ def tree_posts(logs: RunLogs, roots: Collection[str]) -> pl.DataFrame:
     counted = pl.concat(likes).group_by("run", "post_id").agg(likes=COUNT)
     was_cut = pl.concat(cuts).unique().with_columns(cut=pl.lit(value=True))
 
-    return (
+    table = (
         pl.concat(posts)
         .unique(["run", "post_id"], keep="first", maintain_order=True)
         .drop_nulls("post_id")
@@ -271,6 +266,8 @@ def tree_posts(logs: RunLogs, roots: Collection[str]) -> pl.DataFrame:
         .join(was_cut, on=_WRITTEN, how="left", maintain_order="left")
         .with_columns(pl.col("likes").fill_null(0), pl.col("cut").fill_null(value=False))
     )
+
+    return logs.labelled(table)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import polars as pl
 
 from prism.analysis._reading.logs import RunLogs
@@ -18,134 +16,10 @@ from prism.analysis._tables.happened import (
     count_acts,
     what_happened,
 )
-from prism.analysis._tables.treated import with_arms
 
 _GIVEN = ("posts", "replies", "reshares", "likes")
 _RECEIVED = ("replies_received", "reshares_received", "likes_received")
 _AGENT = ["run", "agent_id"]
-
-_SCHEMA = {
-    "run": pl.UInt32(),
-    "measure": pl.String(),
-    "what": pl.String(),
-    "agents": pl.Int64(),
-    "active": pl.Float64(),
-    "total": pl.Int64(),
-    "mean": pl.Float64(),
-    "gini": pl.Float64(),
-    "top_1_percent": pl.Float64(),
-    "top_10_percent": pl.Float64(),
-}
-
-
-def activity(logs: RunLogs) -> pl.DataFrame:
-    """Count the posts, replies, reshares and likes that every agent gave and received.
-
-    Posts from before the first round of a simulation are not counted, but reactions to them are.
-
-    Args:
-        logs: The logs, from `read_log`.
-
-    Returns:
-        One row for each agent of the log, including those that did nothing, by name: ``agent_id``,
-        ``posts``, ``replies``, ``reshares``, ``likes``, ``replies_received``, ``reshares_received``
-        and ``likes_received``. If agents were assigned to the arms of an experiment, ``arm``
-        follows the id. If there are several runs, ``run`` is the first column. Agents of worlds
-        without posts are left out.
-    """
-    return logs.labelled(with_arms(logs, _in_feeds(logs)))
-
-
-def engagement(logs: RunLogs) -> pl.DataFrame:
-    """Measure how unequally posts, replies, reshares and likes are distributed over the agents.
-
-    The rule of thumb for such sites is 90-9-1: out of a hundred members, ninety contribute nothing,
-    nine a little, and one nearly everything (Nielsen 2006, Participation Inequality). All agents
-    count, as in `activity`.
-
-    Args:
-        logs: The logs, from `read_log`.
-
-    Returns:
-        One row for each measure: ``measure`` (``given`` or ``received``), ``what`` (``posts``,
-        ``replies``, ``reshares``, ``likes`` or ``all``), ``agents``, ``active`` (proportion of the
-        agents with at least one, 0 to 1), ``total``, ``mean`` (per agent), ``gini`` (see `gini`),
-        ``top_1_percent`` and ``top_10_percent`` (proportion of the total that belongs to the 1 %
-        and 10 % of the agents with the most; see `top_share`). If there are several runs, ``run``
-        is the first column. Worlds without posts have no rows.
-    """
-    rows = [
-        {"run": run, "measure": measure, "what": what, **_describe(counts)}
-        for (run,), agents in _in_feeds(logs).group_by("run", maintain_order=True)
-        for measure, names in (("given", _GIVEN), ("received", _RECEIVED))
-        for what, counts in _measures(agents, names)
-    ]
-    return logs.labelled(pl.DataFrame(rows, schema=_SCHEMA))
-
-
-def gini(counts: pl.Series) -> float | None:
-    """Return the Gini coefficient: half the mean absolute difference, divided by the mean.
-
-    Of n sorted numbers x it is sum((2 i - n - 1) x_i) / (n sum(x)), i = 1 ... n (Gini 1912; Sen
-    1973, On Economic Inequality).
-
-    Args:
-        counts: One number for each agent, 0 or more, of any numeric type.
-
-    Returns:
-        0 if all are equal, (n - 1) / n if one has everything; None if nobody has anything.
-    """
-    return _of_numbers(counts, _gini())
-
-
-def top_share(counts: pl.Series, share: float) -> float | None:
-    """Return the share of the total that belongs to the agents with the most.
-
-    It is an interpolated point of the Lorenz curve: if the share is not a whole number of agents,
-    the last one counts in part.
-
-    Args:
-        counts: One number for each agent, 0 or more, of any numeric type.
-        share: Share of the agents, 0 to 1.
-
-    Returns:
-        0 to 1; None if nobody has anything.
-    """
-    return _of_numbers(counts, _top_share(share))
-
-
-def _of_numbers(counts: pl.Series, expression: pl.Expr) -> float | None:
-    found: float | None = (
-        pl.DataFrame({"written": counts.cast(pl.Float64)}).select(expression).item()
-    )
-    return found
-
-
-def _measures(agents: pl.DataFrame, names: tuple[str, ...]) -> Iterator[tuple[str, pl.Series]]:
-    for name in names:
-        yield name.removesuffix("_received"), agents[name]
-
-    yield "all", agents.select(pl.sum_horizontal(names)).to_series()
-
-
-def _describe(counts: pl.Series) -> dict[str, float | None]:
-    return {
-        "agents": counts.len(),
-        "active": (counts > 0).mean(),  # type: ignore[dict-item]
-        "total": int(counts.sum()),
-        "mean": counts.mean(),  # type: ignore[dict-item]
-        "gini": gini(counts),
-        "top_1_percent": top_share(counts, 0.01),
-        "top_10_percent": top_share(counts, 0.1),
-    }
-
-
-def _in_feeds(logs: RunLogs) -> pl.DataFrame:
-    table = activity_by_number(logs)
-    table = table.filter(pl.col("run").is_in(runs_with_feed(logs, table)))
-    remark_no_feed(logs, table["run"])
-
-    return table
 
 
 def runs_with_feed(logs: RunLogs, activity: pl.DataFrame) -> list[int]:
@@ -166,26 +40,26 @@ def may_have_feed(run: Run) -> bool:
     return run.world is None and run.chart is not None
 
 
-def remark_no_feed(
-    logs: RunLogs, found: pl.Series, instead: str = "this table is about posts"
-) -> None:
+def remark_no_feed(logs: RunLogs, found: pl.Series) -> None:
     """Note the worlds without posts, for which the table has no rows.
 
     Args:
         logs: The logs.
         found: Numbers of the runs that have rows.
-        instead: The consequence, for the note.
     """
     known = set(found)
     for number, run in enumerate(logs.runs):
         if not may_have_feed(run) and number not in known:
             of_world = "" if run.world is None else f"is a run of the world {run.world}, which "
-            text = f"{of_world}has no posts: {instead}"
+            text = f"{of_world}has no posts: this table is about posts"
             logs.remark(Note("no_feed", str(run.path), None, text))
 
 
 def activity_by_number(logs: RunLogs) -> pl.DataFrame:
-    """Return the table of `activity` of all runs, by their numbers."""
+    """Count the posts, replies, reshares and likes that every agent gave and received.
+
+    Posts from before the first round of a simulation are not counted, but reactions to them are.
+    """
     happened = what_happened(logs, "posts", "likes")
     done = acts_with_authors(happened)
     received = done.select("run", pl.col("what") + "_received", agent_id="author_id")
@@ -211,7 +85,7 @@ def participation(logs: RunLogs) -> pl.DataFrame:
     The shares of all writing are those of the 1 % of the agents who wrote most, of the next 9 %,
     and of the other 90 % (van Mierlo 2014, Journal of Medical Internet Research 16(2), found .747,
     .240 and .013 in health networks). All agents count, including silent ones. An agent on a
-    boundary counts in part, as in `top_share`.
+    boundary counts in part: the shares are interpolated points of the Lorenz curve.
 
     Args:
         logs: The logs, from `read_log`.
@@ -221,7 +95,8 @@ def participation(logs: RunLogs) -> pl.DataFrame:
         ``silent``, ``writing`` and ``creating`` (shares of the agents, which sum to 1); ``liking``
         (share of the agents that like at least once); ``written`` (number of posts, replies and
         reshares); ``top_1``, ``next_9``, ``other_90`` and ``top_10`` (shares of all writing, 0 to
-        1; null if there is none); and ``gini`` of what agents wrote (see `gini`). With ``run``
+        1; null if there is none); and ``gini`` of what agents wrote: half the mean absolute
+        difference, divided by the mean (Gini 1912; Sen 1973, On Economic Inequality). With ``run``
         first if there are several. Worlds without posts have no rows.
     """
     table = participation_of(what_happened(logs, "posts", "likes"))
@@ -281,7 +156,7 @@ def _counts_by_agent(happened: Happened) -> pl.DataFrame:
 
 
 def _top_share(share: float) -> pl.Expr:
-    """Return the share of all writing by the agents who wrote most, as in `top_share`."""
+    """Return the share of all writing by the agents who wrote most."""
     highest = pl.col("written").sort(descending=True)
     part = (share * pl.len() - pl.int_range(pl.len())).clip(0, 1)
     total = pl.col("written").sum()
@@ -290,6 +165,7 @@ def _top_share(share: float) -> pl.Expr:
 
 
 def _gini() -> pl.Expr:
+    """Return sum((2 i - n - 1) x_i) / (n sum(x)) of what n agents wrote, sorted, i = 1 ... n."""
     size, total = COUNT, pl.col("written").sum()
     ranks = 2 * pl.int_range(1, size + 1) - size - 1
 

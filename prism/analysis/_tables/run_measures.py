@@ -20,7 +20,6 @@ from prism.analysis._tables.happened import (
     and_in_all,
     what_happened,
 )
-from prism.analysis._tables.rhythm import ALL, rhythm_of
 from prism.statechart._definition import TIMEOUT
 from prism.statechart.social import SEES_POST
 
@@ -82,9 +81,10 @@ def run_measures(
         (Goel, Watts and Goldstein 2012); ``views_per_post`` (of the posts that were opened at least
         once), ``readers`` (the share of the agents that opened any post), ``reach`` and
         ``largest_reach`` (mean and maximum over the opened cascades of the share of the agents that
-        opened a post of it); ``intervals``, ``interval`` (their mean in ticks), ``burstiness`` and
-        ``memory`` as in `rhythm`. Then follow, by name, the measures of the world in the round, or
-        in the last one, prefixed with ``measure_`` if the name is taken. Shares and means of
+        opened a post of it); ``intervals`` (times between two acts of one agent), ``interval``
+        (their mean in ticks), and the ``burstiness`` and ``memory`` of all of them (see
+        `_burstiness` and `_memory`). Then follow, by name, the measures of the world in the round,
+        or in the last one, prefixed with ``measure_`` if the name is taken. Shares and means of
         nothing are null, such as all those of posts in worlds without posts.
 
     Raises:
@@ -252,10 +252,48 @@ def _reach(happened: Happened) -> pl.DataFrame:
 
 
 def _rhythm(happened: Happened) -> pl.DataFrame:
-    table = rhythm_of(happened).filter(pl.col("what") == ALL)
-    return table.select(
-        *IN_ALL, "intervals", pl.col("mean").alias("interval"), "burstiness", "memory"
+    """Return the times between the acts of agents: posts, replies, reshares and likes.
+
+    They are in ticks, continuous from the first round on. Each belongs to the round of the later
+    act.
+    """
+    lengths = happened.rounds.group_by("run").agg(pl.col("per_round").first())
+    clock = (pl.col("round") - 1) * pl.col("per_round") + pl.col("tick")
+    done = acts(happened).join(lengths, on="run", how="left", maintain_order="left")
+    done = done.with_columns(clock=clock).sort("run", "clock", maintain_order=True)
+    ticks, before = pl.col("clock").diff(), pl.col("ticks").shift(1)
+    timed = done.with_columns(ticks=ticks.over("run", "agent_id")).with_columns(
+        before=before.over("run", "agent_id")
     )
+    intervals = and_in_all(timed.select(*IN_ALL, "ticks", "before")).group_by(IN_ALL)
+
+    return intervals.agg(
+        intervals=pl.col("ticks").count().cast(pl.Int64),
+        interval=pl.col("ticks").mean(),
+        burstiness=_burstiness(),
+        memory=_memory(),
+    )
+
+
+def _burstiness() -> pl.Expr:
+    """Return the burstiness: -1 for a regular rhythm, about 0 for a random one, 1 for a burst.
+
+    It is that of Goh and Barabási (2008, EPL 81, 48002), (r - 1) / (r + 1) with r = sd / mean, in
+    the form that Kim and Jo (2016, Physical Review E 94, 032311) give for n intervals, which hardly
+    depends on n; null below two intervals.
+    """
+    ticks, number = pl.col("ticks"), pl.col("ticks").count()
+    ratio = ticks.std(ddof=0) / ticks.mean()
+    low, high = (number.cast(pl.Int64) - 1).sqrt(), (number + 1).sqrt()
+    burstiness = (high * ratio - low) / ((high - 2) * ratio + low)
+
+    return pl.when(number > 1, ticks.mean() > 0).then(burstiness)
+
+
+def _memory() -> pl.Expr:
+    """Return the correlation of an interval with the next (Goh and Barabási 2008), or null."""
+    memory = pl.corr("before", "ticks")
+    return pl.when(memory.is_finite()).then(memory)
 
 
 def _of_everybody(table: pl.DataFrame, happened: Happened) -> pl.DataFrame:

@@ -18,36 +18,6 @@ _NORMAL_95 = 1.959963984540054
 """Half the width of the central 95 % of a normal distribution, in standard deviations."""
 
 
-def assignments(logs: RunLogs) -> pl.DataFrame:
-    """List the agents and posts that were assigned to the arms of experiments.
-
-    Args:
-        logs: The logs, from `read_log`.
-
-    Returns:
-        One row for each subject, in the order of the log: ``round``, ``experiment``, ``arm``
-        (``control`` for untreated ones), and either ``agent_id`` or ``post_id``. With ``run`` first
-        if there are several.
-    """
-    return logs.labelled(_assignments(logs))
-
-
-def treated_posts(logs: RunLogs) -> pl.DataFrame:
-    """Describe what happened to the posts of experiments.
-
-    Args:
-        logs: The logs, from `read_log`.
-
-    Returns:
-        One row for each post that was assigned: ``round``, ``experiment``, ``arm``, ``post_id``,
-        ``agent_id`` (its author), ``kind``; what agents did with it: ``likes``, ``dislikes``,
-        ``replies``, ``reshares``, ``weighed`` (how often agents weighed it); and ``score``: its
-        likes minus its dislikes, including those from the treatment. With ``run`` first if there
-        are several.
-    """
-    return logs.labelled(_posts(logs))
-
-
 def arms(logs: RunLogs, *, by_round: bool = False) -> pl.DataFrame:
     """Compare what happened to the posts in the arms of experiments.
 

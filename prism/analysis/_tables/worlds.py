@@ -10,7 +10,7 @@ import polars as pl
 
 from prism.analysis._reading.logs import RunLogs
 from prism.analysis._reading.merging import COUNT, TableMerger, merge_by_sum
-from prism.analysis._reading.scanning import as_columns, names_shown, read_object
+from prism.analysis._reading.scanning import names_shown, read_object
 from prism.errors import InputError
 from prism.runlog._keys import WORLD_EVENTS
 from prism.telemetry.events import AGENTS_MEASURED, ROUND_ENDED, TREATMENT_APPLIED
@@ -97,29 +97,6 @@ def treatments(logs: RunLogs) -> pl.DataFrame:
         for frame in logs.blocks(TREATMENT_APPLIED, columns=("round", *_TREATED[2:]))
     ]
     return logs.labelled(pl.concat(found))
-
-
-def parameters(logs: RunLogs) -> pl.DataFrame:
-    """List the runs with the parameters of their worlds at the beginning.
-
-    Args:
-        logs: The logs, from `read_log`.
-
-    Returns:
-        One row for each run: ``run``, ``world`` (null if it has none), ``agents``, ``rounds``,
-        ``ticks_per_round``, ``seed``, and a column for each parameter, null where a world has no
-        such parameter. A parameter with the name of one of these columns gets the prefix
-        ``parameter_``.
-    """
-    names = ("world", "agents", "rounds", "ticks_per_round", "seed")
-    facts = [[run.label, *(getattr(run, name) for name in names)] for run in logs.runs]
-    numbers = dict.fromkeys(names[1:], pl.Int64())
-    schema = {"run": pl.String(), "world": pl.String(), **numbers}
-    table = pl.DataFrame(facts, schema=schema, orient="row")
-    values = as_columns([run.parameters for run in logs.runs], otherwise="parameters")
-    renamed = {name: f"parameter_{name}" for name in values.columns if name in schema}
-
-    return table.with_columns(values.rename(renamed))
 
 
 def world_event_counts(logs: RunLogs) -> pl.DataFrame:

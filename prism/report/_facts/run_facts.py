@@ -25,15 +25,13 @@ from prism.analysis._tables.cascades import (
     posts_below,
 )
 from prism.analysis._tables.decisions import costs, decisions
-from prism.analysis._tables.dwelling import dwell_tables
-from prism.analysis._tables.engagement import engagement, may_have_feed, participation
+from prism.analysis._tables.dwelling import dwell_times
+from prism.analysis._tables.engagement import may_have_feed, participation
 from prism.analysis._tables.faults import READ as OF_FAULTS
 from prism.analysis._tables.faults import faults
-from prism.analysis._tables.rhythm import rhythm
 from prism.analysis._tables.states import state_counts
-from prism.analysis._tables.transitions import timeouts, transition_counts
-from prism.analysis._tables.views import views
-from prism.analysis._tables.worlds import agent_measures, measures, treatments, world_event_counts
+from prism.analysis._tables.transitions import transition_counts
+from prism.analysis._tables.worlds import measures, treatments, world_event_counts
 from prism.drawing import Arrow, Diagram
 from prism.drawing._text import UNSHOWABLE
 from prism.errors import PrismError
@@ -169,18 +167,13 @@ class RunFacts:
         states: From `state_counts`.
         transitions: From `transition_counts`.
         dwelling: From `dwell_times`.
-        visits: From `dwell_survival`.
-        timeouts: From `timeouts`.
         decisions: From `decisions`, by state and model.
         by_round: From `decisions`, by round.
         chosen: From `decisions`, by round and chosen state.
         reasons: From `decisions`, by reason, only fallbacks.
         latencies: From `latency_counts`.
         costs: From `costs`, by model.
-        engagement: From `engagement`.
         participation: From `participation`.
-        views: From `views`.
-        rhythm: From `rhythm`.
         cascades: From `cascades`.
         agents: From `agent_table`.
         met: From `states_met`.
@@ -195,7 +188,6 @@ class RunFacts:
         pagings: From `paging_sizes`.
         actions: From `action_counts`.
         measures: From `measures`.
-        of_agents: From `agent_measures`.
         treatments: From `treatments`.
         own_events: From `world_event_counts`.
         trees: The largest cascades of more than one post.
@@ -208,18 +200,13 @@ class RunFacts:
     states: pl.DataFrame
     transitions: pl.DataFrame
     dwelling: pl.DataFrame
-    visits: pl.DataFrame
-    timeouts: pl.DataFrame
     decisions: pl.DataFrame
     by_round: pl.DataFrame
     chosen: pl.DataFrame
     reasons: pl.DataFrame
     latencies: pl.DataFrame
     costs: pl.DataFrame
-    engagement: pl.DataFrame
     participation: pl.DataFrame
-    views: pl.DataFrame
-    rhythm: pl.DataFrame
     cascades: pl.DataFrame
     agents: pl.DataFrame
     met: pl.DataFrame
@@ -229,7 +216,6 @@ class RunFacts:
     steps: pl.DataFrame
     cycles: pl.DataFrame
     measures: pl.DataFrame
-    of_agents: pl.DataFrame
     treatments: pl.DataFrame
     own_events: pl.DataFrame
     trees: tuple[tuple[TreePost, ...], ...]
@@ -259,7 +245,7 @@ class RunFacts:
     def has_feed(self) -> bool:
         """Whether the run may have posts, even if there were none."""
         is_of_feed = not self._is_of_others and may_have_feed(self.run)
-        return is_of_feed or bool(self.cascades.height + self.engagement["total"].sum())
+        return is_of_feed or bool(self.cascades.height + self.participation.height)
 
     @property
     def has_decisions(self) -> bool:
@@ -421,23 +407,17 @@ def _known_charts(
 
 
 def _tables(logs: RunLogs) -> dict[str, pl.DataFrame]:
-    dwelling, visits = dwell_tables(logs)
     return {
         "states": state_counts(logs),
         "transitions": transition_counts(logs),
-        "dwelling": dwelling,
-        "visits": visits,
-        "timeouts": timeouts(logs),
+        "dwelling": dwell_times(logs),
         "decisions": decisions(logs, by=["state", "model"]),
         "by_round": decisions(logs, by=["round"]),
         "chosen": decisions(logs, by=["round", "chosen"]),
         "reasons": decisions(logs, by=["source", "reason"]).filter(pl.col("source") == "fallback"),
         "latencies": latency_counts(logs),
         "costs": costs(logs),
-        "engagement": engagement(logs),
         "participation": participation(logs),
-        "views": views(logs),
-        "rhythm": rhythm(logs),
         "cascades": cascades(logs),
         "agents": agent_table(logs),
         "met": states_met(logs),
@@ -447,7 +427,6 @@ def _tables(logs: RunLogs) -> dict[str, pl.DataFrame]:
         **_tables_of_turns(logs),
         **_tables_of_thinking(logs),
         "measures": measures(logs),
-        "of_agents": agent_measures(logs),
         "treatments": treatments(logs),
         "own_events": world_event_counts(logs),
     }

@@ -11,8 +11,7 @@ from markupsafe import Markup
 
 _WIDE = ("text", "reason", "error")
 _SHARES = (
-    *("share", "probability", "fallback_share", "timeout_share", "entropy_share", "active"),
-    *("top_1_percent", "top_10_percent"),
+    *("share", "probability", "fallback_share", "timeout_share", "entropy_share"),
     *("silent", "writing", "creating", "liking", "top_1", "next_9", "other_90"),
 )
 _NOTHING = Markup("")

@@ -15,12 +15,11 @@ from prism.report._sections.diagram import CHART
 from prism.report._sections.faults import FAULTS, RECORDED
 from prism.report._sections.kinds import Kind, Section
 from prism.report._sections.numbers import COSTS, CYCLES, STEPS
-from prism.report._sections.participation import ENGAGEMENT, PARTICIPATION
+from prism.report._sections.participation import PARTICIPATION
 from prism.report._sections.states import DWELLING, STATES
 from prism.report._sections.thinking import ACTIONS, SIZES, THOUGHTS
 from prism.report._sections.turns import CALLS, REFUSED, TURNS
 from prism.report._sections.worlds import (
-    AGENT_MEASURES,
     MEASURES,
     PICTURE,
     TREATMENTS,
@@ -31,7 +30,6 @@ KINDS = (
     *(
         PICTURE,
         MEASURES,
-        AGENT_MEASURES,
         TREATMENTS,
         WORLD_EVENTS,
         TURNS,
@@ -47,7 +45,7 @@ KINDS = (
         DWELLING,
         DECISIONS,
     ),
-    *(ENGAGEMENT, PARTICIPATION, CASCADES, COSTS, RECORDED),
+    *(PARTICIPATION, CASCADES, COSTS, RECORDED),
 )
 """Sections that show each run separately, in their order."""
 

@@ -13,6 +13,7 @@ from prism.report._facts.run_facts import MOST_CHARACTERS, RunFacts
 from prism.report._figures.html_table import cell, framed, headed, html_table, shown
 from prism.report._figures.page_figures import PageFigures
 from prism.report._sections.kinds import Kind, Maker, Section
+from prism.statechart._definition import TIMEOUT
 
 _ACTS = ("posts", "replies", "reshares", "likes")
 _SHARES = ("share of fallbacks", "share of the most active 1 %", "share of the most active 10 %")
@@ -28,7 +29,7 @@ def key_numbers(facts: RunFacts) -> dict[str, Number]:
     Args:
         facts: The run.
     """
-    given = facts.engagement.filter((pl.col("measure") == "given") & (pl.col("what") == "all"))
+    written = facts.participation.filter(pl.col("round").is_null())
     spread = facts.cascades.filter(pl.col("size") > 1)
     has_feed, of_turns = facts.has_feed, facts.is_of_turns
     asked = int(facts.decisions["asked"].sum())
@@ -42,17 +43,21 @@ def key_numbers(facts: RunFacts) -> dict[str, Number]:
         "refused transitions": int(facts.refused["times"].sum()) if of_turns else None,
         "calls of a model": int(facts.calls["calls"].sum()) if of_turns else None,
         "actions": int(facts.calls["actions"].sum()) if of_turns else None,
-        "time-outs": None if of_turns else int(facts.timeouts["timeouts"].sum()),
+        "time-outs": None if of_turns else _time_outs(facts),
         "decisions asked": asked if facts.has_decisions else None,
         "share of fallbacks": fallbacks / asked if asked else None,
         **{name: int(facts.agents[name].sum()) if has_feed else None for name in _ACTS},
-        "Gini of all that was given": _only(given["gini"]),
-        "share of the most active 1 %": _only(given["top_1_percent"]),
-        "share of the most active 10 %": _only(given["top_10_percent"]),
+        "Gini of all that was written": _only(written["gini"]),
+        "share of the most active 1 %": _only(written["top_1"]),
+        "share of the most active 10 %": _only(written["top_10"]),
         "cascades of two posts or more": spread.height if has_feed else None,
         "largest cascade, posts": _most(spread["size"]),
         "deepest cascade, steps": _most(spread["depth"]),
     }
+
+
+def _time_outs(facts: RunFacts) -> int:
+    return int(facts.transitions.filter(trigger=TIMEOUT)["count"].sum())
 
 
 def _lengths(facts: RunFacts) -> dict[str, Number]:

@@ -52,7 +52,6 @@ class ServerSettings(TypedDict, total=False):
     restarts: Mapping[int, float] | None
     slots: int | None
     queue_limit: int | None
-    remember: int | None
     port: int
 
 
@@ -72,7 +71,6 @@ class ModelServer(ABC):
         slots: Number of simultaneous answers; further questions wait. None for no limit.
         queue_limit: Number of waiting questions beyond which the next is refused with 503. None for
             no limit.
-        remember: Number of questions to keep, the latest ones; all by default.
         port: Port to listen on; by default any free one.
 
     Raises:
@@ -106,7 +104,6 @@ class ModelServer(ABC):
         restarts: Mapping[int, float] | None = None,
         slots: int | None = None,
         queue_limit: int | None = None,
-        remember: int | None = None,
         port: int = 0,
     ) -> None:
         if slots is not None and slots < 1:
@@ -132,7 +129,6 @@ class ModelServer(ABC):
         self._loaded: dict[str, int | None] = {}
         self._slots = slots
         self._queue_limit = queue_limit
-        self._remember = remember
         self._faults: dict[str, deque[Fault]] = {}
         self._lasting: dict[str, Fault] = {}
         self._running = 0
@@ -353,9 +349,6 @@ class ModelServer(ABC):
         self.questions.append(asked)
         if self.asked in self._restarts:
             self._orders.put_nowait(self._restarts.pop(self.asked))
-
-        if self._remember is not None:
-            del self.questions[: max(0, len(self.questions) - self._remember)]
 
     @asynccontextmanager
     async def _slot(self) -> AsyncIterator[None]:

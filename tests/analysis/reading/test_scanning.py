@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.analysis import read_log, to_event_log
+from prism.analysis import read_log
 from prism.analysis._reading.scanning import query_of
 from prism.errors import InputError
 from prism.runlog import configure
@@ -151,16 +151,15 @@ def test_keys_bound_by_an_application_are_columns(tmp_path: Path) -> None:
     assert logs.scan("run.ended").collect_schema()["timestamp"] == pl.Datetime("us", "UTC")
 
 
-def test_own_events_belong_to_the_run_that_began_last(
+def test_own_events_belong_to_the_run_of_their_file(
     write_log: WriteLog, make: SimpleNamespace
 ) -> None:
-    """Events before, in and after runs get the label of one; those of another log that log's."""
+    """Events before, in and after the run get its label; those of a second run are left out."""
     own = make.event("my.own")
-    runs = [own, make.started(), own, make.event("run.ended"), own, make.started(), own]
-    both = read_log(write_log(runs, "a.jsonl"), write_log([own], "b.jsonl"))
-    labels = both.scan("my.own").collect()["run"].to_list()
-    assert labels == ["a#1", "a#1", "a#1", "a#2", "b"]
-    assert [run.label for run in both.runs] == ["a#1", "a#2"]
+    run = [own, make.started(), own, make.event("run.ended"), own, make.started(), own]
+    both = read_log(write_log(run, "a.jsonl"), write_log([own], "b.jsonl"))
+    assert both.scan("my.own").collect()["run"].to_list() == ["a", "a", "a", "b"]
+    assert [each.label for each in both.runs] == ["a"]
 
 
 def test_scanned_columns_can_be_selected_and_filtered(
@@ -204,10 +203,3 @@ def test_a_log_that_grows_is_scanned_to_its_end(write_log: WriteLog, make: Simpl
     with path.open("ab") as file:
         file.write(b'{"event":"my.own","n":"many","m":1}\n')
     assert scan.select("n").collect().rows() == [(1,), (None,)]
-
-
-def test_the_event_log_has_no_other_keys(write_log: WriteLog, make: SimpleNamespace) -> None:
-    """Tables of prism's own are not changed by keys that others add."""
-    logs = read_log(write_log([make.move("x", "a", "b", trial=3)]))
-    assert "trial" not in to_event_log(logs).collect_schema()
-    assert logs.scan("statechart.transition").collect()["trial"].to_list() == [3]

@@ -1,4 +1,4 @@
-"""Notes on what is wrong with a log file, and the numbers of its runs."""
+"""Notes on what is wrong with a log file, and which of its lines are the run's."""
 
 import gzip
 import json
@@ -151,16 +151,14 @@ def line_of(kind: str, name: str) -> bytes:
     return json.dumps(keys).encode() + b"\n"
 
 
-def surveyed(
-    lines: Sequence[bytes], cuts: Sequence[int] = (), first_run: int = 0
-) -> tuple[FileSurvey, list[tuple[int, int]]]:
-    """Survey lines in blocks that begin at the cuts, and return the number of each line's run."""
-    survey = FileSurvey(Path("log.jsonl"), "log", first_run)
-    numbers: list[tuple[int, int]] = []
+def surveyed(lines: Sequence[bytes], cuts: Sequence[int] = ()) -> tuple[FileSurvey, list[int]]:
+    """Survey lines in blocks that begin at the cuts, and return the numbers of the run's lines."""
+    survey = FileSurvey(Path("log.jsonl"), "log", 0)
+    numbers: list[int] = []
     places = sorted({0, len(lines), *(cut for cut in cuts if cut < len(lines))})
     for begin, end in pairwise(places):
         block = Block(b"".join(lines[begin:end]), begin + 1, end - begin)
-        numbers += survey.take(block, parse(block, SURVEYED)).select("line", "run").iter_rows()
+        numbers += survey.take(block, parse(block, SURVEYED))["line"].to_list()
     return survey, numbers
 
 
@@ -170,39 +168,12 @@ EVENTS = st.lists(st.builds(line_of, st.sampled_from(KINDS), st.sampled_from("ab
 @given(lines=EVENTS, cuts=st.lists(st.integers(1, 14), max_size=6))
 @example(lines=[line_of(kind, "a") for kind in ("start", "end", "move")], cuts=[2])
 def test_runs_do_not_depend_on_blocks(lines: list[bytes], cuts: list[int]) -> None:
-    """Runs, notes and the numbers of lines are the same wherever the log is cut into blocks."""
+    """The run, its lines and the notes are the same wherever the log is cut into blocks."""
     whole, numbers = surveyed(lines)
     parts, numbers_of_parts = surveyed(lines, cuts)
-    assert parts.labelled_runs() == whole.labelled_runs()
+    assert parts.run == whole.run
     assert list(parts.notes()) == list(whole.notes())
     assert numbers_of_parts == numbers
-
-
-@given(lines=EVENTS, first_run=st.integers(0, 3))
-def test_every_run_has_lines_and_every_line_a_run(lines: list[bytes], first_run: int) -> None:
-    """Each event of prism belongs to one run, and runs are numbered in the order of their lines."""
-    survey, numbers = surveyed(lines, first_run=first_run)
-    foreign = sum(b"app." in line for line in lines)
-    runs = [number for _, number in numbers]
-    assert len(numbers) == len(lines) - foreign
-    assert runs == sorted(runs)
-    assert sorted(set(runs)) == [first_run + place for place in range(len(survey.labelled_runs()))]
-
-
-@given(st.lists(st.integers(0, 5), min_size=1, max_size=5), st.booleans())
-def test_complete_runs_end_to_end_are_all_found(moves: list[int], is_cut_off: bool) -> None:
-    """A file of complete runs has exactly these, and only the last can lack its end."""
-    lines: list[bytes] = []
-    for count in moves:
-        lines += [line_of("start", "a"), line_of("join", "a")]
-        lines += [line_of("move", "a")] * count + [line_of("end", "a")]
-
-    survey, _ = surveyed(lines[:-1] if is_cut_off else lines)
-    runs = survey.labelled_runs()
-    assert len(runs) == len(moves)
-    assert [run.ended for run in runs] == [True] * (len(moves) - 1) + [not is_cut_off]
-    assert ("unfinished" in kinds(tuple(survey.notes()))) == is_cut_off
-    assert not any("interleaved" in note.message for note in survey.notes())
 
 
 def test_lines_of_other_charts_belong_to_the_same_run(
@@ -245,17 +216,6 @@ def test_damaged_gzip_file_is_noted(tmp_path: Path) -> None:
     logs = read_log(tmp_path / "damaged.jsonl.gz")
     assert set(kinds(logs.notes)) <= {"corrupt", "truncated", "empty", "unreadable"}
     assert logs.notes
-
-
-def test_each_run_of_a_newer_schema_is_noted(write_log: WriteLog, make: SimpleNamespace) -> None:
-    """Of several runs in a file only those of a newer schema are named as such."""
-    runs = [
-        [make.started(schema=SCHEMA_VERSION + more), make.event("run.ended")] for more in (0, 1)
-    ]
-    logs = read_log(write_log([*runs[0], *runs[1]], "two.jsonl"))
-    newer = [note.message for note in logs.notes if note.kind == "newer_schema"]
-    assert len(newer) == 1
-    assert newer[0].startswith(f"two#2 has events of version {SCHEMA_VERSION + 1}")
 
 
 def test_what_is_no_transition_of_a_chart_is_left_out(

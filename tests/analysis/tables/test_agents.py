@@ -6,7 +6,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from prism.analysis import activity, agents, read_log, states_entered
+from prism.analysis import agents, read_log, states_entered
 
 WriteLog = Callable[..., Path]
 
@@ -46,13 +46,6 @@ def test_numbers_in_names_are_sorted_as_numbers(write_log: WriteLog, make: Simpl
     table = agents(read_log(write_log(lines)))
     expected = ["02", "2", "10", "a", "a_2", "a_2_x", "a_10", "a_10_2", "a_10_11", "a_100", "b_1"]
     assert table["agent_id"].to_list() == expected
-
-
-def test_agents_have_the_counts_of_activity(folder: Path) -> None:
-    """Posts and reactions, given and received, are those of the table of activity."""
-    logs = read_log(folder)
-    counted = activity(logs)
-    assert agents(logs).select(counted.columns).equals(counted)
 
 
 def test_a_log_of_ones_own_has_what_it_tells(write_log: WriteLog, make: SimpleNamespace) -> None:

@@ -10,11 +10,9 @@ from polars.testing import assert_frame_equal
 
 from prism.analysis import (
     check_log,
-    dwell_survival,
     dwell_times,
     read_log,
     state_counts,
-    timeouts,
     transition_counts,
 )
 from prism.analysis._conformance import Rules
@@ -111,8 +109,7 @@ def test_visits_to_a_composite_go_on_while_agents_are_inside(log: Any) -> None:
     assert lengths
     assert described["complete"] == sum(lengths.values())
     assert described["open"] == len(stayed)
-    ended = dwell_survival(logs, depth=1).filter(pl.col("state") == "awake", pl.col("exits") > 0)
-    assert dict(ended.select("ticks", "exits").iter_rows()) == lengths
+    assert described["max"] >= max(lengths)
     counted = state_counts(logs, depth=1).filter(pl.col("state") == "awake")
     assert described["agent_ticks"] == counted["agents"].sum()
 
@@ -131,8 +128,8 @@ def test_visits_of_one_region_do_not_end_with_those_of_another(log: Any) -> None
     assert {state: begun[state] for state in visits} == visits
 
 
-@pytest.mark.parametrize("table", [transition_counts, dwell_times, dwell_survival, timeouts])
-@pytest.mark.sampled(4)
+@pytest.mark.parametrize("table", [transition_counts, dwell_times])
+@pytest.mark.sampled(2)
 def test_a_flat_chart_has_one_level(table: Any, carried: Path) -> None:
     """Its tables are the same on every level."""
     logs = read_log(carried)

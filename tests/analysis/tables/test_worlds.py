@@ -9,25 +9,19 @@ import polars as pl
 import pytest
 
 from prism.analysis import (
-    activity,
     agent_story,
     agents,
     cascades,
     check_log,
-    engagement,
-    interactions,
     measures,
-    parameters,
+    participation,
     read_log,
-    reasons,
     state_counts,
     transition_counts,
-    treatments,
     world_event_counts,
     world_events,
 )
 from prism.errors import InputError
-from tests.kit.logs import AGENTS
 from tests.kit.world_runs import Buyer, Seller
 
 WriteLog = Callable[..., Path]
@@ -57,28 +51,6 @@ def test_a_measure_without_a_value_is_null(market: Path) -> None:
     assert logged[0] is None
 
 
-def test_treatments_name_their_round_and_what_they_changed(rumours: list[Path]) -> None:
-    """A treatment has a row with the parameters that it changed, as JSON."""
-    table = treatments(read_log(*rumours))
-    rows = table.select("run", "round", "treatment", "parameters").rows()
-    assert rows == [
-        ("friends-4", 3, "warning", '{"tiring":0.9}'),
-        ("friends-8", 5, "warning", '{"tiring":0.9}'),
-    ]
-
-
-def test_parameters_describe_the_runs(rumours: list[Path], market: Path, folder: Path) -> None:
-    """Each run has a row with its world, size, seed and parameters, null where it has none."""
-    table = parameters(read_log(*rumours, market, folder))
-    rows = table.select("run", "world", "agents", "friends", "least_gain").rows()
-    assert rows == [
-        ("friends-4", "Rumour", 30, 4, None),
-        ("friends-8", "Rumour", 30, 8, None),
-        ("market", "Bazaar", 20, None, 0.5),
-        ("real", None, AGENTS, None, None),
-    ]
-
-
 def test_parameters_are_columns_of_every_table_of_several_runs(rumours: list[Path]) -> None:
     """The parameters follow the run in tables and in scans; one run needs none."""
     several = read_log(*rumours)
@@ -104,9 +76,7 @@ def test_a_parameter_called_as_a_column_gets_another_name(write_log: WriteLog, m
     ]
     logs = read_log(*paths)
     assert state_counts(logs).columns[:4] == ["run", "parameter_state", "seed", "mixed"]
-    table = parameters(logs)
-    assert table["parameter_seed"].to_list() == [2, 2]
-    assert table["mixed"].to_list() == ["[1]", "[1]"]
+    assert agents(logs)["mixed"].to_list() == ["[1]", "[1]"]
 
 
 def test_own_events_have_their_own_keys_as_columns(market: Path) -> None:
@@ -162,7 +132,7 @@ def test_agents_of_a_world_have_fields_and_nothing_of_posts(market: Path) -> Non
         assert row.items() >= line["attributes"].items()
 
 
-@pytest.mark.parametrize("table_of", [activity, engagement, cascades, interactions])
+@pytest.mark.parametrize("table_of", [participation, cascades])
 @pytest.mark.slow
 def test_a_table_about_posts_has_nothing_of_a_world(
     table_of: Callable[..., pl.DataFrame], market: Path, folder: Path
@@ -174,13 +144,6 @@ def test_a_table_about_posts_has_nothing_of_a_world(
     both, alone = read_log(market, folder), read_log(folder)
     beside = table_of(both).filter(run="real").drop("run", "least_gain")
     assert beside.equals(table_of(alone))
-
-
-def test_why_posts_passed_is_no_question_in_a_world(market: Path) -> None:
-    """The table is empty, and the note says that there are no posts."""
-    logs = read_log(market)
-    assert reasons(logs, "buyer_1").is_empty()
-    assert [note.kind for note in logs.notes] == ["no_feed"]
 
 
 def test_a_world_with_posts_has_a_feed(write_log: WriteLog, make: Any) -> None:

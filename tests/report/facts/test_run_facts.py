@@ -10,14 +10,13 @@ from polars.testing import assert_frame_equal
 
 from prism.analysis import (
     RunLogs,
-    activity,
+    agents,
     cascades,
     decisions,
     dwell_times,
-    engagement,
+    participation,
     read_log,
     state_counts,
-    timeouts,
     transition_counts,
 )
 from prism.drawing import Arrow, Diagram
@@ -30,11 +29,10 @@ TABLES: dict[str, Callable[[RunLogs], pl.DataFrame]] = {
     "states": state_counts,
     "transitions": transition_counts,
     "dwelling": dwell_times,
-    "timeouts": timeouts,
     "decisions": decisions,
     "by_round": lambda logs: decisions(logs, by=["round"]),
     "chosen": lambda logs: decisions(logs, by=["round", "chosen"]),
-    "engagement": engagement,
+    "participation": participation,
     "cascades": cascades,
 }
 
@@ -158,7 +156,7 @@ def test_facts_take_any_names(write_log: Callable[..., Path], make: Any) -> None
 def test_parsed_logs_give_the_same_tables(logs: RunLogs, most_bytes: int) -> None:
     """Every table equals that of the log, with events in memory, in files, or in both."""
     with parsed_once(logs, most_bytes) as parsed:
-        for make in (state_counts, transition_counts, activity, cascades):
+        for make in (state_counts, transition_counts, agents, cascades):
             assert_frame_equal(make(parsed), make(logs), check_row_order=True)
         assert (parsed.runs, parsed.notes) == (logs.runs, logs.notes)
 

@@ -9,7 +9,7 @@ import orjson
 import polars as pl
 import pytest
 
-from prism.analysis import activity, read_log
+from prism.analysis import agents, read_log
 from prism.report import Report
 from prism.report._figures.page_figures import PageFigures
 from prism.report._sections.agents import agent_rows, make
@@ -17,11 +17,11 @@ from tests.kit.logs import AGENTS
 
 
 def test_every_agent_is_there(report: Report, folder: Path) -> None:
-    """The table has all agents of a run, with the counts of `activity`."""
+    """The table has all agents of a run, with the counts of the table of agents."""
     columns, rows = agent_rows(report.runs)
-    counted = activity(read_log(folder))
+    acts = ("agent_id", "posts", "replies", "reshares", "likes")
     table = pl.DataFrame(rows, schema=columns, orient="row")
-    assert table.select(counted.columns).rows() == counted.rows()
+    assert table.select(acts).rows() == agents(read_log(folder)).select(acts).rows()
 
 
 @pytest.mark.slow
@@ -56,4 +56,4 @@ def test_most_active_agents_are_kept_if_there_are_too_many(
     assert posts == many["posts"].sort(descending=True).head(len(rows)).to_list()
     markup = str(make([crowd], PageFigures(())).together)
     assert f"The {len(rows):,} most active of {many.height:,} agents" in markup
-    assert "prism.analysis.activity" in markup
+    assert "prism log agents RUN --format csv" in markup

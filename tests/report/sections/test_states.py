@@ -1,22 +1,18 @@
 """Agents in each state, and how long they stay."""
 
 from collections.abc import Callable
-from math import exp
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import polars as pl
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from prism import Run
-from prism.analysis import RunLogs, dwell_survival, dwell_times, read_log
+from prism.analysis import RunLogs, read_log
 from prism.report import make_report
 from prism.report._facts.run_facts import facts_of
 from prism.report._figures.page_figures import PageFigures
-from prism.report._sections.states import STATES, fit_table, reaches
+from prism.report._sections.states import STATES
 from tests.kit.textbook import Moran
 
 
@@ -77,67 +73,6 @@ def test_states_inside_states_have_a_figure_for_each_level(
     assert [heading.text for heading in page.all("h3")] == ["Level 1 of the chart"]
 
 
-def test_fit_is_that_of_the_analysis(logs: RunLogs) -> None:
-    """Shares are what the survival curve falls by from one tick on; p gives the expected ones."""
-    dwelling, visits = dwell_times(logs), dwell_survival(logs)
-    fitted = fit_table(visits, dwelling)
-    assert (
-        fitted["state"].unique().sort().to_list()
-        == dwelling.filter(pl.col("p") < 1)["state"].sort().to_list()
-    )
-    for row in fitted.iter_rows(named=True):
-        (p,) = dwelling.filter(state=row["state"])["p"]
-        own = visits.filter(pl.col("ticks") >= 0, state=row["state"])
-        stays, share, leaving = 1.0, 0.0, 0
-        for ticks, exits, at_risk in own.select("ticks", "exits", "at_risk").iter_rows():
-            left = stays * exits / at_risk if ticks else 0.0
-            stays -= left
-            if row["ticks"] <= ticks <= row["until"]:
-                share += left
-                leaving += exits
-        assert row["share"] == pytest.approx(share)
-        assert row["visits"] == leaving
-        expected = (p * (1 - p) ** (ticks - 1) for ticks in range(row["ticks"], row["until"] + 1))
-        assert row["expected"] == pytest.approx(sum(expected))
-
-
-@given(st.dictionaries(st.integers(0, 400), st.integers(1, 50), min_size=2))
-def test_long_visits_are_binned(found: dict[int, int]) -> None:
-    """Visits of any length make few bars without gaps, up to the 99th percentile."""
-    left = pl.Series(
-        [
-            1 - sum(n for k, n in found.items() if k <= length) / sum(found.values())
-            for length in found
-        ]
-    )
-    visits = pl.DataFrame(
-        {"state": "a", "ticks": list(found), "exits": list(found.values()), "survival": left}
-    ).sort("ticks")
-    timed = visits.filter(pl.col("ticks") > 0)
-    total, ticks = timed["exits"].sum(), (timed["ticks"] * timed["exits"]).sum()
-    lengths = sorted(length for length, count in found.items() for _ in range(count))
-    p99 = lengths[-(-99 * len(lengths) // 100) - 1]
-    dwelling = pl.DataFrame({"state": ["a"], "p": [total / ticks], "p99": [p99], "max": [p99]})
-    fitted = fit_table(visits, dwelling)
-    if total == ticks:
-        assert fitted.is_empty()
-        return
-    assert fitted.height <= 30
-    assert fitted["ticks"].to_list() == [1, *(until + 1 for until in fitted["until"][:-1])]
-    kept = sum(count for length, count in found.items() if 0 < length <= max(1, p99))
-    assert fitted["visits"].sum() == kept
-    assert fitted["share"].sum() == pytest.approx(kept / total)
-    assert fitted["expected"].sum() == pytest.approx(1 - (1 - total / ticks) ** fitted["until"][-1])
-
-
-def test_small_figures_side_by_side_reach_equally_far() -> None:
-    """The axes of a state reach as far as the longest and most frequent visits of any run."""
-    columns = {"state": ["a"], "ticks": [1], "until": [3], "share": [0.5], "expected": [0.4]}
-    one = pl.DataFrame(columns)
-    other = one.with_columns(until=pl.lit(9, pl.Int64), expected=pl.lit(0.8))
-    assert reaches([one, other]).rows() == [("a", 0.55, 9.45, 0.8)]
-
-
 @pytest.mark.slow
 def test_each_chart_has_figures_of_its_own(
     write_log: Callable[..., Path], make: SimpleNamespace, parse: Callable[[str], Any]
@@ -159,19 +94,6 @@ def at_rates(tmp_path: Path) -> RunLogs:
     """Return the log of a run whose events happen at rates."""
     Run(Moran(), 30, seed=1).keep(tmp_path / "run")
     return read_log(tmp_path / "run")
-
-
-def test_times_of_events_at_rates_are_compared_in_rounds(at_rates: RunLogs) -> None:
-    """Bars of equal width reach up to the 99th percentile, beside an exponential distribution."""
-    logs = at_rates
-    fitted = fit_table(dwell_survival(logs), dwell_times(logs))
-    for (_, part), row in zip(
-        fitted.group_by("state", maintain_order=True),
-        dwell_times(logs).iter_rows(named=True),
-        strict=True,
-    ):
-        assert part["until"][-1] == pytest.approx(row["p99"] or row["max"])
-        assert part["expected"].sum() == pytest.approx(1 - exp(-row["rate"] * part["until"][-1]))
 
 
 @pytest.mark.slow

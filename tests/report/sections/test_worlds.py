@@ -8,9 +8,6 @@ import pytest
 
 from prism.analysis import read_log
 from prism.report import Report, make_report
-from prism.science import compare
-from prism.worlds import Run
-from tests.kit.lamps import Street
 
 WriteLog = Callable[..., Path]
 
@@ -89,28 +86,3 @@ def test_hostile_names_do_not_break_the_page(
     (table,) = page.all("table", id="table-parameters")
     assert "</script><b>" in table.text
     assert report.failures == {}
-
-
-@pytest.mark.parametrize("agents", [12, 501])
-@pytest.mark.slow
-def test_measures_of_agents_have_courses_and_a_spread(
-    agents: int, tmp_path: Path, parse: Callable[[str], Any]
-) -> None:
-    """A report draws the middle, some agents and the last round; a comparison holds the spread."""
-    runs = [tmp_path / "one", tmp_path / "other"]
-    for seed, folder in enumerate(runs):
-        Run(Street, agents, seed=seed).keep(folder)
-
-    report = make_report(read_log(runs[0]))
-    assert report.failures == {}
-    figures = parse(report.html()).data("figures")
-    rows = list(figures["figure-agents-1-1"]["datasets"].values())
-    assert [row["median"] for row in rows[0]] == [1, 2, 3]
-    (shares,) = (
-        [row["share"] for row in rows]
-        for name, rows in list(figures["figure-spread-1-1"]["datasets"].items())[:1]
-    )
-    assert sum(shares) == pytest.approx(1)
-
-    found = compare(*runs)
-    assert {"energy_of_burner", "tint_of_burner"} <= {row.measure for row in found.differences}
