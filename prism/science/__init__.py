@@ -13,10 +13,11 @@ if find_spec("polars") is None:
     raise MissingExtraError("science", "polars")
 
 if TYPE_CHECKING:
-    from prism.runs._policy_file import Cell, Policy, PolicySource, Unidentified
+    from prism.runs._policy_file import Policy
     from prism.science._batch import Batch, batch, read_batch, resume_batch
     from prism.science._batch_door import BatchObserver, BatchRun, BatchStatus
-    from prism.science._calibrate import calibrate
+    from prism.science._calibrate import Calibration, Cell, Unidentified, calibrate
+    from prism.science._choices import PolicySource
     from prism.science._compare import compare
     from prism.science._comparison import ComparedGroup, ComparedRun, Comparison, Difference
     from prism.science._fit import Fit, fit, read_fit, resume_fit
@@ -40,6 +41,7 @@ __all__ = [
     "BatchObserver",
     "BatchRun",
     "BatchStatus",
+    "Calibration",
     "Cell",
     "ComparedGroup",
     "ComparedRun",

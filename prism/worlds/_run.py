@@ -66,7 +66,14 @@ from prism.worlds._parameters import (
     require_read_back,
 )
 from prism.worlds._people import AgentTable
-from prism.worlds._treatments import Treatment, later_models, require_models, tables_of
+from prism.worlds._treatments import (
+    Treatment,
+    later_models,
+    read_treatments,
+    require_models,
+    set_by_text,
+    tables_of,
+)
 from prism.worlds._world import World, outlines_of
 
 WorldT_co = TypeVar("WorldT_co", covariant=True)
@@ -474,7 +481,7 @@ class Run(Generic[WorldT_co]):
                 ticks=config["ticks_per_round"],
                 seed=config["seed"],
                 parameters=config["parameters"],
-                treatments=kept_treatments(config["treatments"], world, path),
+                treatments=read_treatments(config["treatments"], world, path),
                 reasoner=read_decider(config),
                 writer=read_writer(config, path),
                 keep=tuple(config.get("keep", ())),
@@ -843,7 +850,7 @@ def _listed(treatments: Any) -> tuple[str | Treatment, ...]:
             field="treatments",
         )
 
-    return found
+    return tuple(set_by_text(each) if isinstance(each, str) else each for each in found)
 
 
 def decider(model: Any, reasoner: Any) -> Any:
@@ -921,21 +928,6 @@ def _plain(cls: type[World[Any]], name: str, value: Any) -> Any:
         f"run.json keeps it; got {value!r}",
         field="parameters",
     )
-
-
-def kept_treatments(config: Any, cls: type[World[Any]], path: Path) -> tuple[Any, ...]:
-    """Read the tables of treatments in ``run.json``.
-
-    Raises:
-        InputError: If the file was edited and is no longer valid.
-    """
-    if config == []:
-        return ()
-
-    # pydantic is slow to import, and most runs have no treatments
-    from prism.worlds._treatment_tables import treatments_in
-
-    return treatments_in(config, cls, path)
 
 
 def _log_form(log: LogForm, log_agents: int | None) -> LogForm:

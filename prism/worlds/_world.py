@@ -96,8 +96,8 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
             at other agents. If ``"alone"``, they may not change the world either, so only those
             that wait are held up.
         meanings: Descriptions of the states, which a model reads.
-        treatment_classes: Ready-made treatments of this world, besides those of every world. Files
-            of treatments name them by their kinds.
+        treatment_classes: Ready-made treatments of this world, besides those of every world.
+            ``run.json`` names them by their kinds.
         network: The network of the agents. Set it in `setup`.
 
     Raises:
