@@ -140,17 +140,6 @@ def test_agent_overstays_only_if_its_time_out_is_sure(
     ] == kinds
 
 
-@pytest.mark.parametrize("timeouts", [[GUARDED], [GUARDED, SURE], [SURE]])
-def test_early_time_out_is_a_fault_with_a_guard_too(timeouts: list[Any]) -> None:
-    """A time-out before the limit is a fault, whether it has a guard or not."""
-    rules = Rules(Statechart(S, timeouts, CALM, name="mood", timeouts={ANGRY: 2}))
-    target = "calm" if GUARDED in timeouts else "gone"
-    assert [
-        fault.kind for fault in rules.transition_faults("angry", target, "timeout", 2, None)
-    ] == ["early_timeout"]
-    assert not list(rules.transition_faults("angry", target, "timeout", 3, None))
-
-
 WriteLog = Callable[..., Path]
 Door: Any = state_enum("S", ["a", "b", "c"])
 MOVES = [

@@ -46,20 +46,6 @@ def test_facts_are_those_of_the_analysis(model_log: Path, side_by_side: Report) 
     assert (facts.run, side_by_side.notes) == (logs.runs[0], logs.notes)
 
 
-@pytest.mark.slow
-def test_facts_of_a_run_are_the_same_beside_another(folder: Path, model_log: Path) -> None:
-    """Beside another run, a run has the same facts as alone."""
-    together, _ = facts_of(read_log(folder, model_log))
-    for facts, path in zip(together, (folder, model_log), strict=True):
-        (alone,), _ = facts_of(read_log(path))
-        for name in TABLES:
-            assert_frame_equal(getattr(facts, name), getattr(alone, name))
-        assert [tree[0] for tree in facts.trees] == [tree[0] for tree in alone.trees][
-            : len(facts.trees)
-        ]
-        assert facts.run.label == alone.run.label
-
-
 def test_states_are_in_the_order_of_their_chart(
     report: Report, write_log: Callable[..., Path], make: Any
 ) -> None:
