@@ -522,6 +522,7 @@ In memory they take three times as much as polars reports, and in files a thirti
 _NOT_SHOWN = (
     *("host", "traceback", "exception"),
     *("prompt_hash", "unknown_variables", "timeouts", "fallbacks"),
+    *("measure", "values", "quantiles"),
 )
 _SHOWN = tuple(
     dict.fromkeys(

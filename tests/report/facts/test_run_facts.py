@@ -10,7 +10,6 @@ from polars.testing import assert_frame_equal
 
 from prism.analysis import (
     RunLogs,
-    agents,
     cascades,
     decisions,
     dwell_times,
@@ -142,7 +141,7 @@ def test_facts_take_any_names(write_log: Callable[..., Path], make: Any) -> None
 def test_parsed_logs_give_the_same_tables(logs: RunLogs, most_bytes: int) -> None:
     """Every table equals that of the log, with events in memory, in files, or in both."""
     with parsed_once(logs, most_bytes) as parsed:
-        for make in (state_counts, transition_counts, agents, cascades):
+        for make in (state_counts, transition_counts, participation, cascades):
             assert_frame_equal(make(parsed), make(logs), check_row_order=True)
         assert (parsed.runs, parsed.notes) == (logs.runs, logs.notes)
 
