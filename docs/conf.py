@@ -1,10 +1,11 @@
 """Set-up of the documentation's site, for Sphinx: ``sphinx-build -W --keep-going docs build/site``.
 
-The pages are plain Markdown. The reference is made from the docstrings, and that of the command
-line from the command.
+The pages are plain Markdown. The reference is made from the docstrings, that of the command line
+from the command, and those of events and of the feed's parameters from the code.
 """
 
 import gc
+import json
 import sys
 from functools import cache
 from importlib import import_module
@@ -18,9 +19,12 @@ from sphinx.environment import BuildEnvironment
 
 import prism
 import prism.testing
+from prism.runlog._events import PAGE
+from prism.runlog._schema import json_schema
 
 sys.path.insert(0, str(Path(__file__).parent))
 from command_line import command_line
+from parameters import written
 
 # the trees of all pages stay until the end: looking through them for garbage takes a quarter
 gc.set_threshold(100_000, 20, 100)
@@ -84,10 +88,20 @@ for _name in prism.testing.__all__:
     getattr(prism.testing, _name)
 
 
-def add_command_line(_app: Sphinx, docname: str, source: list[str]) -> None:
-    """Write the reference of the command line into its page."""
+def write_schema(app: Sphinx) -> None:
+    """Write the JSON Schema of a log's lines, to which the page of events links."""
+    text = json.dumps(json_schema(), indent=2, ensure_ascii=False)
+    (Path(app.srcdir) / "events.schema.json").write_text(text + "\n", encoding="utf-8")
+
+
+def add_made(_app: Sphinx, docname: str, source: list[str]) -> None:
+    """Write into a page what is made from the code."""
     if docname == "reference/command-line":
         source[0] += command_line()
+    elif docname == "reference/events":
+        source[0] = PAGE.read_text(encoding="utf-8")
+    elif docname == "reference/feed-parameters":
+        source[0] = written(source[0])
 
 
 @cache
@@ -144,6 +158,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     """Join Sphinx."""
     # before the theme draws the navigation
     app.connect("html-page-context", share_navigation, priority=400)
-    app.connect("source-read", add_command_line)
+    app.connect("builder-inited", write_schema)
+    app.connect("source-read", add_made)
     app.connect("missing-reference", link_public_name)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

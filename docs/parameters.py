@@ -1,20 +1,17 @@
-"""The tables of the feed's parameters: ``python docs/parameters.py`` writes them anew."""
+"""The tables of the feed's parameters and presets, from the code."""
 
 import re
 from dataclasses import fields
-from pathlib import Path
 from typing import Any
 
 from prism.social import Parameters
 from prism.social._presets import PRESETS
 
-PAGE = Path(__file__).parent / "reference" / "feed-parameters.md"
-
 _ARGUMENT = re.compile(r"^    (\w+): (.*?)(?=^    \w+: |\Z)", re.DOTALL | re.MULTILINE)
 
 
 def written(page: str) -> str:
-    """Return a page with its tables as they are today."""
+    """Return a page with its tables filled in."""
     for name, table in (("parameters", parameters_table()), ("presets", presets_table())):
         marked = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.DOTALL)
         page = marked.sub(lambda found, table=table: found[1] + table + found[2], page)
@@ -88,7 +85,3 @@ def _shown(value: Any) -> str:
         return ", ".join(map(_shown, value))
 
     return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-if __name__ == "__main__":
-    PAGE.write_text(written(PAGE.read_text(encoding="utf-8")), encoding="utf-8")

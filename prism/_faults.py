@@ -120,13 +120,9 @@ def place_of(error: BaseException) -> Place | None:
     return _place(called[-1]) if called else None
 
 
-def calling_place(frame: FrameType | None = None) -> Place | None:
-    """Return the line of a user's code that has called prism; None if there is none.
-
-    Args:
-        frame: The innermost frame to look at; by default that of the caller.
-    """
-    frame = frame or sys._getframe()
+def calling_place() -> Place | None:
+    """Return the line of a user's code that has called prism; None if there is none."""
+    frame: FrameType | None = sys._getframe()
     while frame is not None:
         if _is_users(frame.f_code.co_filename):
             return _at(frame.f_code, frame.f_lineno, frame.f_globals)

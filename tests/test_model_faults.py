@@ -244,45 +244,6 @@ def assert_matches(text: str, pattern: str) -> None:
 
 
 @pytest.mark.parametrize("mode", ["chat", "decision"])
-@pytest.mark.parametrize(
-    "fault",
-    [
-        Fault.drop(),
-        Fault.drop_midway(),
-        Fault.stall(),
-        Fault.status(503),
-        Fault.status(429, retry_after="0.05"),
-    ],
-    ids=lambda fault: fault.name,
-)
-@pytest.mark.sampled(10)
-async def test_a_fault_that_passes_costs_an_attempt(
-    server: FakeOllama, begin: Any, mode: str, fault: Fault, loop_clock: Clock
-) -> None:
-    """With a second attempt the decision is the model's, and the event counts both requests."""
-    trial = await begin(mode=mode, attempts=2)
-    unpaused(trial.pool)
-    server.fail(fault)
-    deciding = asyncio.create_task(trial.decide())
-    if fault.name == "stall":
-        await loop_clock.passes(5, when=lambda: server.asked)
-    if fault.name == "status 429":
-        await loop_clock.passes(1, when=trial.pool.servers[0].traffic.throttle.seconds_left)
-    state, event = await deciding
-    assert (state, event["source"], event["attempts"]) == (S.COMPOSING, "model", 2)
-
-
-@pytest.mark.parametrize(
-    "said", ['{"next_state": "ENGAGING_LIKE"}', '{"next_state": " Engaging_Like "}']
-)
-async def test_a_state_in_capitals_is_that_state(server: FakeOllama, begin: Any, said: str) -> None:
-    """How a model writes the name of an option does not matter."""
-    server.fail(Fault.says(said))
-    state, event = await (await begin()).decide()
-    assert (state, event["source"]) == (S.ENGAGING_LIKE, "model")
-
-
-@pytest.mark.parametrize("mode", ["chat", "decision"])
 async def test_a_post_cannot_order_a_state_outside_the_options(begin: Any, mode: str) -> None:
     """A model that obeys a post instead of the question is not followed, and the log records it."""
     trial = await begin(mode=mode)
@@ -332,23 +293,6 @@ async def test_a_name_that_does_not_resolve_is_only_one_host(
         2,
         server.host,
     )
-
-
-async def test_in_auto_mode_a_server_that_cannot_say_is_asked_again(
-    server: FakeOllama, begin: Any
-) -> None:
-    """If the server fails to say what its model can do, a chat comes first and decisions later."""
-    trial = await begin(mode="auto")
-    server.fail(Fault.status(500), path="/api/show")
-    events = [(await trial.decide())[1]]
-    async with asyncio.timeout(SECONDS):
-        while events[-1]["probabilities"] is None:
-            events.append((await trial.decide())[1])
-    assert {event["source"] for event in events} == {"model"}
-    assert [asked.path for asked in server.questions] == ["/api/chat"] * (len(events) - 1) + [
-        "/v1/systemone"
-    ]
-    assert len(events) > 1
 
 
 async def test_a_cancelled_decision_leaves_nothing_half_done(

@@ -1,11 +1,8 @@
 """The pytest plugin, in runs of pytest of its own."""
 
 import json
-import re
 import sys
 from collections.abc import Callable
-from importlib.metadata import entry_points
-from pathlib import Path
 
 import pytest
 
@@ -59,12 +56,6 @@ def suite(pytester: pytest.Pytester) -> pytest.Pytester:
     pytester.makeconftest(SMALL_CHART)
     pytester.makepyfile(test_small=USES_CHART)
     return pytester
-
-
-def test_plugin_is_found_by_pytest() -> None:
-    """pytest finds the plugin by its entry point."""
-    (found,) = entry_points(group="pytest11", name="prism-statecharts")
-    assert found.value == "prism.pytest_plugin"
 
 
 @pytest.mark.slow
@@ -336,14 +327,6 @@ def test_coverage_below_the_limit_fails(suite: pytest.Pytester, workers: str | N
     enough.stdout.no_fnmatch_line("FAIL *")
 
 
-@pytest.mark.parametrize(("limit", "status"), [("57.14", 0), ("57.142857", 0), ("57.15", 1)])
-def test_limit_is_compared_exactly(suite: pytest.Pytester, limit: str, status: int) -> None:
-    """The limit is compared with the exact percentage, not with the rounded one."""
-    result = suite.runpytest_inprocess(*QUIET, f"--statechart-fail-under={limit}", "-k", "late")
-    assert result.ret == status
-    result.stdout.fnmatch_lines(["small *57.1%"])
-
-
 def test_limit_is_read_as_a_decimal(pytester: pytest.Pytester) -> None:
     """A limit is read as a decimal: a percentage equal to it is not below it."""
     pytester.makepyfile(
@@ -440,37 +423,6 @@ def test_plugin_named_by_a_conftest_works(
     result = pytester.runpytest_inprocess("-W", "error", "--statechart-coverage")
     result.assert_outcomes(passed=1)
     result.stdout.fnmatch_lines(["social_media *2/8 *1/27 *"])
-
-
-@pytest.mark.usefixtures("by_itself")
-@pytest.mark.slow
-def test_documented_tests_pass(pytester: pytest.Pytester) -> None:
-    """What docs/testing.md shows as tests passes as such."""
-    page = (Path(__file__).parents[1] / "docs/testing.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
-    pytester.makepyfile(**{f"test_{number}": block for number, block in enumerate(blocks)})
-    result = pytester.runpytest_inprocess(
-        "-W",
-        "error",
-        "-o",
-        "asyncio_mode=auto",
-        "-o",
-        "asyncio_default_fixture_loop_scope=function",
-    )
-    result.assert_outcomes(passed=10)
-
-
-def test_types_of_the_fixtures_can_be_named() -> None:
-    """prism.testing offers exactly what its __all__ says, the types of the fixtures among it."""
-    import prism.testing
-
-    assert prism.testing.__all__ == sorted(
-        prism.testing.__all__, key=lambda name: (name[0].islower(), name)
-    )
-    for name in prism.testing.__all__:
-        assert getattr(prism.testing, name).__name__ == name
-    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
-        prism.testing.nothing  # noqa: B018
 
 
 @pytest.mark.slow

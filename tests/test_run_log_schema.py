@@ -29,7 +29,7 @@ from prism.runlog import (
 )
 from prism.runlog._events import COMMON, EVENTS
 from prism.runlog._keys import Key
-from prism.runlog._schema import PAGE_NAME, SCHEMA_NAME, json_schema, write
+from prism.runlog._schema import json_schema
 from prism.social import Feed, Likes, Parameters, RemoveAgents
 from prism.statechart import (
     AgentState,
@@ -53,25 +53,8 @@ from tests.kit.pictured import WORLDS
 from tests.kit.social import run_of_feed
 from tests.kit.worlds import run_logged
 
-DOCS = Path(__file__).parent.parent / "docs"
 S = AgentState
 Lines = list[dict[str, Any]]
-
-EARLIER: Lines = [
-    {"event": "run.started", "timestamp": "2026-01-30T10:00:00Z", "schema": 1},
-    {
-        "event": "statechart.answer_discarded",
-        "timestamp": "2026-01-30T10:00:00Z",
-        "chart": "social_media",
-        "agent_id": "ada",
-        "trigger": "decides",
-        "asked_in": "evaluating",
-        "now_in": "scrolling",
-        "chosen": "composing",
-    },
-    {"event": "run.ended", "timestamp": "2026-01-30T10:00:00Z"},
-]
-"""A log from before the reason of a discarded answer was written, which stays valid."""
 
 
 class Befriending(Feed):
@@ -361,7 +344,6 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Lines]]:
         "worlds": [run_logged(folder, *of).events() for of in WORLDS],
         "texts": [asyncio.run(of_texts(folder))],
         "own": [read(folder / "own.jsonl"), read(folder / "failed.jsonl")],
-        "earlier": [EARLIER],
     }
 
 
@@ -394,15 +376,6 @@ def kind_of(value: Any) -> Any:
     if isinstance(value, str):
         return value if value.replace(".", "_").isidentifier() and "_0" not in value else str
     return type(value) if value is None or isinstance(value, bool) else (type(value), value < 0)
-
-
-def test_the_committed_files_are_up_to_date(tmp_path: Path) -> None:
-    """The schema and page in the documentation are up to date."""
-    write(tmp_path)
-    for name in (SCHEMA_NAME, PAGE_NAME):
-        assert (DOCS / name).read_text(encoding="utf-8") == (tmp_path / name).read_text(
-            encoding="utf-8"
-        )
 
 
 @pytest.mark.parametrize("is_strict", [True, pytest.param(False, marks=pytest.mark.slow)])

@@ -56,7 +56,7 @@ class PlannedRuns:
     """What the commands that carry out a plan share.
 
     Options:
-        plan: The plan: a TOML file, or one that comes with prism (herd, herd-model).
+        plan: The plan: a TOML file, or the name of one that comes with prism.
         seeds: Number of seeds for each configuration, counted from 0.
         workers: Number of runs at a time; by default the number of processors.
     """

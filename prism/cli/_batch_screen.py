@@ -12,8 +12,9 @@ from typing import Any
 import typer
 
 from prism.cli._bar import Bar
+from prism.cli._results import fell_back
 from prism.cli._running import hinting_at, naming_options
-from prism.cli._screen import note, pour, pour_json, print_heading, print_table, say
+from prism.cli._screen import counted, note, pour, pour_json, print_heading, print_table, say
 from prism.runs._folder import TRACEBACK_NAME
 from prism.science import Batch, BatchObserver, BatchRun, Sensitivity
 
@@ -102,16 +103,30 @@ def print_batch(done: Batch, if_failed: str = "", *, as_json: bool) -> None:
         as_json: Whether to print it as JSON.
 
     Raises:
-        typer.Exit: With status 1, if a run failed.
+        typer.Exit: With status 1, if a run failed, or no decision of a run is its model's.
     """
     if as_json:
         pour_json(_as_data(done))
     else:
         _print_tables(done)
-    if done.failed:
-        if if_failed:
-            note(if_failed)
+    if done.failed and if_failed:
+        note(if_failed)
+    fallen = _fallen_back(done)
+    if fallen:
+        note(f"no decision is the model's in {counted(len(fallen), 'run')}, such as {fallen[0]}")
+    if done.failed or fallen:
         raise typer.Exit(1)
+
+
+def _fallen_back(done: Batch) -> list[str]:
+    """Return the runs whose decisions all fell back, if a model was asked."""
+    columns = ("run", "decisions_asked", "decisions_answered")
+    results = done.results()
+    if not done.spent or not set(columns) <= set(results.columns):
+        return []
+
+    rows = results.select(columns).drop_nulls().iter_rows()
+    return [run for run, asked, answered in rows if fell_back(asked, answered)]
 
 
 def _print_tables(done: Batch) -> None:

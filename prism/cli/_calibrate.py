@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from prism.analysis import RunLogs
-    from prism.science import Policy
+    from prism.science import Calibration
 
 _PROBABILITIES = ("at", "group", "option", "n", "probability", "agents")
 _UNIDENTIFIED = ("what", "at", "group", "name", "n", "reason")
@@ -35,7 +35,7 @@ def calibrate(
 
     Options:
         output: File for the policy, for use with simulate --policy.
-        by: Attribute to group the agents by.
+        by: Attribute to group the agents by in the table.
         least: Minimum number of decisions to identify a probability.
         charts: Chart of the agents, which shows the states in which nobody decided.
 
@@ -60,28 +60,28 @@ def calibrate(
     print_notes(logs)
     known = [chart_from(name) for name in charts or ()]
     with naming_options():
-        policy = science.calibrate(logs, by=by, least=least, charts=known)
+        found = science.calibrate(logs, by=by, least=least, charts=known)
 
-    _print(policy)
+    _print(found)
     _print_forced(logs)
     if output is not None:
         with output_file(output, runs) as file:
-            file.write(policy.to_json().encode())
+            file.write(found.policy.to_json().encode())
         say(f"The policy is in {output}: prism simulate --policy {output}")
 
 
-def _print(policy: Policy) -> None:
+def _print(found: Calibration) -> None:
     import polars as pl
 
     from prism import science
 
     everybody = pl.col("group").fill_null("all")
-    probabilities = science.policy_probabilities(policy).with_columns(everybody)
+    probabilities = science.policy_probabilities(found).with_columns(everybody)
     _draw("Probabilities", probabilities, _PROBABILITIES)
-    _draw("Not identified", science.policy_unidentified(policy), _UNIDENTIFIED)
+    _draw("Not identified", science.policy_unidentified(found), _UNIDENTIFIED)
 
     left_out: Counter[str] = Counter()
-    for source in policy.sources:
+    for source in found.sources:
         left_out.update(source.left_out)
     for reason, count in left_out.items():
         say(f"Left out: {counted(count, 'decision')} ({reason})")

@@ -226,7 +226,7 @@ def arms(by_round: Annotated[bool, _flag("by-round")] = False) -> None:
 
     [bold]Example[/bold]
 
-    prism log arms runs/herd
+    prism log arms runs/votes
     """
 
 

@@ -44,7 +44,7 @@ Runs = Annotated[
     list[Path],
     typer.Argument(
         metavar="RUN",
-        help="Folders of runs, or their logs (.jsonl, also .gz or .zst). Several runs are shown "
+        help="Folders of runs, or their logs (.jsonl, also .gz). Several runs are shown "
         "side by side, or in one table with a column for the run.",
         show_default=False,
     ),
@@ -81,7 +81,8 @@ Treatments = Annotated[
     typer.Option(
         "--treat",
         metavar="NAME@ROUND",
-        help="Apply a treatment of the world at the beginning of a round. Repeat it for several.",
+        help="Apply a treatment of the world at the beginning of a round, or set a parameter from "
+        "then on, as in tiring=0.1@5. Repeat it for several.",
         **_WORLD,
     ),
 ]

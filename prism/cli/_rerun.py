@@ -26,7 +26,6 @@ def rerun(
     *,
     run: Annotated[Path | None, typer.Argument(metavar="RUN", show_default=False)] = None,
     from_round: Annotated[int | None, typer.Option(min=1)] = None,
-    change: Annotated[Path | None, typer.Option("--with", metavar="FILE")] = None,
     treatments: Annotated[list[str] | None, typer.Option("--treat", metavar="NAME@ROUND")] = None,
     then: Literal["model", "policy"] = "model",
     model: Annotated[Mapping[str, Any], model_panel("host")],
@@ -43,24 +42,21 @@ def rerun(
     Options:
         run: Folder of the run.
         from_round: First round in which something is different.
-        change: TOML file of treatments that make the difference. Without it, the run is repeated
-            unchanged.
-        treatments: Apply a treatment of the world. Repeat it for several.
+        treatments: Apply a treatment of the world. Repeat it for several. Without any, the run is
+            repeated unchanged.
         then: If a model decided in the run, who answers the questions that its log does not answer.
 
     [bold]Examples[/bold]
 
-    prism rerun runs/first --from-round 5 --with treatment.toml --out runs/otherwise
-
     prism rerun runs/rumour --from-round 12 --treat warning@12 --out runs/warned
 
-    prism rerun --resume runs/otherwise
+    prism rerun --resume runs/warned
     """
     from prism.cli._running import begin_or_resume, run_screen
+    from prism.science import rerun as run_again
 
     # only the commands of experiments load what they need
-    from prism.science import read_change, resume_rerun
-    from prism.science import rerun as run_again
+    from prism.science import resume_rerun
 
     import_from_here()
     more: dict[str, Any] = {
@@ -73,9 +69,7 @@ def rerun(
             lacking = "a RUN" if run is None else "--from-round" if from_round is None else "--out"
             raise InputError(f"{_COMMAND} needs {lacking}")
 
-        given: tuple[Any, ...] = tuple(treatments or ())
-        if change is not None:
-            given += read_change(change, run, from_round)
+        given = tuple(treatments or ())
         more.update(on_round=screen.round_ended, observer=screen)
         return run_again(run, folder, from_round=from_round, treatments=given, then=then, **more)
 

@@ -197,9 +197,24 @@ def _counts(totals: Mapping[str, Any]) -> dict[str, int]:
     }
 
 
+def has_failed(summary: Mapping[str, Any]) -> bool:
+    """Return whether a model was asked for decisions, and every one fell back.
+
+    Args:
+        summary: The contents of ``run.json``.
+    """
+    totals = summary["results"]["totals"]
+    return "spent" in summary and fell_back(totals["decisions_asked"], totals["decisions_answered"])
+
+
+def fell_back(asked: int, answered: int) -> bool:
+    """Return whether decisions were asked for, and nobody answered any."""
+    return bool(asked and not answered)
+
+
 def _warn(asked: int, answered: int) -> None:
-    """Say if a run is not what its model decided, which its exit status need not say."""
-    if asked and not answered:
+    """Say if a run is not what its model decided."""
+    if fell_back(asked, answered):
         say(
             f"No decision is the model's: all {asked:,} fell back, so these results are those of "
             "the fallback alone."

@@ -52,11 +52,8 @@ class _Asked:
         seed: Seed of every random number; the same seed gives the same run.
         log_agents: Number of agents to log, a sample drawn by the seed. By default all, or 1000 if
             there are more than 100000. Counts and measures always cover all agents.
-        log: How to write the log: plain (the default), zstd for events.jsonl.zst, or rounds, which
-            leaves out what single agents do (except posts and likes of a feed, which resuming
-            needs).
-        treatment_file: TOML file of treatments, with a table 'treatment' for each that has its kind
-            and round.
+        log: How to write the log: plain (the default), or rounds, which leaves out what single
+            agents do (except posts and likes of a feed, which resuming needs).
         parameter_file: File of parameters in TOML (such as reshare_share = 0.2), JSON or YAML.
             --set overrides it.
         reasoner: Who decides: a seeded policy, which needs no model; a model on Ollama; or one on a
@@ -72,10 +69,9 @@ class _Asked:
     ticks: Annotated[int | None, typer.Option(min=1)] = None
     seed: int = 0
     log_agents: Annotated[int | None, typer.Option(min=1, metavar="N")] = None
-    log: Literal["plain", "zstd", "rounds"] | None = None
+    log: Literal["plain", "rounds"] | None = None
     parameters: Parameters = None
     treatments: Treatments = None
-    treatment_file: Annotated[Path | None, typer.Option("--treatments", metavar="FILE")] = None
     parameter_file: Annotated[Path | None, typer.Option("--parameters", metavar="FILE")] = None
     reasoner: Literal["policy", "ollama", "openai"] = "policy"
     policy: Annotated[Path | None, typer.Option(metavar="FILE", **MODEL)] = None
@@ -371,7 +367,7 @@ def _made(new: NewRun, world: Any, given: Given) -> Any:
         **{name: asked[name] for name in plain if name in asked},
         reasoner=decides,
         writer=writes,
-        treatments=(*asked.get("treatments", ()), *_treatments_of(asked, world)),
+        treatments=asked.get("treatments", ()),
         parameters=_parameters(world, asked, given),
         keep=listed(asked["keep"]) if "keep" in asked else (),
     )
@@ -456,13 +452,3 @@ def _parameters(world: Any, asked: Given, given: Given) -> Given:
 
     of_line = named_values(asked["parameters"]) if "parameters" in asked else {}
     return {**given, **of_file, **of_line}
-
-
-def _treatments_of(asked: Given, world: Any) -> Iterable[Any]:
-    """Return the treatments of a file, if one is named."""
-    if "treatment_file" not in asked:
-        return ()
-
-    from prism.worlds._treatment_tables import read_treatment_file
-
-    return read_treatment_file(asked["treatment_file"], _class_of(world))

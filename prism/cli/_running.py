@@ -144,7 +144,8 @@ def tell(outcome: Outcome[Any], *, as_json: bool) -> None:
     """Print the results of a run; as JSON, the content of ``run.json``.
 
     Raises:
-        typer.Exit: With status 1, if the run of a single agent failed.
+        typer.Exit: With status 1, if the run of a single agent failed, or no decision of another
+            run is its model's.
     """
     name = _SHOWN.get(type(outcome.results).__name__)
     shows = import_module(f"prism.cli.{name or '_results'}")
@@ -156,7 +157,7 @@ def tell(outcome: Outcome[Any], *, as_json: bool) -> None:
         if "spent" in outcome.summary:
             for line in spent_lines(outcome.summary["spent"]):
                 say(line)
-    if name is not None and shows.has_failed(outcome.results):
+    if shows.has_failed(outcome.results if name else outcome.summary):
         raise typer.Exit(1)
 
 

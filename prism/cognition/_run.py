@@ -21,7 +21,7 @@ from prism.cognition._cycle import CognitiveResults, Cycle, lost_calls, reason_t
 from prism.cognition._memory._memory import Memory, document_of
 from prism.cognition._memory._values import to_json
 from prism.cognition._paging import Paged
-from prism.errors import FieldValueError, InputError, PrismError, ReplayError
+from prism.errors import FieldValueError, InputError, ReplayError
 from prism.files._durable import write_durably
 from prism.runlog import ReplayWriter, SimulatedClock
 from prism.runlog._recorded import _events
@@ -120,13 +120,6 @@ class Cycles(Alone):
             else:
                 self._go_on(agent.kept)
             yield
-        except PrismError:
-            # it would only fail again: the folder goes, and with it what is in it
-            if is_new and agent.last is None:
-                agent.memory.close()
-                for file in self._own_files():
-                    file.unlink(missing_ok=True)
-            raise
         finally:
             agent.memory.close()
 
@@ -200,19 +193,11 @@ class Cycles(Alone):
         if self.agent.folder is None:
             return Memory.in_memory(self._run.recorded_memory())
 
-        *_, own = self._own_files()
-        memory = Memory.open(own, backups=0)
+        memory = Memory.open(self.agent.folder / "memory.json", backups=0)
         if is_new:
             memory.replace(self._run.recorded_memory())
             memory.commit()
         return memory
-
-    def _own_files(self) -> Iterator[Path]:
-        """Yield what a run writes into its folder; of a repeated one, its memory is the last."""
-        if self.agent.folder is not None:
-            yield self.agent.folder / _name(None)
-            if self._run.is_repeatable:
-                yield self.agent.folder / "memory.json"
 
     def _keep(self, after: int | None) -> None:
         """Keep a copy of the memory as it is after a round, if the run is kept."""

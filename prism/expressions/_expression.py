@@ -15,17 +15,12 @@ from types import NoneType
 from typing import Any
 
 from prism.expressions._budget import Budget, ExpressionError
-from prism.expressions._dialects import PYTHON, Dialect
-from prism.expressions._operators import ARGUMENTS, BINARY, COMPARISONS, FUNCTIONS, METHODS, UNARY
+from prism.expressions._operators import BINARY, COMPARISONS, FUNCTIONS, METHODS, UNARY
 
 MAX_CHARACTERS = 1000
 MAX_DEPTH = 100
 
 _CONSTANTS = (str, int, float, NoneType)
-
-
-class MalformedError(ExpressionError):
-    """A text is not an expression of the language."""
 
 
 class UnknownNameError(ExpressionError):
@@ -58,24 +53,20 @@ class Expression:
 
     Args:
         source: The expression, at most 1,000 characters.
-        dialect: What it may contain in addition.
 
     Raises:
         ExpressionError: If it is not an expression, or uses something that is not allowed.
 
     Attributes:
         source: The expression.
-        dialect: What it may have in addition.
         names: The variables that it names.
     """
 
-    __slots__ = ("_closure", "dialect", "names", "source")
+    __slots__ = ("_closure", "names", "source")
 
-    def __init__(self, source: str, dialect: Dialect = PYTHON) -> None:
-        tree = _parsed(source, dialect)
+    def __init__(self, source: str) -> None:
         self.source: str = source
-        self.dialect: Dialect = dialect
-        self.names: frozenset[str] = frozenset(_checked(tree))
+        self.names: frozenset[str] = frozenset(_checked(_parsed(source)))
         # made when it is first needed: a file may have thousands
         self._closure: _Closure | None = None
 
@@ -104,7 +95,7 @@ class Expression:
             ExpressionError: If the expression fails.
         """
         if self._closure is None:
-            self._closure = _closure(_parsed(self.source, self.dialect))
+            self._closure = _closure(_parsed(self.source))
         try:
             return self._closure(_Run(variables, budget or Budget()))
         except ExpressionError:
@@ -113,34 +104,30 @@ class Expression:
             raise ExpressionError(f"{type(error).__name__}: {_first_line(error)}") from None
 
     def __eq__(self, other: object) -> bool:
-        """Compare source and dialect."""
-        if not isinstance(other, Expression):
-            return NotImplemented
-        return (self.source, self.dialect) == (other.source, other.dialect)
+        """Compare the sources."""
+        return isinstance(other, Expression) and self.source == other.source
 
     def __hash__(self) -> int:
         """Hash the source."""
         return hash(self.source)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Copy and pickle by source and dialect."""
-        return Expression, (self.source, self.dialect)
+        """Copy and pickle by source."""
+        return Expression, (self.source,)
 
 
 # Reading
 
 
-def _parsed(source: str, dialect: Dialect) -> ast.expr:
+def _parsed(source: str) -> ast.expr:
     if len(source) > MAX_CHARACTERS:
         raise ExpressionError(f"has more than {MAX_CHARACTERS:,} characters")
 
     try:
-        return dialect.read(ast.parse(dialect.to_python(source).strip(), mode="eval").body)
-    except ExpressionError:
-        raise
+        return ast.parse(source.strip(), mode="eval").body
     except (SyntaxError, ValueError) as error:
         problem = error.msg if isinstance(error, SyntaxError) else _first_line(error)
-        raise MalformedError(f"is not an expression: {problem}") from None
+        raise ExpressionError(f"is not an expression: {problem}") from None
     except (RecursionError, MemoryError):
         raise ExpressionError("is nested too deeply") from None
 
@@ -195,9 +182,7 @@ def _parts_of_subscript(node: ast.Subscript) -> list[ast.expr]:
 
 
 def _parts_of_call(node: ast.Call) -> list[ast.expr]:
-    owner = _owner(node.func)
-    _require_arguments(node)
-    return [*owner, *node.args, *map(_value_of, node.keywords)]
+    return [*_owner(node.func), *node.args, *map(_value_of, node.keywords)]
 
 
 _PARTS: Mapping[type[ast.expr], Callable[[Any], list[ast.expr]]] = {
@@ -237,18 +222,6 @@ def _require_method(name: str) -> None:
         raise ExpressionError(
             f"uses .{name}, which expressions do not have; they have {', '.join(sorted(METHODS))}"
         )
-
-
-def _require_arguments(node: ast.Call) -> None:
-    name = node.func.attr if isinstance(node.func, ast.Attribute) else ast.unparse(node.func)
-    least, most = ARGUMENTS[name]
-    count = len(node.args) + len(node.keywords)
-    if least <= count and (most is None or count <= most):
-        return
-
-    limits = f"{least} or more" if most is None else f"{least} to {most}"
-    given = (least or "none") if least == most else limits
-    raise ExpressionError(f"calls {name}() with the wrong number of arguments: give {given}")
 
 
 def _value_of(keyword: ast.keyword) -> ast.expr:

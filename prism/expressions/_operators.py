@@ -32,14 +32,6 @@ def _require_small(bits: int) -> None:
         raise OverflowError(f"the result could have more than {MAX_BITS:,} bits")
 
 
-class Join(ast.operator):
-    """Python's ``+``, which also joins lists."""
-
-
-class JoinAsText(ast.operator):
-    """ECMAScript's ``+``, which turns a number beside a text into a text."""
-
-
 def _plus(budget: Budget, left: Any, right: Any) -> Any:
     if isinstance(left, str) and isinstance(right, str):
         budget.spend(len(left) + len(right))
@@ -47,27 +39,6 @@ def _plus(budget: Budget, left: Any, right: Any) -> Any:
         _require_numbers("+", left, right)
 
     return left + right
-
-
-def _join(budget: Budget, left: Any, right: Any) -> Any:
-    if isinstance(left, list) and isinstance(right, list):
-        return budget.make(left + right)
-    return _plus(budget, left, right)
-
-
-def _join_as_text(budget: Budget, left: Any, right: Any) -> Any:
-    if isinstance(left, str) and isinstance(right, (int, float)):
-        right = _as_ecmascript(right)
-    elif isinstance(right, str) and isinstance(left, (int, float)):
-        left = _as_ecmascript(left)
-
-    return _plus(budget, left, right)
-
-
-def _as_ecmascript(number: float) -> str:
-    if isinstance(number, bool):
-        return str(number).lower()
-    return str(int(number)) if number == int(number) else repr(number)
 
 
 def _of_numbers(sign: str, function: Callable[[Any, Any], Any]) -> Operator:
@@ -100,8 +71,6 @@ def _power(base: Any, exponent: Any) -> Any:
 BINARY: Mapping[type[ast.AST], Operator] = MappingProxyType(
     {
         ast.Add: _plus,
-        Join: _join,
-        JoinAsText: _join_as_text,
         ast.Sub: _of_numbers("-", operator.sub),
         ast.Mult: _of_numbers("*", _times),
         ast.Div: _of_numbers("/", operator.truediv),
@@ -232,15 +201,3 @@ METHODS: Mapping[str, tuple[type, Callable[..., Any]]] = MappingProxyType(
     }
 )
 """Methods that only look, each with the one type that has it."""
-
-ARGUMENTS: Mapping[str, tuple[int, int | None]] = MappingProxyType(
-    {
-        **dict.fromkeys(("abs", "len"), (1, 1)),
-        **dict.fromkeys(("bool", "float", "int", "str", "strip"), (0, 1)),
-        **dict.fromkeys(("max", "min"), (1, None)),
-        **dict.fromkeys(("get", "round"), (1, 2)),
-        **dict.fromkeys(("items", "keys", "values", "lower", "upper"), (0, 0)),
-        **dict.fromkeys(("endswith", "startswith"), (1, 3)),
-    }
-)
-"""How many arguments each function and method takes: at least, and at most if there is a limit."""

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import sys
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from importlib import import_module
-from io import FileIO, RawIOBase
+from io import RawIOBase
 from os import PathLike
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import BinaryIO, Protocol
 
-from prism.errors import InputError, MissingExtraError
+from prism.errors import InputError
 
 LOG_NAME = "events.jsonl"
 """Name of the log in the folder of a run."""
 
-LOG_NAMES = (LOG_NAME, f"{LOG_NAME}.zst", f"{LOG_NAME}.gz")
+LOG_NAMES = (LOG_NAME, f"{LOG_NAME}.gz")
 """Names that the log may have, plain or compressed."""
 
 BLOCK_BYTES = 8 << 20
@@ -28,7 +27,7 @@ CUT_OFF = "is where the compressed data is cut off"
 DAMAGED = "contains damaged compressed data; nothing after it can be read"
 TOO_LONG = f"is longer than {BLOCK_BYTES:,} bytes and is left out"
 
-_GZIP_MAGIC, _ZSTD_MAGIC = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+_GZIP_MAGIC = b"\x1f\x8b"
 _GZIP_WINDOW = 31
 _PACKED_BYTES = 64 << 10
 _MOST_NAMED = 3
@@ -55,8 +54,8 @@ def locate_log(path: PathLike[str] | str) -> Path:
     """Return the path of the log of a run.
 
     Args:
-        path: The log, plain or compressed with gzip or zstd, or the folder of the run; ``-`` is
-            standard input.
+        path: The log, plain or compressed with gzip, or the folder of the run; ``-`` is standard
+            input.
 
     Raises:
         InputError: If there is no such file, or no log in the folder.
@@ -73,7 +72,7 @@ def locate_log(path: PathLike[str] | str) -> Path:
 
     if not found.is_file():
         raise InputError(
-            f"holds no {LOG_NAME}, plain, .zst or .gz: give the folder of a run, or its log",
+            f"holds no {LOG_NAME}, plain or .gz: give the folder of a run, or its log",
             path=given,
         )
 
@@ -91,8 +90,8 @@ def read_blocks(
 ) -> Iterator[Block]:
     """Yield a log in blocks of whole lines, with few of them in memory.
 
-    A file that starts with the first bytes of gzip or zstd is decompressed, whatever its name. A
-    log that is still being written is read up to its current end. A pipe is read to its end, once.
+    A file that starts with the first bytes of gzip is decompressed, whatever its name. A log that
+    is still being written is read up to its current end. A pipe is read to its end, once.
 
     Args:
         path: The log.
@@ -106,7 +105,6 @@ def read_blocks(
 
     Raises:
         InputError: If the file cannot be opened or read.
-        MissingExtraError: If it is compressed with zstd, and the extra ``zstd`` is not installed.
     """
     try:
         with path.open("rb", buffering=0) as file:
@@ -120,34 +118,7 @@ def read_blocks(
 def unpacked(file: RawIOBase | BinaryIO, most: int = sys.maxsize) -> _Source:
     """Return a reader of a file's bytes, up to a limit, decompressed if necessary."""
     source = _Peeked(file, most)
-    make = next((each for magic, each in _UNPACKERS if source.start.startswith(magic)), None)
-    return source if make is None else Unpacked(source, make)
-
-
-def zstd() -> Any:
-    """Return the module that reads and writes zstd.
-
-    Raises:
-        MissingExtraError: If it is not installed.
-    """
-    name = "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"
-    try:
-        return import_module(name)
-    except ModuleNotFoundError as error:
-        # the error may name only the package around it
-        raise MissingExtraError("runlog", name, extra="zstd") from error
-
-
-class ZstdFile(FileIO):
-    """A log written in frames of zstd, one for each write."""
-
-    def write(self, data: Any, /) -> int:
-        """Write bytes as one complete frame."""
-        left = memoryview(zstd().compress(bytes(data)))
-        while left:
-            left = left[super().write(left) :]
-
-        return len(data)
+    return Unpacked(source) if source.start == _GZIP_MAGIC else source
 
 
 class _Source(Protocol):
@@ -166,8 +137,8 @@ class _Peeked:
 
     def __init__(self, file: RawIOBase | BinaryIO, most: int) -> None:
         self.start = b""
-        while len(self.start) < len(_ZSTD_MAGIC) and (
-            more := file.read(len(_ZSTD_MAGIC) - len(self.start))
+        while len(self.start) < len(_GZIP_MAGIC) and (
+            more := file.read(len(_GZIP_MAGIC) - len(self.start))
         ):
             self.start += more
 
@@ -192,61 +163,21 @@ class _Peeked:
         return found
 
 
-class _ZstdUnpacker:
-    """Decompresses a frame of zstd, with the interface of zlib's objects."""
-
-    def __init__(self) -> None:
-        self._unpacker = zstd().ZstdDecompressor()
-        self.unconsumed_tail = b""
-
-    @property
-    def eof(self) -> bool:
-        """Whether the frame has ended."""
-        return bool(self._unpacker.eof)
-
-    @property
-    def unused_data(self) -> bytes:
-        """The data after its end."""
-        return bytes(self._unpacker.unused_data)
-
-    def decompress(self, packed: bytes, most: int) -> bytes:
-        """Return some of the decompressed data."""
-        if self.eof:
-            return b""
-
-        takes = self._unpacker.needs_input
-        self.unconsumed_tail = b"" if takes else packed
-        try:
-            data: bytes = self._unpacker.decompress(packed if takes else b"", most)
-        except zstd().ZstdError as error:
-            raise zlib.error(str(error)) from None
-
-        return data
-
-
-_UNPACKERS = (
-    (_GZIP_MAGIC, lambda: zlib.decompressobj(_GZIP_WINDOW)),
-    (_ZSTD_MAGIC, _ZstdUnpacker),
-)
-
-
 class Unpacked:
     """The decompressed bytes of a compressed file.
 
     Args:
-        file: The file.
-        make: Makes the decompressor of one of its parts, of which there may be several.
+        file: The file, which may have several parts.
 
     Attributes:
         fault: Why there are no more bytes, unless the file has ended normally.
     """
 
-    def __init__(self, file: _Peeked, make: Callable[[], Any]) -> None:
+    def __init__(self, file: _Peeked) -> None:
         self.fault: str | None = None
         self._file = file
         self._packed = b""
-        self._make = make
-        self._unpacker = make()
+        self._unpacker = zlib.decompressobj(_GZIP_WINDOW)
 
     def readinto(self, buffer: memoryview, /) -> int:
         """Fill the start of a buffer; return the number of bytes, 0 at the end."""
@@ -266,10 +197,10 @@ class Unpacked:
     def _unpack(self, most: int) -> bytes:
         # Compressed logs may have been concatenated, so another one may follow.
         if self._unpacker.eof and self._packed:
-            self._unpacker = self._make()
+            self._unpacker = zlib.decompressobj(_GZIP_WINDOW)
 
         try:
-            data: bytes = self._unpacker.decompress(self._packed, most)
+            data = self._unpacker.decompress(self._packed, most)
         except zlib.error:
             self.fault = DAMAGED
             return b""

@@ -12,7 +12,7 @@ from typing import Any, get_args
 
 import orjson
 
-from prism.errors import DeclinedError, InputError, ReplayError
+from prism.errors import InputError, ReplayError
 from prism.runlog._reader import locate_log, read_blocks
 from prism.runlog._writer import writable
 from prism.statechart import Cost, Decision, Question, TextCall, Written, identify
@@ -55,7 +55,7 @@ class RecordedAnswers(EarlierAnswers):
     model), all questions are left to the router.
 
     Args:
-        log: The log, plain or compressed with gzip or zstd, or the folder of the run.
+        log: The log, plain or compressed with gzip, or the folder of the run.
         verbatim: Report answers exactly as in the log; by default their source is ``replay``.
         of: The events to keep.
 
@@ -154,7 +154,7 @@ class RecordedAnswers(EarlierAnswers):
             return True
 
         same = prompt_hash()
-        # logs of earlier versions have none, and a policy gets no prompt
+        # a policy gets no prompt
         if "prompt_hash" in recorded[0] and same is not None and recorded[0]["prompt_hash"] != same:
             return True
 
@@ -223,7 +223,6 @@ class RecordedAnswers(EarlierAnswers):
 
         recorded.popleft()
         text_id = event.get("text_id") if self._verbatim else None
-        # logs of earlier versions do not say what was cut
         was_cut = event.get("cut", False)
         return replace(self._written(call, event, what), text_id=text_id, was_cut=was_cut)
 
@@ -231,9 +230,7 @@ class RecordedAnswers(EarlierAnswers):
         """Return the result of a call from the log."""
         text, source, reason = event["text"], event["source"], event["reason"]
         cost = _cost_of(event)
-        # logs of earlier versions have the reason alone
-        by_reason = (reason or "").partition(":")[0] == DeclinedError.__name__
-        was_declined = event.get("declined", by_reason)
+        was_declined = event.get("declined", False)
         if source == "failed":
             return Written(text, source, None, reason, cost, was_declined=was_declined)
         if source in _TAKEN_INSTEAD:

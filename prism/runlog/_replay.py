@@ -54,7 +54,7 @@ class ReplayReasoner(_Replaying, BaseReasoner):
     get their answers in the order of the log.
 
     Args:
-        log: The log, plain or compressed with gzip or zstd, or the folder of the run.
+        log: The log, plain or compressed with gzip, or the folder of the run.
         verbatim: Report decisions exactly as in the log, so that the repeated run writes the same
             bytes. By default their source is ``replay``.
         logger: A structlog logger for the decisions.
@@ -105,7 +105,7 @@ class ReplayWriter(_Replaying, BaseWriter):
     calls get their texts in the order of the log, including failures.
 
     Args:
-        log: The log, plain or compressed with gzip or zstd, or the folder of the run.
+        log: The log, plain or compressed with gzip, or the folder of the run.
         verbatim: Report texts exactly as in the log, so that the repeated run writes the same
             bytes. By default their source is ``replay``.
         logger: A structlog logger for the texts.

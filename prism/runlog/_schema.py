@@ -1,23 +1,14 @@
-"""The published schema of a run log: a JSON Schema, and the page that defines it.
-
-``python -m prism.runlog._schema docs`` writes both into the documentation.
-"""
+"""The published schema of a run log, as a JSON Schema."""
 
 from __future__ import annotations
 
-import argparse
-import json
 import re
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
-from prism.runlog._events import COMMON, EVENTS, PAGE
+from prism.runlog._events import COMMON, EVENTS
 from prism.runlog._keys import WORLD_EVENTS, Event, Key
 from prism.telemetry import events
-
-SCHEMA_NAME = "events.schema.json"
-PAGE_NAME = "reference/events.md"
 
 
 def json_schema(*, strict: bool = False) -> dict[str, Any]:
@@ -48,18 +39,6 @@ def json_schema(*, strict: bool = False) -> dict[str, Any]:
     }
 
 
-def write(folder: Path) -> None:
-    """Write the JSON Schema and the page into a folder.
-
-    Raises:
-        OSError: If it cannot be written.
-    """
-    schema = json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n"
-    (folder / SCHEMA_NAME).write_text(schema, encoding="utf-8")
-    (folder / PAGE_NAME).parent.mkdir(exist_ok=True)
-    (folder / PAGE_NAME).write_bytes(PAGE.read_bytes())
-
-
 def _event_schema(event: Event, *, strict: bool) -> dict[str, Any]:
     if not strict:
         return {"title": event.name, "description": event.meaning, **_object(event.keys)}
@@ -73,9 +52,3 @@ def _object(keys: Iterable[Key]) -> dict[str, Any]:
         "required": [key.name for key in found if key.required],
         "properties": {key.name: {"description": key.meaning, **key.schema} for key in found},
     }
-
-
-if __name__ == "__main__":
-    _parser = argparse.ArgumentParser(prog="python -m prism.runlog._schema", description=__doc__)
-    _parser.add_argument("folder", type=Path, help="where to write them")
-    write(_parser.parse_args().folder)

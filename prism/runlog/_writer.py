@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequenc
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from io import BufferedWriter
 from os import PathLike
 from pathlib import Path
 from reprlib import repr as brief
@@ -18,7 +17,6 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Self, cast
 import orjson
 
 from prism.files._durable import lock
-from prism.runlog._reader import ZstdFile, zstd
 from prism.telemetry._loggers import Frame, Tell, tell_whole
 
 if TYPE_CHECKING:  # structlog loads asyncio and rich, which readers of logs do not need
@@ -207,8 +205,7 @@ class RunLog:
     instead of in blocks.
 
     Args:
-        path: File to write; it must not exist yet. It is compressed if its name ends in ``.zst``,
-            which needs the extra ``zstd``.
+        path: File to write; it must not exist yet.
         clock: The simulated clock; None for real time.
         keep: Continue an existing log after this many bytes; the rest is cut off. A function is
             called once the log is locked against other processes.
@@ -230,7 +227,8 @@ class RunLog:
     ) -> None:
         self.path: Path = Path(path)
         self._clock = clock or _RealTime()
-        self._file = _opened(self.path, "xb" if keep is None else "r+b")
+        mode = "xb" if keep is None else "r+b"
+        self._file = cast(BinaryIO, self.path.open(mode, buffering=_BUFFER_BYTES))
         try:
             lock(self._file)
             if keep is not None:
@@ -370,15 +368,6 @@ def writable(value: Any) -> Any:
         return brief(value).encode("utf-8", "backslashreplace").decode()
 
     return value
-
-
-def _opened(path: Path, mode: str) -> BinaryIO:
-    if path.suffix != ".zst":
-        return cast(BinaryIO, path.open(mode, buffering=_BUFFER_BYTES))
-
-    # reports a missing extra before the file is created
-    zstd()
-    return BufferedWriter(ZstdFile(path, mode), _BUFFER_BYTES)
 
 
 def is_being_written(path: Path) -> bool | None:

@@ -10,14 +10,13 @@ from prism._lazy import lazy_names
 if TYPE_CHECKING:
     from prism.runs._folder import RunFolder
     from prism.runs._options import PolicyOptions, ReplayOptions, WriterOptions
-    from prism.runs._rounds import LiveTable, RoundFrames
+    from prism.runs._rounds import RoundFrames
     from prism.runs._running import Observer, Outcome
     from prism.runs._status import RunState, RunStatus, find_runs, run_status
 else:
     __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
-    "LiveTable",
     "Observer",
     "Outcome",
     "PolicyOptions",

@@ -62,7 +62,7 @@ class Checkpoint:
             return None
 
         number, config, *others = orjson.loads(body)
-        return cls(number, json.loads(config) if isinstance(config, str) else config, *others)
+        return cls(number, json.loads(config), *others)
 
 
 class Checkpoints:

@@ -10,14 +10,16 @@ from pathlib import Path
 from shutil import copyfileobj, rmtree
 from typing import Any, Self
 
+import orjson
+
 from prism._version import __version__
 from prism.errors import InputError, PrismError, SimulationError, TooManyFallbacksError
 from prism.files import parse_json
 from prism.files._durable import make_folder, replacing, write_durably
 from prism.llm._credentials import without_hosts
 from prism.runlog import RunLog, SimulatedClock
-from prism.runlog._prompts import PROMPTS_NAME, PromptLog
-from prism.runlog._reader import LOG_NAME, LOG_NAMES
+from prism.runlog._prompts import PROMPTS_NAME, PromptLog, read_prompts
+from prism.runlog._reader import LOG_NAME, LOG_NAMES, read_blocks
 from prism.runlog._recorded import UnfinishedAnswers
 from prism.runs._checkpoints import DEFAULT_SECONDS_BETWEEN, FOLDER_NAME, Checkpoint, Checkpoints
 from prism.runs._documents import DOCUMENTS_NAME
@@ -130,7 +132,8 @@ class RunFolder:
 
         Yields:
             A logger that writes to the log. A new run that raises an error of prism in its first
-            round leaves nothing behind, since it would fail again, unless its model failed.
+            round leaves nothing behind, since it would fail again, unless its model has answered
+            or failed.
 
         Raises:
             InputError: If it cannot be written, another process is writing it, or the run was begun
@@ -139,14 +142,14 @@ class RunFolder:
         self._config, self._charts = config, charts
         self._is_repeatable = is_repeatable
         self._keeps_prompts = keeps_prompts
-        self._checkpoints.log = self.path / log_name(config)
         self._log = self._open_log(clock)
         try:
             with self._log, self._recording(clock):
                 yield self._log.logger
         except PrismError as error:
             would_fail_again = not isinstance(error, TooManyFallbacksError)
-            if self.is_new and not self._has_rounds and would_fail_again:
+            is_useless = self.is_new and not self._has_rounds and would_fail_again
+            if is_useless and (is_repeatable or not self._holds_answers()):
                 self._checkpoints.discard()
                 _forget(self.path)
             raise
@@ -298,6 +301,17 @@ class RunFolder:
 
             self.faults.append(f"{log}: fits no checkpoint, so it is kept as {aside.name}")
 
+    def _holds_answers(self) -> bool:
+        """Return whether log or prompts hold an answer of a model, which somebody has paid for."""
+        prompts = self.path / PROMPTS_NAME
+        if prompts.exists() and any(True for _ in read_prompts(prompts, on_fault=lambda _: None)):
+            return True
+
+        events = (
+            line for block in read_blocks(self._checkpoints.log) for line in block.data.splitlines()
+        )
+        return any(orjson.loads(line).get("source") == "model" for line in events)
+
     def _opened(self) -> RunLog:
         if self._log is None:
             raise SimulationError(
@@ -309,11 +323,6 @@ class RunFolder:
         told = describe_run(self._config, outcome, self._charts)
         text = json.dumps(told, indent=2, allow_nan=False) + "\n"
         write_durably(self.path / SUMMARY_NAME, text.encode())
-
-
-def log_name(config: Mapping[str, Any]) -> str:
-    """Return the name of the log of a run."""
-    return f"{LOG_NAME}.zst" if config.get("log") == "zstd" else LOG_NAME
 
 
 def problem_of_version(summary: Mapping[str, Any]) -> str | None:
@@ -343,8 +352,9 @@ def _set_prompts_aside(path: Path, *, is_damaged: bool) -> None:
 
 
 def _forget(folder: Path) -> None:
-    for name in (*LOG_NAMES, SUMMARY_NAME, PROMPTS_NAME):
-        (folder / name).unlink(missing_ok=True)
+    memories = folder.glob("memory*.*")
+    for path in (*(folder / name for name in (*LOG_NAMES, SUMMARY_NAME, PROMPTS_NAME)), *memories):
+        path.unlink(missing_ok=True)
     rmtree(folder / DOCUMENTS_NAME, ignore_errors=True)
 
     # if the folder holds anything else, it stays

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import signal
-import sys
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -14,11 +12,9 @@ from contextvars import copy_context
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from threading import Event, Thread, current_thread, main_thread
-from types import FrameType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from prism._faults import Place, calling_place, place_of
+from prism._faults import Place, place_of
 from prism.errors import InputError
 from prism.llm import Model
 from prism.llm._addresses import shown_address
@@ -618,7 +614,7 @@ def _hosts_of(pools: Iterable[Pool[Any]]) -> list[dict[str, Any]]:
 
 ResultT = TypeVar("ResultT")
 
-_Running = tuple[asyncio.AbstractEventLoop, "asyncio.Task[Any] | None", "int | None"]
+_Running = tuple[asyncio.AbstractEventLoop, "asyncio.Task[Any] | None"]
 
 
 def run_to_end(main: Coroutine[Any, Any, ResultT]) -> ResultT:
@@ -633,72 +629,11 @@ def run_to_end(main: Coroutine[Any, Any, ResultT]) -> ResultT:
     results: list[ResultT] = []
 
     async def keep() -> None:
-        # from inside, as asyncio takes Ctrl-C for itself when it begins
-        with _telling_where():
-            results.append(await main)
+        results.append(await main)
 
     # asyncio formats the result of its main coroutine, which takes long for many rounds
     asyncio.run(keep())
     return results[0]
-
-
-QUIET_SECONDS = 2.0
-"""Seconds after Ctrl-C until a run that still goes on says where it is."""
-
-
-def tell_place(what: str, place: Place | None, more: str = "") -> None:
-    """Say, after Ctrl-C, where in the user's code a run is.
-
-    Args:
-        what: What it does there.
-        place: The line; nothing is said if it is not known.
-        more: What follows the line.
-    """
-    if place is not None:
-        sys.stderr.write(f"prism: {what} at {place}: {place.text}{more and '; '}{more}\n")
-
-
-def _tell_still_at(thread: int | None) -> None:
-    place = calling_place(sys._current_frames().get(thread or 0))
-    tell_place("still", place, _ENDS_SOON)
-
-
-_ENDS_SOON = "the run ends after this step, or at once if you press Ctrl-C again"
-
-
-@contextmanager
-def _telling_where() -> Iterator[None]:
-    """Say, some time after Ctrl-C, which line of the user's code a run is still in.
-
-    asyncio ends a run where it waits next, and code that never waits does not let it come there. A
-    second Ctrl-C ends it at once, and is told with the line, too.
-    """
-    before, ended = signal.getsignal(signal.SIGINT), Event()
-    if current_thread() is not main_thread() or not callable(before):
-        yield
-        return
-
-    telling: list[Thread] = []
-
-    def tell() -> None:
-        if not ended.wait(QUIET_SECONDS):
-            _tell_still_at(main_thread().ident)
-
-    def interrupted(number: int, frame: FrameType | None) -> None:
-        if telling:
-            ended.set()
-            tell_place("interrupted", calling_place(frame))
-        else:
-            telling.append(Thread(target=tell, name="prism-interruption", daemon=True))
-            telling[0].start()
-        before(number, frame)
-
-    signal.signal(signal.SIGINT, interrupted)
-    try:
-        yield
-    finally:
-        ended.set()
-        signal.signal(signal.SIGINT, before)
 
 
 def _is_looping() -> bool:
@@ -714,8 +649,7 @@ def _run_apart(main: Coroutine[Any, Any, ResultT]) -> ResultT:
     running: Future[_Running] = Future()
 
     async def noted() -> ResultT:
-        thread = current_thread().ident
-        running.set_result((asyncio.get_running_loop(), asyncio.current_task(), thread))
+        running.set_result((asyncio.get_running_loop(), asyncio.current_task()))
         return await main
 
     with ThreadPoolExecutor(1, "prism-run") as pool:
@@ -723,32 +657,8 @@ def _run_apart(main: Coroutine[Any, Any, ResultT]) -> ResultT:
         try:
             return done.result()
         except KeyboardInterrupt:
-            if not done.done():
-                _interrupt(done, *running.result())
+            loop, task = running.result()
+            if task is not None and not done.done():
+                loop.call_soon_threadsafe(task.cancel)
+            wait([done])
             raise
-
-
-def _interrupt(
-    done: Future[Any],
-    loop: asyncio.AbstractEventLoop,
-    task: asyncio.Task[Any] | None,
-    thread: int | None,
-) -> None:
-    """Cancel a run in another thread, and wait until it has ended; say where it is if it goes on.
-
-    A second Ctrl-C is raised inside the run, since code that never waits is not cancelled.
-    """
-    if task is not None:
-        loop.call_soon_threadsafe(task.cancel)
-    try:
-        if not wait([done], QUIET_SECONDS).done:
-            _tell_still_at(thread)
-        wait([done])
-    except KeyboardInterrupt:
-        place = calling_place(sys._current_frames().get(thread or 0))
-        tell_place("interrupted", place)
-        # loaded only here, as hardly a run needs it
-        from ctypes import c_ulong, py_object, pythonapi
-
-        pythonapi.PyThreadState_SetAsyncExc(c_ulong(thread or 0), py_object(KeyboardInterrupt))
-        raise

@@ -283,7 +283,7 @@ def _nothing_in(log: Path) -> dict[str, Any]:
         InputError: If it begins otherwise, so that it is no log.
     """
     with log.open("rb") as file:
-        if file.read(1) not in (b"", b"{", b"\x28", b"\x1f"):
+        if file.read(1) not in (b"", b"{", b"\x1f"):
             raise InputError("is no log of a run: give its folder or its log", path=log)
 
     return {}

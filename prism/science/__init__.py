@@ -13,17 +13,18 @@ if find_spec("polars") is None:
     raise MissingExtraError("science", "polars")
 
 if TYPE_CHECKING:
-    from prism.runs._policy_file import Cell, Policy, PolicySource, Unidentified
+    from prism.runs._policy_file import Policy
     from prism.science._batch import Batch, batch, read_batch, resume_batch
     from prism.science._batch_door import BatchObserver, BatchRun, BatchStatus
-    from prism.science._calibrate import calibrate
+    from prism.science._calibrate import Calibration, Cell, Unidentified, calibrate
+    from prism.science._choices import PolicySource
     from prism.science._compare import compare
     from prism.science._comparison import ComparedGroup, ComparedRun, Comparison, Difference
     from prism.science._fit import Fit, fit, read_fit, resume_fit
     from prism.science._plan import Configuration, Plan
     from prism.science._policy_tables import policy_probabilities, policy_unidentified
     from prism.science._presets import preset_figures, preset_runs
-    from prism.science._rerun import Parted, Rerun, read_change, rerun, resume_rerun
+    from prism.science._rerun import Parted, Rerun, rerun, resume_rerun
     from prism.science._sensitivity import (
         Sensitivity,
         SensitivityMethod,
@@ -40,6 +41,7 @@ __all__ = [
     "BatchObserver",
     "BatchRun",
     "BatchStatus",
+    "Calibration",
     "Cell",
     "ComparedGroup",
     "ComparedRun",
@@ -64,7 +66,6 @@ __all__ = [
     "preset_figures",
     "preset_runs",
     "read_batch",
-    "read_change",
     "read_fit",
     "read_sensitivity",
     "rerun",

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
 
 from prism.errors import FieldValueError
-from prism.runs._policy_file import ARCHETYPE, Cell, Policy, Unidentified
-from prism.science._choices import Choices, Point, read_choices
+from prism.runs._policy_file import Policy
+from prism.science._choices import ARCHETYPE, Choices, Point, PolicySource, read_choices
 from prism.statechart import Definition, Statechart, social_feed_chart, social_media_chart
 from prism.statechart.states import state_text
 
@@ -21,13 +23,103 @@ LEAST = 10
 """Fewest decisions that identify the probabilities of a cell."""
 
 
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """The choices of one group of agents at one decision point.
+
+    Args:
+        state: The state of the agent.
+        event: The event that opens the question.
+        options: The options, in the chart's order.
+        group: The group; None for all agents together.
+        counts: How often each option was chosen.
+        probabilities: Their shares, which are the maximum-likelihood estimates of a multinomial;
+            None if they are not identified.
+        agents: Number of agents that decided.
+    """
+
+    state: str
+    event: str
+    options: tuple[str, ...]
+    group: str | None
+    counts: tuple[int, ...]
+    probabilities: tuple[float, ...] | None = None
+    agents: int = 0
+
+    @property
+    def n(self) -> int:
+        """Number of decisions."""
+        return sum(self.counts)
+
+
+@dataclass(frozen=True, slots=True)
+class Unidentified:
+    """Something that the decisions do not identify.
+
+    Args:
+        what: ``state``, ``option`` or ``cell``.
+        reason: Why it is not identified.
+        state: The state in which it would be decided.
+        event: The event that opens the question.
+        group: The group of agents.
+        name: The option.
+        n: Number of decisions.
+    """
+
+    what: Literal["state", "option", "cell"]
+    reason: str
+    state: str | None = None
+    event: str | None = None
+    group: str | None = None
+    name: str | None = None
+    n: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """What the decisions of runs say of a policy.
+
+    Args:
+        by: How agents are grouped: by ``archetype``, or by an attribute.
+        least: Fewest decisions that identify a cell.
+        cells: The shares, by group and for all groups together.
+        unidentified: What could not be identified.
+        sources: The runs.
+    """
+
+    by: str
+    least: int
+    cells: tuple[Cell, ...]
+    unidentified: tuple[Unidentified, ...] = ()
+    sources: tuple[PolicySource, ...] = ()
+
+    @property
+    def policy(self) -> Policy:
+        """The policy: the shares of all groups together, wherever they are identified."""
+        counts: dict[str, dict[str, Counter[str]]] = {}
+        for cell in self.cells:
+            if cell.group is None and cell.probabilities is not None:
+                found = counts.setdefault(cell.state, {}).setdefault(cell.event, Counter())
+                found.update(dict(zip(cell.options, cell.counts, strict=True)))
+
+        return Policy(
+            {
+                state: {
+                    event: {option: count / each.total() for option, count in each.items()}
+                    for event, each in events.items()
+                }
+                for state, events in counts.items()
+            }
+        )
+
+
 def calibrate(
     logs: RunLogs,
     *,
     by: str = ARCHETYPE,
     least: int = LEAST,
     charts: Sequence[Statechart[Any]] = (),
-) -> Policy:
+) -> Calibration:
     """Estimate a policy from the decisions of runs.
 
     Its probabilities are the shares of each choice for each state, event and group, which are the
@@ -64,7 +156,7 @@ def calibrate(
         # options that nobody ever chose are already reported for the groups
         cells.append(_cell(point, None, chosen, least)[0])
 
-    return Policy(
+    return Calibration(
         choices.by,
         least,
         tuple(cells),

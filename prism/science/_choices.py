@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -11,12 +11,13 @@ import polars as pl
 from prism.analysis._reading.scanning import read_object
 from prism.errors import InputError
 from prism.runs._config import digest
-from prism.runs._policy_file import ARCHETYPE, PolicySource
 from prism.statechart.reasoner._own_prompts import in_words
 from prism.telemetry.events import AGENT_JOINED, DECISION, RUN_STARTED
 
 if TYPE_CHECKING:
     from prism.analysis import RunLogs
+
+ARCHETYPE = "archetype"
 
 Point = tuple[str, str, tuple[str, ...]]
 """A decision point: state, event and options."""
@@ -24,6 +25,23 @@ Point = tuple[str, str, tuple[str, ...]]
 _NO_RUN = ""
 
 _COLUMNS = ("run", "agent_id", "state", "event", "options", "chosen", "group", "point")
+
+
+@dataclass(frozen=True, slots=True)
+class PolicySource:
+    """A run from which a policy was calibrated.
+
+    Args:
+        run: Its label.
+        log_sha256: SHA-256 of its log.
+        decisions: Number of its decisions that were used.
+        left_out: Number of the other decisions, by the reason for leaving them out.
+    """
+
+    run: str
+    log_sha256: str
+    decisions: int
+    left_out: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

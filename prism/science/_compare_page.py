@@ -17,7 +17,7 @@ from prism.report._figures.page_figures import AXIS, HEIGHT, PAPER, PageFigures,
 from prism.report._sections.kinds import Section
 from prism.science._batch import read_batch
 from prism.science._comparison import IS_SHOWN, SAME, Comparison, Difference
-from prism.science._paper import seeds_of, treatments_of
+from prism.science._paper import seeds_of
 
 _MOST_SEEDS = 24
 _INTERVAL = ("difference", "low", "high")
@@ -209,7 +209,7 @@ def _rounds(comparison: Comparison, figures: PageFigures) -> list[Section]:
 def _treated(comparison: Comparison) -> pl.DataFrame:
     """Return the treatments of a batch, and the rounds in which they come."""
     data = {} if comparison.folder is None else read_batch(comparison.folder).plan.data
-    given = [text for part in (data, *data.get("arm", ())) for text in treatments_of(part)]
+    given = [text for part in (data, *data.get("arm", ())) for text in part.get("treatments", ())]
     parts = [text.partition("@") for text in dict.fromkeys(given)]
     found = [(name, int(number)) for name, _, number in parts if number.isdecimal()]
     shown = [each for each in found if comparison.from_round <= each[1] <= comparison.to_round]

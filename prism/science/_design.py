@@ -148,8 +148,6 @@ def design_of_batch(
 
     names = _factors(batch.plan.data)
     levels = [{name: _level(run, name) for name in names} for run in runs]
-    if ARM not in names and _assigns(folder / runs[0].name):
-        return _in_own_arms(folder, runs, names, levels)
     if not names:
         return None
 
@@ -161,18 +159,6 @@ def design_of_batch(
         notes += _of_agents_left_out(folder / runs[0].name)
 
     return Design(names, tuple(map(Cell, levels, measured)), wanted, notes, folder)
-
-
-def _in_own_arms(
-    folder: Path,
-    runs: Sequence[BatchRun],
-    names: Mapping[str, tuple[Any, ...]],
-    levels: Sequence[Mapping[str, Any]],
-) -> Design | None:
-    """Return the design of a batch whose runs have assigned posts to arms."""
-    told = [(folder / run.name, run.seed) for run in runs]
-    found = in_arms([(each, *run) for each, run in zip(levels, told, strict=True)])
-    return found and replace(found, factors={**found.factors, **names}, folder=folder)
 
 
 def _left_out(batch: Batch) -> tuple[str, ...]:
@@ -280,11 +266,6 @@ def _means(rows: Sequence[Mapping[KeyT, float]]) -> dict[KeyT, float]:
 def text_of(setting: Mapping[str, Any]) -> str:
     """Return levels as a text, such as ``friends=4, tiring=0.2``."""
     return ", ".join(f"{name}={level}" for name, level in setting.items())
-
-
-def _assigns(run: Path) -> bool:
-    """Return whether a run has assigned posts to arms, according to its log."""
-    return _has_log(run) and arms(read_log(run)).height > 0
 
 
 def _of_agents_left_out(run: Path) -> tuple[str, ...]:

@@ -115,9 +115,9 @@ def arranged(batch: Batch) -> Iterator[str]:
         varied = (f"{name} ({', '.join(map(str, values))})" for name, values in vary.items())
         yield f"Varied in every combination: {', '.join(varied)}."
 
-    if common := treatments_of(data):
+    if common := data.get("treatments"):
         yield f"Treatments of all runs: {_in_rounds(common)}."
-    told = {arm["name"]: treatments_of(arm) for arm in data.get("arm", ())}
+    told = {arm["name"]: arm.get("treatments", ()) for arm in data.get("arm", ())}
     if any(told.values()):
         arms = (f"{name} ({_in_rounds(given)})" for name, given in told.items())
         yield f"Arms: {', '.join(arms)}."
@@ -125,12 +125,6 @@ def arranged(batch: Batch) -> Iterator[str]:
 
 def _in_rounds(treatments: Sequence[str]) -> str:
     return ", ".join(each.replace("@", " in round ") for each in treatments) or "no treatment"
-
-
-def treatments_of(settings: Mapping[str, Any]) -> list[str]:
-    """Return the treatments of a plan or an arm, such as ``warning@5``."""
-    tables = (f"{each['kind']}@{each['round']}" for each in settings.get("treatment", ()))
-    return [*settings.get("treatments", ()), *tables]
 
 
 def _network_of(batch: Batch) -> str:

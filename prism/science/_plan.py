@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
-from copy import deepcopy
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from prism.errors import InputError, PrismError
-from prism.files._source import DocumentError, Problems, Source, Where
+from prism.files._source import Problems, Source, Where
 from prism.llm import Model
 from prism.llm._addresses import shown_address
 from prism.llm._settings import from_plain
@@ -23,15 +20,13 @@ from prism.science._measure_names import unknown_measure
 from prism.science._plan_file import (
     FEED,
     VARIED_SETTINGS,
-    limits_of,
     placed,
     plan_path,
     require_plan,
 )
 from prism.social import Feed, Parameters
-from prism.worlds import Run, Treatment, World
+from prism.worlds import Run, World
 from prism.worlds._addresses import address_of, load_world
-from prism.worlds._treatment_tables import read_treatments
 
 PlanT = TypeVar("PlanT", bound="Plan")
 
@@ -82,7 +77,7 @@ class Plan:
 
     @classmethod
     def from_file(cls, path: Path | str) -> Self:
-        """Read a plan from a TOML file, or one that comes with prism by name, such as ``herd``.
+        """Read a plan from a TOML file, or one that comes with prism by name, such as ``rumour``.
 
         Relative paths in the plan are relative to its folder.
 
@@ -91,11 +86,7 @@ class Plan:
         """
         found = plan_path(path)
         file = Source.read(found, "toml")
-        try:
-            plan = cls(file.value, file)
-        except DocumentError as error:
-            raise _with_those_of_runs(error, cls, file, found.parent) from None
-
+        plan = cls(file.value, file)
         return replace(plan, data=placed(plan.data, found.parent))
 
     @property
@@ -192,32 +183,31 @@ class Plan:
             **{key: settings[key] for key in _OF_RUNS if key in settings},
         }
         world = settings.get("world", FEED)
-        if treatments := _treatments(self, configuration):
-            given["treatments"] = treatments
+        if "treatments" in settings:
+            given["treatments"] = tuple(settings["treatments"])
         of_feed = {name: settings[key] for key, name in _OF_FEED.items() if key in settings}
         given["parameters"] = {**of_feed, **configuration.parameters}
 
         return Run(world, **given)
 
     def check(self, configurations: Sequence[Configuration] = ()) -> None:
-        """Check the configurations before any run begins, and report all problems together.
+        """Check the configurations before any run begins.
 
         Args:
             configurations: The configurations to check; by default all.
 
         Raises:
-            InputError: If there are problems; the message names lines and keys if the plan is a
-                file.
+            InputError: If one is impossible; the message names line and key if the plan is a file.
         """
-        problems = _PlanProblems(self.source)
+        chosen = configurations or self.configurations()
         tried: set[str] = set()
-        for each in configurations or self.configurations():
+        for each in chosen:
             is_new = (kind := _kind_of(each)) not in tried
             tried.add(kind)
-            # a problem of the plan itself occurs in every configuration
-            _Trial(self, problems).look_at(each, is_new=is_new)
+            _require_run(self, each, is_new=is_new)
 
-        _look_at_measures(self, configurations or self.configurations(), problems)
+        problems = Problems(self.source)
+        _look_at_measures(self, chosen, problems)
         problems.raise_if_any()
 
     def to_dict(self) -> dict[str, Any]:
@@ -236,59 +226,6 @@ class Plan:
     def source(self) -> Source:
         """Its contents, with the line of each part if it was read from a file."""
         return Source.of(self.data) if self.file is None else replace(self.file, value=self.data)
-
-
-class _PlanError(DocumentError):
-    """A plan cannot be carried out."""
-
-    def __str__(self) -> str:
-        """Return a single problem of a file in the form that several have."""
-        (first, *others) = self.problems
-        return super().__str__() if others or not first.path else str(first)
-
-
-class _PlanProblems(Problems):
-    error_class = _PlanError
-
-
-def _with_those_of_runs(
-    error: DocumentError, cls: type[Plan], file: Source, folder: Path
-) -> DocumentError:
-    """Return an error about a plan with the problems of its runs, as far as these can be tried."""
-    rest = deepcopy(file.value)
-    problems = _PlanProblems(file)
-    for each in error.problems:
-        problems.take(each)
-        _leave_out(rest, [name or int(number) for name, number in _KEY.findall(each.key)])
-
-    # without these, other problems may be consequences
-    if all(file.value.get(key) == rest.get(key) for key in ("world", "preset", "rounds")):
-        with suppress(PrismError):
-            plan = cls(rest, file)
-            try:
-                replace(plan, data=placed(plan.data, folder)).check()
-            except DocumentError as more:
-                for each in more.problems:
-                    problems.take(each)
-
-    return _PlanError(problems.errors)
-
-
-_KEY = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
-"""A part of a problem's key: a name, or a number in brackets."""
-
-
-def _leave_out(data: Any, where: Sequence[str | int]) -> None:
-    """Remove the value at a place of a document; of one in a list, the list."""
-    if where and isinstance(where[-1], int):
-        where = where[:-1]
-    for part in where[:-1]:
-        try:
-            data = data[part]
-        except (KeyError, IndexError, TypeError):
-            return
-    if where and isinstance(data, dict):
-        data.pop(where[-1], None)
 
 
 def is_of_feed(plan: Plan) -> bool:
@@ -362,10 +299,9 @@ def _configuration(
 ) -> Configuration:
     common = {key: value for key, value in data.items() if key not in _OF_PLAN}
     own = {key: value for key, value in arm.items() if key not in ("name", "parameters")}
-    # an arm adds to the treatments of all arms
-    for key in ("treatments", "treatment"):
-        if key in own:
-            own[key] = [*common.get(key, ()), *own[key]]
+    if "treatments" in own:
+        # an arm adds to the treatments of all arms
+        own["treatments"] = [*common.get("treatments", ()), *own["treatments"]]
     if "reasoner" in own:
         own["reasoner"] = {**common.get("reasoner", {}), **own["reasoner"]}
 
@@ -399,20 +335,6 @@ def _reasoner(settings: Mapping[str, Any]) -> Model | PolicyOptions | None:
         raise InputError("needs the name of a model, as the server lists it", field="reasoner")
 
     return Model.of(given.pop("model"), **given)
-
-
-def _treatments(plan: Plan, configuration: Configuration) -> tuple[str | Treatment, ...]:
-    settings = configuration.settings
-    problems = Problems(plan.source)
-    tables = read_treatments(
-        settings.get("treatment", ()),
-        _world_of(settings),
-        problems,
-        partial(_of_treatment, plan, configuration, "treatment"),
-    )
-    problems.raise_if_any()
-
-    return (*settings.get("treatments", ()), *tables)
 
 
 def _name_of(arm: Mapping[str, Any], varied: Mapping[str, Any]) -> str:
@@ -457,105 +379,61 @@ def _kind_of(configuration: Configuration) -> str:
 
 
 _KEYS_OF_FIELDS: Mapping[str | None, str] = {"ticks_per_round": "ticks", None: "world"}
-_LEFT_OUT = ("preset", "reasoner", "agents", "posts", "keep", "rounds", "ticks")
-"""Settings without which the rest of a run can still be checked."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Trial:
-    """Tries out the configurations of a plan, and collects the problems of their runs."""
+def _require_run(plan: Plan, configuration: Configuration, *, is_new: bool) -> None:
+    """Refuse a configuration whose run is impossible, at its place in the plan.
 
-    plan: Plan
-    problems: Problems
-
-    def look_at(self, configuration: Configuration, *, is_new: bool) -> None:
-        """Note all problems of a configuration.
-
-        Args:
-            configuration: The configuration.
-            is_new: Whether to set up a run as well, since it is the first of its kind.
-        """
-        plan = self.plan
-        try:
-            options = plan.options(configuration, plan.seeds[0])
-            if is_new:
-                self._treat(configuration, options)
-        except InputError as error:
-            if isinstance(error, DocumentError) and self._is_of_plan(error):
-                for problem in error.problems:
-                    self.problems.take(problem)
-                return
-
-            where = self._note(configuration, error)
-            # check again without this one, since there may be more problems
-            if (left := _without(configuration, str(where[-1]))) is not None:
-                self.look_at(left, is_new=is_new)
-        except PrismError as error:
-            self.problems.add(_keys_in(plan, configuration, "world"), str(error))
-
-    def _is_of_plan(self, error: InputError) -> bool:
-        """Return whether an error is in the plan itself, not in a file that it names."""
-        file = self.plan.source.path
-        return error.path is None or (file is not None and Path(error.path) == Path(file))
-
-    def _note(self, configuration: Configuration, error: InputError) -> Where:
-        """Note an error in a run's options, and return its location in the plan."""
-        if self._is_of_plan(error):
-            where, problem = _keys_of(self.plan, error, configuration), error.problem
-            if where[0] == "bounds" and len(where) > 1:
-                problem = self._of_end(str(where[1]), configuration) or problem
+    Args:
+        plan: The plan.
+        configuration: The configuration.
+        is_new: Whether to set up a run as well, since it is the first of its kind.
+    """
+    try:
+        options = plan.options(configuration, plan.seeds[0])
+        treated = _impossible_treatment(options) if is_new else None
+    except InputError as error:
+        file = plan.source.path
+        # an error in a file that the plan names says where in that file it is
+        if error.path is None or (file is not None and Path(error.path) == Path(file)):
+            where, problem = _keys_of(plan, error, configuration), error.problem
         else:
-            where = _keys_of_file(self.plan, str(error.path), configuration)
-            problem = str(error)
-        self.problems.add(where, problem)
+            where, problem = _keys_of_file(plan, str(error.path), configuration), str(error)
+        raise plan.source.error(problem, where) from None
+    except PrismError as error:
+        where = _keys_in(plan, configuration, "world")
+        raise plan.source.error(str(error), where) from None
 
-        return where
+    if treated is not None:
+        place, problem = treated
+        raise plan.source.error(problem, _of_treatment(plan, configuration, place))
 
-    def _of_end(self, name: str, configuration: Configuration) -> str | None:
-        """Return what is wrong with an end of a bound, which is the same for every sample."""
-        least, most, _ = limits_of(self.plan.data["bounds"][name])
-        for end in (least, most):
-            parameters = {**configuration.parameters, name: end}
-            try:
-                self.plan.options(replace(configuration, parameters=parameters), 0)
-            except InputError as error:
-                return error.problem
 
+def _impossible_treatment(options: Run[Any]) -> tuple[int | None, str] | None:
+    """Set up a run; return the index of an impossible treatment, and what is wrong with it.
+
+    The index is None if each treatment works on its own, but not all together.
+
+    Raises:
+        PrismError: If the run cannot be set up even without its treatments.
+    """
+    try:
+        _make(options)
         return None
+    except PrismError as error:
+        if not options.treatments:
+            raise
+        # raises if the treatments are not the cause
+        _make(options.replace(treatments=()))
+        jointly = error
 
-    def _treat(self, configuration: Configuration, options: Any) -> None:
-        """Set up a run, and note the treatments that are impossible.
-
-        Raises:
-            PrismError: If the run cannot be set up even without its treatments.
-        """
-        treatments: Sequence[Any] = getattr(options, "treatments", ())
+    for place, each in enumerate(options.treatments):
         try:
-            _make(options)
-            return
+            _make(options.replace(treatments=(each,)))
         except PrismError as error:
-            if not treatments:
-                raise
-            # raises if the treatments are not the cause
-            _make(options.replace(treatments=()))
-            jointly = str(error)
+            return place, error.problem if isinstance(error, InputError) else str(error)
 
-        texts = len(configuration.settings.get("treatments", ()))
-        found = False
-        for place, each in enumerate(treatments):
-            try:
-                _make(options.replace(treatments=(each,)))
-            except PrismError as error:
-                table = "treatments" if place < texts else "treatment"
-                number = place if place < texts else place - texts
-                where = _of_treatment(self.plan, configuration, table, number)
-                problem = error.problem if isinstance(error, InputError) else str(error)
-                self.problems.add(where, problem)
-                found = True
-
-        # each treatment works on its own
-        if not found:
-            self.problems.add(_keys_in(self.plan, configuration, "treatment"), jointly)
+    return None, str(jointly)
 
 
 def _look_at_measures(
@@ -566,12 +444,7 @@ def _look_at_measures(
     if not measures and not targets:
         return
 
-    try:
-        cls = _world_of(plan.data)
-    except PrismError:
-        # noted where it stands
-        return
-
+    cls = _world_of(plan.data)
     # what is sampled is explained and fitted by the tables alone
     is_sampled = "bounds" in plan.data
     for place, name in enumerate(measures):
@@ -610,41 +483,21 @@ def _make(options: Any) -> None:
     options.prepare(None)
 
 
-def _without(configuration: Configuration, name: str) -> Configuration | None:
-    """Return a configuration without a parameter or setting; None if it is required."""
-    parts = {"parameters": configuration.parameters}
-    if name in configuration.settings.get("reasoner", {}):
-        name = "reasoner"
-    if name in _LEFT_OUT:
-        parts["settings"] = configuration.settings
-    for part, given in parts.items():
-        if name in given:
-            left = {each: value for each, value in given.items() if each != name}
-            return replace(configuration, **{part: left})  # type: ignore[arg-type]
-
-    return None
-
-
 def _arm_of(plan: Plan, configuration: Configuration) -> tuple[int, Mapping[str, Any]]:
     """Return the index of a configuration's arm, and its contents."""
     arms = enumerate(plan.data.get("arm", ()))
     return next((each for each in arms if each[1]["name"] == configuration.arm), (0, {}))
 
 
-def _of_treatment(plan: Plan, configuration: Configuration, table: str, place: int) -> Where:
-    """Return the location of a treatment; those of the plan come before those of the arm.
-
-    Args:
-        plan: The plan.
-        configuration: Its configuration.
-        table: ``treatment`` for tables, ``treatments`` for texts.
-        place: Its index in that table of the configuration.
-    """
-    common = len(plan.data.get(table, ()))
+def _of_treatment(plan: Plan, configuration: Configuration, place: int | None) -> Where:
+    """Return the location of a treatment; those of the plan come before those of the arm."""
+    if place is None:
+        return _keys_in(plan, configuration, "treatments")
+    common = len(plan.data.get("treatments", ()))
     if place < common:
-        return (table, place)
+        return ("treatments", place)
 
-    return ("arm", _arm_of(plan, configuration)[0], table, place - common)
+    return ("arm", _arm_of(plan, configuration)[0], "treatments", place - common)
 
 
 def _keys_of(plan: Plan, error: InputError, configuration: Configuration) -> Where:

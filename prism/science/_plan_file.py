@@ -19,8 +19,6 @@ from prism.files._declarations import (
 from prism.files._source import Source, Where
 from prism.llm import Model
 from prism.llm._settings import Server, Setting, settings_of
-from prism.social import Feed
-from prism.worlds._treatment_tables import treatment_schema
 
 SCHEMA_NAME = "plan.schema.json"
 FEED = "feed"
@@ -40,32 +38,6 @@ Value = Scalar | Listed[Scalar]
 Parameters = Annotated[dict[str, Value], Field(description="Parameters of the world by name.")]
 Treatments = Annotated[
     Listed[str], Field(description="Treatments of the world and their rounds, such as warning@12.")
-]
-
-
-class TreatmentTable(Declaration):
-    """A treatment, which is read once its world is known."""
-
-    model_config = ConfigDict(extra="allow")
-
-    @classmethod
-    def __get_pydantic_json_schema__(cls, _schema: Any, _handler: Any) -> dict[str, Any]:
-        """Return the schema of the feed's treatments; of others it describes only the round."""
-        return treatment_schema(Feed)
-
-
-def _no_names(value: Any) -> Any:
-    if isinstance(value, str):
-        raise ValueError(
-            f"must be a table with a kind and a round; in treatments = [...], {value!r} would be "
-            "the name of a treatment of the world"
-        )
-    return value
-
-
-Tables = Annotated[
-    Listed[Annotated[TreatmentTable, BeforeValidator(_no_names)]],
-    Field(description="Treatments with a kind and a round, as in files of treatments."),
 ]
 
 
@@ -158,7 +130,6 @@ class Arm(Sizes):
     name: str = Field(description="Name of the arm in tables and folders.")
     parameters: Parameters = Field({})
     treatments: Treatments = ()
-    treatment: Tables = ()
     reasoner: Optionally[Reasoner] = None  # type: ignore[valid-type]
 
 
@@ -220,16 +191,13 @@ class PlanFile(Sizes):
     log_agents: Optionally[Count] = Field(
         None, description="Number of agents that the logs cover, a sample drawn by each seed."
     )
-    log: Literal["plain", "zstd", "rounds"] = Field(
-        "plain", description="How the logs are written."
-    )
+    log: Literal["plain", "rounds"] = Field("plain", description="How the logs are written.")
     seeds: Count | Annotated[Listed[int], Field(min_length=1)] = Field(
         1, description="Number of seeds, counted from 0, or a list of seeds."
     )
     parameters: Parameters = Field({})
     vary: Optionally[Vary] = None
     treatments: Treatments = ()
-    treatment: Tables = ()
     arm: Optionally[Listed[Arm]] = Field(None, min_length=1, description="The arms.")
     reasoner: Optionally[Reasoner] = None  # type: ignore[valid-type]
     writer: Optionally[Writer] = None

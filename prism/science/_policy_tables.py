@@ -1,17 +1,17 @@
-"""The contents of a policy, as tables."""
+"""What a calibration has found, as tables."""
 
 from __future__ import annotations
 
 import polars as pl
 
-from prism.runs._policy_file import Policy
+from prism.science._calibrate import Calibration
 
 
-def policy_probabilities(policy: Policy) -> pl.DataFrame:
-    """Return the probabilities of a policy: one row for each option of each cell.
+def policy_probabilities(found: Calibration) -> pl.DataFrame:
+    """Return the probabilities of decisions: one row for each option of each cell.
 
     Args:
-        policy: The policy.
+        found: What `calibrate` returned.
 
     Returns:
         ``state``, ``event``, ``group`` (null for all together), ``option``, ``n`` decisions of the
@@ -19,7 +19,7 @@ def policy_probabilities(policy: Policy) -> pl.DataFrame:
     """
     rows = [
         (cell.state, cell.event, cell.group, option, cell.n, count, probability, cell.agents)
-        for cell in policy.cells
+        for cell in found.cells
         for option, count, probability in zip(
             cell.options,
             cell.counts,
@@ -37,16 +37,16 @@ def policy_probabilities(policy: Policy) -> pl.DataFrame:
     return pl.DataFrame(rows, schema, orient="row")
 
 
-def policy_unidentified(policy: Policy) -> pl.DataFrame:
+def policy_unidentified(found: Calibration) -> pl.DataFrame:
     """Return what could not be identified and why.
 
     Args:
-        policy: The policy.
+        found: What `calibrate` returned.
 
     Returns:
         One row each: ``what``, ``state``, ``event``, ``group``, ``name``, ``n`` and ``reason``.
     """
     names = ("what", "state", "event", "group", "name", "n", "reason")
-    rows = [[getattr(each, name) for name in names] for each in policy.unidentified]
+    rows = [[getattr(each, name) for name in names] for each in found.unidentified]
     schema = {name: pl.Int64() if name == "n" else pl.String() for name in names}
     return pl.DataFrame(rows, schema, orient="row")

@@ -30,7 +30,6 @@ from prism.telemetry.events import (
     WORKFLOW_ACTION,
 )
 from prism.worlds import Run, SwitchModel, Treatment, resume
-from prism.worlds._treatment_tables import read_treatment_file
 from prism.worlds._treatments import later_models
 
 _WHEN = ("round", "tick", "agent_id")
@@ -180,28 +179,6 @@ def resume_rerun(
     )
 
     return _told(outcome, path, Path(note["run"]), int(note["from_round"]))
-
-
-def read_change(file: Path | str, run: Path | str, from_round: int) -> tuple[str | Treatment, ...]:
-    """Read treatments for a counterfactual; those without a round belong to the first one.
-
-    Args:
-        file: The file.
-        run: The folder of the run.
-        from_round: First round in which something is different.
-
-    Raises:
-        InputError: If it cannot be read or is invalid; the message names line and key.
-    """
-    folder = Path(run)
-    cls = Run.from_config(read_summary(folder)["config"], folder / SUMMARY_NAME).world_class
-    found = read_treatment_file(Path(file), cls, round_number=from_round)
-    for each in found:
-        if isinstance(each, Treatment) and each.round < from_round and each.place is not None:
-            path, line = each.place
-            raise InputError(_too_early(each.round, from_round), path=path, line=line)
-
-    return tuple(found)
 
 
 def _changed(

@@ -17,14 +17,10 @@ from prism.worlds._treatments import check_parameters, require_agents, require_c
 class _Votes(SharedTreatment):
     """Votes for a share of the posts, as they are published."""
 
-    number: int = field(default=1, kw_only=True, metadata={"declared": {"ge": 1}})
-    posts: tuple[PostKind, ...] = field(
-        default=("post", "reply", "reshare"),
-        kw_only=True,
-        metadata={"declared": {"min_length": 1}},
-    )
+    number: int = field(default=1, kw_only=True)
+    posts: tuple[PostKind, ...] = field(default=("post", "reply", "reshare"), kw_only=True)
     existing: bool = field(default=False, kw_only=True)
-    until: int | None = field(default=None, kw_only=True, metadata={"declared": {"ge": 1}})
+    until: int | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         """Refuse impossible numbers and unknown kinds of posts."""
@@ -141,7 +137,7 @@ class PublishPost(Treatment):
     kind: ClassVar[str] = "post"
 
     author: str
-    text: str = field(metadata={"declared": {"json_schema_extra": {"pattern": r"\S"}}})
+    text: str
     topics: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:

@@ -20,9 +20,6 @@ from prism.workflow._document._definition import (
 STEP = "step"
 """The one trigger of a workflow's chart: a step names the target."""
 
-MOST_ROWS = 2000
-"""A chart of more transitions is made piece by piece, as an agent gets to each state."""
-
 Clock = Callable[[], float]
 Guard = Callable[[Any, Any], bool]
 Driving = Callable[[str], Statechart[StrEnum]]
@@ -31,9 +28,9 @@ Driving = Callable[[str], Statechart[StrEnum]]
 class Charts:
     """The statechart of a workflow: the whole chart, and the parts that drive agents.
 
-    If any of 200 states may follow any other, the whole chart has 40,000 rows. Such a chart is only
-    made on request, to draw it or to check a log. An agent needs the transitions out of its own
-    state, and a chart of these drives it.
+    If any of 200 states may follow any other, the whole chart has 40,000 rows, and is only made on
+    request, to draw it or to check a log. An agent needs the transitions out of its own state, and
+    a chart of these drives it.
 
     Args:
         definition: The workflow.
@@ -58,27 +55,11 @@ class Charts:
         """
 
         @cache
-        def bound(state: str | None) -> Statechart[StrEnum]:
-            chart = self.whole if state is None else self.out_of((state,))
+        def bound(state: str) -> Statechart[StrEnum]:
+            chart = self.out_of((state,))
             return chart.bound(chart.name, logger, clock)
 
-        return lambda state: bound(state if self._is_large else None)
-
-    @cached_property
-    def _is_large(self) -> bool:
-        """Whether the whole chart may be too large to be made before it is asked for."""
-        # counted, not made: to make them is what takes long
-        definition, everywhere = self._definition, len(self._definition.states)
-        if definition.transitions:
-            sources = [item.source for item in definition.transitions]
-            rows = sum(everywhere if source == ANY_STATE else 1 for source in sources)
-        else:
-            rows = sum(
-                len(step.targets) * (everywhere if step.in_state is None else len(step.in_state))
-                for step in definition.steps
-            )
-
-        return rows > MOST_ROWS
+        return bound
 
     def out_of(self, sources: Collection[str]) -> Statechart[StrEnum]:
         """Return a chart of all states, with the transitions out of some."""

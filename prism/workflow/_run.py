@@ -108,8 +108,6 @@ def _step_of(event: Event) -> StepRun:
         kind=event["type"],
         cost=None if event["type"] == "code" else cost,
         unknown=tuple(event["unknown_variables"]),
-        # logs of earlier releases do not name what was refused
-        target=event.get("target", event["moved_to"]),
     )
 
 

@@ -15,7 +15,7 @@ from prism.runs._lent import Lent
 from prism.statechart import Statechart
 from prism.statechart.reasoner._texts import BaseWriter, TextCall, Written
 from prism.telemetry._loggers import EventLogger
-from prism.worlds._agent import Agent, Writing, explaining, plain_class, require_heard_of
+from prism.worlds._agent import Agent, Writing, require_heard_of
 from prism.worlds._fields import Fields
 
 ObjectT = TypeVar("ObjectT")
@@ -55,8 +55,7 @@ class Participant(Protocol):
 class Proxy(Agent, Generic[ObjectT]):
     """An agent that represents an object of another class, with the object's state and history.
 
-    Attributes that the proxy lacks are looked up in the object. Its attribute ``_kept`` names the
-    values that are kept besides its fields.
+    Its attribute ``_kept`` names the values that are kept besides its fields.
 
     Args:
         object: The object.
@@ -91,13 +90,6 @@ class Proxy(Agent, Generic[ObjectT]):
         """Describe the object: what its own ``persona()`` returns, if it has one."""
         own = getattr(self.object, "persona", None)
         return str(own()) if callable(own) else super().persona()
-
-    def _found(self, name: str) -> Any:
-        """Look up in the object what the proxy lacks."""
-        if name.startswith("_") or name in Agent.fields or name == OBJECT:
-            return super()._found(name)
-
-        return getattr(self.object, name)
 
     @property
     def ticks_in_state(self) -> int:
@@ -145,6 +137,13 @@ class Guest(Proxy[ObjectT]):
         object: The object.
     """
 
+    def __getattr__(self, name: str) -> Any:
+        """Look up in the object what the guest lacks."""
+        if name.startswith("_") or name == OBJECT:
+            raise AttributeError(name)
+
+        return getattr(self.object, name)
+
     @property
     def _kept(self) -> Any:
         return cast(Any, self.object).snapshot()
@@ -169,12 +168,12 @@ def as_agent(someone: Any, where: str, kinds: dict[Any, type]) -> Agent:
     if isinstance(agent, Guest):
         _require_participant(agent.object)
         chart = getattr(agent.object, "chart", PRESENT_CHART)
-        cls = plain_class(agent)
+        cls = type(agent)
         key = cls, type(agent.object), id(chart)
         if key not in kinds:
             kinds[key] = _kind_of(cls, type(agent.object), chart)
 
-        agent.__class__ = explaining(kinds[key])
+        agent.__class__ = kinds[key]
 
     return agent
 
@@ -268,8 +267,8 @@ def timed(steps: Mapping[Any, Callable[[Any, Any], Any]]) -> Callable[[Any, Any]
 def passed_on(cls: type[Proxy[Any]], objects: Iterable[Any]) -> dict[str, property]:
     """Return a property for each public attribute of objects that a class of proxies lacks.
 
-    With them, proxies need no method that looks up missing attributes, which Python would enter at
-    every attribute.
+    With them, proxies need no method that looks up missing attributes, which would slow down every
+    attribute.
     """
     sizes: dict[type, int] = {}
     names: dict[str, None] = {}

@@ -29,7 +29,7 @@ from prism.errors import DefinitionError, FieldValueError, InputError, PrismErro
 from prism.llm import Model
 from prism.llm._assignments import ModelAssignment
 from prism.runlog import SimulatedClock
-from prism.runlog._reader import LOG_NAMES, zstd
+from prism.runlog._reader import LOG_NAMES
 from prism.runs import Observer, Outcome, ReplayOptions, WriterOptions
 from prism.runs._config import (
     DECIDER_KINDS,
@@ -66,7 +66,14 @@ from prism.worlds._parameters import (
     require_read_back,
 )
 from prism.worlds._people import AgentTable
-from prism.worlds._treatments import Treatment, later_models, require_models, tables_of
+from prism.worlds._treatments import (
+    Treatment,
+    later_models,
+    read_treatments,
+    require_models,
+    set_by_text,
+    tables_of,
+)
 from prism.worlds._world import World, outlines_of
 
 WorldT_co = TypeVar("WorldT_co", covariant=True)
@@ -92,7 +99,7 @@ _KINDS: Mapping[str, Any] = {
 
 
 Agents = int | str | Path | AgentTable | Iterable[Any] | None
-LogForm = Literal["plain", "zstd", "rounds"]
+LogForm = Literal["plain", "rounds"]
 
 
 class Arguments(TypedDict, total=False):
@@ -166,9 +173,8 @@ class Run(Generic[WorldT_co]):
         clock: The run's clock.
         log_agents: How many agents the log covers, a sample drawn by the seed. By default all, or
             1,000 if there are more than 100,000. Counts and measures cover all agents.
-        log: How the log of a kept run is written: ``plain``, compressed with ``zstd`` as
-            ``events.jsonl.zst``, or with ``rounds`` only, without the events of single agents. A
-            feed keeps its posts and votes.
+        log: How the log of a kept run is written: ``plain``, or with ``rounds`` only, without the
+            events of single agents. A feed keeps its posts and votes.
         agent_id: For a single agent: its name.
         application: For a single agent: what the application provides, which no run keeps. For an
             agent in YAML that is any of ``variables``, ``on_action`` and ``action_seconds``, as
@@ -475,7 +481,7 @@ class Run(Generic[WorldT_co]):
                 ticks=config["ticks_per_round"],
                 seed=config["seed"],
                 parameters=config["parameters"],
-                treatments=kept_treatments(config["treatments"], world, path),
+                treatments=read_treatments(config["treatments"], world, path),
                 reasoner=read_decider(config),
                 writer=read_writer(config, path),
                 keep=tuple(config.get("keep", ())),
@@ -484,7 +490,6 @@ class Run(Generic[WorldT_co]):
             )
 
         require_unchanged(config["inputs"], run._digests(), path)
-
         return run
 
     @property
@@ -666,11 +671,9 @@ def resume(
         OSError: If it cannot be written. It can be resumed again.
     """
     path = Path(folder)
-    config = read_summary(path)["config"]
-
     return go_on(
         path,
-        _kind(config),
+        _kind(read_summary(path)["config"]),
         hosts=hosts,
         model=model,
         application=application,
@@ -847,7 +850,7 @@ def _listed(treatments: Any) -> tuple[str | Treatment, ...]:
             field="treatments",
         )
 
-    return found
+    return tuple(set_by_text(each) if isinstance(each, str) else each for each in found)
 
 
 def decider(model: Any, reasoner: Any) -> Any:
@@ -927,27 +930,11 @@ def _plain(cls: type[World[Any]], name: str, value: Any) -> Any:
     )
 
 
-def kept_treatments(config: Any, cls: type[World[Any]], path: Path) -> tuple[Any, ...]:
-    """Read the tables of treatments in ``run.json``.
-
-    Raises:
-        InputError: If the file was edited and is no longer valid.
-    """
-    if config == []:
-        return ()
-
-    # pydantic is slow to import, and most runs have no treatments
-    from prism.worlds._treatment_tables import treatments_in
-
-    return treatments_in(config, cls, path)
-
-
 def _log_form(log: LogForm, log_agents: int | None) -> LogForm:
     """Return the form of the log.
 
     Raises:
         InputError: If it is unknown, or leaves out the agents that it should cover.
-        MissingExtraError: If it needs zstd, which is not installed.
     """
     if log not in get_args(LogForm):
         raise InputError(f"must be {', '.join(get_args(LogForm))}, got {log!r}", field="log")
@@ -956,8 +943,6 @@ def _log_form(log: LogForm, log_agents: int | None) -> LogForm:
             "has no effect with a log of rounds: leave one of them out",
             field="log_agents",
         )
-    if log == "zstd":
-        zstd()
 
     return log
 

@@ -20,7 +20,6 @@ MODULES = {
     "report": "tests.benchmarks.report",
     "log_tables": "tests.benchmarks.log_tables",
     "workflow": "tests.benchmarks.workflow",
-    "agent_memory": "tests.benchmarks.agent_memory",
     "worlds": "tests.benchmarks.worlds",
 }
 

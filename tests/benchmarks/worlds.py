@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-import io
-import tokenize
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from enum import StrEnum
@@ -24,7 +21,6 @@ from prism.statechart import AgentState, Statechart, Transition
 from prism.worlds import Agent, World, during, measure, param
 from tests.benchmarks.harness import FULL, Claim, Effort, Measurement, Table, ratio
 from tests.benchmarks.reasoner import SLOTS, Timed, model_server, pool_of
-from tests.benchmarks.virtual import busy_share
 
 ROUNDS = 40
 LEAST_RATE, LEAST_LOGGED_RATE, LEAST_OF_FEED = 300_000.0, 100_000.0, 0.95
@@ -33,9 +29,6 @@ LEAST_BUSY = 0.9
 """Of the slots, although some answers are slow."""
 MOST_DIFFERENCE = 0.1
 """Of shares of one turn, the standard deviation is 0.05 among 10,000."""
-_DRIVERS = ("prepare", "run")
-PUBLISHED_SPREADER = 343
-"""Lines of the rumour spreader of agentsociety-community 0.3.3, counted as `lines_of` does."""
 
 
 def run(effort: Effort) -> list[Table]:
@@ -44,11 +37,9 @@ def run(effort: Effort) -> list[Table]:
     return [
         *_rumours(people, turns),
         _idle(20 * people, turns),
-        _lines(),
         _feeds(100, turns),
         _slots(agents, 3 if effort == FULL else 1),
         _slots(agents, 3 if effort == FULL else 1, tail=10),
-        _virtual_slots(agents, 3 if effort == FULL else 1, tail=10),
     ]
 
 
@@ -71,8 +62,7 @@ def _rumours(people: int, turns: int) -> list[Table]:
     ways: dict[str, Callable[[int, Any], tuple[float, float]] | None] = {
         "prism": _without_log,
         "prism, log written": _with_log,
-        "Mesa": _library("mesa"),
-        "agentpy": _library("agentpy"),
+        "Mesa": _mesa(),
     }
     found: dict[str, list[tuple[float, float]]] = {name: [] for name in ways}
     names = list(ways)
@@ -87,13 +77,12 @@ def _rumours(people: int, turns: int) -> list[Table]:
         for name, each in found.items()
     ]
     shares = [Measurement(name, tuple(share for _, share in each)) for name, each in found.items()]
-    plain, logged, mesa, agentpy = times
+    plain, logged, mesa = times
     claims = [
         _rate("without a log", plain, LEAST_RATE),
         _rate("with one", logged, LEAST_LOGGED_RATE),
         *ratio("time against Mesa's", plain, mesa, at_most=MOST_OF_MESA),
         *ratio("time against Mesa's, log written", logged, mesa, at_most=MOST_OF_MESA_LOGGED),
-        *ratio("time against agentpy's", plain, agentpy),
     ]
 
     return [
@@ -160,10 +149,10 @@ def _with_log(seed: int, given: Any) -> tuple[float, float]:
     return taken, float(results.series("reached")[-1] or 0)
 
 
-def _library(name: str) -> Any:
-    """Return how another library runs it; None if that is not installed."""
+def _mesa() -> Any:
+    """Return how Mesa runs it; None if that is not installed."""
     try:
-        module = import_module(f"tests.benchmarks.rumours.with_{name}")
+        module = import_module("tests.benchmarks.rumours.with_mesa")
         import networkx as nx
     except ModuleNotFoundError:
         return None
@@ -218,41 +207,6 @@ def _rounds_asleep(people: int, seed: int) -> float:
     ends: list[float] = []
     Run(Asleep, people, seed=seed).run(lambda _: ends.append(process_time()))
     return (ends[-1] - ends[0]) / (ROUNDS - 1)
-
-
-# Lines
-
-
-def _lines() -> Table:
-    folder = Path(__file__).parent / "rumours"
-    counted = {
-        "prism": lines_of(Path(rumour.__file__).read_text(encoding="utf-8")),
-        "Mesa": lines_of((folder / "with_mesa.py").read_text(encoding="utf-8")),
-        "agentpy": lines_of((folder / "with_agentpy.py").read_text(encoding="utf-8")),
-        "agentsociety, its own spreaders": PUBLISHED_SPREADER,
-    }
-    columns = [Measurement(name, (float(lines),)) for name, lines in counted.items()]
-
-    return Table("lines of the rumour, as the user writes it", "lines", "prism", columns)
-
-
-def lines_of(text: str) -> int:
-    """Count lines of code: no blank ones, comments and docstrings, nor ``prepare`` and ``run``."""
-    left_out: set[int] = set()
-    for node in ast.walk(ast.parse(text)):
-        is_driver = isinstance(node, ast.FunctionDef) and node.name in _DRIVERS
-        is_text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-        if (is_driver or is_text) and isinstance(node, ast.stmt):
-            left_out.update(range(node.lineno, (node.end_lineno or 0) + 1))
-
-    code = {
-        line
-        for token in tokenize.generate_tokens(io.StringIO(text).readline)
-        if token.type in (tokenize.NAME, tokenize.OP, tokenize.NUMBER, tokenize.STRING)
-        for line in range(token.start[0], token.end[0] + 1)
-    }
-
-    return len(code - left_out)
 
 
 # The feed
@@ -361,21 +315,6 @@ def _slots(agents: int, rounds: int, tail: float = 1) -> Table:
 
     title = f"{title}, p99 of an answer {tail:g} x the median"
     return Table(title, "", columns[0].name, columns, _busy_enough(columns[:2], "slots busy"))
-
-
-def _virtual_slots(agents: int, rounds: int, tail: float) -> Table:
-    columns = [
-        Measurement(
-            name if composes else f"{name}, answers drawn",
-            (busy_share(make, tail, composes=composes),),
-        )
-        for name, make in _askers(agents, rounds).items()
-        for composes in ((True, False) if name == "the feed" else (True,))
-    ]
-    title = f"slots busy in virtual time, {agents:,} agents, p99 of an answer {tail:g} x the median"
-    claims = _busy_enough(columns[:3], "slots busy in virtual time")
-
-    return Table(title, "", columns[0].name, columns, claims)
 
 
 def _busy_enough(columns: Sequence[Measurement], what: str) -> list[Claim]:

@@ -12,32 +12,25 @@ from prism.testing import FakeOllama
 from tests.kit.cognition import add, thought
 from tests.kit.commands import Prism
 
-CHANGE = """
-[[treatment]]
-kind = "remove"
-share = 0.3
-"""
-
 
 @pytest.mark.slow
 def test_a_change_is_said_and_a_run_without_one_is_the_run(prism: Prism) -> None:
     """The command tells where the runs part, as text and as JSON."""
-    (prism.folder / "change.toml").write_text(CHANGE)
-    assert prism("simulate", "--agents", "15", "--rounds", "4", "--out", "run").status == 0
+    assert prism("run", "rumour", "--agents", "60", "--rounds", "6", "--out", "run").status == 0
 
     again = prism("rerun", "run", "--from-round", "2", "--out", "again")
     assert "Every decision and transition is the same as in run." in again.out
     logs = [prism.folder / name / "events.jsonl" for name in ("run", "again")]
     assert logs[0].read_bytes() == logs[1].read_bytes()
 
-    line = ("rerun", "run", "--from-round", "3", "--with", "change.toml", "--out", "other")
+    line = ("rerun", "run", "--from-round", "2", "--treat", "warning@2", "--out", "other")
     other = prism(*line, "--json")
     told = json.loads(other.out)
-    assert told["transition"]["round"] == 3
+    assert told["transition"]["round"] >= 2
     assert told["folder"] == "other"
 
     resumed = prism("rerun", "--resume", "other")
-    assert "The first transition that differs from run: round 3, tick 1:" in resumed.out
+    assert "The first transition that differs from run: round " in resumed.out
 
 
 def test_what_is_missing_is_said(prism: Prism) -> None:

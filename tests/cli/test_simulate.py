@@ -297,7 +297,7 @@ def test_unreachable_model_does_not_stop_a_run(prism: Prism) -> None:
             *("--reasoner", "ollama", "--model", "tiny", "--host", url),
             *("--patience", 0, "--stop-at-fallbacks", "never"),
         )
-    assert ran.status == 0
+    assert ran.status == 1
     first, opened = troubles(ran.err)
     assert first == (
         f"prism: cannot reach {url} (All connection attempts failed): check that 'ollama serve' "

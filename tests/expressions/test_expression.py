@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from prism.expressions import Budget, Dialect, Expression, ExpressionError, UnknownNameError
+from prism.expressions import Budget, Expression, ExpressionError, UnknownNameError
 
 CONTEXT: dict[str, Any] = {
     "tick": 3,
@@ -19,14 +19,6 @@ CONTEXT: dict[str, Any] = {
     "nothing": None,
     "wide": "a" * 101,
 }
-
-
-def test_an_expression_is_pickled_by_its_source() -> None:
-    """A copy in another process is equal, and holds where the expression does."""
-    expression = Expression("tick > 2")
-    again = pickle.loads(pickle.dumps(expression))
-    assert again == expression
-    assert again.holds(CONTEXT)
 
 
 @pytest.mark.parametrize(
@@ -61,68 +53,13 @@ def test_a_condition_reads_the_context(source: str, holds: bool) -> None:
     assert Expression(source).holds(CONTEXT) is holds
 
 
-@pytest.mark.parametrize(
-    "source",
-    [
-        "last.null === 1 && last.parts.true === undefined",
-        "!last.parts.none || {null: last.null}['null'] === 1",
-        "(!(last.null)) === false && last['null'] !== null",
-    ],
-)
-def test_ecmascript_has_words_of_its_own_but_not_among_keys(source: str) -> None:
-    """What follows a dot, or stands before a colon, is a key, whatever it is called."""
-    dialect = Dialect(dotted=None, is_ecmascript=True)
-    context = {"last": {"null": 1, "parts": {"true": None, "none": 0}}}
-    assert Expression(source, dialect=dialect).holds(context)
-
-
-ECMASCRIPT = Dialect(frozenset({"In"}), None, is_ecmascript=True)
-
-
-@pytest.mark.parametrize(
-    ("source", "value"),
-    [
-        ("1 + name", "1Ann"),
-        ("name + 1", "Ann1"),
-        ("rate + name + ready + 2.0", "0.25Anntrue2"),
-        ("!-tick || !!ready", True),
-        ("!last['parts'][0]", False),
-        ("!name.length && ready", False),
-        ("In('s') && !In('t')", True),
-        ("last.kind.upper()", "WRITE"),
-    ],
-)
-def test_ecmascript_means_what_it_means_there(source: str, value: Any) -> None:
-    """A number beside a text becomes one, and an operand ends where it ends there."""
-    found = Expression(source, ECMASCRIPT).value({**CONTEXT, "In": {"s": True, "t": False}})
-    assert (found, type(found)) == (value, type(value))
-
-
-@pytest.mark.parametrize(
-    ("source", "problem"),
-    [
-        ("tick # 1", "is not an expression: unexpected '#'"),
-        ("ready ? 1 : 2", r"uses '\?', which expressions do not have"),
-        ("typeof tick", "uses 'typeof'"),
-        ("1 < tick < 5", "compares in a chain: write each comparison with &&"),
-        ("In()", r"calls In\(\) without one argument"),
-        ("In('s', 't')", r"calls In\(\) without one argument"),
-        ("!(ready", "is not an expression"),
-        ("!", "is not an expression"),
-        ("-" * 999 + "1", "nested"),
-    ],
-)
-def test_what_ecmascript_has_alone_is_refused(source: str, problem: str) -> None:
-    """When the expression is read, with what to write where there is another way."""
-    with pytest.raises(ExpressionError, match=problem):
-        Expression(source, ECMASCRIPT)
-
-
-def test_equal_expressions_are_one_key() -> None:
-    """They have the source and the dialect in common."""
-    assert {Expression("1"), Expression("1")} == {Expression("1")}
-    assert Expression("1") != Expression("1", ECMASCRIPT)
-    assert Expression("1") != "1"
+def test_an_expression_is_pickled_by_its_source() -> None:
+    """A copy in another process is equal, and holds where the expression does."""
+    expression = Expression("tick > 2")
+    assert expression.holds(CONTEXT)
+    again = pickle.loads(pickle.dumps(expression))
+    assert again == expression
+    assert again.holds(CONTEXT)
 
 
 def test_a_name_that_nobody_provides_is_named() -> None:
@@ -140,39 +77,19 @@ def test_the_names_of_a_condition_are_known() -> None:
     ("source", "problem"),
     [
         ("", "is not an expression"),
-        ("a b", "is not an expression"),
-        ("a\nb", "is not an expression"),
         ("a = 1", "is not an expression"),
-        ("import os", "is not an expression"),
         ("(a := 1)", "uses NamedExpr"),
         ("[t for t in tags]", "uses ListComp"),
-        ("{t for t in tags}", "uses SetComp"),
-        ("f'{tick}'", "uses JoinedStr"),
-        ("lambda: 1", "uses Lambda"),
         ("tick << 2", "uses LShift"),
-        ("[*tags]", "uses Starred"),
-        ("await x", "is not an expression|uses Await"),
-        ("(yield)", "is not an expression|uses Yield"),
         ("name.format(1)", "uses .format"),
-        ("name.__class__", "uses .__class__"),
         ("open('x')", r"calls open\(\)"),
-        ("type(name)", r"calls type\(\)"),
-        ("getattr(name, 'x')", r"calls getattr\(\)"),
         ("last.get", r"names .get without calling it: write .get\(...\)"),
-        ("max(tags, key=name.strip)", "names .strip without calling it"),
         ("tags[0]()", "calls something other than a named function"),
         ("b'x'", "which JSON does not have"),
-        ("1j", "which JSON does not have"),
-        ("...", "which JSON does not have"),
         ("a" * 1001, "has more than 1,000 characters"),
-        ("-" * 900 + "1", "nested"),
         ("1" + "+1" * 400, "nested more than 100 levels deep"),
         ("[" * 150, "is not an expression"),
         ("\0", "is not an expression"),
-        ("str(1, 2)", r"calls str\(\) with the wrong number of arguments: give 0 to 1"),
-        ("max()", r"calls max\(\) with the wrong number of arguments: give 1 or more"),
-        ("len(name, name)", "wrong number of arguments: give 1$"),
-        ("last.keys(1)", "wrong number of arguments: give none$"),
         ("{**last}", r"uses \*\*, which dicts in expressions do not have"),
         ("max(**last)", r"uses \*\*, which calls in expressions do not have"),
     ],
@@ -211,25 +128,20 @@ def test_a_variable_may_ask_another_condition() -> None:
     [
         "9**9**9",
         "10**400",
-        "2**1025",
         "(2**600)*(2**600)",
         "'a'*10**9",
-        "tags*10**9",
-        "10**9*'a'",
         "'%1000000000d' % 1",
         "tags + tags",
         "round(5, -10**9)",
         "int('9', 36)",
-        "str(b'x', 'y')",
+        "str(1, 2)",
+        "len(name, name)",
+        "last.keys(1)",
+        "max()",
         "max(tags, key=name)",
         "tick.get('a')",
-        "tags.get(0)",
-        "name.keys()",
         "1/0",
         "last['nowhere']",
-        "tags[7]",
-        "nothing.get('x')",
-        "len(3)",
         "name.strip(wide)",
         "(0 - tick) ** 0.5",
         "last < 3",
@@ -254,22 +166,15 @@ def test_a_live_object_in_the_context_lends_no_method() -> None:
         def keys(self) -> list[str]:
             return []
 
-    account = Account()
-    for source in ("account.get('x')", "account.keys()"):
-        with pytest.raises(ExpressionError, match="has no"):
-            Expression(source).holds({"account": account})
-    assert not account.emptied
-
-
-def test_a_subclass_lends_no_method() -> None:
-    """A dict of another class, whose methods are the host's own code, is not called either."""
-
     class Loud(dict[str, Any]):
         def get(self, *_args: Any) -> Any:
             raise AssertionError
 
-    with pytest.raises(ExpressionError, match="a Loud has no"):
-        Expression("x.get('a')").holds({"x": Loud()})
+    account = Account()
+    for source in ("account.get('x')", "account.keys()", "loud.get('x')"):
+        with pytest.raises(ExpressionError, match="has no"):
+            Expression(source).holds({"account": account, "loud": Loud()})
+    assert not account.emptied
 
 
 @given(st.text("abt0123456789+-*/%<>=()[]{}.,'\" notridfel_:@\\\n", max_size=60))
@@ -329,10 +234,3 @@ def test_what_is_looked_at_is_paid_for(source: str) -> None:
     Expression(source).value(long, Budget(40_000))
     with pytest.raises(ExpressionError, match="makes or reads texts or lists that are too long"):
         Expression(source).value(long, Budget(900))
-
-
-@pytest.mark.parametrize("source", ["x == 1", "x == y", "o.get('1')", "len(x)", "x[3]", "'1' in o"])
-def test_what_is_told_at_once_costs_nothing(source: str) -> None:
-    """Other kinds, other lengths, keys and places."""
-    variables = {"x": list(range(1000)), "y": [1], "o": {str(number): 1 for number in range(1000)}}
-    Expression(source).value(variables, Budget(10))

@@ -1,7 +1,6 @@
 """Reading a log's bytes: whole lines, in blocks, from plain and compressed files."""
 
 import gzip
-import sys
 import zlib
 from pathlib import Path
 
@@ -9,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.errors import InputError, MissingExtraError
-from prism.runlog._reader import CUT_OFF, DAMAGED, TOO_LONG, Block, locate_log, read_blocks, zstd
+from prism.errors import InputError
+from prism.runlog._reader import CUT_OFF, DAMAGED, TOO_LONG, Block, locate_log, read_blocks
 
-# without an end of a line, and what gzip and zstd files begin with
-LINE = st.binary(max_size=30).map(lambda line: line.translate(None, b"\n\x1f\xfd"))
+# without an end of a line, and what gzip files begin with
+LINE = st.binary(max_size=30).map(lambda line: line.translate(None, b"\n\x1f"))
 
 
 def lines_of(blocks: list[Block]) -> dict[int, bytes | None]:
@@ -109,7 +108,7 @@ def test_a_missing_log_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"nowhere: there is no such file"):
         locate_log(tmp_path / "nowhere")
     with pytest.raises(
-        InputError, match=r"holds no events\.jsonl, plain, \.zst or \.gz: give the folder of a run"
+        InputError, match=r"holds no events\.jsonl, plain or \.gz: give the folder of a run"
     ):
         locate_log(tmp_path)
 
@@ -135,16 +134,3 @@ def test_an_unreadable_file_is_refused(tmp_path: Path) -> None:
     """An unreadable file is refused by name."""
     with pytest.raises(InputError, match=r"cannot be read: Is a directory"):
         list(read_blocks(tmp_path))
-
-
-@pytest.mark.skipif(sys.version_info >= (3, 14), reason="comes with Python")
-@pytest.mark.parametrize("missing", ["backports", "backports.zstd"])
-def test_the_missing_package_of_zstd_is_named_in_full(
-    missing: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The package around it, which others share, is none that anybody could install."""
-    for name in ("backports", "backports.zstd"):
-        monkeypatch.delitem(sys.modules, name, raising=False)
-    monkeypatch.setitem(sys.modules, missing, None)
-    with pytest.raises(MissingExtraError, match=r"'backports\.zstd'.*\[zstd\]"):
-        zstd()

@@ -1,18 +1,15 @@
 """Beginning, resuming and replaying a run from Python, of something that is no simulation."""
 
 import asyncio
-import io
 import json
 import logging
 import signal
-import sys
 from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import suppress
 from contextvars import ContextVar
 from pathlib import Path
-from threading import Event, Thread, Timer, current_thread, main_thread
-from time import monotonic
+from threading import Event, current_thread, main_thread
 from typing import Any
 
 import pytest
@@ -20,7 +17,7 @@ import pytest
 from prism import Run
 from prism.errors import InputError
 from prism.examples.rumour import Rumour
-from prism.runs import Observer, _running
+from prism.runs import Observer
 from prism.runs._runnable import Runnable
 from prism.runs._running import run_to_end
 from tests.kit import kept as runs
@@ -331,102 +328,3 @@ def test_an_interruption_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
 def press_ctrl_c() -> None:
     """Interrupt the main thread, as a terminal does."""
     signal.pthread_kill(main_thread().ident or 0, signal.SIGINT)
-
-
-@pytest.mark.usefixtures("interruptible")
-def test_a_step_that_does_not_end_is_named_and_a_second_interruption_ends_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """The first Ctrl-C names the line that the run is still at, the second where it ended it."""
-    monkeypatch.setattr(_running, "QUIET_SECONDS", 0.01)
-    monkeypatch.setattr(sys, "stderr", io.StringIO())
-    latest = monotonic() + MOST_SECONDS
-
-    async def endless() -> None:
-        press_ctrl_c()
-        while monotonic() < latest and not sys.stderr.getvalue():  # type: ignore[attr-defined]
-            pass
-        press_ctrl_c()
-        while monotonic() < latest:
-            pass
-
-    with pytest.raises(KeyboardInterrupt):
-        run_to_end(endless())
-
-    still, ended = sys.stderr.getvalue().splitlines()  # type: ignore[attr-defined]
-    assert still.startswith("prism: still at ")
-    assert "endless: while monotonic() < latest" in still
-    assert still.endswith("or at once if you press Ctrl-C again")
-    assert ended.startswith("prism: interrupted at ")
-    assert "test_running.py" in ended
-
-
-@pytest.mark.usefixtures("interruptible")
-def test_one_thread_tells_where_a_run_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However often Ctrl-C is pressed, one thread waits to say where the run is."""
-    # a handler of one's own is kept, and may do as it likes
-    signal.signal(signal.SIGINT, lambda *_: None)
-    monkeypatch.setattr(sys, "stderr", io.StringIO())
-    made: list[Thread] = []
-
-    def noted(**how: Any) -> Thread:
-        made.append(Thread(**how))
-        return made[-1]
-
-    monkeypatch.setattr(_running, "Thread", noted)
-
-    async def pressed() -> None:
-        for _ in range(3):
-            signal.raise_signal(signal.SIGINT)
-
-    run_to_end(pressed())
-    assert len(made) == 1
-
-
-@pytest.mark.usefixtures("interruptible")
-@pytest.mark.slow
-def test_a_step_that_does_not_end_in_a_notebook_is_named_and_ended(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Within an event loop, too, Ctrl-C names the endless line, and a second one ends it."""
-    monkeypatch.setattr(_running, "QUIET_SECONDS", 0.01)
-    latest, is_ended = monotonic() + MOST_SECONDS, Event()
-
-    async def endless() -> None:
-        Timer(0.1, press_ctrl_c).start()
-        Timer(0.5, press_ctrl_c).start()
-        try:
-            while monotonic() < latest:
-                # Python 3.13 raises what ends a loop without a body outside of its try
-                sum(range(100))
-        except KeyboardInterrupt:
-            is_ended.set()
-            raise
-
-    async def cell() -> None:
-        run_to_end(endless())
-
-    loop = asyncio.new_event_loop()
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            loop.run_until_complete(cell())
-    finally:
-        loop.close()
-
-    assert is_ended.is_set()
-    still, ended = capsys.readouterr().err.splitlines()
-    assert still.startswith("prism: still at ")
-    assert "endless: " in still
-    assert ended.startswith("prism: interrupted at ")
-
-
-def test_nothing_is_said_of_a_run_that_ends_at_once(capsys: pytest.CaptureFixture[str]) -> None:
-    """A run that ends soon after Ctrl-C, or without it, leaves the handler that was there."""
-    before = signal.getsignal(signal.SIGINT)
-
-    async def short() -> int:
-        return 7
-
-    assert run_to_end(short()) == 7
-    assert signal.getsignal(signal.SIGINT) is before
-    assert capsys.readouterr().err == ""

@@ -10,7 +10,7 @@ pytest.importorskip("polars")
 
 from prism.analysis import read_log
 from prism.errors import FieldValueError, InputError
-from prism.science import Policy, Unidentified, calibrate
+from prism.science import Calibration, Unidentified, calibrate
 from prism.statechart import Statechart, Transition, state_enum
 from tests.kit.choosing import OPTIONS, by_shares, logged
 
@@ -20,47 +20,40 @@ COUNTS = {"lurker": (10, 30, 60), "contributor": (50, 30, 20)}
 POINT = ("evaluating", "decides")
 
 
-def policy_of(write_log: Write, rows: Iterable[Any], **how: Any) -> Policy:
+def calibrated(write_log: Write, rows: Iterable[Any], **how: Any) -> Calibration:
     return calibrate(read_log(write_log(logged(rows))), **how)
 
 
-def said(policy: Policy, what: str) -> list[Unidentified]:
-    return [each for each in policy.unidentified if each.what == what]
+def said(found: Calibration, what: str) -> list[Unidentified]:
+    return [each for each in found.unidentified if each.what == what]
 
 
 def test_a_cell_has_the_shares_of_what_was_chosen(write_log: Write) -> None:
-    """They are those of the group, and the file holds them as they are."""
-    policy = policy_of(write_log, by_shares(COUNTS))
-    found = policy.look_up(*POINT, OPTIONS, "lurker")
-    assert found == ((0.1, 0.3, 0.6), False)
-    (cell,) = (each for each in policy.cells if each.group == "lurker")
+    """The table has those of each group, and the policy those of all together."""
+    found = calibrated(write_log, by_shares(COUNTS))
+    (cell,) = (each for each in found.cells if each.group == "lurker")
     assert (cell.counts, cell.n, cell.agents) == (COUNTS["lurker"], 100, 10)
-    assert Policy.from_dict(policy.to_dict()) == policy
+    assert cell.probabilities == (0.1, 0.3, 0.6)
+    assert found.policy.look_up(*POINT, OPTIONS) == [0.3, 0.3, 0.4]
 
 
-def test_a_small_group_is_not_identified_and_takes_the_pooled_shares(write_log: Write) -> None:
-    """A group with too few decisions has no probabilities; look-ups say that all groups answer."""
-    policy = policy_of(write_log, by_shares({**COUNTS, "superuser": (3, 2, 0)}))
-    (cell,) = said(policy, "cell")
+def test_a_small_group_is_not_identified(write_log: Write) -> None:
+    """A group with too few decisions has no probabilities, but counts among all."""
+    found = calibrated(write_log, by_shares({**COUNTS, "superuser": (3, 2, 0)}))
+    (cell,) = said(found, "cell")
     assert (cell.group, cell.n, cell.reason) == (
         "superuser",
         5,
         "only 5 decisions of the 10 needed",
     )
-    assert policy.look_up(*POINT, OPTIONS, "superuser") == ((63 / 205, 62 / 205, 80 / 205), True)
-
-
-def test_other_options_have_no_answer(write_log: Write) -> None:
-    """Options that were never offered together are not made up from others."""
-    policy = policy_of(write_log, by_shares(COUNTS))
-    assert policy.look_up(*POINT, ("composing", "scrolling"), "lurker") is None
+    assert found.policy.look_up(*POINT, OPTIONS) == [63 / 205, 62 / 205, 80 / 205]
 
 
 def test_fallbacks_are_left_out_and_counted(write_log: Write) -> None:
     """Decisions that nobody made are no choices."""
     rows = list(by_shares(COUNTS))
     fell_back = [{**rows[0], "source": "fallback"}] * 7
-    (source,) = policy_of(write_log, [*rows, *fell_back]).sources
+    (source,) = calibrated(write_log, [*rows, *fell_back]).sources
     assert (source.decisions, dict(source.left_out)) == (200, {"fallback": 7})
 
 
@@ -70,14 +63,14 @@ def test_what_a_chart_allows_and_nobody_met_is_told(write_log: Write) -> None:
     rows = [
         {**row, "options": two, "chosen": two[n % 2]} for n, row in enumerate(by_shares(COUNTS))
     ]
-    (never,) = said(policy_of(write_log, rows), "option")
+    (never,) = said(calibrated(write_log, rows), "option")
     assert (never.name, never.reason) == ("engaging_like", "was never offered")
 
     door = state_enum("Door", ["open", "shut", "locked"])
     opened, shut, locked = door
     moves = [Transition("pushed", shut, target) for target in (opened, locked)]
     chart = Statechart(door, moves, initial=shut, decision_states=[shut])
-    (state,) = said(policy_of(write_log, by_shares(COUNTS), charts=[chart]), "state")
+    (state,) = said(calibrated(write_log, by_shares(COUNTS), charts=[chart]), "state")
     assert (state.state, state.event) == ("shut", "pushed")
 
 

@@ -14,19 +14,13 @@ from prism.science._plan_file import SCHEMA_NAME, plan_schema
 jsonschema = pytest.importorskip("jsonschema")
 
 
-def test_names_of_treatments_belong_in_the_other_list() -> None:
-    """A name where a table is wanted says which key takes names."""
-    with pytest.raises(InputError, match=r"treatments = \[...\], 'warning@3' would be the name"):
-        Plan({"arm": [{"name": "a", "treatment": ["warning@3"]}]})
-
-
 PLANS: list[tuple[bool, dict[str, Any]]] = [
     (True, {}),
     (True, {"world": "rumour", "agents": 3, "seeds": 2, "vary": {"friends": [1, 2]}}),
     (True, {"agents": "people.csv", "seeds": [-1, 2], "bounds": {"x": [0, 1.5]}}),
     (True, {"bounds": {"x": {"least": 1, "most": 10, "scale": "log"}}, "budget": {"deadline": 3}}),
     (True, {"reasoner": {"model": "m", "host": "h", "mode": "chat"}, "writer": {"max_length": 9}}),
-    (True, {"arm": [{"name": "a", "treatment": [{"kind": "likes", "round": 1, "share": 0.5}]}]}),
+    (True, {"arm": [{"name": "a", "treatments": ["warning@3"]}]}),
     (False, {"agents": 0}),
     (False, {"agents": True}),
     (False, {"agents": 1.5}),
@@ -43,21 +37,12 @@ PLANS: list[tuple[bool, dict[str, Any]]] = [
     (False, {"bounds": {"x": [1]}}),
     (False, {"bounds": {"x": {"least": 1}}}),
     (False, {"bounds": {"x": {"least": 1, "most": 2, "steps": 1}}}),
-    (False, {"treatment": ["likes"]}),
+    (False, {"treatments": [{"kind": "likes", "round": 1}]}),
     (True, {"vary": {"agents": [10, "people.csv"], "preset": ["classic"], "ticks": [4, 8]}}),
     (False, {"vary": {"ticks": [4.5]}}),
     (False, {"vary": {"preset": []}}),
     (False, {"worlds": "rumour"}),
 ]
-
-
-def test_the_schema_knows_the_keys_of_treatments() -> None:
-    """A validator finds a wrong key of a treatment in a plan and in an arm, as prism does."""
-    validator = jsonschema.Draft202012Validator(plan_schema())
-    for shair in ("share", "shair"):
-        tables = [{"kind": "likes", "round": 1, shair: 0.5}]
-        for plan in ({"treatment": tables}, {"arm": [{"name": "a", "treatment": tables}]}):
-            assert validator.is_valid(plan) is (shair == "share")
 
 
 def test_the_published_schema_is_up_to_date() -> None:

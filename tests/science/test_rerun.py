@@ -14,7 +14,7 @@ from prism.errors import FieldValueError, InputError
 from prism.examples import Lake, Rumour, Vaccination
 from prism.llm import Model
 from prism.runs import Observer, ReplayOptions, WriterOptions
-from prism.science import read_change, rerun, resume_rerun
+from prism.science import rerun, resume_rerun
 from prism.social import Feed, Likes, PublishPost, RemoveAgents
 from prism.testing import FakeOllama
 from prism.worlds import SetParameters, SwitchModel
@@ -262,15 +262,6 @@ def test_what_cannot_be_run_again_is_refused(tmp_path: Path) -> None:
         rerun(tmp_path / "none", tmp_path / "a", from_round=2)
     with pytest.raises(InputError, match="holds no rerun"):
         resume_rerun(run)
-
-    file = tmp_path / "change.toml"
-    file.write_text('\n[[treatment]]\nkind = "set"\nround = 1\nparameters = {friends = 4}\n')
-    with pytest.raises(InputError, match=r"change.toml, line 2: is of round 1"):
-        read_change(file, run, 2)
-
-    file.write_text('[[treatment]]\nkind = "set"\nparameters = {friends = 4}\n')
-    (found,) = read_change(file, run, 2)
-    assert found == SetParameters(2, {"friends": 4})
 
     summary = run / "run.json"
     told = json.loads(summary.read_text())

@@ -13,7 +13,7 @@ from prism.errors import InputError
 from prism.llm import Model
 from prism.runlog import ReplayReasoner
 from prism.runs import WriterOptions
-from prism.science import Cell, Policy
+from prism.science import Policy
 from prism.social import Draft, Feed, Parameters
 from prism.social._writing import thread_above
 from prism.statechart import (
@@ -242,8 +242,7 @@ def test_a_run_is_repeated_and_resumed_with_its_acts(tmp_path: Path, preset: str
 @pytest.mark.parametrize("options", [[REPLY, AgentState.SCROLLING], [AgentState.SCROLLING]])
 def test_a_calibrated_policy_has_the_options_of_its_runs(options: list[AgentState]) -> None:
     """What was fitted to decisions of a model is offered what the model was offered."""
-    cell = Cell("evaluating", "decides", tuple(options), "lurker", tuple(1 for _ in options))
-    policy = Policy("markov", "archetype", 1, (cell,))
+    policy = Policy({"evaluating": {"decides": {str(each): 0.5 for each in options}}})
     assert policy.reasoner().chooses_acts == (REPLY in options)
 
 

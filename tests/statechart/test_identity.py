@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from enum import Enum
+from fractions import Fraction
 from pathlib import PurePosixPath
 from struct import pack as packed
 from types import MappingProxyType, SimpleNamespace
@@ -63,19 +64,6 @@ class Repost:
     id: str
 
 
-class Array:
-    """What arrays, and the numbers in them, are: they give what Python has for them."""
-
-    __module__ = "numpy"
-
-    def __repr__(self) -> str:
-        # the names of tests must be the same in every process
-        return "array([1, 2])"
-
-    def tolist(self) -> list[int]:
-        return [1, 2]
-
-
 class Nothing:
     """Has no identifier."""
 
@@ -107,7 +95,7 @@ CONTEXTS: list[tuple[Any, dict[str, Any] | None]] = [
     (Repost("p1", "r1"), {"post_id": "p1"}),
     (SimpleNamespace(id=("a", 1)), {"simple_namespace_id": "('a', 1)"}),
     (Nothing(), {"type": "Nothing"}),
-    ({"seen": Array()}, {"seen": [1, 2]}),
+    ({"share": Fraction(1, 2)}, {"share": 0.5}),
     ({"thing": Nothing()}, {"thing": "Nothing"}),
 ]
 

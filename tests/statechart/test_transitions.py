@@ -64,13 +64,13 @@ def test_transition_cannot_be_changed() -> None:
         ((7, S.IDLE, S.RESTING), "trigger must be a non-empty string, got 7"),
         (
             ("go", "idle", S.RESTING),
-            r"source must be a member of AgentState, got 'idle'; did you mean AgentState.IDLE\?",
+            r"source must be a member of AgentState, got 'idle'",
         ),
         (("go", None, S.RESTING), "source must be a member"),
         (("go", Enum("Level", "LOW").LOW, S.IDLE), "a str-based Enum, .*, got Level.LOW"),
         (
             ("go", S.IDLE, "resting"),
-            r"target must be a member of AgentState, .*; did you mean AgentState.RESTING\?",
+            r"target must be a member of AgentState, got 'resting'",
         ),
         (("go", S.IDLE, "*"), r"target must be a member .* got '\*'"),
         (

@@ -14,15 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prism.agents import SocialAgent
-from prism.errors import AgentError
 from prism.statechart import AgentState, Statechart, Transition, social_media_chart
 from prism.telemetry import instrumented
 from prism.testing import ScriptedReasoner
 from prism.testing._coverage import (
     ChartUse,
     Recorder,
-    TransitionUse,
-    percent,
     report_data,
     report_lines,
     total_percent,
@@ -85,28 +82,6 @@ def missing(use: ChartUse) -> list[str]:
     return [text for share in use.shares().values() for text in share.missing]
 
 
-def test_nothing_is_exercised_before_anything_fires(recorded: Any) -> None:
-    """A chart that was only built has everything missing, and is not used."""
-    _, use = recorded()
-    assert not use.is_used()
-    assert [(share.covered, share.total) for share in use.shares().values()] == [
-        (0, 3),
-        (0, 4),
-        (0, 2),
-    ]
-    assert missing(use) == [
-        "idle",
-        "scrolling",
-        "resting",
-        "idle --go--> scrolling [says]",
-        "idle --go--> resting",
-        "idle --again--> idle",
-        "scrolling --timeout--> resting",
-        "idle --go--> scrolling [says]: never passed",
-        "idle --go--> scrolling [says]: never failed",
-    ]
-
-
 def test_moves_and_guard_outcomes_count(recorded: Any) -> None:
     """A move counts with both its states, and each outcome of its guard by itself."""
     chart, use = recorded()
@@ -121,21 +96,6 @@ def test_moves_and_guard_outcomes_count(recorded: Any) -> None:
     ]
     chart.fire(SocialAgent("bo"), "go", False)
     assert missing(use) == ["idle --again--> idle", "scrolling --timeout--> resting"]
-
-
-def test_state_in_which_a_guard_was_asked_counts(recorder: Recorder) -> None:
-    """A state is exercised by an agent in it whose event was refused, too."""
-    chart = Statechart([IDLE, RESTING], [Transition("go", IDLE, RESTING, says)], IDLE)
-    assert chart.fire(SocialAgent("ada"), "go", False) is None
-    (use,) = recorder.used()
-    assert use.shares()["states"].missing == ("resting",)
-
-
-def test_self_transition_counts(recorded: Any) -> None:
-    """A self-transition is exercised when it runs, though nothing is recorded of it."""
-    chart, use = recorded()
-    assert chart.fire(SocialAgent("ada"), "again") is IDLE
-    assert [str(move) for move in use.transitions if move.made] == ["idle --again--> idle"]
 
 
 def test_guard_that_raised_has_shown_no_outcome(recorded: Any) -> None:
@@ -167,41 +127,6 @@ def test_move_that_a_strict_action_prevents_does_not_count(recorder: Recorder) -
     assert missing(use) == ["resting", "idle --go--> resting"]
 
 
-def test_move_whose_action_fails_counts_where_it_is_made_all_the_same(recorded: Any) -> None:
-    """A chart that is not strict logs what the action raised and moves the agent, which counts."""
-    chart, use = recorded(action=fails)
-    assert chart.fire(SocialAgent("ada"), "go", True) is SCROLLING
-    assert [move.made for move in use.transitions] == [1, 0, 0, 0]
-
-
-class Refuses:
-    """An agent that rejects a new state."""
-
-    @property
-    def state(self) -> AgentState:
-        """The state that it always has."""
-        return IDLE
-
-
-class Ignores:
-    """An agent whose own bookkeeping does nothing."""
-
-    state = IDLE
-
-    def transition_to(self, new_state: AgentState, trigger: str, context: Any = None) -> None:
-        """Stay."""
-
-
-@pytest.mark.parametrize("kind", [Refuses, Ignores])
-def test_move_that_the_agent_refuses_does_not_count(kind: type, recorded: Any) -> None:
-    """A state that an agent does not take was not reached."""
-    chart, use = recorded()
-    with pytest.raises(AgentError):
-        chart.fire(kind(), "go", False)
-    assert [move.made for move in use.transitions] == [0, 0, 0, 0]
-    assert use.shares()["states"].missing == ("scrolling", "resting")
-
-
 def test_every_way_to_fire_counts(recorded: Any) -> None:
     """Fires through fire_to, afire and tick count as those through fire do."""
     chart, use = recorded(decides=True)
@@ -214,16 +139,6 @@ def test_every_way_to_fire_counts(recorded: Any) -> None:
     assert [move.made for move in use.transitions] == [1, 1, 0, 1]
 
 
-def test_fires_from_actions_count(recorded: Any) -> None:
-    """A fire that an action queues is counted when it is made, and the action runs as ever."""
-    chart, use = recorded(action=lambda agent, context: chart.fire(agent, "timeout"))
-    assert chart.fire(SocialAgent("ada"), "go", True) is RESTING
-    assert [str(move) for move in use.transitions if move.made] == [
-        "idle --go--> scrolling [says]",
-        "scrolling --timeout--> resting",
-    ]
-
-
 def test_charts_of_one_definition_are_one(recorder: Recorder) -> None:
     """Charts that look alike are counted together; another name is another chart."""
     charts = [make_chart(), make_chart()]
@@ -234,28 +149,6 @@ def test_charts_of_one_definition_are_one(recorder: Recorder) -> None:
     assert [chart.name for chart in recorder.charts.values()] == ["small", "social_media"]
     (use,) = recorder.used()
     assert sum(move.made for move in use.transitions) == 3
-
-
-def test_recorders_do_not_disturb_each_other() -> None:
-    """A chart that two recorders watch is counted by both, under the same names."""
-    outer, inner = Recorder(), Recorder()
-    with instrumented(outer), instrumented(inner):
-        charts = [
-            make_chart(),
-            Statechart([IDLE], [Transition("go", IDLE, IDLE, lambda agent, context: True)], IDLE),
-        ]
-        for chart in charts:
-            chart.fire(SocialAgent("ada"), "go", True)
-    assert outer.dump() == inner.dump()
-    assert [move.guard for use in outer.charts.values() for move in use.transitions] == [
-        "says",
-        None,
-        None,
-        None,
-        "guard",
-    ]
-    made = [move.made for use in outer.charts.values() for move in use.transitions]
-    assert made == [1, 0, 0, 0, 1]
 
 
 def test_other_processes_add_up() -> None:
@@ -276,16 +169,6 @@ def test_other_processes_add_up() -> None:
     assert (social.name, social.is_used()) == ("social_media", False)
 
 
-def test_charts_built_before_the_recorder_count_when_they_are_used() -> None:
-    """A chart that was built before the recorder was installed counts from its first use on."""
-    recorder, chart = Recorder(), make_chart()
-    with instrumented(recorder):
-        chart.fire(SocialAgent("ada"), "again")
-    chart.fire(SocialAgent("ada"), "again")
-    (use,) = recorder.used()
-    assert [move.made for move in use.transitions] == [0, 0, 1, 0]
-
-
 @pytest.mark.slow
 def test_a_recorder_keeps_no_chart_alive(recorder: Recorder) -> None:
     """The definition of a recorded chart, and what its guards hold, goes with the chart."""
@@ -296,16 +179,6 @@ def test_a_recorder_keeps_no_chart_alive(recorder: Recorder) -> None:
     gc.collect()
     assert definition() is None
     assert [use.name for use in recorder.used()] == ["small"]
-
-
-def test_definition_stays_as_it_is(recorded: Any) -> None:
-    """Recording changes neither the transitions nor the Machine, equality or export."""
-    chart, use = recorded()
-    assert chart == make_chart()
-    assert chart.to_dict() == make_chart().to_dict()
-    agent = SocialAgent("ada")
-    chart.machine.events["go"].trigger(agent, True)
-    assert not use.is_used()
 
 
 EVENTS = st.lists(
@@ -345,21 +218,6 @@ def test_recorded_chart_behaves_as_ever(events: list[tuple[str, Any]]) -> None:
     assert made == len(moves)
 
 
-@pytest.mark.parametrize(
-    ("covered", "total", "share"),
-    [(0, 0, 100.0), (0, 3, 0.0), (2, 3, 66.6), (999, 1000, 99.9), (9999, 10000, 99.9)],
-)
-def test_percent_is_rounded_down(covered: int, total: int, share: float) -> None:
-    """A hundred percent means everything; there is nothing to miss of nothing."""
-    assert percent(covered, total) == share
-
-
-def test_move_is_written_as_everywhere() -> None:
-    """A move is shown as source, trigger and target, with its guard."""
-    assert str(TransitionUse("a", "go", "b", "is_late")) == "a --go--> b [is_late]"
-    assert str(TransitionUse("a", "go", "b")) == "a --go--> b"
-
-
 def is_late(agent: object, context: object) -> bool:
     """Guard: the event says so."""
     return bool(context)
@@ -380,17 +238,6 @@ def record(*events: tuple[str, str, object]) -> Recorder:
     return recorder
 
 
-def test_lines_are_a_table_and_what_is_missing() -> None:
-    """The table has counts and percentages; below it stands what was never exercised."""
-    assert list(report_lines(record(("small", "go", True)))) == [
-        "chart     states  transitions     guards  total",
-        "small  2/2  100%    1/2   50%  1/2   50%  66.6%",
-        "never exercised in small:",
-        "  transition  resting --back--> idle",
-        "  guard       idle --go--> resting [is_late]: never failed",
-    ]
-
-
 def test_several_charts_are_added_up() -> None:
     """Several charts have a line each, and one for all of them."""
     recorder = record(("small", "go", True), ("other", "go", False))
@@ -408,13 +255,6 @@ def test_charts_that_were_only_built_are_named() -> None:
     assert list(report_lines(recorder))[-1] == "built but never used: idle_one, social_media"
     assert report_data(recorder)["unused"] == ["idle_one", "social_media"]
     assert total_percent(recorder.used()) == 66.6
-
-
-def test_nothing_used_is_nothing_reached() -> None:
-    """Without any chart in use the report says so, and the total is nought."""
-    assert list(report_lines(Recorder())) == ["no chart was used"]
-    assert report_data(Recorder())["percent"] == 0.0
-    assert total_share([]) == 0
 
 
 def test_share_is_exact_and_percent_is_rounded_down() -> None:

@@ -22,13 +22,6 @@ from prism.testing._stand_ins import transition_log
 LOGGER = logging.getLogger("prism.statechart")
 
 
-def test_names_are_given_where_none_is() -> None:
-    """Agents without an id are numbered, and every maker begins anew."""
-    make = AgentMaker()
-    assert [make().agent_id, make("ada").agent_id, make().agent_id] == ["agent_1", "ada", "agent_2"]
-    assert AgentMaker()().agent_id == "agent_1"
-
-
 def test_empty_name_is_refused() -> None:
     """An id that is given but empty is the test's mistake, and no reason to make one up."""
     with pytest.raises(FieldValueError, match="agent_id must be a non-empty string"):
@@ -174,15 +167,6 @@ def test_faults_are_recorded_with_their_exception(
     (fault,) = log.named("statechart.guard_failed")
     assert (fault["agent_id"], str(fault["exc_info"])) == ("ada", "no such post")
     assert len(caplog.records) == (not is_configured)
-
-
-async def test_standard_logging_stays_as_it_was(caplog: pytest.LogCaptureFixture) -> None:
-    """The standard library's logger is left as it was, and gets no transitions."""
-    before = (LOGGER.level, list(LOGGER.filters))
-    with transition_log():
-        await live()
-    assert caplog.records == []
-    assert (LOGGER.level, LOGGER.filters) == before
 
 
 async def test_run_log_written_meanwhile_is_complete(tmp_path: Any) -> None:

@@ -67,16 +67,11 @@ def test_fields_have_slots_and_nothing_else_does() -> None:
 def test_a_field_that_is_not_declared_says_how_to_declare_it() -> None:
     """Reading or writing what nobody declared tells what to write."""
     world: Any = Rumour()
-    with pytest.raises(AttributeError, match=r"Rumour has no field 'talks', .* talks: int = state"):
+    with pytest.raises(AttributeError, match=r"Rumour has no field 'talks'.* talks: int = state"):
         world.talks = 1
-    person: Any = Run(world, 10).agents[0]
-    neither = "has neither a field nor a method"
-    with pytest.raises(AttributeError, match=rf"Rumour {neither} 'talks' \(did you mean 'talk'"):
+    _ = Run(world, 10).agents
+    with pytest.raises(AttributeError, match=r"Rumour has no field 'talks' \(did you mean 'talk'"):
         world.talks += 1
-    with pytest.raises(AttributeError, match=rf"{neither} 'neighbors' \(did you mean 'neighbours'"):
-        _ = person.neighbors
-    with pytest.raises(AttributeError, match=rf"Person {neither} 'talks'; a field is declared"):
-        _ = person.talks
 
 
 @pytest.mark.parametrize("name", ["add", "remove"])
@@ -142,8 +137,6 @@ def test_a_field_without_a_value_names_the_agent_class() -> None:
     """A required field that nobody gave is told when the agent joins a run."""
     with pytest.raises(AgentError, match=r"Plain.age has no value: give it one, Plain\(age=...\)"):
         _ = Run(Places(size=1), [Plain()]).agents  # type: ignore[call-arg]
-    with pytest.raises(AttributeError, match=r"Walker.ease has no value yet"):
-        _ = Walker().ease
 
 
 def test_draws_lie_in_their_ranges() -> None:

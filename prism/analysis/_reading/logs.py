@@ -307,7 +307,7 @@ def read_log(*paths: PathLike[str] | str) -> RunLogs:
     """Open the logs of one run or several.
 
     Args:
-        paths: Logs, plain or compressed with gzip or zstd, or folders of runs. A log that cannot be
+        paths: Logs, plain or compressed with gzip, or folders of runs. A log that cannot be
             opened is reported in `RunLogs.notes`. A pipe, such as ``/dev/stdin``, is copied into a
             temporary file at once, since every table reads the log again.
 
@@ -389,7 +389,7 @@ def _labels(logs: Sequence[Path]) -> list[str]:
 
 
 def _without_suffixes(log: Path) -> Path:
-    name = log.name.removesuffix(".gz").removesuffix(".zst")
+    name = log.name.removesuffix(".gz")
     return log.parent if name == LOG_NAME else log.with_name(name.removesuffix(".jsonl"))
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 from prism.errors import RunawayError
 from prism.statechart._definition import Definition
 from prism.statechart._engine.machine import Candidate
-from prism.statechart._engine.writing import Reporter
+from prism.statechart._engine.writing import Reporter, holds_records
 from prism.statechart._identity import awaiting_announcement, name_or_number
 from prism.statechart._nesting import Configuration, leaf_texts
 from prism.statechart.states import state_text
@@ -148,7 +148,8 @@ def _touches(edge: Edge | StateTransition, about: Set[str]) -> bool:
 
 
 def _history_of(agent: Any) -> Sequence[Any]:
-    return getattr(agent, "state_history", None) or ()
+    history = getattr(agent, "state_history", None)
+    return history if history is not None and holds_records(history) else ()
 
 
 Firing = list[Any]

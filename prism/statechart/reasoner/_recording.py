@@ -216,14 +216,7 @@ class ReplyCache:
 
 def _read(stored: str) -> Reply | None:
     try:
-        found = json.loads(stored)
-        if "answers" in found:
-            # in the form of earlier versions, by question
-            (told,) = found.get("choices", {}).values() or [{}]
-            (chances,) = found["answers"].values() or [None]
-            found = {**told, "text": found["text"], "chances": chances}
-
-        reply = Reply(**found)
+        reply = Reply(**json.loads(stored))
     except (ValueError, TypeError, LookupError, AttributeError):
         return None
 

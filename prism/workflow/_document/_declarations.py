@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Discriminator, Field, JsonValue, Tag
+from pydantic import AfterValidator, ConfigDict, Discriminator, Field, JsonValue, Tag
 
 from prism.files._declarations import Declaration, WholeNumber, schema_of
 
@@ -13,6 +13,13 @@ SCHEMA_NAME = "workflow.schema.json"
 
 MOST_RETRIES = 100
 _SHORTHAND = r"^\s*\S.*->\s*\S"
+
+
+def _shorthand(text: str) -> str:
+    if re.search(_SHORTHAND, text) is None:
+        raise ValueError(f'{text[:60]!r} is not a transition: write it as "a->b"')
+    return text
+
 
 _KINDS = {str: "<text>", list: "<list>", dict: "<mapping>", bool: "<truth>"}
 
@@ -37,7 +44,9 @@ Retries = Annotated[WholeNumber, Field(ge=0, le=MOST_RETRIES)]
 Expression = Annotated[
     Annotated[str, Tag("<text>")] | Annotated[bool, Tag("<truth>")], _kind(str, bool)
 ]
-Shorthand = Annotated[str, Field(pattern=_SHORTHAND)]
+Shorthand = Annotated[
+    str, AfterValidator(_shorthand), Field(json_schema_extra={"pattern": _SHORTHAND})
+]
 Version = str | int | float
 
 
@@ -129,24 +138,20 @@ class TransitionStepDeclaration(StepDeclaration):
     )
 
 
-STEP_KINDS: Mapping[str, type[StepDeclaration]] = {
-    "llm": LlmStepDeclaration,
-    "code": CodeStepDeclaration,
-    "transition": TransitionStepDeclaration,
-}
-
-
-def step_kind(value: Any) -> str:
+def _step_kind(value: Any) -> str:
     """Return which kind of step a value is meant to be, for the reader of documents."""
-    kind = value.get("type", "code") if isinstance(value, dict) else "code"
-    return f"<{kind}>" if isinstance(kind, str) and kind in STEP_KINDS else "<code>"
+    return f"<{value.get('type', 'code')}>" if isinstance(value, dict) else "<code>"
 
 
 AnyStep = Annotated[
     Annotated[LlmStepDeclaration, Tag("<llm>")]
     | Annotated[CodeStepDeclaration, Tag("<code>")]
     | Annotated[TransitionStepDeclaration, Tag("<transition>")],
-    Discriminator(step_kind),
+    Discriminator(
+        _step_kind,
+        custom_error_type="step_type",
+        custom_error_message="type must be 'llm', 'code' or 'transition'",
+    ),
 ]
 
 

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
-from copy import deepcopy
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeVar, cast
 
-from pydantic import ValidationError
-
 from prism.expressions import Expression, ExpressionError
-from prism.files._declarations import adapter, note_ignored
+from prism.files._declarations import note_ignored, shaped
 from prism.files._source import Source, Where
 from prism.statechart.reasoner._own_prompts import MAX_CHARACTERS
 from prism.workflow._document._components import ComponentReader
@@ -40,7 +36,7 @@ from prism.workflow._document._definition import (
     Template,
     WorkflowDefinition,
 )
-from prism.workflow._document._problems import WorkflowProblems, key_meant
+from prism.workflow._document._problems import WorkflowProblems
 from prism.workflow._sandbox._outputs import OutputError, require_schema
 from prism.workflow._sandbox._programs import CodeError, Program
 from prism.workflow._sandbox._workers import require_monty
@@ -80,11 +76,10 @@ def read_workflow(
         WorkflowFileError: If something is wrong with the workflow.
     """
     problems = WorkflowProblems(source)
-    file = _shaped(source.value, problems)
-    if file is None:
-        problems.raise_if_any()
-
+    file: _AnyFile | None = shaped(AnyDocument, source.value, problems)
+    problems.raise_if_any()
     assert file is not None
+
     note_ignored(type(file), problems, "note")
     definition = _Reader(file, problems).definition(
         file.name or name, folder, None if components is None else Path(components)
@@ -92,58 +87,6 @@ def read_workflow(
     problems.raise_if_any()
 
     return definition, problems
-
-
-# The shape
-
-
-def _shaped(value: Any, problems: WorkflowProblems) -> _AnyFile | None:
-    """Return the file, repaired where it is wrong, so that other problems can be found, too."""
-    reader = adapter(cast("Any", AnyDocument))
-    try:
-        return cast("_AnyFile", reader.validate_python(value))
-    except ValidationError as error:
-        wrong = problems.add_shape(error)
-
-    mended = None if problems.is_full else deepcopy(value)
-    if mended is not None and all(_mend(mended, where, name) for where, name in wrong):
-        with suppress(ValidationError):
-            return cast("_AnyFile", reader.validate_python(mended))
-
-    return None
-
-
-def _mend(document: Any, where: Where, name: str) -> bool:
-    """Replace what is wrong by something harmless; return whether that is possible."""
-    top = 1 if where[:1] == ("workflow",) else 0
-    workflow = document["workflow"] if top else document
-    match where[top : top + 3]:
-        case ("steps", int(number), *_):
-            step = workflow["steps"][number]
-            said = step.get("name") if isinstance(step, dict) else None
-            said = said if isinstance(said, str) and said else f"step {number + 1}"
-            workflow["steps"][number] = {"name": said, "type": "llm", "prompt": "."}
-        case ("state_machine", "transitions", int(number)):
-            machine = workflow["state_machine"]
-            first = machine["states"][0] if machine.get("states") else ""
-            machine["transitions"][number] = {"from": ANY_STATE, "to": first}
-        case _ if name == "extra_forbidden":
-            _rename(document, where)
-        case _:
-            return False
-
-    return True
-
-
-def _rename(document: Any, where: Where) -> None:
-    """Give an unknown key the name that was probably meant, or leave it out."""
-    value = document
-    for part in where[:-1]:
-        value = value[part]
-
-    given, near = value.pop(where[-1]), key_meant(where, document)
-    if near is not None:
-        value.setdefault(near, given)
 
 
 # The meaning

@@ -31,25 +31,6 @@ _LACKING: Mapping[type[ast.AST], str] = {
 }
 """Statements that the sandbox does not have yet, and what to write in their place."""
 
-_SIGNS = frozenset(
-    each
-    for kind in (ast.boolop, ast.cmpop, ast.expr_context, ast.operator, ast.unaryop)
-    for each in kind.__subclasses__()
-)
-_PLAIN = _SIGNS | {
-    *(ast.Module, ast.Assign, ast.AugAssign, ast.Expr, ast.If, ast.Pass, ast.Name, ast.Constant),
-    *(ast.BinOp, ast.BoolOp, ast.UnaryOp, ast.Compare, ast.IfExp, ast.Call, ast.keyword, ast.List),
-    *(ast.Attribute, ast.Subscript, ast.Slice, ast.Tuple, ast.Dict, ast.Set, ast.JoinedStr),
-    *(ast.FormattedValue, ast.For, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp),
-    *(ast.comprehension, ast.FunctionDef, ast.arguments, ast.arg, ast.Return),
-}
-"""Nodes that are valid if they can be parsed, so that they need not be compiled.
-
-Of a return it must be known besides that it is in a function, and of parameters that they differ.
-"""
-
-_WITHOUT_PARTS = _SIGNS | {ast.Name, ast.Constant}
-
 _BUILTINS = frozenset(dir(builtins))
 _OPENING = "def _prism_step(context, _prism_given, _prism_locals=locals):\n    {}\n"
 _LOCALS = "locals = lambda: {**_prism_given, **context}"
@@ -94,8 +75,7 @@ class Program:
         tree = _parsed(code)
         scan = _Scan(tree)
         outside = [*_outside(tree.body)]
-        if not scan.is_plain or ast.Return in map(type, outside):
-            _python(tree)
+        _python(tree)
 
         self.code: str = code
         self.assigned: tuple[str, ...] = tuple(dict.fromkeys(_assigned(outside)))
@@ -188,7 +168,6 @@ class _Scan:
     """
 
     def __init__(self, tree: ast.Module) -> None:
-        self.is_plain: bool = True
         self.used: set[str] = set()
         self.bound: set[str] = set()
         self.called: set[str] = set()
@@ -196,18 +175,9 @@ class _Scan:
         self.modules: set[str] = set()
         self.texts: set[tuple[int, int]] = set()
 
-        nodes: list[Any] = [tree]
-        while nodes:
-            node = nodes.pop()
-            kind = type(node)
-            if not isinstance(node, ast.AST):  # a name, or nothing
-                continue
-            self.is_plain &= kind in _PLAIN
-            if (see := _SEEN.get(kind)) is not None:
+        for node in ast.walk(tree):
+            if (see := _SEEN.get(type(node))) is not None:
                 see(self, node)
-            for part in () if kind in _WITHOUT_PARTS else node._fields:
-                value = getattr(node, part)
-                nodes += value if type(value) is list else [value]
 
     def name(self, node: ast.Name) -> None:
         if node.id in _REFUSED_NAMES or node.id.startswith(("__", "_prism")):
@@ -245,16 +215,11 @@ class _Scan:
         self.modules.update(modules)
         self.bound.update(alias.asname or alias.name.partition(".")[0] for alias in node.names)
 
-    def parameters(self, node: ast.arguments) -> None:
-        names = [each.arg for each in ast.walk(node) if isinstance(each, ast.arg)]
-        self.is_plain &= len({*names}) == len(names)
-
     def lacking(self, node: Any) -> None:
         raise CodeError(f"uses {_LACKING[type(node)]}; code steps do not have it", node.lineno)
 
     def binding(self, node: ast.AST) -> None:
         names: Any = {getattr(node, field, None) for field in ("name", "arg", "rest")} - {None}
-        self.is_plain &= "__debug__" not in names
         self.bound |= names
 
 
@@ -266,7 +231,6 @@ _SEEN: Mapping[type[ast.AST], Callable[[_Scan, Any], None]] = {
     ast.Call: _Scan.call,
     ast.Subscript: _Scan.item,
     **dict.fromkeys((ast.Import, ast.ImportFrom), _Scan.imported),
-    ast.arguments: _Scan.parameters,
     **dict.fromkeys(_LACKING, _Scan.lacking),
     **dict.fromkeys((ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef), _Scan.binding),
     **dict.fromkeys((ast.arg, ast.ExceptHandler, ast.MatchAs), _Scan.binding),

@@ -14,8 +14,6 @@ from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import cache, lru_cache, partial
-from itertools import count as count_from
-from queue import PriorityQueue
 from threading import Lock
 from typing import Any
 from weakref import finalize
@@ -40,12 +38,6 @@ MAX_DEPTH = 100
 
 _HUNG_SECONDS = 5.0
 """After so long a worker that says nothing is killed."""
-
-_MOST_HITS = 2
-"""Code that hit its limits so often waits behind others."""
-
-_MOST_KNOWN = 1000
-"""Programs of which it is known how often they hit their limits."""
 
 _STEPS_PER_SESSION = 200
 """A session is renewed after so many steps; it counts some of what they did for all its life."""
@@ -111,10 +103,6 @@ class _Crew:
         self.owner = os.getpid()
         self.threads = ThreadPoolExecutor(count, thread_name_prefix="prism-code")
         self._idle: list[_Session] = []
-        self._waiting: PriorityQueue[tuple[bool, int, _Job]] = PriorityQueue()
-        self._numbers = count_from(1)
-        self._hits: dict[str, int] = {}
-        self._lock = Lock()
         # a session keeps its process: with fewer of them than threads a thread would wait for ever
         self._pool = require_monty().Monty(
             min_processes=0, max_processes=count, request_timeout=_HUNG_SECONDS
@@ -122,26 +110,9 @@ class _Crew:
         self._pool.__enter__()
         finalize(self, _dismiss, self.owner, self.threads, self._idle, self._pool)
 
-    def put(self, job: _Job, code: str) -> None:
-        """Have a step run as soon as a thread is free.
-
-        Code that has hit its limits twice waits behind all other code.
-        """
-        is_last = self._hits.get(code, 0) >= _MOST_HITS
-        self._waiting.put((is_last, next(self._numbers), job))
-        # takes the first that waits then, which may be another one
-        self.threads.submit(self._work)
-
-    def hit_limit(self, code: str) -> None:
-        """Take note that code has hit a limit."""
-        with self._lock:
-            self._hits[code] = self._hits.pop(code, 0) + 1
-            if len(self._hits) > _MOST_KNOWN:
-                del self._hits[next(iter(self._hits))]
-
-    def _work(self) -> None:
-        *_, job = self._waiting.get_nowait()
-        settle(job.outcome, partial(self._run, job))
+    def put(self, job: _Job) -> None:
+        """Have a step run as soon as a thread is free."""
+        self.threads.submit(settle, job.outcome, partial(self._run, job))
 
     def _run(self, job: _Job) -> str:
         """Run a step in a worker, and again in a fresh one if that is in doubt."""
@@ -243,18 +214,14 @@ class Workers:
         monty = require_monty()
         source = program.source(context, given, key)
         job = _Job(source, {"context": dict(context), "given": dict(given)})
-        crew = self._ours()
-        crew.put(job, program.code)
+        self._ours().put(job)
         try:
             text = await outcome_of(job.outcome)
         except asyncio.CancelledError:
             job.cancel()
             raise
         except monty.MontyError as error:
-            failure = _failure(error, program)
-            if failure.is_of_limits:
-                crew.hit_limit(program.code)
-            raise failure from None
+            raise _failure(error, program) from None
 
         return _merged(context, given, text)
 

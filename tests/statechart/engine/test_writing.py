@@ -1,6 +1,5 @@
 """Writing a move into an agent."""
 
-import re
 import tracemalloc
 from collections import deque
 from dataclasses import dataclass, field
@@ -220,17 +219,6 @@ def test_an_object_that_takes_no_state_is_refused() -> None:
     assert (agent.state, agent.ticks_in_state, agent.state_history) == (S.IDLE, 4, [])
 
 
-@pytest.mark.parametrize("history", [(), "moves", {}])
-def test_a_history_that_takes_no_records_is_refused(history: Any) -> None:
-    """A history that is not a list is an error that says what it must be."""
-    agent = Plain(state_history=history)
-    with pytest.raises(
-        AgentError, match=r"Plain.state_history must be a list or a deque, .* no attribute 'append'"
-    ):
-        write_plain(agent, GO, 0.0, None)
-    assert (agent.state, agent.ticks_in_state, agent.state_history) == (S.IDLE, 4, history)
-
-
 @pytest.mark.parametrize(("field", "value"), [("state", S.SCROLLING), ("ticks_in_state", 0)])
 def test_a_move_that_a_field_refuses_is_taken_back(field: str, value: Any) -> None:
     """What a field's own code raises gets a note, and nothing has changed, even if it was set."""
@@ -372,7 +360,7 @@ def test_a_depth_that_is_no_number_is_refused(depth: Any) -> None:
     for history in ([old], deque([old], maxlen=2)):
         agent = Plain(state_history=history, max_history_depth=depth)
         with pytest.raises(
-            AgentError, match=r"with max_history_depth a number or None: '>' not supported"
+            AgentError, match=r"a number or None for max_history_depth: '>' not supported"
         ) as caught:
             write_plain(agent, GO, 1.0, None)
         assert isinstance(caught.value.__cause__, TypeError)
@@ -460,28 +448,15 @@ def test_an_agent_is_called_by_its_identifier(agent: Any, name: str) -> None:
     assert agent_name(agent) == name
 
 
-def test_an_agent_without_identifier_has_a_name_that_no_other_has(
+def test_an_agent_without_identifier_is_called_by_class_and_address(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """It is called by its class and a number, even where another has its address later."""
+    """One warning says how it gets a name by which it can be found again."""
 
     class Ticket:
         state = S.IDLE
 
-    names = [agent_name(Ticket()) for _ in range(100)]
-    agent = Ticket()
-    assert len({*names, agent_name(agent)}) == 101
-    assert agent_name(agent) == agent_name(agent)
-    assert re.fullmatch(r"Ticket@\d+\.\d+", names[0])
+    agents = [Ticket() for _ in range(3)]
+    assert [*map(agent_name, agents)] == [f"Ticket@{id(agent):x}" for agent in agents]
     (told,) = (record.getMessage() for record in caplog.records)
     assert "a Ticket has no agent_id, unique_id, id, ticket_id or name" in told
-
-
-def test_an_agent_that_cannot_be_followed_is_called_by_its_address() -> None:
-    """One of a class with slots alone is called by its class and its address."""
-
-    class Slotted:
-        __slots__ = ("state",)
-
-    agent = Slotted()
-    assert agent_name(agent) == f"Slotted@{id(agent):x}"

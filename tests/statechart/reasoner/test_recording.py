@@ -271,15 +271,6 @@ def test_a_key_depends_on_every_part() -> None:
     assert cache.key("a", "b") == ReplyCache(FailingStore(), None).key("a", "b")
 
 
-def test_replies_that_were_stored_with_their_cost_are_read() -> None:
-    """A stored text that holds more than a reply, as earlier versions wrote, is one."""
-    store = FailingStore()
-    cache = ReplyCache(store, None)
-    key = cache.key("what next?")
-    store[key] = json.dumps({"text": "yes", "answers": {"q0": {"a": 1.0}}, "attempts": 2})
-    assert cache.get(key) == REPLY
-
-
 @pytest.mark.parametrize(
     "text",
     [

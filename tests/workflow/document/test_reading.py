@@ -15,117 +15,67 @@ STEP = "steps: [{name: s, code: ''}]\n"
 WRONG = [
     # what each type requires
     ("steps:\n  - name: s\n    type: lmm\n    prompt: x\n",
-     ["3:5: steps[0].type: must be 'llm', 'code' or 'transition', got 'lmm'"]),
-    ("steps:\n  - {name: s, type: null}\n",
-     ["2:15: steps[0].type: must be 'llm', 'code' or 'transition', got nothing"]),
-    ("steps:\n  - name: s\n", ["2:5: steps[0].code: is missing in a step of type code"]),
-    ("steps:\n  - code: ''\n", ["2:5: steps[0].name: is missing in a step of type code"]),
-    ("steps:\n  - name: s\n    type: llm\n    code: x\n",
-     ["2:5: steps[0].prompt: is missing in a step of type llm",
-      "4:5: steps[0].code: is unknown in a step of type llm"]),
+     ["2:5: steps[0]: type must be 'llm', 'code' or 'transition'"]),
     ("steps:\n  - name: s\n    type: transition\n    prompt: x\n",
      ["2:5: steps[0]: a step of type transition needs 'transition_map' or 'transition_to'"]),
-    ("steps:\n  - {name: s, code: '', transition_map: {a: b}}\n",
-     ["2:25: steps[0].transition_map: is unknown in a step of type code; did you mean "
-      "'transition_to'?"]),
     ("steps:\n  - name: s\n    type: llm\n    promt: x\n",
-     ["2:5: steps[0].prompt: is missing in a step of type llm",
-      "4:5: steps[0].promt: is unknown in a step of type llm; did you mean 'prompt'?"]),
-    ("steps:\n  - {name: s, code: '', on_failure: retyr}\n",
-     ["2:25: steps[0].on_failure: must be 'retry', 'skip' or 'fail', got 'retyr'"]),
-    ("steps:\n  - {name: s, code: '', max_retries: 101}\n",
-     ["2:25: steps[0].max_retries: must be at most 100, got 101"]),
-    ("steps:\n  - {name: 3, code: ''}\n",
-     ["2:6: steps[0].name: must be text, got 3; put it in quotes"]),
-    ("steps:\n  - {name: '', code: ''}\n", ["2:6: steps[0].name: must not be empty"]),
-    ("steps:\n  - {name: s, type: llm, prompt: ''}\n", ["2:26: steps[0].prompt: must not be "
-                                                         "empty"]),
-    ("steps:\n  - {name: s, code: '', run_if: 3}\n",
-     ["2:25: steps[0].run_if: must be text, got 3; put it in quotes"]),
+     ["2:5: steps[0].prompt: is missing",
+      "4:5: steps[0].promt: is unknown; did you mean 'prompt'?"]),
+    ("steps:\n  - {name: 3, code: '', on_failure: retyr, max_retries: 101}\n",
+     ["2:6: steps[0].name: must be text, got 3; put it in quotes",
+      "2:25: steps[0].on_failure: must be 'retry', 'skip' or 'fail', got 'retyr'",
+      "2:44: steps[0].max_retries: must be at most 100, got 101"]),
     ("steps:\n  - {name: s, type: llm, prompt: x, output: json}\n",
      ["2:37: steps[0].output: must be 'text', got 'json'"]),
-    ("steps:\n  -\n", ["2:4: steps[0]: must be a mapping of keys, got nothing"]),
     ("steps: []\n", ["1:1: steps: must not be empty"]),
     # the file as a whole
     ("- a\n", ["1:1: must be a mapping of keys, got ['a']"]),
-    ("hello\n", ["1:1: must be a mapping of keys, got 'hello'"]),
-    ("workflow:\n", ["1:1: workflow: must be a mapping of keys, got nothing"]),
     ("name: x\n", ["1:1: steps: is missing"]),
-    (f"{STEP}stpes: 1\n", ["2:1: stpes: is unknown; did you mean 'steps'?"]),
     (f"workflow:\n  {STEP}  stats: 1\n",
      ["3:3: workflow.stats: is unknown; did you mean 'steps'?"]),
     # states and transitions
-    (f"state_machine:\n  states: [a, 1, '']\n{STEP}",
-     ["2:15: state_machine.states[1]: must be text, got 1; put it in quotes",
-      "2:18: state_machine.states[2]: must not be empty"]),
-    (f"state_machine:\n  states: []\n{STEP}", ["2:3: state_machine.states: must not be empty"]),
     (f"state_machine:\n  states: [a, b, a]\n{STEP}", ["2:18: state_machine.states[2]: the state "
         "'a' appears twice"]),
     (f"state_machine:\n  states: ['*']\n{STEP}",
      ["2:12: state_machine.states[0]: a state cannot be called \"*\", which means any state"]),
-    (f"{MACHINE}  initial_state: c\n{STEP}", ["3:3: state_machine.initial_state: 'c' is not a "
-                                               "state: states are a, b"]),
     (f"{MACHINE}  transitions:\n    - a->d\n    - from: [a, z]\n      to: b\n{STEP}",
      ["4:7: state_machine.transitions[0]: 'd' is not a state: states are a, b",
       "5:7: state_machine.transitions[1].from: 'z' is not a state: states are a, b"]),
     (f"{MACHINE}  transitions:\n    - a b\n    - from: a\n{STEP}",
      ["4:7: state_machine.transitions[0]: 'a b' is not a transition: write it as \"a->b\"",
       "5:7: state_machine.transitions[1].to: is missing"]),
-    (f"{MACHINE}  transitions: [a->b, 3]\n{STEP}",
-     ["3:23: state_machine.transitions[1]: must be a mapping of keys, got 3"]),
     (f"{MACHINE}  transitions:\n    - from: a\n      to: b\n      condition: 'x +'\n{STEP}",
      ["6:7: state_machine.transitions[0].condition: the condition 'x +' is not an expression: "
        "invalid syntax"]),
-    (f"{MACHINE}steps:\n  - {{name: s, code: '', in_state: [a, q], transition_to: r}}\n",
-     ["4:25: steps[0].in_state: 'q' is not a state: states are a, b",
-      "4:43: steps[0].transition_to: 'r' is not a state: states are a, b"]),
     (f"{MACHINE}steps:\n  - name: s\n    type: transition\n    transition_map:\n      x: a\n"
      "      y: c\n      X: b\n",
      ["6:5: steps[0].transition_map: answers must differ in more than case or spaces",
       "8:7: steps[0].transition_map.y: 'c' is not a state: states are a, b"]),
     # what is evaluated
-    ("steps:\n  - {name: s, code: '', run_if: open('x')}\n",
-     ["2:25: steps[0].run_if: the condition \"open('x')\" calls open(), which expressions "
-       "do not have; they have abs, bool, float, int, len, max, min, round, str"]),
     ("steps:\n  - name: s\n    code: |\n      x = 1\n      y = (\n",
      ["5:1: steps[0].code: the code is not Python: '(' was never closed"]),
     ("steps:\n  - name: s\n    code: |\n      x = 1\n      import os\n",
      ["5:1: steps[0].code: the code imports os: code steps have json, math, random, re"]),
-    ("steps:\n  - name: s\n    code: |\n      del x\n",
-     ["4:1: steps[0].code: the code uses del: write context.pop('name'); code steps do not "
-       "have it"]),
     ("steps:\n  - {name: s, type: llm, prompt: x, output: {type: strng}}\n",
      ["2:37: steps[0].output: the output schema is not a JSON Schema: 'strng' is not valid "
        "under any of the given schemas"]),
-    # names
-    ("steps:\n  - {name: s, code: ''}\n  - {name: s, code: ''}\n",
-     ["3:6: steps[1].name: two steps are called 's': give each its own name"]),
-    ("steps: [ph]\n", ["1:9: steps[0]: must be a mapping of keys, got 'ph'"]),
-    # several at once, of shape and of meaning
-    (f"{MACHINE}  initial_state: z\n  transitions: [a-b, q->b]\nsteps:\n  - name: s\n"
-     "    type: lmm\n  - {name: t, type: transition}\n  - {name: t, code: 'x ='}\n",
-     ["3:3: state_machine.initial_state: 'z' is not a state: states are a, b",
-      "4:17: state_machine.transitions[0]: 'a-b' is not a transition: write it as \"a->b\"",
-      "4:22: state_machine.transitions[1]: 'q' is not a state: states are a, b",
-      "7:5: steps[0].type: must be 'llm', 'code' or 'transition', got 'lmm'",
-      "8:5: steps[1]: a step of type transition needs 'transition_map' or 'transition_to'",
-      "9:6: steps[2].name: two steps are called 't': give each its own name",
-      "9:21: steps[2].code: the code is not Python: invalid syntax"]),
+    # several at once: of shape, or of meaning
     ("state_machine: {states: [a], inital_state: q}\nnme: x\nsteps:\n"
      "  - {name: s, type: llm}\n  - {name: t, code: 'x = ('}\n",
-     ["1:1: state_machine.initial_state: 'q' is not a state: states are a",
-      "1:30: state_machine.inital_state: is unknown; did you mean 'initial_state'?",
+     ["1:30: state_machine.inital_state: is unknown; did you mean 'initial_state'?",
       "2:1: nme: is unknown; did you mean 'name'?",
-      "4:5: steps[0].prompt: is missing in a step of type llm",
-      "5:21: steps[1].code: the code is not Python: '(' was never closed"]),
-    ("state_machine: {states: [a, 1, '']}\n" + STEP,
-     ["1:29: state_machine.states[1]: must be text, got 1; put it in quotes",
-      "1:32: state_machine.states[2]: must not be empty"]),
+      "4:5: steps[0].prompt: is missing"]),
+    (f"{MACHINE}  initial_state: z\nsteps:\n  - {{name: t, type: transition}}\n"
+     "  - {name: t, code: 'x =', in_state: q}\n",
+     ["3:3: state_machine.initial_state: 'z' is not a state: states are a, b",
+      "5:5: steps[0]: a step of type transition needs 'transition_map' or 'transition_to'",
+      "6:6: steps[1].name: two steps are called 't': give each its own name",
+      "6:21: steps[1].code: the code is not Python: invalid syntax",
+      "6:28: steps[1].in_state: 'q' is not a state: states are a, b"]),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("text", "problems"), WRONG)
-@pytest.mark.sampled(6)
 def test_every_problem_is_told_with_its_place(
     text: str, problems: list[str], tmp_path: Path
 ) -> None:

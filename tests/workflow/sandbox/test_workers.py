@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-from contextlib import suppress
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -195,30 +194,6 @@ async def test_code_that_takes_too_long_fails_in_the_same_words_each_time(
             await workers.run(endless, {}, {}, "k")
     with pytest.raises(CodeError, match=r"TimeoutError: mine"):
         await workers.run(Program("raise TimeoutError('mine')"), {}, {}, "k")
-
-
-@pytest.mark.slow
-async def test_code_that_hit_its_limits_twice_waits_behind_others(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Whoever writes endless loops does not keep others waiting for each of them."""
-    monkeypatch.setattr(_workers, "MAX_SECONDS", 0.1)
-    workers = Workers(count=1)
-    endless, quick = Program("while True:\n    x = 1"), Program("x = 1")
-
-    async def ended(program: Program) -> str:
-        with suppress(CodeError):
-            await workers.run(program, {}, {}, "k")
-        order.append("quick" if program is quick else "endless")
-        return order[-1]
-
-    order: list[str] = []
-    for _ in range(2):
-        await ended(endless)
-    order.clear()
-    await asyncio.gather(*map(ended, [endless, endless, quick, quick]))
-    # one may have taken the one worker before anybody else was there
-    assert order[:3].count("quick") == 2
 
 
 async def test_who_names_a_number_of_workers_shares_them() -> None:
