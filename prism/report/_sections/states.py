@@ -175,7 +175,7 @@ def _draw_dwelling(
     figure = figures.add_chart(f"dwell-{name}", _overview(dwelling, states, unit, figures), about)
 
     headings = {"timeout_share": "by time-out", "zero": f"of no {unit[:-1]}"}
-    ordered = facts.in_order(dwelling.drop("at_risk", "agent_ticks", strict=False), "state")
+    ordered = facts.in_order(dwelling.drop("at_risk"), "state")
 
     return figure + html_table(f"dwell-{name}", ordered, headings)
 
