@@ -91,11 +91,6 @@ def test_a_drawn_field_changes_and_is_kept() -> None:
     assert [agent.mood for agent in again.agents] == [mood + 2 for mood in drawn]
 
 
-def test_the_seed_is_told_for_generators_of_other_libraries() -> None:
-    """`World.seed` is the run's."""
-    assert Run(City(), 1, seed=17).world.seed == 17
-
-
 @pytest.mark.parametrize(
     ("define", "problem"),
     [

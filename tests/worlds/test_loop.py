@@ -95,26 +95,3 @@ def test_a_little_garbage_is_collected_as_time_passes(monkeypatch: pytest.Monkey
     left = []
     Run(Wasteful(), 10, rounds=20).run(on_round=lambda _: left.append(Cycle.alive))
     assert max(left) <= 2
-
-
-class MoreWasteful(Rumour):
-    """A world that leaves garbage behind in each tick."""
-
-    def tick_begins(self) -> None:
-        """Make an object that nothing else refers to."""
-        Cycle()
-
-
-def test_garbage_is_collected_between_the_ticks_of_a_round(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """What the steps of a long round leave behind does not pile up until its end."""
-    seconds: Any = count()
-    monkeypatch.setattr(_loop, "perf_counter", lambda: float(next(seconds)))
-    left: list[int] = []
-    monkeypatch.setattr(
-        MoreWasteful, "tick_ends", lambda _: left.append(Cycle.alive), raising=False
-    )
-    Run(MoreWasteful(), 10, rounds=1, ticks=50).run()
-    assert len(left) == 50
-    assert max(left) <= 21
